@@ -32,10 +32,10 @@ pub enum Refusal {
         pid: Option<u32>,
         /// The lock file.
         path: PathBuf,
-        /// What it noted about itself in the lock file.
+        /// What the holder wrote about itself into the lock file.
         holder: Box<Holder>,
     },
-    /// A run with another state directory, or another view of it, changes the interfaces of this network namespace.
+    /// A run with another state directory, or in another mount namespace, changes the interfaces of this network namespace.
     /// `pid`: the process that began; `None`: it is in another PID namespace.
     Elsewhere {
         /// Process that holds the socket.
@@ -60,7 +60,7 @@ pub enum Refusal {
         /// Number of that transaction.
         transaction: u64,
     },
-    /// A journal of this boot is damaged, or was written by a version whose journals this one cannot read.
+    /// A journal of this boot is damaged, or was written by a version whose journals this version cannot read.
     Newer {
         /// Number of that transaction.
         transaction: u64,
@@ -68,14 +68,14 @@ pub enum Refusal {
         why: String,
         /// Its journal.
         path: PathBuf,
-        /// Commands that undo it, as its first line carries them.
+        /// Commands that undo it, from the journal's first line.
         undo: Vec<String>,
-        /// The journal is damaged, so the commands may be as well.
+        /// The journal is damaged, so the commands may be damaged as well.
         damaged: bool,
     },
     /// The host is a capture, which cannot be changed.
     Recorded,
-    /// A device of the request is not there.
+    /// A device of the request does not exist.
     Vanished {
         /// The device, as the request names it.
         device: String,
@@ -97,21 +97,21 @@ pub enum Refusal {
         /// Which setting.
         address: Address,
     },
-    /// A setting of a newer version.
+    /// A setting that only a newer version knows.
     Unknown {
         /// The setting as that version wrote it.
         text: String,
     },
     /// `/proc` or `/sys` cannot be written.
     ReadOnly,
-    /// The journal cannot be written, and without it nothing is changed.
+    /// The journal cannot be written. Without a journal nothing is changed.
     State {
         /// The file or directory.
         path: PathBuf,
         /// The system's reason.
         why: String,
     },
-    /// It would, or may, interrupt the connection of the user.
+    /// The steps would, or may, interrupt the connection of the user.
     ControlPath {
         /// Settings that would interrupt it.
         addresses: Vec<Address>,
@@ -122,12 +122,12 @@ pub enum Refusal {
         /// A trial was requested.
         trial: bool,
     },
-    /// A sleep of 10 ms on these CPUs did not return within 2 s, and their timer interrupts stood still.
+    /// A sleep of 10 ms on these CPUs did not return within 2 s, and their timer interrupt counts did not increase.
     DeafCpus {
         /// These CPUs.
         cpus: CpuSet,
     },
-    /// It would take the link of the last member of a bond down.
+    /// The steps would take the link of the last member of a bond down.
     LastMember {
         /// The setting that would do so.
         address: Address,
@@ -139,9 +139,9 @@ pub enum Refusal {
         /// The number that was given.
         transaction: u64,
     },
-    /// `rollback ID`, `confirm`: the transaction exists, and there is nothing to undo or to decide.
+    /// `rollback ID`, `confirm`: the transaction exists, but there is nothing to undo or to confirm.
     NoTransaction {
-        /// What is the case instead.
+        /// What the state of the transaction is instead.
         why: String,
     },
 }
@@ -278,13 +278,13 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A file of the state directory differs from what was written. `then`: what the user can do.
+    /// The checksum of a file of the state directory is wrong, or its content cannot be parsed. `then`: what the user can do.
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it, for example its checksum.
         why: String,
-        /// A sentence about the way out.
+        /// What the user can do about it, as a sentence.
         then: &'static str,
     },
 }

@@ -13,7 +13,7 @@ pub enum Phase {
     Apply,
     /// Restoring settings that a step changed as a side effect.
     SideEffect,
-    /// Settings are put back to what they were at the start.
+    /// Restoring the settings to their values at the start.
     PutBack,
 }
 
@@ -28,7 +28,7 @@ pub enum Event {
         /// Steps that follow.
         steps: usize,
     },
-    /// A sentence for the user: an old journal was closed, a device has another name now.
+    /// A sentence for the user, for example that an old journal was closed or a device has another name now.
     Note {
         /// The sentence, without a full stop.
         text: String,
@@ -44,7 +44,7 @@ pub enum Event {
     AlreadySo {
         /// Where in the transaction this happens.
         phase: Phase,
-        /// The value that was found already.
+        /// The present value.
         setting: Setting,
     },
     /// The setting was written and read back.
@@ -57,7 +57,7 @@ pub enum Event {
         now: Setting,
         /// How the two compare.
         how: Match,
-        /// From the write until it was read back.
+        /// Time from the write until the value was read back.
         took: Duration,
     },
     /// The kernel refused the value for good, and the step allows this.
@@ -69,7 +69,7 @@ pub enum Event {
         /// What the kernel answered.
         failure: Failure,
     },
-    /// The value was accepted and is not in effect, and the step allows this.
+    /// The value was accepted but is not in effect, and the step allows this.
     Ignored {
         /// Where in the transaction this happens.
         phase: Phase,
@@ -78,7 +78,7 @@ pub enum Event {
         /// What was read back; `None`: not known.
         now: Option<Setting>,
     },
-    /// A write failed, and everything is put back.
+    /// A write failed, and all settings are restored.
     Failed {
         /// Where in the transaction this happens.
         phase: Phase,
@@ -97,7 +97,7 @@ pub enum Event {
         /// How long the wait took.
         took: Duration,
     },
-    /// The link is up again, and the bond does not use it yet.
+    /// The link is up again, but the bond does not use it yet.
     BondWait {
         /// Name of the member.
         dev: String,
@@ -113,12 +113,12 @@ pub enum Event {
         /// How long the wait took.
         took: Duration,
     },
-    /// The rest was planned again after refusals; `steps` follow.
+    /// The remaining steps were planned again after refusals.
     Replanned {
-        /// How many.
+        /// Number of steps that follow.
         steps: usize,
     },
-    /// The steps have ended, and everything that was touched is being put back.
+    /// The steps have ended, and all settings that were changed are being restored.
     PuttingBack {
         /// The failure or the signal.
         why: String,

@@ -1,5 +1,5 @@
-//! The guard: somebody outside this process who puts everything back if it dies, and at the end of a trial
-//! that nobody confirmed. It shares the lock with the applier, so there is no moment without one.
+//! The guard: a process outside the applier that restores all settings if the applier dies, or if a trial ends without a
+//! confirmation. Guard and applier share the lock, so the lock is held without interruption.
 //!
 //! ```text
 //!   applier ── arm ──► guard                          no guard, no write
@@ -10,9 +10,9 @@
 //!                        └─ else ─► leaves
 //! ```
 //!
-//! What to do when the applier is done or dead stands on disk, so that a guard that is started again goes on where
-//! the last one was. The journal as it was last read is kept in memory as well: where it vanishes or is damaged
-//! before the transaction is over, that is reason enough to put everything back.
+//! What to do when the applier is done or dead is recorded on disk, so a guard that is started again continues where the last one
+//! was. The guard also keeps the journal in memory as it last read it: if the journal vanishes or is damaged before the
+//! transaction is over, the guard restores all settings.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -38,17 +38,18 @@ use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Re
 
 pub use crate::guardian::{Seen, Watched};
 
-/// How often it looks. Everything that counts is a file or a clock; a look is two calls.
+/// How often the guard looks. It only checks files and clocks, so a look costs two system calls.
 const EACH: Duration = Duration::from_millis(200);
-/// Looks at a host that cannot be discovered, a second apart, before it gives up.
+/// Attempts to discover the host, one second apart, before the guard gives up.
 const TRIES: u32 = 60;
-/// Looks for a journal, [`EACH`] apart, before it counts as gone.
+/// Attempts to find the journal, [`EACH`] apart, before it counts as gone.
 const LOOKS: u32 = 5;
 
-/// The whole life of a guard. `watched`: none when it was started again, or its applier is known to be gone;
-/// `lock`: none when nobody handed it over, then it is waited for. The outcome: of what it put back.
+/// Runs a guard until it ends. `watched`: `None` when the guard was started again, or when its applier is known to be gone;
+/// `lock`: `None` when no process handed it over; the guard waits for the lock then. Returns the outcome of what the guard
+/// restored.
 ///
-/// Errors: the host could not be read for a minute, or the journal cannot and never could; nothing was put back then.
+/// Errors: the host could not be read for a minute, or the journal cannot be read and never could be; nothing was restored then.
 pub fn guard(
     host: &Arc<dyn Host>,
     store: &Store,
@@ -72,13 +73,13 @@ pub fn guard(
         loop {
             let begin = cx.now();
             let seen = watched.look(EACH);
-            // A guard that was itself suspended, or had no CPU, has not listened for all that time.
+            // A guard that was suspended itself, or had no CPU, did not listen for all of that time.
             let listened = cx.now().saturating_sub(begin).min(EACH * 2);
             silent = if seen == Seen::Quiet { silent + listened } else { Duration::ZERO };
             match seen {
                 Seen::Quiet if silent < policy.silence => {}
                 Seen::Quiet => match Read::of(store, transaction) {
-                    // Its end says what is to be done; only the word is missing.
+                    // The journal's end says what to do; only the applier's message is missing.
                     Ok(Some(read)) if read.end.is_some() => {
                         watched.answer();
                         if read.on_trial().is_none() {
@@ -98,7 +99,7 @@ pub fn guard(
                 Seen::Alive => {}
                 Seen::Begun => {
                     known = whole(Read::of(store, transaction)?);
-                    // Without it the applier hears nothing, and writes nothing.
+                    // Without an answer the applier writes nothing.
                     if known.is_some() {
                         watched.answer();
                     }
@@ -106,7 +107,8 @@ pub fn guard(
                 Seen::Done { on_trial } => {
                     watched.answer();
                     if !on_trial {
-                        // It has an end, and the applier says so itself: a lost journal is nothing to act on any more.
+                        // The journal has an end, and the applier reports the end itself, so losing the journal now changes
+                        // nothing.
                         known = None;
                     }
                     break;
@@ -118,7 +120,7 @@ pub fn guard(
             }
         }
     }
-    // A disk that cannot be read now may be read later, and nobody else is left to try.
+    // A disk that cannot be read now may be readable later, and no other process would try again.
     let mut tries = 1;
     let out = loop {
         match from_disk(&cx, store, &lock, transaction, &why, &mut known, events) {
@@ -128,7 +130,7 @@ pub fn guard(
         tries += 1;
     };
     if let Some(pid) = hung {
-        // It shares the lock: until it ends no other run gets it.
+        // The hung applier shares the lock: no other run gets the lock before it ends.
         let header = known.as_ref().and_then(|k| k.header.as_ref());
         let (who, command) = header.map(|h| (h.who.clone(), h.command.clone())).unzip();
         lock.note(&Holder { pid: Some(pid), who, command, transaction: Some(transaction), trial_until_unix: None });
@@ -136,7 +138,7 @@ pub fn guard(
     out
 }
 
-/// With a header that can be relied on.
+/// Only a journal with a header that can be relied on.
 fn whole(read: Option<Read>) -> Option<Read> {
     read.filter(|r| r.header.is_some() && r.newer.is_none())
 }
@@ -150,8 +152,8 @@ fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
     }
 }
 
-/// Goes on with a transaction that nobody works on: puts back what has no end, waits while it is on trial. `known`: its
-/// journal as it was last read whole.
+/// Continues a transaction whose applier is gone: restores the settings where the journal has no end, waits while the transaction
+/// is on trial. `known`: its journal as last read completely.
 pub(crate) fn from_disk(
     cx: &Cx,
     store: &Store,
@@ -181,7 +183,7 @@ pub(crate) fn from_disk(
             }
         };
         *known = Some(read.clone());
-        // Of another boot its settings are gone, and nothing is to be put back on this one.
+        // The settings of another boot are gone, so nothing is restored in this one.
         let is_over = read.closed.is_some() || matches!(read.whose(&facts), Whose::Other(_));
         let Some(header) = read.header.as_ref().filter(|_| !is_over) else {
             return Ok(None);
@@ -216,14 +218,15 @@ pub(crate) fn from_disk(
         let gone = || trial.tied.as_ref().is_some_and(|k| k.is_gone(cx.host.as_ref()));
         if waits.exists() && !left.is_zero() && !gone() && stuck.is_none() {
             let watch = watch.get_or_insert_with(|| Late::begin(cx, &read));
-            // Few calls a look: the journal is read again when something has been decided.
+            // A look costs few calls: the journal is read again only after a decision.
             while waits.exists() && !trial.left(cx.now()).is_zero() && !gone() && stuck.is_none() {
                 cx.host.sleep(left.min(EACH));
                 stuck = watch.as_mut().and_then(|w| w.look(cx)).map(|s| s.0);
             }
             continue;
         }
-        // Gone without a word that it was confirmed (somebody took the file away) counts as not confirmed.
+        // If the trial file is gone without a confirmation (for example because it was deleted), the trial counts as not
+        // confirmed.
         let ended = left.is_zero() || gone() || stuck.is_some();
         let won = if ended { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
         let (by, why) = match won {
@@ -239,13 +242,13 @@ pub(crate) fn from_disk(
             Err(e) => ("timer", format!("it was not confirmed, and the file of its trial cannot be renamed: {e}")),
         };
         let unix_time = cx.host.unix_time();
-        // Where the journal cannot be written it is put back all the same.
+        // The settings are restored even if the journal cannot be written.
         let _ = note(store, &path, &Record::TrialOver { by: by.into(), why: why.clone(), unix_time });
         return put_back(cx, store, lock, read, over(by, &why), events).map(Some);
     }
 }
 
-/// The watch that goes on after the run.
+/// The watch for stuck queues that continues after the run.
 struct Late {
     watch: Watch,
     until: Duration,
@@ -255,7 +258,7 @@ struct Late {
 }
 
 impl Late {
-    /// None: nothing is to be watched, or the host cannot be discovered.
+    /// `None`: nothing is to be watched, or the host cannot be discovered.
     fn begin(cx: &Cx, read: &Read) -> Option<Self> {
         let header = read.header.as_ref().filter(|h| h.watch_ms > 0)?;
         let now = cx.look().ok()?;
@@ -270,7 +273,7 @@ impl Late {
         cx.now() >= self.until
     }
 
-    /// What stands still now, in words and as values.
+    /// Queues that are stuck now, as text and as values.
     fn look(&mut self, cx: &Cx) -> Option<(String, Vec<Stuck>)> {
         if self.is_over(cx) {
             return None;
@@ -281,8 +284,8 @@ impl Late {
     }
 }
 
-/// After a run that was kept: goes on looking for queues that stand still, without the lock, and rolls back when one
-/// does. Ends when a later transaction begins.
+/// After a run that was kept: continues to look for stuck queues, without the lock, and rolls back if one is found. Ends when a
+/// later transaction begins.
 ///
 /// Errors: as [`rollback`], which refuses if the settings were changed outside ringwise since.
 pub fn watch_on(
@@ -321,7 +324,7 @@ enum Journaled {
     Gone,
 }
 
-/// The journal as it is on disk; looked for more than once, because a directory may only be away for a moment.
+/// The journal as it is on disk. Looks more than once, because a directory may be missing only for a moment.
 fn journal(cx: &Cx, store: &Store, transaction: u64) -> Result<Journaled, Error> {
     let mut tries = 0;
     loop {
@@ -365,20 +368,20 @@ fn put_back(
     };
     let id = read.id;
     let out = resume(*cx, store, lock, read, now, Some(failure), events)?;
-    // What was put back counts, whether or not its journal can still be read.
+    // What was restored counts, whether or not its journal can still be read.
     if let Ok(Some(Read { end: Some(_), .. })) = Read::of(store, id) {
         Files::clear(&lock.dir, id);
     }
     Ok(out)
 }
 
-/// Who holds the lock now: during a trial, and until its guard has let go, the guard.
+/// Which process holds the lock now. During a trial, and until its guard has released the lock, this is the guard.
 pub fn holder(store: &Store) -> Option<Holder> {
     store.held()
 }
 
-/// Waits until its guard has let go of a transaction whose trial is decided, and goes on itself where that has
-/// left no end. What came of it; none: it takes longer than `bound`.
+/// Waits until the guard of a decided trial has released the lock, and restores the settings itself if the guard left the
+/// transaction without an end. Returns the outcome; `None`: it takes longer than `bound`.
 ///
 /// Errors: as [`guard`].
 pub fn settle(
@@ -400,7 +403,7 @@ pub fn settle(
                 Ok(lock) => {
                     from_disk(&cx, store, &lock, transaction, "its guard is gone", &mut None, events)?;
                 }
-                // Somebody was faster, the guard that was started again perhaps.
+                // Another process took the lock first, perhaps the guard that was started again.
                 Err(e) if e.refusal().is_some_and(Refusal::is_locked) => {}
                 Err(e) => return Err(e),
             },

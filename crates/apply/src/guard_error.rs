@@ -1,4 +1,4 @@
-//! Why there is no guard, or one that does not answer any more.
+//! Why there is no guard, or why the guard does not answer any more.
 
 use std::fmt;
 use std::io;
@@ -20,25 +20,25 @@ pub enum FileFault {
     },
     /// An upgrade has removed or replaced it.
     Replaced {
-        /// Why its path cannot be examined any more; none if another file is there now.
+        /// Why its path cannot be examined any more; `None` if another file is there now.
         error: Option<io::Error>,
     },
-    /// Other users could replace it; the text names the path and its owner.
+    /// Other users could replace the file; the text names the path and its owner.
     OthersWrite(String),
     /// Its file system may be unmounted while the guard waits.
     NotPermanent(PathBuf),
     /// The kernel refuses to execute it.
     NotExecutable {
-        /// Whether its file system is mounted with this option.
+        /// Whether its file system is mounted with `noexec`.
         noexec: bool,
         /// The kernel's answer.
         error: io::Error,
     },
-    /// Executed as a test, it failed.
+    /// A test run of the file failed.
     TestFailed(ExitStatus),
-    /// Executed as a test, it did not end.
+    /// A test run of the file did not end in time.
     TestTooLong(Duration),
-    /// Executed as a test, it was lost.
+    /// The exit status of the test run could not be read.
     TestLost(io::Error),
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for FileFault {
 
 impl std::error::Error for FileFault {}
 
-/// Files that were tried for the guard's program, in their order, and what is wrong with each.
+/// Files that were tried as the guard's program, in this order, and what is wrong with each.
 #[derive(Debug)]
 pub struct UnusableFiles(pub Vec<(PathBuf, FileFault)>);
 
@@ -101,65 +101,65 @@ pub enum GuardError {
         /// Why it cannot be executed from memory either.
         memory: io::Error,
     },
-    /// There is no socket for it to connect to.
+    /// The socket to which the guard connects cannot be created.
     Socket(io::Error),
-    /// The host has systemd without the program that starts a service.
+    /// The host runs systemd, but systemd-run is not installed.
     NoSystemdRun,
-    /// A program was not started: the guard itself, or systemd-run.
+    /// A program could not be started: the guard itself, or systemd-run.
     NotStarted {
         /// What was to be executed.
         program: PathBuf,
         /// The kernel's answer.
         error: io::Error,
     },
-    /// The guard's first process ended without the second.
+    /// The guard's first process ended without starting the second.
     Ended {
-        /// Of the first process.
+        /// Exit status of the first process.
         status: ExitStatus,
         /// What it wrote to standard error.
         words: String,
     },
     /// systemd started no service.
     SystemdRun {
-        /// Of systemd-run.
+        /// Exit status of systemd-run.
         status: ExitStatus,
         /// What it wrote to standard error.
         words: String,
     },
-    /// No connection can be taken.
+    /// accept(2) failed.
     Accept(io::Error),
-    /// It did not connect.
+    /// The guard did not connect.
     NoReport {
-        /// How long it was waited for.
+        /// How long ringwise waited.
         after: Duration,
         /// Connections of other users in that time; they are closed.
         others: u64,
     },
-    /// Started by ringwise itself, because systemd had failed before; both failed.
+    /// systemd failed to start the guard, and then ringwise failed as well.
     BothWays {
-        /// Of the guard that ringwise started.
+        /// The failure of the guard that ringwise started.
         error: Box<GuardError>,
-        /// Of the guard that systemd was asked to start.
+        /// The failure of the guard that systemd should have started.
         systemd: Box<GuardError>,
     },
-    /// It connected, and did not answer.
+    /// The guard connected, but did not answer.
     Mute(Box<GuardError>),
-    /// The stream to it failed.
+    /// The stream to the guard failed.
     Stream(io::Error),
-    /// It sent an unexpected message.
+    /// The guard sent an unexpected message.
     OtherWord {
         /// As it was received.
         found: String,
-        /// The message that belongs there.
+        /// The message that was expected.
         expected: &'static str,
     },
-    /// It sent another message where it should have ended.
+    /// The guard sent another message where it should have ended.
     NotEnded,
-    /// It has closed its end.
+    /// The guard has closed its end of the stream.
     Gone,
-    /// It is restoring the settings already.
+    /// The guard is restoring the settings already.
     TakenOver,
-    /// An error of an implementation outside this crate, as text.
+    /// An error of an implementation of the guard outside this crate, as text.
     Other(String),
 }
 

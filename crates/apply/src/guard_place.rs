@@ -1,13 +1,13 @@
-//! The file that the guard is started from: the first one that can really be executed.
+//! Finds the program file for the guard: the first one that can really be executed.
 //!
 //! ```text
 //!   installed program ─► copy in the state directory ─► copy in /run/ringwise ─► memory
 //!   └─────────────── each is executed once as a test ──────────────┘             └─ cannot be started again
 //! ```
 //!
-//! The installed program comes first because every host lets its services execute it, which is not so for what lies in
-//! `/var/lib` (`noexec`, SELinux). An upgrade does not disturb a guard that runs; one that is started again after an upgrade
-//! is of the new version, which reads the journals of all earlier ones.
+//! The installed program comes first because every host lets its services execute it. Files in `/var/lib` may not be executable
+//! (`noexec`, SELinux). An upgrade does not disturb a running guard; a guard that is started again after an upgrade runs the new
+//! version, which reads the journals of all earlier ones.
 
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
@@ -22,34 +22,34 @@ use ringwise_sys::{guardian, trust};
 use crate::guard_error::{FileFault, GuardError, UnusableFiles};
 
 const EACH: Duration = Duration::from_millis(10);
-/// With the names of copies.
+/// File names of copies start with this.
 const PREFIX: &str = "guard-";
 
-/// What is looked for, and where.
+/// What is searched for, and where.
 pub(crate) struct Search<'a> {
     pub program: &'a Path,
-    /// Not the program itself.
+    /// Skip the installed program.
     pub copies_only: bool,
     /// The state directory.
     pub dir: &'a Path,
-    /// The directory after it, in memory where `/run` is.
+    /// The next directory to try, in memory on hosts where `/run` is a tmpfs.
     pub run: &'a Path,
     pub transaction: u64,
-    /// Until when a program that is tried must have ended.
+    /// Deadline for the test run of a program.
     pub end: Instant,
 }
 
-/// Where the guard's program lies.
+/// Where the guard's program is.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// The installed program, or a copy that goes with the guard.
+    /// The installed program, or a copy that is removed together with the guard.
     File(PathBuf),
-    /// Without a name; `why` no file would do.
+    /// A file in memory without a name; `why` no named file can be used.
     Memory { file: File, why: UnusableFiles },
 }
 
 impl Search<'_> {
-    /// Errors: why there is none.
+    /// Errors: why no program was found.
     pub(crate) fn find(&self) -> Result<Place, GuardError> {
         self.clean();
         let mut why = Vec::new();
@@ -63,7 +63,7 @@ impl Search<'_> {
             match self.copy_to(&path).and_then(|()| self.executes(&path)) {
                 Ok(()) => return Ok(Place::File(path)),
                 Err(fault) => {
-                    let _ = fs::remove_file(&path); // half of it, or nothing
+                    let _ = fs::remove_file(&path); // it may be incomplete
                     why.push((path, fault));
                 }
             }
@@ -102,7 +102,7 @@ impl Search<'_> {
         copy().map(|_| ()).map_err(FileFault::Copy)
     }
 
-    /// Executes it once: mount options alone do not tell whether that is allowed.
+    /// Executes the file once: mount options alone do not tell whether it can be executed.
     fn executes(&self, path: &Path) -> Result<(), FileFault> {
         let left = self.end.saturating_duration_since(Instant::now());
         let end = Instant::now() + left / 4;
@@ -127,7 +127,7 @@ impl Search<'_> {
         }
     }
 
-    /// Removes copies of guards that were killed. Under the lock no other guard of this state directory is at work.
+    /// Removes copies of guards that were killed. The lock is held, so no other guard of this state directory is running.
     pub(crate) fn clean(&self) {
         remove(self.dir, PREFIX);
         if let Some(prefix) = run_prefix(self.dir) {
@@ -136,9 +136,9 @@ impl Search<'_> {
     }
 }
 
-/// The path of a program that stays where it is as long as the host runs.
+/// The path of a program that stays available as long as the host runs.
 ///
-/// Errors: why this is none.
+/// Errors: why the program cannot be relied on.
 fn installed(program: &Path) -> Result<PathBuf, FileFault> {
     let gone = |e: io::Error| FileFault::Replaced { error: Some(e) };
     let running = fs::metadata(program).map_err(|error| FileFault::Unread { path: program.into(), error })?;
@@ -151,7 +151,7 @@ fn installed(program: &Path) -> Result<PathBuf, FileFault> {
     if let Some(why) = trust::others_write(&path) {
         return Err(FileFault::OthersWrite(why));
     }
-    // Without these two nothing works any more; any other file system may be unmounted, or be reached over the network.
+    // Without these two no program works any more. Any other file system may be unmounted, or be reached over the network.
     let stays = ["/", "/usr"].iter().any(|p| fs::metadata(p).is_ok_and(|m| m.dev() == there.dev()));
     if stays { Ok(path) } else { Err(FileFault::NotPermanent(path)) }
 }
@@ -160,7 +160,7 @@ pub(crate) fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
     dir.join(format!("{PREFIX}{transaction:04}"))
 }
 
-/// Several state directories may have copies there.
+/// A prefix for this state directory: several state directories may have copies in the same directory.
 fn run_prefix(dir: &Path) -> Option<String> {
     let m = fs::metadata(dir).ok()?;
     Some(format!("{PREFIX}{:x}-{:x}-", m.dev(), m.ino()))
@@ -173,7 +173,7 @@ fn name_in_run(dir: &Path, transaction: u64) -> Option<String> {
 fn remove(dir: &Path, prefix: &str) {
     let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
     for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(prefix))) {
-        let _ = fs::remove_file(path); // one that stays is tried again the next time
+        let _ = fs::remove_file(path); // the next run tries again to remove it
     }
 }
 
@@ -188,7 +188,7 @@ pub fn remove_copy(dir: &Path, transaction: u64) {
 }
 
 impl Place {
-    /// `process`: `self`, or the number of this process for another one that starts it.
+    /// `process`: `self`, or this process's PID if another process executes the path.
     pub(crate) fn path(&self, process: &str) -> PathBuf {
         match self {
             Self::File(p) => p.clone(),
@@ -196,7 +196,7 @@ impl Place {
         }
     }
 
-    /// Why it cannot be started again.
+    /// Why the program can be started only once.
     pub(crate) fn only_once(&self) -> Option<&UnusableFiles> {
         match self {
             Self::File(_) => None,
@@ -205,7 +205,8 @@ impl Place {
     }
 }
 
-/// A child that another thread starts at this moment may still hold a copy open for writing.
+/// Starts a child, and retries while the file is busy: a child that another thread is starting at this moment may still hold a
+/// copy open for writing (ETXTBSY).
 pub(crate) fn spawn(c: &mut Command) -> io::Result<Child> {
     let mut tries = 0;
     loop {

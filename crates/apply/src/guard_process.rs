@@ -1,5 +1,4 @@
-//! The guard as a process: how it is started outside of everything that may die with the applier, and what
-//! the two say to each other.
+//! The guard as a process: how it is started outside everything that may die with the applier, and the protocol between the two.
 //!
 //! ```text
 //!   applier: listens at a file for its own user ── a program to start (`guard_place`) ── systemd-run, else own session and
@@ -30,14 +29,14 @@ use crate::guard_place::{Place, Search, copy_path, spawn};
 use crate::guardian::{Seen, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
-/// The one external program, and an optional one.
+/// systemd-run is the only external program that is started, and it is optional.
 const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
-/// Overrides the bounds of a device on slow machines, also those of the guard.
+/// Extends the deadlines of device calls on slow machines, and those of the guard.
 const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
 const EACH: Duration = Duration::from_millis(10);
-/// Between two signs of life.
+/// Interval between two signs of life.
 const SIGN: Duration = Duration::from_secs(1);
-/// For a guard that has taken over to put back, channels and links included.
+/// How long to wait for a guard that has taken over and restores the settings, channels and links included.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts `ringwise __guard`.
@@ -45,28 +44,28 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Process {
     /// The program, which is run from where it is installed or from a copy.
     pub program: PathBuf,
-    /// Only from a copy, wherever the program lies.
+    /// Start the guard only from a copy, wherever the program is installed.
     pub copies_only: bool,
-    /// Where a copy is made that the state directory does not take.
+    /// Where to copy the program if no copy in the state directory can be used.
     pub run: PathBuf,
-    /// Within which the guard must be armed, and within which it must answer.
+    /// Deadline for the guard to be armed, and for each of its answers.
     pub bound: Duration,
-    /// For how long this process may give no sign of life, see [`crate::Policy::silence`].
+    /// How long this process may give no sign of life, see [`crate::Policy::silence`].
     pub silence: Duration,
 }
 
 impl Default for Process {
     fn default() -> Self {
         let slow = std::env::var(SLOW).ok().and_then(|t| t.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
-        // A host without time left takes seconds to start a program, and is the one that needs tuning.
+        // A host without free CPU time takes seconds to start a program, and is the one that needs tuning.
         let bound = Duration::from_secs(60).max(slow * 2);
         let silence = Policy::default().silence + slow;
         Self { program: "/proc/self/exe".into(), copies_only: false, run: "/run/ringwise".into(), bound, silence }
     }
 }
 
-/// Where the guard reports. A file of the state directory, which no other user can connect to: an abstract name is listed in
-/// /proc/net/unix, and whoever knows it can fill its queue.
+/// The socket at which the guard connects. It is a file in the state directory, to which no other user can connect: abstract
+/// names are listed in /proc/net/unix, so any user could fill the queue of such a socket.
 struct Door {
     listener: UnixListener,
     name: String,
@@ -77,7 +76,8 @@ impl Door {
         let file = format!("{}.sock", copy_path(dir, transaction).display());
         let (listener, name) = match local::listen(&file) {
             Ok(listener) => (listener, file),
-            // A full disk, a file system without sockets: strangers are turned away one by one then.
+            // The disk is full, or the file system has no sockets: fall back to an abstract name and refuse connections of other
+            // users.
             Err(_) => {
                 let name = format!("@ringwise-guard-{:032x}", u128::from_ne_bytes(trust::random()?));
                 (local::listen(&name)?, name)
@@ -92,7 +92,7 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         if !self.name.starts_with('@') {
-            let _ = fs::remove_file(&self.name); // the next run takes it away
+            let _ = fs::remove_file(&self.name); // the next run removes it
         }
     }
 }
@@ -111,9 +111,9 @@ impl Guardian for Process {
             end,
         };
         let place = search.find()?;
-        // A host on which the search took most of its time needs as much again to start it.
+        // A host on which the search took most of the time needs as much again to start the guard.
         let end = Instant::now() + self.bound;
-        // Behind the search, which takes away what guards that were killed have left.
+        // After the search, because the search removes the files of guards that were killed.
         let door = Door::open(&dir, job.transaction).map_err(GuardError::Socket)?;
         let id = job.transaction.to_string();
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id];
@@ -138,8 +138,8 @@ impl Guardian for Process {
 }
 
 impl Process {
-    /// By systemd where that is the first process and sees the state directory that we see; else by ourselves. With it
-    /// what is worth a note.
+    /// Starts the guard with systemd if that is the first process and sees the same state directory; otherwise ringwise starts it
+    /// itself. Returns a note where the user should know about it.
     fn launch<'p>(
         &self,
         place: &'p Place,
@@ -151,7 +151,7 @@ impl Process {
     ) -> (Result<UnixStream, GuardError>, Option<Note<'p>>) {
         let mut note = None;
         if Path::new("/run/systemd/system").is_dir() && guardian::shared_with_init(dir) {
-            // systemd that does not answer leaves time for the other way.
+            // If systemd does not answer, this leaves time for the other way.
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
             let run = by_systemd(&place.path(&me), args, transaction, place.only_once().is_none());
@@ -179,11 +179,11 @@ impl Process {
     }
 }
 
-/// What is worth a note about a guard that was started.
+/// What the user should know about how the guard was started.
 enum Note<'p> {
-    /// It cannot be started again; why no file would do.
+    /// The guard runs from memory and cannot be started again. Holds why no file could be used.
     FromMemory(&'p UnusableFiles),
-    /// systemd should have started it.
+    /// systemd should have started it, but failed.
     WithoutSystemd(GuardError),
 }
 
@@ -204,10 +204,10 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) ->
     c.args(["--quiet", "--collect", "--no-ask-password"]);
     c.arg(format!("--unit=ringwise-trial-{transaction}"));
     c.arg(format!("--description=ringwise: puts transaction {transaction} back if nobody keeps it"));
-    // Asked to stop it ends at once: whoever shuts down loses the settings anyway and need not wait for it.
+    // When systemd stops the service, the guard ends at once: a shutdown loses the settings anyway and need not wait.
     let mut properties = vec!["OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
     if again {
-        // 203: it cannot be executed, now or later.
+        // 203: systemd cannot execute the program, now or later.
         properties.extend(["Restart=on-failure", "RestartSec=1", "RestartPreventExitStatus=203"]);
     }
     c.args(properties.iter().map(|p| format!("--property={p}")));
@@ -219,7 +219,7 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) ->
     c.spawn().map_err(|error| GuardError::NotStarted { program: run.into(), error })
 }
 
-/// A first process that leaves session, terminal and open files behind and starts the second, and is gone.
+/// The first process leaves session, terminal and open files behind, starts the second process, and exits.
 fn by_ourselves(program: &Path, args: &[String]) -> Result<(), GuardError> {
     let mut c = Command::new(program);
     c.args(args).arg("--detach").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -232,12 +232,12 @@ fn by_ourselves(program: &Path, args: &[String]) -> Result<(), GuardError> {
     Err(GuardError::Ended { status: out.status, words })
 }
 
-/// Any user may find an abstract name; only our own is the guard.
+/// Any user may find an abstract name; only a process of our own user is the guard.
 fn is_ours(stream: &UnixStream) -> bool {
     guardian::peer(stream).is_ok_and(|p| p.uid == proc::euid())
 }
 
-/// Waits for the guard to connect. `starter`: whose failure ends the waiting.
+/// Waits for the guard to connect. `starter`: the program that starts the guard; if it fails, the waiting ends.
 fn accept(
     listener: &UnixListener,
     ours: &dyn Fn(&UnixStream) -> bool,
@@ -251,19 +251,19 @@ fn accept(
         let idle = match listener.accept() {
             Ok((s, _)) if ours(&s) => {
                 if let Some(c) = starter {
-                    // It only waits for its job to be reported, which says nothing new.
+                    // systemd-run only waits for systemd to report the job, which adds nothing.
                     let _ = c.kill();
                     let _ = c.wait();
                 }
                 return Ok(s);
             }
-            // At once the next: behind many of them the guard may be waiting.
+            // Accept the next connection at once: the guard may be queued behind many others.
             Ok(_) => {
                 strangers += 1;
                 false
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => true,
-            // It went away again before it was its turn.
+            // The peer closed the connection before it was accepted.
             Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => false,
             Err(e) => return Err(GuardError::Accept(e)),
         };
@@ -276,7 +276,7 @@ fn accept(
         {
             let mut text = String::new();
             if let Some(mut err) = c.stderr.take() {
-                let _ = err.read_to_string(&mut text); // its status alone says enough
+                let _ = err.read_to_string(&mut text); // its status alone is enough
             }
             failed = Some(GuardError::SystemdRun { status, words: text.trim().into() });
         }
@@ -288,12 +288,12 @@ fn accept(
             return Err(GuardError::NoReport { after: begin.elapsed(), others: strangers });
         }
         if idle {
-            let _ = guardian::readable(&[listener.as_fd()], EACH); // accept tells what is wrong
+            let _ = guardian::readable(&[listener.as_fd()], EACH); // accept reports the error
         }
     }
 }
 
-/// Words from the other end, one a line.
+/// Messages of the other end, one a line.
 struct Lines {
     stream: Arc<UnixStream>,
     rest: Vec<u8>,
@@ -304,14 +304,14 @@ impl Lines {
         Self { stream: Arc::new(stream), rest: Vec::new() }
     }
 
-    /// A word that is here.
+    /// The next message, if a whole line has arrived.
     fn word(&mut self) -> Option<String> {
         let end = self.rest.iter().position(|b| *b == b'\n')?;
         let line: Vec<u8> = self.rest.drain(..=end).collect();
         Some(String::from_utf8_lossy(&line).trim_end().to_string())
     }
 
-    /// Waits for more, within the stream's time. False: it has ended.
+    /// Waits for more, within the stream's timeout. `false`: the stream has ended.
     fn more(&mut self) -> io::Result<bool> {
         let mut text = [0; 64];
         let n = (&*self.stream).read(&mut text)?;
@@ -343,7 +343,7 @@ struct Linked {
     lines: Lines,
     bound: Duration,
     note: Option<String>,
-    /// It has said that it takes over.
+    /// The guard has sent that it takes over.
     taken: bool,
 }
 
@@ -365,7 +365,7 @@ impl Linked {
 
 impl Armed for Linked {
     fn is_there(&mut self) -> bool {
-        // It says nothing while it waits: anything to read is its end.
+        // The guard sends nothing while it waits, so anything to read means that it ended.
         let quiet = || guardian::readable(&[self.lines.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0]);
         !self.taken && self.lines.rest.is_empty() && quiet()
     }
@@ -376,7 +376,7 @@ impl Armed for Linked {
 
     fn done(&mut self, on_trial: bool) -> Result<(), GuardError> {
         self.say(if on_trial { "trial" } else { "done" })?;
-        // Until it is gone it holds the lock.
+        // The guard holds the lock until it has exited.
         if !on_trial && self.lines.more()? {
             return Err(GuardError::NotEnded);
         }
@@ -390,19 +390,19 @@ impl Armed for Linked {
     fn sign_of_life(&self) -> Option<SignOfLife> {
         let (stream, last) = (Arc::downgrade(&self.lines.stream), Mutex::new(None::<Instant>));
         Some(Arc::new(move || {
-            // Where another thread is at it, one sign is enough.
+            // If another thread is sending, one sign of life is enough.
             let Ok(mut last) = last.try_lock() else { return };
             if last.is_none_or(|t| t.elapsed() >= SIGN)
                 && let Some(stream) = stream.upgrade()
             {
                 *last = Some(Instant::now());
-                let _ = (&*stream).write_all(b"alive\n"); // whether it is there is asked elsewhere
+                let _ = (&*stream).write_all(b"alive\n"); // whether the guard is still there is checked elsewhere
             }
         }))
     }
 
     fn lost(&mut self) -> Lost {
-        let _ = self.lines.stream.set_read_timeout(Some(self.bound)); // without it this waits for the end
+        let _ = self.lines.stream.set_read_timeout(Some(self.bound)); // if this fails, the read below waits until the guard ends
         while !self.taken
             && let Ok(Some(word)) = self.lines.next()
         {
@@ -411,7 +411,7 @@ impl Armed for Linked {
         if !self.taken {
             return Lost::Died;
         }
-        // It ends when it has put back.
+        // The guard ends when it has restored the settings.
         let _ = self.lines.stream.set_read_timeout(Some(PATIENCE));
         while let Ok(true) = self.lines.more() {}
         Lost::TookOver
@@ -428,7 +428,7 @@ pub struct Link {
 impl Link {
     /// Reports to the applier and takes the lock from it.
     ///
-    /// Errors: it is not there any more, or not who it should be.
+    /// Errors: the applier is gone, or the peer is not the applier.
     pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OpenLock<OwnedFd>)> {
         let stream = local::connect(name, Some(bound))?;
         stream.set_read_timeout(Some(bound))?;
@@ -444,12 +444,12 @@ impl Link {
             (Some(file), socket, None) if &text[..n] == b"lock\n" => OpenLock { file, socket },
             _ => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
         };
-        // Without it, or in another namespace, the end of the stream says the same.
+        // Without a pidfd, or in another PID namespace, the end of the stream tells the same.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
         Ok((Self { lines: Lines::new(stream), pid: peer.pid, process }, lock))
     }
 
-    /// From now on everything is put back if the applier dies.
+    /// From now on all settings are restored if the applier dies.
     pub fn armed(&mut self) -> io::Result<()> {
         self.say("armed")
     }
@@ -458,7 +458,7 @@ impl Link {
         (&*self.lines.stream).write_all(format!("{word}\n").as_bytes())
     }
 
-    /// What its next word means, if it is here whole.
+    /// What the applier's next message means, if a whole line has arrived.
     fn heard(&mut self) -> Option<Seen> {
         Some(match self.lines.word()?.as_str() {
             "alive" => Seen::Alive,
@@ -486,20 +486,20 @@ impl Watched for Link {
             Ok(r) => r,
             Err(_) => return self.died(),
         };
-        // First what it has said: it may have ended since.
+        // Read its messages first: it may have ended since it sent them.
         if ready[0] {
             return match self.lines.more() {
                 Ok(true) => self.heard().unwrap_or(Seen::Quiet),
                 _ => self.died(),
             };
         }
-        // One of its threads may hang in the kernel, and keep the process and its files for as long.
+        // One of its threads may hang in the kernel, and keep the process and its open files for that long.
         let ended = ready.get(1) == Some(&true) || self.pid.is_some_and(guardian::ended);
         if ended { self.died() } else { Seen::Quiet }
     }
 
     fn answer(&mut self) {
-        let _ = self.say("ok"); // whoever does not wait for it is gone, which is seen next
+        let _ = self.say("ok"); // an applier that does not wait for it is gone, which the next look shows
     }
 
     fn halted(&self) -> (Option<u32>, Halt) {
@@ -512,7 +512,7 @@ impl Watched for Link {
     }
 
     fn take_over(&mut self) {
-        let _ = self.say("taken"); // whoever does not hear it sees the end of the connection
+        let _ = self.say("taken"); // an applier that does not read it sees the connection close
     }
 }
 

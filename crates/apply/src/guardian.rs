@@ -17,7 +17,7 @@ pub trait Guardian: Debug + Send + Sync {
     fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, GuardError>;
 }
 
-/// What a guard has to know.
+/// What a guard needs to know.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// The state directory with the journal.
@@ -33,15 +33,16 @@ pub struct Job<'a> {
 pub trait Armed {
     /// Whether the guard is alive and has not taken over.
     fn is_there(&mut self) -> bool;
-    /// The journal has its header on disk. When this returns the guard has read it, and the first write may follow.
+    /// The journal's header is on disk. When this returns, the guard has read it, and the first write may follow.
     fn begun(&mut self) -> Result<(), GuardError>;
-    /// The transaction has an end on disk. `on_trial`: the guard stays. Otherwise this waits for its end, for a limited time.
+    /// The transaction's end is on disk. `on_trial`: the guard stays. Otherwise this waits for the guard to exit, for a limited
+    /// time.
     fn done(&mut self, on_trial: bool) -> Result<(), GuardError>;
     /// A sentence about the guard for the user, if there is one.
     fn note(&self) -> Option<String> {
         None
     }
-    /// What to call after every action. `None`: the guard needs no signs of life.
+    /// The function to call after every action. `None`: the guard needs no signs of life.
     fn sign_of_life(&self) -> Option<SignOfLife> {
         None
     }
@@ -57,7 +58,7 @@ pub trait Watched {
     fn look(&mut self, wait: Duration) -> Seen;
     /// Acknowledges to the applier what was seen.
     fn answer(&mut self);
-    /// Process of the applier, and what keeps it from giving a sign of life.
+    /// The applier's PID, and what keeps it from giving a sign of life.
     fn halted(&self) -> (Option<u32>, Halt);
     /// Tells the applier that the guard has taken over.
     fn take_over(&mut self);
@@ -81,7 +82,7 @@ pub enum Seen {
     Died(String),
 }
 
-/// A guard that is released when the transaction does not take place.
+/// A guard that was started. It is released if the transaction does not take place.
 pub(crate) struct Sent(pub Option<Box<dyn Armed>>);
 
 impl Sent {
@@ -94,7 +95,7 @@ impl Drop for Sent {
     fn drop(&mut self) {
         // After a panic the guard notices the end of the process by itself.
         if let Some(guard) = self.0.as_mut().filter(|_| !std::thread::panicking()) {
-            let _ = guard.done(false); // there is nothing that it could miss
+            let _ = guard.done(false); // nothing was changed, so the guard has nothing to restore
         }
     }
 }

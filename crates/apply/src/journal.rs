@@ -1,9 +1,9 @@
-//! One transaction on disk: JSON lines, the header first. Everything that is needed to put the host
-//! back stands in the header, which is on disk before the first write; the later lines are the account.
+//! One transaction on disk, as JSON lines. The header is the first line. It contains everything that is needed to restore the
+//! host, and is on disk before the first write. The later lines record what happened.
 //!
-//! Each line carries a checksum (see `sum`), and a line with a wrong one is never used. A torn last line is skipped.
-//! Lines after the header are written at once and not synced one by one: what they would be needed for after a power
-//! failure, the kernel's settings, is gone with it.
+//! Each line carries a checksum (see `sum`), and a line with a wrong checksum is never used. A torn last line is skipped. Lines
+//! after the header are written at once but not synced one by one: after a power failure they are not needed, because the
+//! kernel's settings are lost as well.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -23,12 +23,12 @@ use crate::sum::{self, Sum};
 use crate::trial_file::{Fate, Files, Trial};
 use crate::{Error, Newer, Outcome, Refusal, Verdict};
 
-/// A line as it is read. The two large records are parsed as what they are: by the tag serde would keep a copy of
-/// everything in them first.
+/// A line of a journal. The two large records are parsed directly as their own types: with an internally tagged enum, serde would
+/// first buffer a copy of everything in them.
 enum Line {
     Begin(Box<Header>),
     End(Box<End>),
-    /// Of single steps: nothing of it is used, it only has to be whole.
+    /// A record of a single step. Its content is not used; the line only has to be complete.
     Account,
     Other(Box<Record>),
 }
@@ -46,7 +46,7 @@ impl Line {
             #[serde(borrow)]
             record: Cow<'a, str>,
         }
-        // We write the tag first: the two lines that have megabytes need not be read twice for it.
+        // ringwise writes the tag first, so the two lines that have megabytes need not be parsed twice for it.
         if line.starts_with(br#"{"record":"begin","#) {
             return Ok(Self::Begin(serde_json::from_slice(line)?));
         }
@@ -64,18 +64,18 @@ impl Line {
 
 /// A journal that is being written.
 pub(crate) struct Journal {
-    /// Or why there is none.
+    /// Or why there is no file.
     file: Result<File, String>,
     path: PathBuf,
     store: Store,
-    /// Of the file, up to the end of the last whole line.
+    /// Length of the file up to the end of the last complete line.
     length: u64,
 }
 
 impl Journal {
-    /// A new file with the header, on disk with its directory when this returns.
+    /// Creates a journal with its header. File and directory entry are on disk when this returns.
     ///
-    /// Errors: the disk's; nothing of it is left then.
+    /// Errors: of the disk. No file is left then.
     pub(crate) fn begin(store: &Store, lock: &Lock, header: Header) -> Result<Self, Refusal> {
         let path = lock.dir.join(format!("tx-{:04}.jsonl", header.transaction));
         let refuse = |e: io::Error| Refusal::State { path: path.clone(), why: e.to_string() };
@@ -88,14 +88,14 @@ impl Journal {
         let mut journal = Self { file: Ok(file), path: path.to_path_buf(), store: store.clone(), length: 0 };
         let written = journal.add(&Record::Begin(Box::new(header))).and_then(|()| journal.sync());
         if let Err(e) = written.and_then(|()| journal.sync_dir()) {
-            // Nothing was changed: an empty or torn journal would only be in the way. The disk's error counts.
+            // Nothing was changed, so an empty or torn journal would be misleading. The disk's error is what counts.
             let _ = std::fs::remove_file(&journal.path);
             return Err(e);
         }
         Ok(journal)
     }
 
-    /// The end of an old one.
+    /// Opens an existing journal to append to it.
     pub(crate) fn resume(store: &Store, path: &Path) -> io::Result<Self> {
         store.before_write(path)?;
         let torn = std::fs::read(path)?.last().is_some_and(|b| *b != b'\n');
@@ -107,7 +107,7 @@ impl Journal {
         Ok(Self { file: Ok(file), path: path.to_path_buf(), store: store.clone(), length })
     }
 
-    /// One that cannot be written.
+    /// A journal that cannot be written.
     pub(crate) fn lost(store: &Store, path: &Path, why: &io::Error) -> Self {
         Self { file: Err(why.to_string()), path: path.to_path_buf(), store: store.clone(), length: 0 }
     }
@@ -116,7 +116,7 @@ impl Journal {
         self.file.as_mut().map_err(|why| io::Error::other(why.clone()))
     }
 
-    /// One line, or nothing of it: the next would go on in the middle of half a line.
+    /// Appends a whole line, or removes what was written of it: otherwise the next line would continue a partial one.
     pub(crate) fn add(&mut self, record: &Record) -> io::Result<()> {
         let mut line = sum::add(serde_json::to_vec(record)?);
         line.push(b'\n');
@@ -128,7 +128,7 @@ impl Journal {
         written
     }
 
-    /// One line that is on disk when this returns, or not in the file.
+    /// Appends a line that is on disk when this returns. On an error it is not in the file.
     pub(crate) fn add_durably(&mut self, record: &Record) -> io::Result<()> {
         let before = self.length;
         let done = self.add(record).and_then(|()| self.sync());
@@ -138,7 +138,7 @@ impl Journal {
         done
     }
 
-    /// Takes away what was written last. Needs no space; where it fails the line is read as what it is.
+    /// Removes what was written last. Needs no space. If this fails, a reader finds the line and skips it if it is damaged.
     fn cut(&mut self, length: u64) {
         if let Ok(file) = &self.file
             && file.set_len(length).is_ok()
@@ -152,7 +152,7 @@ impl Journal {
         self.file()?.sync_data()
     }
 
-    /// Its name is on disk when this returns.
+    /// The directory entry is on disk when this returns.
     pub(crate) fn sync_dir(&self) -> io::Result<()> {
         self.store.before_write(&self.path)?;
         sync_dir(&self.path)
@@ -163,38 +163,37 @@ impl Journal {
     }
 }
 
-/// A journal as found.
+/// A journal as it was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Read {
     pub id: u64,
     pub path: PathBuf,
-    /// None: `headless` says why.
+    /// `None`: `headless` holds the reason.
     pub header: Option<Header>,
     pub headless: Option<String>,
-    /// In a format that only a later version reads, or damaged.
+    /// The journal's head, if it is damaged or in a format that only a later version reads.
     pub newer: Option<Head>,
     pub end: Option<(Outcome, Vec<Setting>)>,
     pub closed: Option<String>,
     pub trial: Option<(Trial, Fate)>,
-    /// Why its guard has taken over.
+    /// Why its guard took over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
-    /// Lines in the middle that are no records.
+    /// Lines in the middle that are not valid records.
     pub damaged: usize,
 }
 
-/// Whose a journal is.
+/// To which boot or version a journal belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Whose {
     ThisBoot,
-    /// And why it says nothing about the host as it is now.
-    /// Of this boot, but in a format that we cannot put back. Says why.
+    /// Of this boot, but in a format that this version cannot restore, or damaged. Holds the reason.
     Newer(String),
     Other(String),
 }
 
-/// Why the first line is no header that we know. Only one that is torn itself stands for nothing written:
-/// the first step comes after the header is on disk.
+/// Why the first line is not a header that this version knows. Only a journal whose single line is torn proves that nothing was
+/// written, because the first step comes after the header is on disk.
 fn headless(lines: &[&[u8]], ended: bool) -> String {
     let words = if lines.len() <= 1 && !ended {
         "it was torn before its first step"
@@ -204,8 +203,8 @@ fn headless(lines: &[&[u8]], ended: bool) -> String {
     words.into()
 }
 
-/// No transaction begins while an earlier one of the same boot has no end or is on trial. Where one seems to, a line of it
-/// is damaged: whether it was kept or put back is not known.
+/// A transaction cannot begin while an earlier one of the same boot has no end or is on trial. If one seems to have begun, a line
+/// of the earlier journal is damaged: whether that transaction was kept or restored is unknown.
 fn without_end(mut all: Vec<Read>) -> Vec<Read> {
     let boot = |r: &Read| r.header.as_ref().map(|h| (h.machine_id.clone(), h.boot_id.clone()));
     let boots: Vec<_> = all.iter().map(boot).collect();
@@ -218,7 +217,7 @@ fn without_end(mut all: Vec<Read>) -> Vec<Read> {
     all
 }
 
-/// A whole header in the format of version 0.1.
+/// Whether this is a complete header in the format of version 0.1, which had no checksums.
 fn is_before_sums(first: &[u8]) -> bool {
     matches!(Line::read(first), Ok(Line::Begin(h)) if h.format == BEFORE_SUMS)
 }
@@ -244,19 +243,19 @@ impl Read {
         let first = lines.first().copied().unwrap_or_default();
         let first_is = sum::check(first);
         out.newer = Head::read(first).filter(|_| first_is != Sum::Wrong);
-        // One flipped bit does not make the number of the old format out of ours.
+        // A single flipped bit does not turn the present format number into the old one.
         let summed = first_is != Sum::None || !is_before_sums(first);
         let mut trial = files.trial.filter(|(_, sum)| !summed || *sum == Sum::Right).map(|(t, _)| t);
         for (n, line) in lines.iter().enumerate() {
             if summed && sum::check(line) != Sum::Right {
-                // What is not whole yet is not damaged.
+                // A last line that is not complete yet is not damaged.
                 let torn = n + 1 == lines.len() && !bytes.ends_with(b"\n");
                 out.damaged += usize::from(!torn);
                 continue;
             }
             match Line::read(line) {
                 Ok(Line::Begin(h)) => out.header = Some(*h),
-                // By the process that was taken over from, before it knew.
+                // Written by the process from which the guard took over, before that process noticed.
                 Ok(Line::End(e)) if out.taken.is_some() && e.outcome.verdict == Verdict::Applied => {}
                 Ok(Line::End(e)) => out.end = Some((e.outcome, e.after)),
                 Ok(Line::Account) => {}
@@ -271,7 +270,7 @@ impl Read {
                     Record::Closed { why, .. } => out.closed = Some(why),
                     Record::Trial(t) => _ = trial.get_or_insert(t),
                     Record::Confirmed { by, .. } => fate = Fate::Confirmed { by: Some(by) },
-                    // What comes after it is the account of putting back; until that has an end it has none.
+                    // The records after it describe the restoring; until that has an end, the journal has none.
                     Record::TrialOver { by, why, .. } => {
                         fate = Fate::Undone { by, why };
                         out.end = None;
@@ -296,7 +295,7 @@ impl Read {
         out.trial = trial.map(|t| (t, fate));
         if out.header.is_none() {
             out.headless = Some(headless(&lines, bytes.ends_with(b"\n")));
-            // The first step comes after the header, so a header alone has changed nothing.
+            // The first step comes after the header, so a journal with only a header has changed nothing.
             let is_over = out.end.as_ref().is_some_and(|(o, _)| o.left_nothing());
             if out.newer.is_none() && lines.len() > 1 && !is_over && out.closed.is_none() {
                 out.newer = Some(Head::damaged(first));
@@ -321,7 +320,7 @@ impl Read {
         }
     }
 
-    /// Cut short, and nobody has said what became of it.
+    /// The transaction was interrupted, and no record tells what became of it.
     pub(crate) fn unfinished(&self) -> bool {
         self.end.is_none() && self.closed.is_none()
     }
@@ -336,7 +335,7 @@ impl Read {
         elsewhere(&h.machine_id, &h.boot_id, host).map_or(Whose::ThisBoot, |why| Whose::Other(why.into()))
     }
 
-    /// What is taken for granted when it counts as of this boot.
+    /// What is assumed when it counts as of this boot.
     pub(crate) fn unsure(&self, host: &Host) -> Option<String> {
         let h = self.header.as_ref()?;
         let known = h.boot_id.is_some() && host.boot_id.known().is_some();
@@ -348,7 +347,7 @@ impl Read {
         })
     }
 
-    /// Of this boot, and not ours to read: nothing can be built on what is known then.
+    /// The journal of this boot that this version cannot read. Nothing can be based on the known journals then.
     pub(crate) fn newer_here(&self, host: &Host) -> Option<Newer> {
         let n = self.newer.as_ref().filter(|n| n.elsewhere(host).is_none())?;
         Some(n.report(self.id, &self.path))

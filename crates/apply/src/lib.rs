@@ -11,10 +11,10 @@
 //!      └─ failed, stopped ─► discover ─► diff(live, start) forward ─► discover ─► put back ──────────┴─► Outcome
 //! ```
 //!
-//! From before the journal until the end a guard outside of this process stands ready ([`guard`]).
-//! Putting back is not the steps in reverse: it is the same machine run forward towards the start
-//! (DESIGN section 2). It does not decide what is good for a host; it gets steps and does them.
-//! Steps that interrupt the way in, or a bond's last member, are refused here, for every caller.
+//! While a transaction changes the host, a guard process stands by outside this process ([`guard`]). Restoring does not replay
+//! the steps in reverse: the same machine runs forward, towards the values at the start (DESIGN section 2). This crate does not
+//! decide what is good for a host; it gets steps and applies them. For every caller it refuses steps that would interrupt the
+//! connection of the user or take down the last member of a bond.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

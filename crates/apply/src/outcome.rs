@@ -17,7 +17,7 @@ pub(crate) const VERSION: u32 = 1;
 pub enum Verdict {
     /// Every setting had its value already. Nothing was written, and there is no journal.
     NothingToDo,
-    /// Kept. Single settings may have been refused or ignored where the steps allow it.
+    /// Kept. Single settings may have been refused or ignored where the steps allow that.
     Applied,
     /// It failed or was stopped; the host is as before.
     PutBack,
@@ -33,7 +33,7 @@ pub struct Failure {
     /// What was to be written. `None`: the run was stopped by a signal, or the journal could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<Setting>,
-    /// Its number; `None`: not an error of the kernel.
+    /// The errno; `None`: not an error of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
     /// The errno's name and the kernel's own words.
@@ -137,28 +137,29 @@ pub struct Outcome {
     pub version: u32,
     /// How the run ended.
     pub verdict: Verdict,
-    /// None: there was nothing to do.
+    /// `None`: there was nothing to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<u64>,
-    /// The host differs from what it was before.
+    /// Whether the host differs from what it was before.
     pub changed: bool,
     /// Settings that were written as requested, without restored side effects.
     pub applied: Vec<Setting>,
     /// Settings that had the requested value before.
     pub already_so: Vec<Setting>,
-    /// Accepted; takes effect with the next interrupt of the queue. Also listed in `applied` or `already_so`.
+    /// Settings that were accepted and take effect with the next interrupt of the queue. Also listed in `applied` or
+    /// `already_so`.
     pub pending: Vec<Address>,
-    /// Rounded or limited by a documented rule of the kernel or driver. Also in `applied`.
+    /// Values that were rounded or limited by a documented rule of the kernel or driver. Also in `applied`.
     pub adjusted_by_driver: Vec<Adjusted>,
-    /// Refused although requested; nothing took their place.
+    /// Requested settings that were refused, and that no other value replaced.
     pub refused: Vec<Refused>,
-    /// Accepted, but not in effect; nothing took their place.
+    /// Settings that were accepted but are not in effect, and that no other value replaced.
     pub ignored: Vec<Ignored>,
-    /// Refused or not kept, and another value took their place.
+    /// Settings that were refused or not kept, and that another value replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<Instead>,
-    /// Refused or ignored without a replacement, so that the goal is not fully met. A setting that the driver does not
-    /// support at all counts only if no new plan was made.
+    /// Settings that were refused or ignored without a replacement, so that the goal is not fully met. A setting that the driver
+    /// does not support at all counts only if no new plan was made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<Address>,
     /// Manual changes that were kept.
@@ -166,10 +167,10 @@ pub struct Outcome {
     pub kept: Vec<Hand>,
     /// Settings outside the steps that a step had changed and that were restored.
     pub side_effects: Vec<Setting>,
-    /// Why it was put back.
+    /// Why the transaction was rolled back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Failure>,
-    /// Settings written to get back to the start.
+    /// Settings that were written to restore the values at the start.
     pub put_back: Vec<Setting>,
     /// Settings that could not be put back, each with a command. Empty unless `verdict` is [`Verdict::PutBackIncomplete`].
     pub put_back_incomplete: Vec<NotPutBack>,
@@ -185,7 +186,7 @@ pub struct Outcome {
     pub trial: Option<OnTrial>,
     /// Sentences for the user: old journals closed, devices renamed.
     pub notes: Vec<String>,
-    /// From the lock to the end, milliseconds.
+    /// Duration from taking the lock to the end, in milliseconds.
     pub took_ms: u64,
 }
 
@@ -219,18 +220,18 @@ impl Outcome {
         }
     }
 
-    /// Steps whose value is as requested: written, or found so when it was their turn.
+    /// Steps whose value is as requested, because it was written or was found when the step began.
     pub fn changes(&self) -> usize {
         self.applied.len() + self.already_so.len()
     }
 
-    /// Nothing of it is in effect, and nothing is left to put back.
+    /// Nothing of it is in effect, and nothing is left to restore.
     pub(crate) fn left_nothing(&self) -> bool {
         matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)
     }
 
-    /// 0 applied, recovered or nothing to do · 3 applied without what was refused, or something of it waits for a CPU · 4
-    /// failed and put back · 5 not fully put back.
+    /// 0: applied, recovered or nothing to do · 3: applied except for what was refused, or some settings wait for a CPU · 4:
+    /// failed and restored · 5: not fully restored.
     pub fn exit_status(&self) -> u8 {
         match self.verdict {
             Verdict::NothingToDo | Verdict::Applied if !(self.unmet.is_empty() && self.waiting.is_empty()) => 3,

@@ -1,4 +1,4 @@
-//! What earlier transactions of this boot want and have left: `history`, `verify`, and the ground of a rollback.
+//! What earlier transactions of this boot requested and what they left behind: `history`, `verify`, and the basis of a rollback.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -27,11 +27,11 @@ fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> Se
         .collect::<BTreeMap<_, _>>()
 }
 
-/// The kept transactions of this boot in order, without those that a rollback has undone. A rollback that is
-/// undone itself brings back those that it had undone.
+/// The kept transactions of this boot in order, without those that a rollback has undone. If a rollback is undone itself, the
+/// transactions that it had undone are in effect again.
 pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
     let mut out: Vec<Rc<Kept>> = Vec::new();
-    // What was in force before each of them.
+    // The transactions that were in effect before each of them.
     let mut earlier: BTreeMap<u64, Vec<Rc<Kept>>> = BTreeMap::from([(0, Vec::new())]);
     for j in journals.iter().filter(|j| j.whose(&now.host) == Whose::ThisBoot) {
         let (Some(h), Some((outcome, after))) = (&j.header, &j.end) else { continue };
@@ -72,7 +72,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
     out.into_iter().map(|k| Rc::try_unwrap(k).unwrap_or_else(|k| (*k).clone())).collect()
 }
 
-/// Queues that exist with the counts of a device; `None`: the counts do not tell.
+/// Number of queues that exist with the given channels; `None`: unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct QueueCounts {
     rx: Option<u32>,
@@ -80,7 +80,7 @@ struct QueueCounts {
 }
 
 impl QueueCounts {
-    /// With these channels; what they leave open is as it was before.
+    /// The counts with these channels. Counts that the setting leaves open keep their value from `before`.
     fn of(setting: &Setting, before: Option<&Setting>) -> Option<Self> {
         let counts = |s: &Setting| match s {
             Setting::Channels { rx, tx, combined, .. } => Some((*rx, *tx, *combined)),
@@ -89,13 +89,13 @@ impl QueueCounts {
         let (rx, tx, combined) = counts(setting)?;
         let (rx_before, tx_before, combined_before) = before.and_then(counts).unwrap_or_default();
         let combined = combined.or(combined_before).unwrap_or(0);
-        // A device has a queue of each direction: where no count is above 0, none was reported.
+        // A device has at least one queue of each direction. If no count is above 0, the driver reported none.
         let sum = |own: Option<u32>| Some(combined + own.unwrap_or(0)).filter(|n| *n > 0);
         Some(Self { rx: sum(rx.or(rx_before)), tx: sum(tx.or(tx_before)) })
     }
 }
 
-/// Whether the setting belongs to a queue beyond these counts. Where they do not tell, it does not.
+/// Whether the setting belongs to a queue beyond these counts. Unknown counts limit nothing.
 fn beyond(address: &Address, counts: QueueCounts) -> bool {
     let QueueCounts { rx, tx } = counts;
     match address {
@@ -114,7 +114,7 @@ fn beyond(address: &Address, counts: QueueCounts) -> bool {
     }
 }
 
-/// A thread that the other settings of the map end: it has no CPUs to be put on.
+/// Whether this is a NAPI thread that the other settings of the map end, so that its CPUs cannot be set.
 fn ends(address: &Address, settings: &SettingMap) -> bool {
     let Address::NapiThread { dev, of } = address else { return false };
     let threaded = |a: Address| match settings.get(&a) {
@@ -125,8 +125,8 @@ fn ends(address: &Address, settings: &SettingMap) -> bool {
     own.or_else(|| threaded(Address::NapiDevice { dev: dev.clone() })) == Some(0)
 }
 
-/// Takes out settings of queues that do not exist with the channels in the map (else those of now), and of threads that
-/// end with it. Returned: those of the device as a whole whose value names such a queue.
+/// Removes settings of queues that do not exist with the channels in the map (or the present channels), and settings of threads
+/// that the map ends. Returns device-wide settings whose value names such a queue.
 pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Address> {
     let ended = settings.keys().filter(|a| ends(a, settings)).cloned().collect::<BTreeSet<_>>();
     settings.retain(|a, _| !ended.contains(a));
@@ -144,7 +144,7 @@ pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Addr
     doomed.into_iter().collect()
 }
 
-/// A table or rule that leads to a receive queue beyond these counts.
+/// Whether a table or rule steers to a receive queue beyond these counts.
 fn names_beyond(setting: &Setting, counts: QueueCounts) -> bool {
     let Some(rx) = counts.rx else { return false };
     match setting {
@@ -156,7 +156,7 @@ fn names_beyond(setting: &Setting, counts: QueueCounts) -> bool {
     }
 }
 
-/// The latest value that we applied for each setting, and by which transaction.
+/// The latest value that ringwise applied for each setting, and the transaction that applied it.
 fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept, Setting)> {
     let mut out: BTreeMap<Address, (&Kept, Setting)> = BTreeMap::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
@@ -172,15 +172,15 @@ fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept
             out.insert(address.clone(), (k, setting.clone()));
         }
     }
-    // A later transaction may have moved what an earlier one wanted without naming it: what it left counts.
+    // A later transaction may have changed what an earlier one requested without naming it; the value that it left behind counts.
     let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).collect::<BTreeMap<_, _>>();
     drop_doomed_by_wants(&mut settings, now);
     out.retain(|a, _| settings.contains_key(a));
     out
 }
 
-/// Settings of earlier transactions that this one takes the place of. A search through all settings for each of them would
-/// take the square of the time: only what is set for a device replaces what was set for its queues.
+/// Settings of earlier transactions that this one replaces. Only a device-wide setting replaces settings of single queues;
+/// searching all settings for each of them would take quadratic time.
 fn replaced(all: &BTreeMap<Address, (&Kept, Setting)>, setting: &Setting, id: u64) -> Vec<Address> {
     let first = match setting {
         Setting::Coalesce { dev, .. } => Address::QueueCoalesce { dev: dev.clone(), queue: 0 },
@@ -192,7 +192,8 @@ fn replaced(all: &BTreeMap<Address, (&Kept, Setting)>, setting: &Setting, id: u6
     gone.map(|(a, _)| a.clone()).collect()
 }
 
-/// Only channels that we set ourselves make settings of queues beyond them moot; anybody else's are drift.
+/// Only channels that ringwise set itself make the settings of queues beyond them obsolete. If channels were changed outside
+/// ringwise, those settings are drift.
 fn drop_doomed_by_wants(settings: &mut SettingMap, now: &Snapshot) {
     let mut counts: BTreeMap<String, QueueCounts> = BTreeMap::new();
     for nic in &now.nics {
@@ -203,7 +204,7 @@ fn drop_doomed_by_wants(settings: &mut SettingMap, now: &Snapshot) {
     settings.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
 }
 
-/// What the transactions in force want, and how the host stands to it. Writes nothing.
+/// What the transactions in effect requested, and whether the host matches it. Writes nothing.
 ///
 /// Errors: the host or the state directory cannot be read.
 pub fn verify(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Verify, Error> {
@@ -211,7 +212,7 @@ pub fn verify(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Ve
     verify_in(&now, store)
 }
 
-/// The same against a snapshot that is there already.
+/// The same with a snapshot that exists already.
 pub fn verify_in(now: &Snapshot, store: &Store) -> Result<Verify, Error> {
     Ok(verify_of(&Read::all(store)?, now, store))
 }
@@ -231,7 +232,7 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
         })
         .collect();
     let unfinished = journals.iter().find(|j| j.unfinished() && j.whose(&now.host) == Whose::ThisBoot).map(|j| j.id);
-    // While its run goes on it is not cut short.
+    // A transaction that is still running was not interrupted.
     let running = unfinished.and_then(|_| store.held());
     let unfinished = unfinished.filter(|_| running.is_none());
     let trial = pending_of(journals, store, &now.host);
@@ -251,12 +252,12 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
     v
 }
 
-/// Every transaction that the state directory knows, oldest first.
+/// Every transaction in the state directory, oldest first.
 pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>, Error> {
     Ok(history_of(&Read::all(store)?, host, store))
 }
 
-/// Whether the last apply in effect was for other goals, or for unknown ones: one that changes nothing is recorded then.
+/// Whether the last apply in effect had other goals, or unknown ones. If so, an apply that changes nothing is recorded as well.
 pub fn replaces_another(store: &Store, host: &ringwise_model::Host, requested: &Requested) -> Result<bool, Error> {
     let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
     let list = history(store, host)?;
@@ -284,7 +285,7 @@ pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: 
             if (before..by).contains(&e.id) {
                 e.undone_by.get_or_insert(by);
             } else if e.undone_by.is_some_and(|u| (before..by).contains(&u)) {
-                // The rollback that had undone it is undone now.
+                // The rollback that had undone it was itself undone by this one.
                 e.undone_by = None;
             }
         }
@@ -333,7 +334,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         trial: trial.clone(),
         stuck: h.map(|h| h.stuck.clone()).unwrap_or_default(),
         damaged: j.damaged,
-        // Written while it was pending; what became of it since stands beside it.
+        // The outcome was written while the trial was pending; this adds the trial's present state.
         outcome: j.end.as_ref().map(|(o, _)| Outcome { trial: trial.clone(), ..o.clone() }),
         undo: h.map(|h| h.undo.clone()).or_else(|| j.newer.as_ref().map(|n| n.undo.clone())).unwrap_or_default(),
         path: j.path.clone(),
@@ -352,11 +353,11 @@ mod tests {
             (c.rx, c.tx)
         };
         assert_eq!(of(channels(None, None, Some(4)), None), (Some(4), Some(4)));
-        // Only receive queues were changed: those for transmission are as they were, and not gone.
+        // Only receive queues were changed: the transmit queues are as before, not gone.
         assert_eq!(of(channels(Some(2), None, None), None), (Some(2), None));
         assert_eq!(of(channels(Some(2), None, None), Some(channels(Some(4), Some(8), None))), (Some(2), Some(8)));
         assert_eq!(of(channels(Some(1), None, None), Some(channels(Some(2), None, Some(4)))), (Some(5), Some(4)));
-        // A driver that reports no count of queues has queues all the same.
+        // A driver that reports no count of queues still has queues.
         let nothing = QueueCounts::of(&channels(None, None, None), None).unwrap();
         assert_eq!(nothing, QueueCounts { rx: None, tx: None });
         let xps = Address::XpsCpus { dev: "eth0".into(), queue: 0 };
@@ -374,7 +375,7 @@ mod tests {
         let coalesce = |queue| Address::QueueCoalesce { dev: dev(), queue };
         let first = |of: &dyn Fn(u32) -> Address| (0..9).find(|q| beyond(&of(*q), counts));
         assert_eq!((first(&rps), first(&xps)), (Some(4), Some(2)));
-        // One address for both directions: it is there as long as one of them is.
+        // One address for both directions: it exists as long as one of them does.
         assert_eq!(first(&coalesce), Some(4));
         assert_eq!((0..9).find(|q| beyond(&coalesce(*q), QueueCounts { rx: Some(1), tx: Some(3) })), Some(3));
         assert!(!beyond(&Address::RfsEntries, counts));

@@ -1,5 +1,5 @@
-//! A new plan in the middle of a run, after the kernel or the driver refused a step of the goal: what the remaining
-//! steps build on is not there. It becomes part of the same transaction, with the same guard and one way back.
+//! A new plan in the middle of a run. It is needed when the kernel or the driver refused a step of the goal on which the
+//! remaining steps depend. The new plan belongs to the same transaction, with the same guard and one rollback.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug};
@@ -18,14 +18,13 @@ use crate::store::Disk;
 use crate::tx::{Due, Tx, guard_gone};
 use crate::{Error, Event, Failure, Request, bond, control, lives, rivals};
 
-/// New plans in one run, at most. Each has to know of a refusal that the one before did not.
+/// Maximum number of new plans in one run. Each has to take a refusal into account that the one before did not know.
 const MOST: u32 = 8;
 
 /// Plans again for the same intent.
 pub trait Planner: Debug + Send + Sync {
-    /// From the host as it is now, read by `host` alone: its guard counts on signs of life. `learned`: what was refused or
-    /// ignored in this run; `made`: what this run has made for groups of queues so far.
-    ///
+    /// Plans for the host as it is now. The host must be read through `host` only, because the guard expects signs of life.
+    /// `learned`: what was refused or ignored in this run; `made`: what this run has created for groups of queues so far.
     fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan>;
 }
 
@@ -35,18 +34,18 @@ pub trait Planner: Debug + Send + Sync {
 pub enum NoPlan {
     /// The policy has no [`Planner`].
     NoPlanner,
-    /// An interface has another name than at the beginning.
+    /// An interface was renamed since the beginning.
     Renamed,
     /// The host could not be read again.
     Discover(ringwise_discover::Error),
     /// The planner's own reason.
     Planner(Box<dyn std::error::Error + Send + Sync>),
-    /// It would interrupt traffic, which the first plan did not.
+    /// The new plan would interrupt traffic, but the first plan did not.
     Interrupts {
         /// The first setting whose write interrupts traffic.
         address: Box<Address>,
     },
-    /// A check before the first write refuses it.
+    /// One of the checks before the first write refuses the new plan.
     Checks(Box<Error>),
 }
 
@@ -74,17 +73,17 @@ pub struct NewPlan {
     pub steps: Vec<Step>,
     /// As in [`Request`].
     pub already: Vec<Setting>,
-    /// What the goal needs and cannot have on this host.
+    /// What the goal needs but cannot get on this host.
     pub unmet: Vec<Address>,
 }
 
 impl Tx<'_> {
-    /// Whether a new plan may still take the place of the steps that are left.
+    /// Whether a new plan may still replace the remaining steps.
     pub(crate) fn can_replan(&self) -> bool {
         self.cx.policy.planner.is_some() && self.replan.plans < MOST
     }
 
-    /// A step was refused or ignored, and that was learned.
+    /// Records that a new plan is due: a step was refused or ignored, and that was learned.
     pub(crate) fn replan_later(&mut self, step: &Step, failure: &Failure) {
         let Some(family) = step.setting.address().map(|a| a.family()).filter(|_| self.can_replan()) else { return };
         let or_fail = (step.if_refused == IfRefused::Replan).then(|| failure.clone());
@@ -92,23 +91,23 @@ impl Tx<'_> {
         self.replan.due = Some(Due { family, or_fail: before.or(or_fail) });
     }
 
-    /// Steps of the family that was refused are tried to the end: each one refused belongs into the same new plan.
+    /// The remaining steps of the refused family are tried first, so that all their refusals are considered in the same new plan.
     pub(crate) fn replan_due(&self, next: Option<&Step>) -> bool {
         let Some(due) = &self.replan.due else { return false };
         let family = next.and_then(|s| s.setting.address()).map(|a| a.family());
         due.or_fail.is_some() || family != Some(due.family)
     }
 
-    /// Replaces the steps from `next` on. The index of the first one to be done.
+    /// Replaces the steps from `next` on. Returns the index of the next step.
     pub(crate) fn plan_again(&mut self, disk: Disk, next: usize) -> Result<usize, Box<Failure>> {
         let Some(due) = self.replan.due.take() else { return Ok(next) };
         self.replan.plans += 1;
         self.refresh(true)?;
-        // The planner discovers the host again; what it plans is checked against a view as recent.
+        // The planner discovers the host again; its plan is checked against an equally recent view.
         self.look()?;
         match self.new_plan() {
             Ok(plan) => self.take_plan(disk, next, plan),
-            // As planned at first, without what was refused.
+            // Continue with the first plan, without what was refused.
             Err(why) => {
                 self.note(format!("there is no new plan after the refusal: {why}"));
                 due.or_fail.map_or(Ok(next), |f| Err(f.into()))
@@ -116,7 +115,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Checked like the first one, before anything of it is written.
+    /// Makes a new plan and checks it like the first one, before any of it is written.
     fn new_plan(&mut self) -> Result<NewPlan, NoPlan> {
         let Some(planner) = self.cx.policy.planner.clone() else { return Err(NoPlan::NoPlanner) };
         let devices: Vec<_> = self.before.nics.iter().map(|n| n.dev.clone()).collect();
@@ -140,7 +139,7 @@ impl Tx<'_> {
         Ok(NewPlan { steps: request.steps, already: request.already, unmet: plan.unmet })
     }
 
-    /// What the first plans made for groups that the next one may not have.
+    /// What the earlier plans created for groups, and the next plan may not need.
     fn made(&self) -> Vec<Made> {
         let of_groups = |s: &&Step| goes_with_layout(&s.rule) && self.out.applied.contains(&s.setting);
         let made = |s: &Step| {
@@ -152,7 +151,8 @@ impl Tx<'_> {
     }
 
     fn take_plan(&mut self, disk: Disk, next: usize, plan: NewPlan) -> Result<usize, Box<Failure>> {
-        // What was done stays, unless the new plan has something else there: a plan does not name all that it found right.
+        // Completed steps stay, unless the new plan has another value for them: a plan does not list every setting that it found
+        // right.
         let replaced = |s: &Step| {
             let address = s.setting.address();
             let given_up = address.as_ref().is_none_or(|a| self.given_up.contains(a));
@@ -165,7 +165,7 @@ impl Tx<'_> {
         let again = |s: &Setting| plan.steps.iter().any(|p| p.setting.address() == s.address());
         self.out.applied.retain(|s| !again(s));
         self.out.already_so.retain(|s| !again(s));
-        // What the driver has no call for at all is no part of what this host can have.
+        // A setting that the driver does not support at all is not something that this host can have.
         let has_no_call = |a: &Address| self.learned.iter().any(|l| l.address == *a && l.what.is_not_supported());
         let refused = self.refused_addresses().into_iter();
         self.replan.not_needed = refused.filter(|a| !plan.unmet.contains(a) || has_no_call(a)).collect::<BTreeSet<_>>();
@@ -182,7 +182,7 @@ impl Tx<'_> {
             .filter(|s| !steps.iter().any(|p| p.setting == **s))
             .filter_map(|s| Some((s.address()?, s.clone())))
             .collect::<BTreeMap<_, _>>();
-        // Values that this run has set itself are not as found.
+        // A value that this run has set itself is not a value as first found.
         origin.retain(|a, _| !self.start.contains_key(a));
         origin.extend(more.clone());
         let already: Vec<Setting> =
@@ -198,7 +198,7 @@ impl Tx<'_> {
         };
         self.record(record)?;
         self.journal.sync().map_err(|e| self.journal_failure(&e))?;
-        // From now on it has to know the way back from these steps too.
+        // From now on the guard must be able to undo these steps too.
         if let Some(why) = self.guard.as_mut().and_then(|g| g.begun().err()) {
             return Err(Failure { words: format!("the guard does not answer: {why}"), ..guard_gone() }.into());
         }
@@ -213,7 +213,7 @@ impl Tx<'_> {
         refused.chain(self.out.ignored.iter().map(|i| &i.asked)).filter_map(Setting::address).collect::<BTreeSet<_>>()
     }
 
-    /// What was refused or ignored, and neither replaced by another value nor unnecessary by the last plan.
+    /// What was refused or ignored, was not replaced by another value, and is still needed according to the last plan.
     pub(crate) fn unmet(&self) -> Vec<Address> {
         let has_step = |a: &Address| {
             !self.given_up.contains(a) && self.steps.iter().any(|s| s.setting.address().as_ref() == Some(a))

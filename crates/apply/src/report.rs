@@ -25,7 +25,7 @@ pub enum Kind {
         /// Number of that transaction.
         before: u64,
     },
-    /// Manual changes belong to ringwise from now on; the host was not touched.
+    /// Manual changes belong to ringwise from now on; the host was not changed.
     Adopt,
     /// A kind that only a later version knows.
     #[serde(other)]
@@ -68,7 +68,7 @@ pub struct Entry {
     pub id: u64,
     /// What kind of command it was.
     pub kind: Kind,
-    /// What it was for.
+    /// What the transaction was for.
     #[serde(flatten)]
     pub title: Title,
     /// Who ran it: `root (sudo: anna)`.
@@ -88,7 +88,7 @@ pub struct Entry {
     pub unix_time: u64,
     /// Whether it belongs to the current boot of this machine. Other transactions have no effect on the host now.
     pub this_boot: bool,
-    /// Why it has no effect on the host now: another boot, another machine.
+    /// Why it has no effect on the host now, for example because it belongs to another boot or another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Names of its devices at that time.
@@ -103,7 +103,7 @@ pub struct Entry {
     /// The trial, if it had or has to be confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<OnTrial>,
-    /// Transmit queues that stood still after the transaction before, which the guard therefore rolled back.
+    /// Transmit queues that were stuck after the transaction `before`, which the guard therefore rolled back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,
     /// Lines of its journal that cannot be read.
@@ -123,7 +123,7 @@ pub struct Entry {
 pub struct Standing {
     /// The last transaction that requested it.
     pub transaction: u64,
-    /// When that ended, seconds since 1970.
+    /// When that transaction ended, in seconds since 1970.
     #[serde(default)]
     pub unix_time: u64,
     /// It was changed outside ringwise, and that transaction adopted it.
@@ -141,7 +141,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// The manual change, if this is one: changed since, or adopted. What does not exist any more cannot be kept.
+    /// The manual change, if this is one: changed since, or adopted. A setting that does not exist any more is none of them.
     pub fn hand(&self) -> Option<Hand> {
         let setting = self.now.known()?.clone();
         let origin = match (self.how.holds(), &self.how) {
@@ -165,7 +165,7 @@ pub struct Newer {
     pub path: PathBuf,
     /// Commands that undo it, as its first line carries them.
     pub undo: Vec<String>,
-    /// Its journal is damaged: the commands may be as well.
+    /// The journal is damaged, so the commands may be damaged as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
 }
@@ -210,7 +210,7 @@ pub struct Verify {
     /// Transactions that cannot be read; what they have set is not in `settings`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newer: Vec<Newer>,
-    /// What was created for groups of queues only and still exists, for the next plan.
+    /// Settings and objects that were created only for groups of queues and still exist, for the next plan.
     #[serde(skip)]
     pub made: Vec<Made>,
 }
@@ -226,7 +226,7 @@ fn as_made(now: &Setting, mask: &CpuSet) -> bool {
 }
 
 impl Verify {
-    /// How many settings match, those that take effect with the next interrupt and rounded ones included.
+    /// How many settings match. Settings that take effect with the next interrupt, and rounded ones, count as matching.
     pub fn holding(&self) -> usize {
         self.settings.iter().filter(|s| s.how.holds()).count()
     }
@@ -259,7 +259,7 @@ impl Verify {
         self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(Standing::hand).collect()
     }
 
-    /// Devices of which every interrupt that ringwise had pinned has the same wide mask now, and that mask. The driver has
+    /// Devices on which all interrupts that ringwise had pinned now have the same wide mask, each with that mask. The driver has
     /// created its vectors again (`ethtool -L`, a reset), so these values are no manual changes.
     fn set_up_anew(&self) -> BTreeMap<String, CpuSet> {
         let mut masks: BTreeMap<String, Vec<Option<&CpuSet>>> = BTreeMap::new();

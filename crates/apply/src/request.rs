@@ -14,8 +14,8 @@ use crate::{Guardian, NotPutBack, Planner};
 /// One transaction: the steps in the order in which they are to be written, and who requested them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The devices that the steps name, as they were when the steps were made. A device that has
-    /// another name now is followed; one that does not exist is a refusal.
+    /// The devices that the steps name, as they were when the steps were made. If a device was renamed since, the steps follow
+    /// it; if a device does not exist any more, the request is refused.
     pub devices: Vec<DevId>,
     /// In the order in which they are written.
     pub steps: Vec<Step>,
@@ -36,7 +36,7 @@ pub struct Request {
     /// Settings of the plan that have their value already. They belong to the transaction like the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already: Vec<Setting>,
-    /// Settings besides the steps that must be as given here, otherwise it is refused: a reviewed plan relies on them.
+    /// Settings besides the steps on which a reviewed plan relies: the request is refused if they differ from these values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relies_on: Vec<Setting>,
     /// What the steps skip because CPUs are offline; for the report.
@@ -48,7 +48,7 @@ pub struct Request {
     /// Manual changes that the steps keep; for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
-    /// Transmit queues that stood still after an earlier transaction, which the guard therefore rolls back.
+    /// Transmit queues that were stuck after an earlier transaction, which the guard therefore rolls back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,
 }
@@ -67,34 +67,34 @@ pub struct Policy {
     pub force: bool,
     /// Overwrite manual changes (rollback).
     pub take_over: bool,
-    /// Set from a signal handler: at the next step boundary everything is put back.
+    /// Set from a signal handler. At the next step boundary all settings are restored.
     pub stop: Arc<AtomicBool>,
-    /// A kernel write that takes longer has failed. If it takes effect later, the verification finds that.
+    /// A kernel write that takes longer counts as failed. If it takes effect later, the verification finds that.
     pub deadline: Duration,
     /// How long a link that was up may stay down after a change of channels or rings.
     pub link_wait: Duration,
     /// How long a bond may take to use a member again whose link is up again.
     pub bond_wait: Duration,
-    /// Tries of a write that the kernel answers with EBUSY, EAGAIN or EINTR; at least one.
+    /// Attempts of a write that the kernel answers with EBUSY, EAGAIN or EINTR; at least one.
     pub tries: std::num::NonZeroU32,
-    /// Wait before the second try; doubles each time.
+    /// Wait before the second attempt; doubles each time.
     pub retry_wait: Duration,
-    /// Starts the guard that puts everything back if this process dies. `None` in tests, which do without.
+    /// Starts the guard that restores all settings if this process dies. `None` only in tests, which run without a guard.
     pub guard: Option<Arc<dyn Guardian>>,
-    /// For a guard: how long the applying process may give no sign of life before the guard takes over. It must be longer
-    /// than any single wait of that process, which is `deadline` for a call.
+    /// For a guard: how long the applying process may give no sign of life before the guard takes over. It must be longer than
+    /// the longest single wait of that process, which is `deadline` for a call.
     pub silence: Duration,
     /// The transaction is kept only if it is confirmed within this time from the end of the verification.
     pub trial: Option<Duration>,
-    /// After the steps, how long transmit queues are watched for one that stands still; at most, and a second where
-    /// nothing is suspicious. Zero: not at all.
+    /// Maximum time for which transmit queues are watched for stuck ones after the steps; one second if nothing is suspicious.
+    /// Zero: no watch.
     pub watch: Duration,
     /// Makes a new plan when a step of a goal is refused. `None`: refused steps are not replaced.
     pub planner: Option<Arc<dyn Planner>>,
     /// The caller has just read the host and knows that a step differs from it: the lock is taken before the host is read.
-    /// Else the host is read first, and where every step holds already nothing is written, not even a lock file.
+    /// Otherwise the host is read first, and if every step matches already, nothing is written, not even a lock file.
     pub differs: bool,
-    /// The trial also ends with this process, as `bench` needs it.
+    /// The trial also ends when this process ends, as `bench` needs it.
     pub tied: bool,
 }
 

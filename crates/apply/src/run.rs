@@ -26,10 +26,9 @@ use crate::unfinished::{close_others, refuse_unfinished};
 use crate::watch::{self, Watch};
 use crate::{Armed, Error, Event, Holder, Job, Kind, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, rivals};
 
-/// Does the steps of `request` as one transaction: all of it stays, or the host is put back.
+/// Applies the steps of `request` as one transaction: either all of them are kept, or the host is restored.
 ///
-/// Errors: refused or failed before anything was touched. Everything after the first write is in the
-/// [`Outcome`], whatever came of it.
+/// Errors: refused or failed before anything was changed. Failures after the first write are reported in the [`Outcome`].
 pub fn run(
     host: &Arc<dyn Host>,
     request: &Request,
@@ -55,7 +54,7 @@ pub fn run(
     }
     let lock = store.lock()?;
     let disk = Disk { store, lock: &lock };
-    // Read under the lock: another run may have been here until now.
+    // Read under the lock: another run may have changed the host until now.
     let now = cx.look()?;
     let (request, mut notes) = follow(request, &now)?;
     notes.extend(close_others(store, &lock, &now, host.unix_time())?);
@@ -63,18 +62,18 @@ pub fn run(
         return replace(cx, request, &now, notes, disk, events);
     }
     if !writes {
-        // Something was changed between the two looks.
+        // The host was changed between the two looks.
         cx.writable()?;
     }
     transact(cx, request, Kind::Apply, now, notes, disk, events)
 }
 
-/// Every step, and what a reviewed plan counts on.
+/// Whether every step, and every setting that a reviewed plan relies on, has its value already.
 fn holds(request: &Request, now: &Snapshot) -> bool {
     request.steps.iter().map(|s| &s.setting).chain(&request.relies_on).all(|s| compare(s, now).holds())
 }
 
-/// What is in effect was applied for another goal: then a transaction without a write records the new one.
+/// Whether the settings in effect were applied for another goal: then a transaction without a write records the new one.
 fn for_another_goal(request: &Request, store: &Store, now: &Snapshot) -> Result<bool, Error> {
     match request.requested.as_ref().filter(|_| !request.already.is_empty()) {
         Some(requested) => replaces_another(store, &now.host, requested),
@@ -82,10 +81,10 @@ fn for_another_goal(request: &Request, store: &Store, now: &Snapshot) -> Result<
     }
 }
 
-/// Whether the host is still as the steps of `request` expect it, before anyone is asked about them. Nothing is written.
-/// True: a step differs from the host ([`Policy::differs`]).
+/// Whether the host is still as the steps of `request` expect it, to be called before the user is asked to confirm them. Writes
+/// nothing. `true`: a step differs from the host ([`Policy::differs`]).
 ///
-/// Errors: what [`run`] would refuse for this reason.
+/// Errors: the refusals that [`run`] would return for this reason.
 pub fn still_fits(host: &Arc<dyn Host>, request: &Request, policy: &Policy) -> Result<bool, Error> {
     let cx = Cx::new(host, policy)?;
     let now = cx.look()?;
@@ -94,7 +93,7 @@ pub fn still_fits(host: &Arc<dyn Host>, request: &Request, policy: &Policy) -> R
     Ok(!holds(&request, &now))
 }
 
-/// The request under the names of now. Refused when a device is gone or a setting is not ours to know.
+/// The request with the present device names. Refused if a device is gone or a setting is of a newer version.
 fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), Error> {
     let names = Names::new(&request.devices, now);
     if let Some(device) = names.gone.first() {
@@ -125,7 +124,7 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
     Ok((out, names.changed().map(|(a, b)| format!("{a} is {b} now")).collect()))
 }
 
-/// Nothing has to be written to the host: the journal records what it is for from now on.
+/// Nothing has to be written to the host: the journal only records the new goal.
 fn replace(
     cx: Cx,
     mut request: Request,
@@ -152,7 +151,7 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
     out
 }
 
-/// Under the lock, from the preflight on.
+/// The transaction under the lock, from the preflight on.
 pub(crate) fn transact(
     cx: Cx,
     mut request: Request,
@@ -183,7 +182,7 @@ pub(crate) fn transact(
     };
     lock.note(&holder);
     store.publish(Some(&holder));
-    // Before anything is written down: what is refused here leaves nothing behind.
+    // Before anything is written to disk: a refusal here leaves nothing behind.
     let mut guard = Sent(arm(&cx, lock, id)?);
     notes.extend(guard.0.as_ref().and_then(|g| g.note()));
     let sign = guard.0.as_ref().and_then(|g| g.sign_of_life());
@@ -208,7 +207,7 @@ pub(crate) fn transact(
     let devices = header.devices.clone();
     let journal = Journal::begin(store, lock, header)?;
     if let Some(why) = guard.0.as_mut().and_then(|g| g.begun().err()) {
-        // Nothing was changed, so a journal would only be in the way.
+        // Nothing was changed, so a journal would be misleading.
         let _ = std::fs::remove_file(journal.path());
         return Err(Refusal::NoGuard { why: format!("it was armed, and does not answer any more: {why}") }.into());
     }
@@ -228,13 +227,13 @@ pub(crate) fn transact(
     Ok(tx.finish(store, lock, begin, Some(holder)))
 }
 
-/// What is refused before anything is touched, beyond the preflight. Returned: what is worth saying.
+/// Checks, beyond the preflight, that refuse a request before anything is changed. Returns notes for the user.
 fn checked(cx: &Cx, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Vec<String>, Error> {
     crate::bond::check(now, &request.steps)?;
     let mut notes = crate::control::check(cx, now, &request.steps)?;
     match crate::lives::check(cx, now, &request.steps) {
         Ok(said) => notes.extend(said),
-        // The way back is never refused.
+        // A rollback is never refused.
         Err(e) if *kind != Kind::Apply => notes.push(e.to_string()),
         Err(e) => return Err(e),
     }
@@ -248,7 +247,8 @@ fn arm(cx: &Cx, lock: &Lock, transaction: u64) -> Result<Option<Box<dyn Armed>>,
     Ok(Some(guardian.arm(&job).map_err(|e| Refusal::NoGuard { why: e.to_string() })?))
 }
 
-/// Into the ledger of origins: what the steps touch, and what is only found right, which is wanted from now on too.
+/// Adds to the ledger of origins: settings that the steps change, and settings that have the requested value already, because
+/// ringwise manages them from now on too.
 fn note_origins(
     disk: Disk,
     request: &Request,
@@ -262,19 +262,19 @@ fn note_origins(
     let noted = Ledger::read(disk.lock, &now.host).and_then(|l| l.note(disk.store, disk.lock, now, &origin));
     match noted {
         Ok(_) => Ok(None),
-        // The way back is never refused.
+        // A rollback is never refused.
         Err(e @ Error::Damaged { .. }) if !forward => Ok(Some(e.to_string())),
         Err(Error::State { path, source }) => Err(Refusal::State { path, why: source.to_string() }.into()),
         Err(e) => Err(e),
     }
 }
 
-/// The guard sees what comes later: three times as long as the run itself.
+/// The guard watches three times as long as the run itself, so it finds what happens later.
 fn guard_watch_ms(watch: Duration) -> u64 {
     u64::try_from(watch.as_millis()).unwrap_or(u64::MAX).saturating_mul(3)
 }
 
-/// Devices of the request and those its steps name, as found now.
+/// Devices of the request and of its steps, as found now.
 fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
     let mut out = request.devices.clone();
     for name in
@@ -299,12 +299,12 @@ impl Tx<'_> {
         self.out.changed = !(self.out.applied.is_empty() && self.out.side_effects.is_empty());
     }
 
-    /// Looks for queues that stand still since the steps. An error: it has to be put back.
+    /// Looks for queues that are stuck since the steps. An error means that the settings have to be restored.
     fn still_sends(&mut self, watch: Option<Watch>, time: Duration, before: &[Stuck]) -> Done {
         let Some(mut watch) = watch else { return Ok(()) };
         watch.follow(&self.cx, &self.now, watch::devices(&self.steps));
         let stuck = watch.after(&self.cx, time, before);
-        // A signal ends the watch early; without a guard nothing would look further.
+        // A signal ends the watch early; without a guard no process would continue it.
         self.check_stop()?;
         if stuck.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The state directory: lock, journals, values as first found, what devices refuse.
+//! The state directory: the lock, the journals, the values as first found, and what devices refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::state_file::{self, SUMMED};
 use crate::{Error, Holder, Refusal};
 
-/// Where state is kept: in the first of these that can be written.
+/// Candidates for the state directory: the first one that can be written is used.
 const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise/state"];
 /// Overrides [`PLACES`].
 const VARIABLE: &str = "RINGWISE_STATE_DIR";
 
-/// Called before each call that writes to the state directory (create, write, sync, rename, sync of the directory) with the
-/// file's path; an error stands for the disk's.
+/// Called with the file's path before each call that writes to the state directory (create, write, sync, rename, sync of the
+/// directory). If it returns an error, the call fails with that error as if the disk had failed.
 pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
 
 /// The state directory. Nothing is created in it before something has to be written.
@@ -47,7 +47,7 @@ impl Default for Store {
     }
 }
 
-/// What the user can do where `learned.json` is damaged.
+/// What the user can do if `learned.json` is damaged.
 const FORGET: &str = "ringwise learned --forget begins a new one";
 
 /// Content of `learned.json`.
@@ -57,7 +57,7 @@ struct LearnedFile {
     learned: Vec<Learned>,
 }
 
-/// Where the transaction is kept.
+/// Where the transaction is recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Disk<'a> {
     pub store: &'a Store,
@@ -65,27 +65,27 @@ pub(crate) struct Disk<'a> {
 }
 
 impl Store {
-    /// `dir` (`--state-dir`), else `RINGWISE_STATE_DIR`, else `/var/lib/ringwise`, and `/run/ringwise/state` where that
-    /// cannot be written. Touches nothing.
+    /// Opens `dir` (`--state-dir`), else `RINGWISE_STATE_DIR`, else `/var/lib/ringwise`, or `/run/ringwise/state` if that cannot
+    /// be written. Creates nothing.
     pub fn open(dir: Option<&Path>) -> Self {
         let chosen = dir.map(Path::to_path_buf).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
         let dirs = chosen.map_or_else(|| PLACES.iter().map(PathBuf::from).collect(), |d| vec![d]);
         Self { dirs, hook: None, socket_name: host_lock::NAME.into() }
     }
 
-    /// For a host other than this one, as in tests: its runs do not conflict with those of other hosts.
+    /// For a host other than this one, as in tests: runs for different hosts do not conflict.
     pub fn with_socket_name(mut self, name: impl Into<String>) -> Self {
         self.socket_name = name.into();
         self
     }
 
-    /// The same with a hook before each write, for tests of a full disk or a sudden end.
+    /// Calls a hook before each write, for tests of a full disk or of a crash.
     pub fn with_hook(mut self, hook: Hook) -> Self {
         self.hook = Some(hook);
         self
     }
 
-    /// Without `--state-dir` and its variable.
+    /// Neither `--state-dir` nor its variable is given.
     pub(crate) fn is_default(&self) -> bool {
         self.dirs.iter().map(PathBuf::as_path).eq(PLACES.iter().map(Path::new))
     }
@@ -99,13 +99,13 @@ impl Store {
         self.hook.as_ref().map_or(Ok(()), |h| h(path))
     }
 
-    /// The one lock of the host, and the directory that takes the journal: the file in it, and a socket in the network
-    /// namespace for whoever has another view of the directory.
+    /// Takes the lock of the host, and chooses the directory for the journal. The lock is a file in that directory, and a socket
+    /// in the network namespace for runs that see another directory.
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
         self.lock_with(true)
     }
 
-    /// `host`: the host will be changed, not only the files here.
+    /// `host`: the host will be changed, not only the files of the state directory.
     fn lock_with(&self, host: bool) -> Result<Lock, Error> {
         let mut why = None;
         for dir in &self.dirs {
@@ -119,8 +119,8 @@ impl Store {
         Err(Refusal::State { path, why: format!("{e}{hint}") }.into())
     }
 
-    /// A reader that asks whether it is held holds it for a moment itself, and two that begin at once with different
-    /// directories may both give way.
+    /// Retries for a moment: a reader that checks whether the lock is held holds it briefly itself, and two runs that start at
+    /// the same time with different directories may both give way.
     fn lock_patiently(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
         for _ in 0..10 {
             match self.lock_in(dir, host) {
@@ -138,7 +138,7 @@ impl Store {
         let mut open = OpenOptions::new();
         open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(trust::NO_LINK);
         let mut file = open.open(&path)?;
-        // Earlier versions made the files readable for everybody, and whoever can open the lock file can hold the lock.
+        // Earlier versions made the file readable for all users, and any process that can open the lock file can hold the lock.
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -164,8 +164,7 @@ impl Store {
         Ok(Ok(Lock { dir: dir.to_path_buf(), file, socket, notes }))
     }
 
-    /// Whether a run holds the lock now. Takes it for a moment itself where not: ask only when something
-    /// hangs on it.
+    /// Which process holds the lock now. Takes the lock for a moment if it is free, so call this only when the answer matters.
     pub(crate) fn held(&self) -> Option<Holder> {
         self.dirs.iter().find_map(|dir| {
             let mut file = match File::open(dir.join("lock")) {
@@ -201,7 +200,7 @@ impl Store {
         Ok(out)
     }
 
-    /// What devices refused or ignored so far. Empty where nothing was recorded yet.
+    /// What devices refused or ignored so far. Empty if nothing was recorded yet.
     pub fn learned(&self) -> Result<Vec<Learned>, Error> {
         for dir in &self.dirs {
             match state_file::read::<LearnedFile>(&dir.join("learned.json"), FORGET) {
@@ -216,8 +215,8 @@ impl Store {
         Ok(Vec::new())
     }
 
-    /// Forgets what these devices refused or ignored (named as they were then), or all devices where none is given, and
-    /// returns what was forgotten. A damaged file is replaced when everything is to be forgotten.
+    /// Forgets what these devices refused or ignored (by the names that they had then), or everything if `devs` is empty, and
+    /// returns what was forgotten. A damaged file is replaced if everything is to be forgotten.
     ///
     /// Errors: a run holds the lock, or the file cannot be read or written.
     pub fn forget(&self, devs: &[String]) -> Result<Vec<Learned>, Error> {
@@ -236,7 +235,7 @@ impl Store {
         Ok(forgotten)
     }
 
-    /// Adds to what is known. An entry about the same setting and of the same kind is replaced.
+    /// Adds entries. An entry about the same setting and of the same kind is replaced.
     pub(crate) fn learn(&self, lock: &Lock, new: &[Learned]) -> Result<(), Error> {
         if new.is_empty() {
             return Ok(());
@@ -249,7 +248,7 @@ impl Store {
         self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: SUMMED, learned })
     }
 
-    /// Writes with a checksum beside, syncs and renames: the file is the old or the new one, never half.
+    /// Writes the file with its checksum, syncs it and renames it, so a reader finds either the old or the new content.
     pub(crate) fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), Error> {
         let fail = |source| Error::State { path: path.to_path_buf(), source };
         let text = state_file::text(value).map_err(|e| fail(e.into()))?;
@@ -269,8 +268,8 @@ impl Store {
     }
 }
 
-/// Creates the directory; refuses one that another user can write to, also further up. In one given by
-/// `--state-dir` the published file lies as well, so that others may go through it; our other files there are private.
+/// Creates the directory; refuses it if another user can write to it or to a parent. A directory given by `--state-dir` also
+/// holds the published file, so other users may traverse it; the other files in it are private.
 fn private(dir: &Path) -> io::Result<()> {
     let ours = PLACES.iter().any(|p| Path::new(p) == dir);
     if let Some(above) = dir.parent() {
@@ -281,7 +280,7 @@ fn private(dir: &Path) -> io::Result<()> {
         let text = format!("{why}, and could change what is put back from there");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    // Earlier versions created it like this.
+    // Earlier versions created the directory with wider permissions.
     let m = fs::metadata(dir)?;
     if m.mode() & 0o077 != 0 && ours {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
@@ -296,7 +295,7 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 
 const UNSEEN: &str = "a ringwise with another state directory, as in a container, would not be noticed";
 
-/// Names of the lock that other users have taken. `some`: one was left for us.
+/// Names of the lock's sockets that other users hold. `some`: at least one was free for us.
 fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
     let one = |s: &Stranger| match &s.uid {
         Ok(uid) => format!("{} (user {uid})", s.name),
@@ -313,17 +312,17 @@ fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
     }
 }
 
-/// Held while anything is changed; the kernel lets go of it when the process ends, however it does.
+/// Held while anything is changed. The kernel releases it when the process ends, for whatever reason.
 #[derive(Debug)]
 pub(crate) struct Lock {
     pub dir: PathBuf,
     pub file: File,
-    /// None: not needed, or no name was left; `notes` says so.
+    /// `None`: not needed, or no name was free; `notes` reports the latter.
     socket: Option<OwnedFd>,
     pub notes: Vec<String>,
 }
 
-/// What is open while the lock is held, to be shared with the guard.
+/// The open files of the lock, to be shared with the guard.
 #[derive(Debug)]
 pub struct OpenLock<F> {
     /// The lock file.
@@ -333,7 +332,7 @@ pub struct OpenLock<F> {
 }
 
 impl OpenLock<BorrowedFd<'_>> {
-    /// The same open files once more, for another process.
+    /// Duplicates the open files for another process.
     pub fn try_clone(&self) -> io::Result<OpenLock<OwnedFd>> {
         let socket = self.socket.map(|s| s.try_clone_to_owned()).transpose()?;
         Ok(OpenLock { file: self.file.try_clone_to_owned()?, socket })
@@ -341,7 +340,7 @@ impl OpenLock<BorrowedFd<'_>> {
 }
 
 impl Lock {
-    /// The lock that another process has handed over together with its open files.
+    /// The lock that another process has handed over as open files.
     pub(crate) fn handed(dir: &Path, open: OpenLock<OwnedFd>) -> Self {
         Self { dir: dir.to_path_buf(), file: open.file.into(), socket: open.socket, notes: Vec::new() }
     }
@@ -350,12 +349,13 @@ impl Lock {
         OpenLock { file: self.file.as_fd(), socket: self.socket.as_ref().map(AsFd::as_fd) }
     }
 
-    /// For those who find it locked. Its place is the file itself, which is there already: nothing hangs on it.
+    /// Writes who holds the lock, for runs that find it locked. This is only informative, and the lock file exists already, so
+    /// errors do not matter.
     pub(crate) fn note(&self, holder: &Holder) {
         let Ok(json) = serde_json::to_string(holder) else { return };
         let text = format!("{}\n{json}\n", holder.pid.map(|p| p.to_string()).unwrap_or_default());
         let written = self.file.write_all_at(text.as_bytes(), 0).and_then(|()| self.file.set_len(text.len() as u64));
-        // A half note is read as none.
+        // A partial note is read as no note.
         drop(written);
     }
 }
@@ -364,7 +364,7 @@ impl Holder {
     /// The first line is the number alone, as all versions write it.
     fn read(file: &mut File) -> Self {
         let mut text = String::new();
-        let _ = file.read_to_string(&mut text); // what cannot be read is told as unknown
+        let _ = file.read_to_string(&mut text); // what cannot be read is reported as unknown
         let mut lines = text.lines();
         let pid = lines.next().and_then(|l| l.trim().parse().ok());
         let noted: Option<Self> = lines.next().and_then(|l| serde_json::from_slice(l.as_bytes()).ok());

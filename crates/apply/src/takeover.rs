@@ -1,4 +1,4 @@
-//! An applier that hangs without dying: how its guard notices, and how both agree on who goes on.
+//! An applier that hangs without dying: how its guard notices, and how the two agree which of them continues.
 //!
 //! ```text
 //!   applier ── a sign of life with its calls to the host, at most one a second ──► guard
@@ -8,9 +8,10 @@
 //!      └─ no: waits for the guard, puts back what it did meanwhile                 └─► puts back, leaves
 //! ```
 //!
-//! Between its question and its write the applier may be stopped, and do that one write when it goes on. It then asks again,
-//! and puts everything back itself; the lock is its own until it ends, so that nobody else has built on the host
-//! meanwhile. An end that it still writes as kept does not count behind the mark.
+//! The applier may be stopped between its check for the guard and its write, and do that one write when it continues. It then
+//! checks again, finds that the guard took over, and restores all settings itself. The applier shares the lock until it ends, so
+//! no other run has changed the host meanwhile. If the applier still writes to the journal that the transaction was kept, that
+//! record does not count after the record of the takeover.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,26 +26,26 @@ use crate::trial::note;
 use crate::trial_file::{Stage, decide};
 use crate::{Failure, Store};
 
-/// Tells the guard that its applier is alive. Cheap: most calls send nothing.
+/// Tells the guard that its applier is alive. It is cheap: most calls send nothing.
 pub type SignOfLife = Arc<dyn Fn() + Send + Sync>;
 
-/// What became of a guard that is not there for its applier.
+/// Why a guard is not available to its applier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// Its process has ended.
     Died,
-    /// It took the applier for hung, and has put everything back by now, as far as can be waited for.
+    /// The guard found that the applier was hung, and has restored all settings by now, as far as the applier can wait for it.
     TookOver,
 }
 
-/// What a process does that gives no sign of life.
+/// Why a process gives no sign of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halt {
-    /// By a signal or a debugger.
+    /// It was stopped by a signal or a debugger.
     Stopped,
     /// It waits in the kernel, where no signal reaches it.
     InKernel,
-    /// Neither, or it cannot be told.
+    /// Neither, or not known.
     Silent,
 }
 
@@ -59,29 +60,29 @@ pub(crate) fn halted(pid: Option<u32>, halt: Halt, silent: Duration) -> String {
     format!("the process that applied it{pid} {what} for {} s", silent.as_secs())
 }
 
-/// From now on the transaction is put back, whatever the applier still says in its journal. Where that cannot be written
-/// it is put back all the same.
+/// Records that the transaction is being restored, whatever the applier still writes to its journal. The settings are restored
+/// even if this cannot be recorded.
 pub(crate) fn take_over(cx: &Cx, store: &Store, read: Option<&Read>, why: &str) {
     let Some(read) = read else { return };
     let dir = read.path.parent().unwrap_or(Path::new("."));
-    // A trial that it was about to begin.
+    // Ends the trial that the applier may have been about to begin.
     let _ = decide(store, dir, read.id, Stage::Expired);
     let unix_time = cx.host.unix_time();
     let _ = note(store, &read.path, &Record::TakenOver { why: why.into(), unix_time });
 }
 
-/// Why the guard put back.
+/// Why the guard restored the settings.
 pub(crate) fn taken(why: &str) -> Failure {
     Failure::new(why, "its guard put everything back; that process holds the lock until it goes on or is killed")
 }
 
-/// Why the applier puts back.
+/// Why the applier restores the settings.
 pub(crate) fn took_over() -> Failure {
     Failure::new("the guard has taken over", "this process gave no sign of life for too long")
 }
 
-/// A host that gives a sign of life with each call. Everything that a run does and waits for is such a call, each within its
-/// deadline; a process that is stopped makes none.
+/// A host that gives a sign of life with each call. Everything that a run does or waits for is such a call, each with its own
+/// deadline. A stopped process makes no calls.
 pub(crate) struct Living {
     pub host: Arc<dyn Host>,
     pub sign: SignOfLife,

@@ -1,14 +1,14 @@
-//! A transaction on trial: kept only if somebody confirms it in time.
+//! A transaction on trial: it is kept only if the user confirms it in time.
 //!
-//! Which of the two it is, is decided by one rename that exactly one can win:
+//! A rename decides between confirmed and expired; exactly one process can win it:
 //!
 //! ```text
 //!   trial-0014.json ──► confirmed-0014.json   `ringwise confirm`, from any session
-//!                  └──► expired-0014.json     the guard at the deadline, or somebody who wants it undone now
+//!                 └──► expired-0014.json     the guard at the deadline, or a user who wants it undone now
 //! ```
 //!
-//! The end then stands in the journal, and the file goes. Only the time since boot counts: a clock that is
-//! set does not move the deadline, and a reboot ends the trial together with the settings.
+//! The end is then recorded in the journal, and the file is removed. Only the time since boot counts: setting the clock does not
+//! move the deadline, and a reboot ends the trial together with the settings.
 
 use std::fmt;
 use std::io;
@@ -30,17 +30,17 @@ pub struct OnTrial {
     pub seconds: u64,
     /// Seconds since 1970, on the clock as it was when the trial began.
     pub until_unix: u64,
-    /// Milliseconds since boot, suspend included: the one that counts.
+    /// Milliseconds since boot, including suspend. This clock decides.
     pub until_boot_ms: u64,
     /// Whether it was confirmed or undone.
     pub fate: Fate,
 }
 
-/// A guard looks five times a second, and may have to wait for a CPU.
+/// How late a guard may be: it looks five times a second, and may have to wait for a CPU.
 const PROMPT: Duration = Duration::from_secs(5);
 
 impl OnTrial {
-    /// For how long its deadline has passed, where that is longer than a guard takes to act.
+    /// How long ago the deadline passed, if that is longer than a guard needs to act.
     pub fn overdue(&self, since_boot: Duration) -> Option<Duration> {
         let late = since_boot.checked_sub(Duration::from_millis(self.until_boot_ms))?;
         (self.fate == Fate::Pending && late > PROMPT).then_some(late)
@@ -51,7 +51,7 @@ impl OnTrial {
         Self { seconds: t.ms.div_ceil(1000), until_unix, until_boot_ms, fate }
     }
 
-    /// The deadline in seconds since 1970 on the clock as it is set now.
+    /// The deadline in seconds since 1970, on the clock as it is set now.
     pub fn until(&self, clock: &dyn Clock) -> u64 {
         let ms = |d: Duration| i64::try_from(d.as_millis()).unwrap_or(i64::MAX);
         let left = i64::try_from(self.until_boot_ms).unwrap_or(i64::MAX).saturating_sub(ms(clock.since_boot()));
@@ -69,13 +69,13 @@ pub struct Pending {
     pub trial: OnTrial,
     /// Who applied it.
     pub who: String,
-    /// Who will put it back; none: its guard is gone, nobody will.
+    /// The guard that will restore the settings. `None`: it is gone, and no process will restore them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Holder>,
 }
 
 impl Read {
-    /// On trial now.
+    /// Whether it is on trial now.
     pub(crate) fn on_trial(&self) -> Option<&Trial> {
         let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied);
         let (trial, fate) = self.trial.as_ref()?;
@@ -83,12 +83,12 @@ impl Read {
     }
 }
 
-/// A journal that could not be given the record of its confirmation.
+/// A journal to which the record of the confirmation could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotNoted {
     /// The journal.
     pub path: PathBuf,
-    /// The kernel's answer; none if the error is not from the kernel.
+    /// The kernel's answer; `None` if the error is not from the kernel.
     pub errno: Option<i32>,
     /// The text of the error.
     pub words: String,
@@ -105,28 +105,29 @@ impl std::error::Error for NotNoted {}
 /// What `confirm` did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmed {
-    /// It is kept. `noted`: why that stands only in a file beside the journal.
+    /// It is kept.
     Kept {
         /// Number of that transaction.
         transaction: u64,
         /// `Err`: why the journal could not be written.
         noted: Result<(), NotNoted>,
     },
-    /// Somebody has confirmed it before.
+    /// It was confirmed before.
     Already {
         /// Number of that transaction.
         transaction: u64,
     },
-    /// It is being put back, or was.
+    /// It is being restored, or was.
     TooLate {
         /// Number of that transaction.
         transaction: u64,
-        /// What put it back: the timer, a person, a health command.
+        /// What ended the trial: the timer, a person, a health command.
         by: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Its deadline has passed for so long, and it is not put back yet. `guard`: who is to do it; none: nobody.
+    /// The deadline passed this long ago, and the settings are not restored yet. `guard`: the guard that should restore them;
+    /// `None`: it is gone.
     Overdue {
         /// Number of that transaction.
         transaction: u64,
@@ -135,7 +136,7 @@ pub enum Confirmed {
         /// The guard that holds the lock.
         guard: Option<Holder>,
     },
-    /// The last transaction of this boot is no trial.
+    /// The last transaction of this boot is not on trial.
     Nothing,
 }
 
@@ -144,7 +145,7 @@ fn last(store: &Store, host: &ringwise_model::Host) -> Result<Option<Read>, Erro
     Ok(Read::all(store)?.into_iter().rfind(|j| j.whose(host) == Whose::ThisBoot))
 }
 
-/// The trial that waits now.
+/// The trial that is waiting for confirmation now.
 pub fn pending(store: &Store, host: &ringwise_model::Host) -> Result<Option<Pending>, Error> {
     let all = Read::all(store)?;
     Ok(pending_of(&all, store, host))
@@ -157,14 +158,14 @@ pub(crate) fn pending_of(all: &[Read], store: &Store, host: &ringwise_model::Hos
     Some(Pending { transaction: j.id, trial, who, guard: store.held() })
 }
 
-/// Keeps what is on trial, until its deadline. Needs no lock: the guard holds that until the end.
+/// Confirms the transaction that is on trial, before its deadline. Needs no lock: the guard holds it until the end.
 pub fn confirm(
     store: &Store,
     host: &ringwise_model::Host,
     who: &str,
     clock: &(impl Clock + ?Sized),
 ) -> Result<Confirmed, Error> {
-    // Twice, because somebody else may decide between reading and renaming.
+    // Twice, because another process may decide between the read and the rename.
     for _ in 0..2 {
         let Some(j) = last(store, host)? else { return Ok(Confirmed::Nothing) };
         let transaction = j.id;
@@ -172,7 +173,7 @@ pub fn confirm(
             None => return Ok(Confirmed::Nothing),
             Some((_, Fate::Confirmed { .. })) => return Ok(Confirmed::Already { transaction }),
             Some((_, Fate::Undone { by, why })) => return Ok(Confirmed::TooLate { transaction, by, why }),
-            // It is put back for another reason, or was.
+            // It failed and was restored, or is being restored, for another reason than the trial.
             Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != Verdict::Applied) => {
                 return Ok(Confirmed::Nothing);
             }
@@ -202,7 +203,7 @@ pub fn confirm(
     Ok(Confirmed::TooLate { transaction, by: "somebody".into(), why: "its trial is over".into() })
 }
 
-/// Asks for a trial to be undone now; the guard does it. False: it is over already.
+/// Requests that a trial be undone now; the guard does it. `false`: the trial is over already.
 pub fn undo_now(store: &Store, transaction: u64, by: &str, why: &str, unix_time: u64) -> Result<bool, Error> {
     let found = Read::all(store)?.into_iter().rfind(|j| j.id == transaction);
     let Some(j) = found.filter(|j| j.on_trial().is_some()) else {
@@ -213,13 +214,13 @@ pub fn undo_now(store: &Store, transaction: u64, by: &str, why: &str, unix_time:
     if !decide(store, dir, transaction, Stage::Expired).map_err(fail)? {
         return Ok(false);
     }
-    // Without it the guard knows from the file that it has to, only not why.
+    // Without this record the guard still knows from the file that it has to restore, but not why.
     let _ = note(store, &j.path, &Record::TrialOver { by: by.into(), why: why.into(), unix_time });
     store.publish(store.held().as_ref());
     Ok(true)
 }
 
-/// One line at the end of a journal that nobody else writes to now, on disk when this returns.
+/// Appends one line to a journal that no other process writes to now. The line is on disk when this returns.
 pub(crate) fn note(store: &Store, path: &Path, record: &Record) -> io::Result<()> {
     let mut journal = Journal::resume(store, path)?;
     journal.add_durably(record)?;

@@ -1,4 +1,4 @@
-//! A transaction under way: its state, one write, and another look at the host.
+//! A transaction in progress: its state, a single write, and reading the host again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::put::{Put, put};
 use crate::record::Record;
 use crate::{Armed, Event, Failure, Outcome, Phase, features};
 
-/// An error: it has to be put back, for this reason.
+/// An error means that the settings have to be restored, for this reason.
 pub(crate) type Done = Result<(), Box<Failure>>;
 
 pub(crate) struct Tx<'a> {
@@ -22,31 +22,31 @@ pub(crate) struct Tx<'a> {
     pub journal: Journal,
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
-    /// The host before; its devices under the names they had then.
+    /// The host before the transaction; its devices have the names that they had then.
     pub before: Snapshot,
-    /// Values before of everything that is touched or may be disturbed.
+    /// Values at the start of every setting that is changed or may be disturbed.
     pub start: SettingMap,
     pub now: Snapshot,
     /// Nothing was written since the whole host was read into `now`.
     pub fresh: bool,
-    /// Devices that were restarted by a step and not looked at since.
+    /// Devices that were restarted by a step and not read again since.
     pub stale: BTreeSet<String>,
     pub out: Outcome,
     pub learned: Vec<Learned>,
-    /// Steps that need not hold in the end: refused or ignored, and allowed to be.
+    /// Steps that were refused or ignored, and are allowed to be. The verification skips them.
     pub given_up: BTreeSet<Address>,
-    /// Who puts it back if this process dies.
+    /// The guard, which restores the settings if this process dies.
     pub guard: Option<Box<dyn Armed>>,
     pub replan: Replan,
 }
 
-/// What a refusal has made of the plan.
+/// State of planning again after refusals.
 #[derive(Debug, Default)]
 pub(crate) struct Replan {
     pub plans: u32,
     /// Something was learned since the last plan.
     pub due: Option<Due>,
-    /// Refused or ignored, and the new plan is complete without it.
+    /// Settings that were refused or ignored; the new plan is complete without them.
     pub not_needed: BTreeSet<Address>,
     /// Addresses whose steps interrupt traffic in the plan that the user has approved.
     pub approved: Option<BTreeSet<Address>>,
@@ -55,12 +55,12 @@ pub(crate) struct Replan {
 #[derive(Debug)]
 pub(crate) struct Due {
     pub family: Family,
-    /// Later steps build on the refused one: they cannot be done without a new plan.
+    /// Later steps depend on the refused one: they cannot be done without a new plan.
     pub or_fail: Option<Failure>,
 }
 
 impl<'a> Tx<'a> {
-    /// Without steps, and without a guard.
+    /// A transaction without steps and without a guard.
     pub(crate) fn new(
         cx: Cx<'a>,
         events: &'a mut dyn FnMut(&Event),
@@ -120,7 +120,7 @@ impl Tx<'_> {
         Err(Failure::new("stopped on request", "").into())
     }
 
-    /// Looks again where a step has restarted a device, after its link is back.
+    /// Reads a device again that a step has restarted, after its link is back.
     pub(crate) fn refresh(&mut self, link_needed: bool) -> Done {
         if self.stale.is_empty() {
             return Ok(());
@@ -150,7 +150,7 @@ impl Tx<'_> {
             }
         }
         self.look()?;
-        // Renamed while it was waited for: what was waited for had another name.
+        // The device was renamed during the wait, so the wait was for its old name.
         for (name, id) in waited.iter().zip(known) {
             let found = id.and_then(|id| self.now.nics.iter().find(|n| n.dev.same_device(&id)));
             self.stale.extend(found.filter(|n| n.name() != name).map(|n| n.name().to_string()));
@@ -178,7 +178,7 @@ impl Tx<'_> {
                     }
                     return true;
                 }
-                // The device is gone: not a matter of waiting.
+                // The device is gone, so waiting does not help.
                 Some(Fact::Absent) => return true,
                 _ if took >= self.cx.policy.link_wait => return false,
                 _ => {}
@@ -191,7 +191,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Discovers again, and follows devices that were renamed meanwhile.
+    /// Discovers the host again, and follows devices that were renamed meanwhile.
     pub(crate) fn look(&mut self) -> Done {
         self.now = self.cx.look().map_err(|e| {
             let words = std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}"));
@@ -220,7 +220,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Discovers again unless nothing was written since it was done last.
+    /// Discovers the host again unless nothing was written since the last time.
     pub(crate) fn look_after_writes(&mut self) -> Done {
         if self.fresh { Ok(()) } else { self.look() }
     }
@@ -234,7 +234,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Writes it, says so, and keeps account of side effects on what is known.
+    /// Writes the setting, reports it, and tracks its side effects on what is known.
     pub(crate) fn put(&mut self, phase: Phase, setting: &Setting) -> Put {
         self.event(Event::Writing { phase, setting: setting.clone() });
         let begin = self.cx.now();
@@ -261,14 +261,15 @@ impl Tx<'_> {
         done
     }
 
-    /// The settings of the transaction as they are now, for those who ask later what somebody else has changed.
+    /// The present values of the transaction's settings, so that changes made outside ringwise can be found later.
     pub(crate) fn after(&self) -> Vec<Setting> {
         let steps = self.steps.iter().filter_map(|s| s.setting.address());
         let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).collect();
         all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
     }
 
-    /// As of this moment: the CPU may have gone since the host was looked at. What cannot be read counts as offline.
+    /// Checks at this moment: the CPU may have gone offline since the host was read. A CPU whose state cannot be read counts as
+    /// offline.
     fn asks_for_an_offline_cpu(&self, setting: &Setting) -> bool {
         let (Setting::IrqCpus { cpus, .. }
         | Setting::XpsCpus { cpus, .. }
@@ -281,10 +282,10 @@ impl Tx<'_> {
         online.as_ref().and_then(Fact::known).is_none_or(|online| !cpus.is_subset(online))
     }
 
-    /// False: it says nothing about the device.
+    /// Returns `false` if the result says nothing about the device.
     pub(crate) fn learn(&mut self, setting: &Setting, what: What) -> bool {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return false };
-        // What a program refuses is no property of the device, nor what cannot be while a CPU is offline.
+        // A refusal by a program is not a property of the device, and neither is a failure because a CPU is offline.
         if address.family() == Family::Rivals || self.asks_for_an_offline_cpu(setting) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! `recover`: after a run that was cut short. `rollback`: to a state before.
+//! `recover`: after an interrupted run. `rollback`: to an earlier state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use crate::tx::Tx;
 use crate::unfinished::close_others;
 use crate::{Error, Event, Failure, Kind, Moved, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict};
 
-/// Puts the host back to before a transaction of this boot that was cut short, or that could not be put
-/// back whole at the time; else restores what the last rollback had to leave because CPUs were offline. Nothing to recover
-/// is an [`Outcome`] with nothing done.
+/// Restores the host to the state before a transaction of this boot that was interrupted, or that could not be restored
+/// completely at the time. Otherwise restores what the last rollback skipped because CPUs were offline. If there is nothing to
+/// recover, the [`Outcome`] is empty.
 ///
 /// Errors: as [`crate::run`].
 pub fn recover(
@@ -55,13 +55,13 @@ pub fn recover(
     }
     cx.writable()?;
     let lock = store.lock()?;
-    // Whoever held the lock until now may have ended it.
+    // The process that held the lock until now may have ended the transaction.
     let Some(read) = to_recover(&Read::all(store)?, &facts) else {
         return Ok(Outcome::nothing());
     };
     let now = cx.look()?;
     if read.on_trial().is_some() {
-        // With the lock in our hands no guard is left; somebody may confirm it all the same.
+        // This process holds the lock, so no guard is left; a user may still confirm the trial.
         let by = proc::user_name();
         let why = "ringwise recover was asked for";
         let (id, unix_time) = (read.id, host.unix_time());
@@ -71,14 +71,14 @@ pub fn recover(
                 out.notes.push(format!("transaction {id} was confirmed meanwhile"));
                 return Ok(out);
             }
-            // Neither a file nor the journal says that it was confirmed. Where this is not noted it is put back all the same.
+            // Neither the file nor the journal records a confirmation. The settings are restored even if this cannot be recorded.
             let _ = note(store, &read.path, &Record::TrialOver { by, why: why.into(), unix_time });
         }
     }
     resume(cx, store, &lock, read, now, None, events)
 }
 
-/// Back to before a transaction that nobody works on. `failed`: why the guard does it; none for `recover`.
+/// Restores the state before a transaction whose applier is gone. `failed`: why the guard does it; `None` for `recover`.
 pub(crate) fn resume(
     cx: Cx,
     store: &Store,
@@ -94,7 +94,7 @@ pub(crate) fn resume(
     let names = Names::new(&header.devices, &now);
     let journal = match Journal::resume(store, &read.path) {
         Ok(journal) => journal,
-        // It only goes towards the start, which is not worse without an account of it.
+        // Restoring only moves towards the start, which is no worse without a journal.
         Err(e) => Journal::lost(store, &read.path, &e),
     };
     let start: SettingMap = header
@@ -126,7 +126,7 @@ pub(crate) fn resume(
     Ok(tx.finish(store, lock, begin, None))
 }
 
-/// What an unfinished journal of another boot or machine is, and why nothing of it is put back.
+/// What kind of unfinished journal of another boot or machine this is, and why nothing of it is restored.
 fn open_elsewhere(j: &Read, host: &ringwise_model::Host) -> Option<String> {
     let was = match (j.unfinished(), j.on_trial()) {
         (true, _) => "was cut short",
@@ -137,7 +137,7 @@ fn open_elsewhere(j: &Read, host: &ringwise_model::Host) -> Option<String> {
     Some(format!("transaction {} {was}, and nothing of it is put back: {why}", j.id))
 }
 
-/// The one that was cut short, else the last one of which something is still to be put back.
+/// The interrupted transaction, or the last one of which something is still to be restored.
 fn to_recover(journals: &[Read], host: &ringwise_model::Host) -> Option<Read> {
     let ours = |j: &&Read| j.whose(host) == Whose::ThisBoot && j.header.is_some();
     let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBackIncomplete);
@@ -145,11 +145,11 @@ fn to_recover(journals: &[Read], host: &ringwise_model::Host) -> Option<Read> {
     cut.or_else(|| journals.iter().rfind(|j| ours(j)).filter(left)).cloned()
 }
 
-/// To the state before transaction `id` (of this boot); 0: every setting that we ever touched in this boot
-/// as it was first found, whoever changed it since. For others, unless `policy.take_over`, settings that are
-/// not as we left them are a refusal that lists them.
+/// Rolls back to the state before transaction `id` (of this boot). 0: every setting that ringwise ever changed in this boot is
+/// restored to its value as first found, including settings changed outside ringwise since. Rollbacks to other transactions are
+/// refused if settings changed since, and list them, unless `policy.take_over` is set.
 ///
-/// It is a transaction of its own, and can be rolled back as one.
+/// The rollback is a transaction of its own, and can be rolled back as one.
 pub fn rollback(
     host: &Arc<dyn Host>,
     store: &Store,
@@ -181,7 +181,8 @@ pub fn rollback(
     let kind = Kind::Rollback { before: id };
     let undone = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
     if request.steps.is_empty() && in_force(&journals, &now).iter().any(undone) {
-        // The host is so already (only adopted, or put back by hand); what is wanted from now on is not.
+        // The host has these values already (they were only adopted, or restored manually), but the record of what is requested
+        // changes.
         return write_down(cx, request, kind, &now, notes, disk, events);
     }
     transact(cx, request, kind, now, notes, disk, events)
@@ -198,9 +199,9 @@ pub struct WouldUndo {
     pub notes: Vec<String>,
 }
 
-/// Looks without the lock and without a write.
+/// Computes it without the lock and without a write.
 ///
-/// Errors: as [`rollback`] has them about the transaction and its records.
+/// Errors: those of [`rollback`] that concern the transaction and its records.
 pub fn would_undo(now: &Snapshot, store: &Store, id: u64) -> Result<WouldUndo, Error> {
     let journals = Read::all(store)?;
     let dirs = store.dirs();
@@ -212,15 +213,15 @@ pub fn would_undo(now: &Snapshot, store: &Store, id: u64) -> Result<WouldUndo, E
     Ok(WouldUndo { steps: way.steps(now), notes, moved: if id == 0 { Vec::new() } else { way.moved } })
 }
 
-/// From the host as it is to a state before.
+/// The way from the present state of the host to an earlier one.
 struct Way {
     id: u64,
     target: SettingMap,
-    /// Not as we left them.
+    /// Settings that were changed since ringwise wrote them.
     moved: Vec<Moved>,
-    /// Devices of the target that are not there any more.
+    /// Devices of the target that do not exist any more.
     gone: Vec<String>,
-    /// Its earlier value names queues that are gone.
+    /// Settings whose earlier value names queues that do not exist any more.
     doomed: Vec<Address>,
     waiting: Vec<NotPutBack>,
 }
@@ -239,7 +240,7 @@ impl Way {
             exists(journals, now, id)?;
             (before(journals, now, id), Vec::new())
         };
-        // A device that went away has nothing to be put back on.
+        // Settings of a device that went away cannot be restored.
         target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
         let doomed = drop_doomed(&mut target, now);
         let waiting = wait_for_cpus(&mut target, now);
@@ -250,7 +251,7 @@ impl Way {
         let moved: Vec<Moved> = left
             .iter()
             .filter(|(a, _)| !moved_by_it(a, forgotten))
-            // The kernel moves what a CPU leaves behind that goes offline.
+            // When a CPU goes offline, the kernel moves away what was pinned to it.
             .filter(|(_, s)| offline::missing(s, now).is_empty())
             .filter(|(a, s)| target.contains_key(*a) && !compare(s, now).holds() && !compare(&target[*a], now).holds())
             .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(now, a) })
@@ -263,7 +264,7 @@ impl Way {
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {
-        // Rollback 0 overwrites manual changes: they are only reported.
+        // Rollback 0 overwrites manual changes, so they are only reported.
         let told = if self.id == 0 { self.moved.as_slice() } else { &[] };
         let gone = self.gone.iter().map(|d| format!("{d} does not exist any more and is skipped"));
         let moved = told.iter().map(|m| format!("{} was changed outside ringwise to {}", m.address, fact_text(&m.now)));
@@ -275,8 +276,8 @@ impl Way {
     }
 }
 
-/// Takes out of the target what cannot be restored while CPUs are offline, and returns it. What the kernel takes of it
-/// stays.
+/// Takes out of the target what cannot be restored while CPUs are offline, and returns it. The part of a value that the kernel
+/// accepts stays in the target.
 fn wait_for_cpus(target: &mut SettingMap, now: &Snapshot) -> Vec<NotPutBack> {
     let waiting: Vec<NotPutBack> = target.values().filter_map(|s| NotPutBack::waiting(s, now)).collect();
     for w in &waiting {
@@ -288,7 +289,7 @@ fn wait_for_cpus(target: &mut SettingMap, now: &Snapshot) -> Vec<NotPutBack> {
     waiting
 }
 
-/// Of the last transaction of this boot, where it is a rollback: what it has left until CPUs are online again.
+/// If the last transaction of this boot is a rollback: what it skipped until CPUs are online again.
 fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
     let j = journals.iter().rfind(|j| j.whose(&now.host) == Whose::ThisBoot && j.header.is_some())?;
     let (header, (outcome, _)) = (j.header.as_ref()?, j.end.as_ref()?);
@@ -300,7 +301,7 @@ fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
     (rollback && !left.is_empty()).then(|| (j.id, header.kind.clone(), left))
 }
 
-/// Restores what a rollback had to leave: a rollback of its own, to the same state.
+/// Restores what a rollback skipped, as another rollback to the same state.
 fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Result<Outcome, Error> {
     let lock = store.lock()?;
     let disk = Disk { store, lock: &lock };
@@ -323,7 +324,7 @@ fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Res
     transact(cx, request, kind, now, notes, disk, events)
 }
 
-/// It must be one of this boot that was kept and not undone since.
+/// The transaction must be of this boot, kept, and not undone since.
 fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
     let no = |why: String| Err(Refusal::NoTransaction { why }.into());
     let Some(j) = journals.iter().find(|j| j.id == id) else {
@@ -344,13 +345,13 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
     }
 }
 
-/// The earliest value before any of the transactions from `id` on.
+/// For each setting, the earliest value before any of the transactions from `id` on.
 fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let mut target = SettingMap::new();
-    // With its channels a device is noted whole; what later transactions noted beyond that was not there before,
-    // and is to go where it can.
+    // A transaction that changes channels records all settings of the device. Settings that only later transactions recorded did
+    // not exist before, and are removed where possible.
     let mut whole: BTreeSet<String> = BTreeSet::new();
-    // A rollback together with what it undid has changed nothing.
+    // A rollback and the transactions that it undid cancel each other out.
     let counts = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
     for k in in_force(journals, now).into_iter().filter(counts) {
         let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
@@ -365,7 +366,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     target
 }
 
-/// As the last of these transactions left each setting.
+/// The value of each setting as the last of these transactions left it.
 fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).collect::<BTreeMap<_, _>>()
 }
@@ -375,7 +376,7 @@ fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {
     now.nics.iter().filter(named).map(|n| n.dev.clone()).collect()
 }
 
-/// What differs; for a device that is restarted on the way, everything, because any of it may be lost there.
+/// The settings that differ. For a device that has to be restarted, all settings, because the restart may lose any of them.
 fn steps(now: &Snapshot, target: &SettingMap, reason: &Reason) -> Vec<Step> {
     let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).collect();
     let restarted: BTreeSet<&str> =
