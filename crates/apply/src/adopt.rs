@@ -1,5 +1,5 @@
-//! `adopt`: what somebody else has set becomes what is wanted. The host is not touched; only the journal
-//! knows. And the rollback of something that has left nothing to put back, which is the same case.
+//! `adopt`: settings that were changed outside ringwise become the requested ones. The host is not changed; only the journal
+//! records it. The rollback of a transaction that left nothing to restore works the same way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +15,8 @@ use crate::store::{Disk, Store};
 use crate::unfinished::{close_others, refuse_unfinished};
 use crate::{Error, Event, Kind, Outcome, Policy, Refusal, Request, Standing, Verdict, Verify, verify_in};
 
-/// What `adopt` would write down: every setting of these devices (none: of all, and of the host) that is
-/// not as applied and can be read, in writing order. Queues that are gone are covered by the channel
-/// count that took them away.
+/// What `adopt` would record: every setting of these devices (empty: of all devices and of the host) that is not as applied and
+/// can be read, in writing order. Queues that are gone are covered by the channel count that removed them.
 pub fn adoptable(v: &Verify, now: &Snapshot, devs: &[String]) -> Vec<Step> {
     let asked = |a: &Address| devs.is_empty() || a.dev().is_some_and(|d| devs.iter().any(|x| x == d));
     let mut addresses: BTreeSet<Address> = BTreeSet::new();
@@ -49,10 +48,11 @@ pub fn adoptable(v: &Verify, now: &Snapshot, devs: &[String]) -> Vec<Step> {
     addresses.into_iter().filter_map(step).collect()
 }
 
-/// Makes what somebody else has set the intent, as a transaction without a write to the host: `verify` is
-/// clean after it, plans leave it alone, and it can be rolled back. `request` carries no steps.
+/// Makes settings that were changed outside ringwise the requested ones, as a transaction without a write to the host: `verify`
+/// reports no drift afterwards, plans do not change these settings, and the transaction can be rolled back. `request` has no
+/// steps.
 ///
-/// Errors: refused or failed; nothing was written down then.
+/// Errors: refused or failed; nothing was recorded then.
 pub fn adopt(
     host: &Arc<dyn Host>,
     store: &Store,
@@ -69,7 +69,7 @@ pub fn adopt(
         return Ok(Outcome::nothing());
     }
     let lock = store.lock()?;
-    // Meanwhile another run may have been here.
+    // Another run may have changed the host meanwhile.
     let now = cx.look()?;
     let mut notes = close_others(store, &lock, &now, host.unix_time())?;
     let mut request = request.clone();
@@ -83,7 +83,7 @@ pub fn adopt(
     write_down(cx, request, Kind::Adopt, &now, notes, Disk { store, lock: &lock }, events)
 }
 
-/// A transaction that leaves the host as it is: the journal alone says what is wanted from now on.
+/// A transaction that leaves the host as it is: only the journal records what is requested from now on.
 pub(crate) fn write_down(
     cx: Cx,
     request: Request,
@@ -118,7 +118,7 @@ pub(crate) fn write_down(
     out.notes.iter().for_each(|text| events(&Event::Note { text: text.clone() }));
     let end = Record::End { outcome: Box::new(out.clone()), after: settings };
     if let Err(e) = journal.add_durably(&end) {
-        // Half of it would look like a run that was cut short.
+        // A partial journal would look like an interrupted run.
         let _ = std::fs::remove_file(journal.path());
         return Err(Refusal::State { path: journal.path().to_path_buf(), why: e.to_string() }.into());
     }

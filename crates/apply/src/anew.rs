@@ -1,4 +1,4 @@
-//! Devices that were set up anew since a transaction in force last wrote to them.
+//! Devices that were set up again since a transaction in effect last wrote to them.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::journal::{Read, Whose};
 use crate::outcome::Verdict;
 use crate::{Error, Store};
 
-/// Names of interfaces that have another index than in the last transaction of this boot that had to do with them:
-/// unbound, unplugged, the driver loaded again. What they have now is the driver's, and nobody chose it.
+/// Names of interfaces whose index differs from that in the last transaction of this boot that changed them: the device was
+/// unbound or unplugged, or the driver was reloaded. Their present values are the driver's defaults, not a choice of the user.
 pub fn set_up_anew(store: &Store, now: &Snapshot) -> Result<BTreeSet<String>, Error> {
     let journals = Read::all(store)?;
     let ours = journals.iter().filter(|j| j.whose(&now.host) == Whose::ThisBoot);
@@ -41,7 +41,7 @@ mod tests {
         let (name, dev) = (nic.dev.name.clone(), nic.dev.clone());
         let was = |i: u32| DevId { ifindex: Some(IfIndex(i)), name: "before".into(), ..dev.clone() };
         assert_eq!(of(&[&was(4)], &now), BTreeSet::from([name]), "also under another name");
-        // It was written to since.
+        // A later transaction wrote to it.
         assert!(of(&[&was(4), &was(9)], &now).is_empty());
         let other = DevId { permanent_mac: Some("52:54:00:00:00:78".into()), ..was(4) };
         assert!(of(&[&other], &now).is_empty(), "another device in its slot");

@@ -1,4 +1,4 @@
-//! Members of a bond are interrupted one at a time, and never the last one that carries.
+//! Members of a bond are interrupted one at a time, and never the last member that carries traffic.
 
 use std::time::Duration;
 
@@ -18,25 +18,26 @@ fn of<'a>(s: &'a Snapshot, dev: &str) -> Option<(&'a str, &'a Bond)> {
     Some((master.name(), master.bond.as_ref()?))
 }
 
-/// The bond as it stands at this moment.
+/// The bond as it is at this moment.
 fn fresh(cx: &Cx, bond: &str) -> Option<Bond> {
     let (host, bond) = (cx.host.clone(), bond.to_string());
     read_with_deadline(cx.policy.deadline, move || ringwise_discover::bond(host.as_ref(), &bond)).flatten()
 }
 
-/// What is a member's outage in a list, with its device.
+/// The device, if the setting at this address interrupts a member of a bond.
 fn interrupted<'a>(now: &Snapshot, address: Option<&'a Address>) -> Option<&'a str> {
     let dev = address.filter(|a| a.interrupts_traffic())?.dev()?;
     of(now, dev).map(|_| dev)
 }
 
-/// Everything that interrupts one member before anything that interrupts the next; the places in the list stay.
+/// Sorts the list so that everything that interrupts one member comes before anything that interrupts the next. Other entries
+/// keep their places.
 fn together<T: Clone>(now: &Snapshot, list: &mut [T], address: impl Fn(&T) -> Option<Address>) {
     let dev = |t: &T| interrupted(now, address(t).as_ref()).map(str::to_string);
     let places: Vec<usize> = (0..list.len()).filter(|i| dev(&list[*i]).is_some()).collect();
     let mut sorted: Vec<T> = places.iter().map(|i| list[*i].clone()).collect();
     let order: Vec<Option<String>> = sorted.iter().map(&dev).collect();
-    // In the order in which the members come first.
+    // In the order in which the members first appear.
     sorted.sort_by_key(|t| order.iter().position(|o| *o == dev(t)));
     for (i, t) in places.into_iter().zip(sorted) {
         list[i] = t;
@@ -59,8 +60,8 @@ fn last_one(bond: &str, b: &Bond, dev: &str) -> String {
     }
 }
 
-/// Before anything is touched: no step may cut a bond off. Steps that are to be done one after the other are
-/// judged by the state of now, in which each of them has others beside it.
+/// Before anything is changed: refuses steps that would cut a bond off. Steps are judged one by one by the present state, because
+/// each member has the other members beside it while it is interrupted.
 pub(crate) fn check(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
     for step in steps.iter().filter(|s| !compare(&s.setting, now).holds()) {
         let Some(address) = step.setting.address() else { continue };
@@ -76,7 +77,7 @@ pub(crate) fn check(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
 }
 
 impl Tx<'_> {
-    /// Just before the write: another member must carry now.
+    /// Just before the write: checks that another member carries traffic now.
     pub(crate) fn others_carry(&self, setting: &Setting) -> Done {
         let Some(address) = setting.address() else { return Ok(()) };
         let Some(dev) = interrupted(&self.now, Some(&address)) else { return Ok(()) };
@@ -91,12 +92,12 @@ impl Tx<'_> {
         }
     }
 
-    /// On the way back it goes on in any case, but gives the others time to carry.
+    /// While restoring, the write follows in any case, but first the other members get time to carry traffic.
     pub(crate) fn wait_for_others(&mut self, setting: &Setting) {
         let Some(address) = setting.address() else { return };
         let Some(dev) = interrupted(&self.now, Some(&address)).map(str::to_string) else { return };
         let Some(bond) = of(&self.now, &dev).map(|(n, _)| n.to_string()) else { return };
-        // One that has no other member, or none with link, has nobody to wait for.
+        // If no other member has a link, waiting is pointless.
         let hopeless = |b: &Bond| {
             let up = |m: &&ringwise_model::BondMember| m.mii_status.known().is_some_and(|s| s == "up");
             !b.members.iter().filter(|m| m.name != dev).any(|m| up(&m))
@@ -115,7 +116,7 @@ impl Tx<'_> {
         }
     }
 
-    /// After its link is back: until the bond uses the member as before. False: not in time.
+    /// After its link is back: waits until the bond uses the member as before. `false`: not in time.
     pub(crate) fn wait_for_bond(&mut self, dev: &str, before: &str) -> bool {
         let carried = |(_, b): (&str, &Bond)| b.carries(before) == Some(true);
         if !of(&self.before, before).is_some_and(carried) {
@@ -125,7 +126,7 @@ impl Tx<'_> {
         let begin = self.cx.now();
         let mut told = false;
         loop {
-            // Gone from the bond or with it: not a matter of waiting.
+            // The device left the bond, or the bond is gone, so waiting does not help.
             let Some(b) = fresh(&self.cx, &bond) else { return true };
             if b.member(dev).is_none() {
                 return true;
@@ -148,7 +149,7 @@ impl Tx<'_> {
         }
     }
 
-    /// The bond of a member, for words about it.
+    /// The bond of a member, for messages.
     pub(crate) fn bond_of(&self, dev: &str) -> Option<&Nic> {
         self.now.nic_by_index(self.now.nic(dev)?.master?).filter(|n| n.bond.is_some())
     }

@@ -1,4 +1,4 @@
-//! Channel counts: `ETHTOOL_MSG_CHANNELS_SET`, for its words; the ioctl has only an errno.
+//! Channel counts: `ETHTOOL_MSG_CHANNELS_SET`, because it returns error messages; the ioctl returns only an errno.
 
 use ringwise_kfmt::ethtool_nl::{self as nl, ChannelCounts};
 use ringwise_model::Snapshot;
@@ -8,8 +8,8 @@ use ringwise_sys::{Request, Result};
 use crate::cx::Cx;
 use crate::rss;
 
-/// Sends only the counts that differ. A table set by a user, or one of a context, that names queues which are to go
-/// makes the kernel refuse ("too low for existing indirection table"): see [`rss::make_way`].
+/// Sends only the counts that differ. If an RSS table that a user set, or that of a context, names queues that are to be removed,
+/// the kernel refuses ("too low for existing indirection table"): see [`rss::make_way`].
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, want: (Option<u32>, Option<u32>, Option<u32>)) -> Result<()> {
     let nic = now.nic(dev);
     let have = nic.and_then(|n| n.channels.known().copied());

@@ -1,4 +1,4 @@
-//! Interrupt moderation: of the device by `ETHTOOL_MSG_COALESCE_SET`, of a queue by `ETHTOOL_PERQUEUE`.
+//! Interrupt moderation: of a device by `ETHTOOL_MSG_COALESCE_SET`, of a queue by `ETHTOOL_PERQUEUE`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::cx::Cx;
 
 type Params = BTreeMap<String, u32>;
 
-/// Sends only the parameters that differ: one that the driver does not take fails the whole call.
+/// Sends only the parameters that differ: a parameter that the driver does not support makes the whole call fail.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, params: &Params) -> Result<()> {
     let have = now.nic(dev).and_then(|n| n.coalesce.known()).map(|c| &c.0);
     in_order(params, have, &|p| set(cx, dev, &whole_profiles(p, have)))
@@ -24,7 +24,7 @@ fn set(cx: &Cx, dev: &str, params: &Params) -> Result<()> {
     cx.order(Request::EthtoolSet { cmd: nl::msg::COALESCE_SET, name: "coalesce-set", dev: dev.to_string(), attrs })
 }
 
-/// The kernel takes a profile only as a whole list.
+/// The kernel accepts a profile only as a complete list.
 fn whole_profiles(params: &Params, have: Option<&Params>) -> Params {
     let mut out = params.clone();
     for (_, profile) in nl::coalesce::PROFILES {
@@ -37,7 +37,7 @@ fn whole_profiles(params: &Params, have: Option<&Params>) -> Params {
     out
 }
 
-/// Of one queue: everything it has now, and what shall change.
+/// Writes the moderation of one queue: all its present parameters, with the changed ones replaced.
 pub(crate) fn write_queue(cx: &Cx, dev: &str, queue: u32, params: &Params) -> Result<()> {
     if let Some(k) = params.keys().find(|k| !perqueue::is_parameter(k)) {
         return Err(Error::other(order(dev, Vec::new()).to_string(), perqueue::NotOfQueues(k.clone()).to_string()));
@@ -47,7 +47,7 @@ pub(crate) fn write_queue(cx: &Cx, dev: &str, queue: u32, params: &Params) -> Re
     let name = dev.to_string();
     let found = cx.trying(|| what.clone(), move |h| ringwise_discover::queue_struct(h, &name, queue))?;
     let have = found.0.clone();
-    // The struct holds all parameters: each call has what the ones before it have set.
+    // The struct holds all parameters, so each call includes what the earlier calls set.
     let last = std::cell::RefCell::new(found.0);
     in_order(params, Some(&have), &|p| {
         let mut values = last.borrow().clone();
@@ -63,8 +63,9 @@ fn order(dev: &str, payload: Vec<u8>) -> Request {
     Request::Ioctl { cmd: IoctlCmd::PerQueue, dev: dev.to_string(), payload }
 }
 
-/// In one call, which is all or nothing. Drivers (i40e, ice, iavf) refuse times together with adaptive moderation:
-/// what they refuse so is sent in the order in which each step makes sense, and taken back where a later one fails.
+/// Sends all parameters in one call, which either sets all or none. Drivers (i40e, ice, iavf) refuse times together with adaptive
+/// moderation. In that case the parameters are sent in several calls, in an order that the driver accepts, and restored if a
+/// later call fails.
 fn in_order(want: &Params, have: Option<&Params>, set: &dyn Fn(&Params) -> Result<()>) -> Result<()> {
     let differ: Params = want
         .iter()
@@ -87,7 +88,7 @@ fn in_order(want: &Params, have: Option<&Params>, set: &dyn Fn(&Params) -> Resul
             for done in parts[..i].iter().rev() {
                 let old: Params =
                     done.keys().filter_map(|k| Some((k.clone(), *have.get(k)?))).collect::<BTreeMap<_, _>>();
-                // What cannot be taken back shows when everything is looked at again.
+                // If restoring fails, the next discovery finds it.
                 let _ = set(&old);
             }
             return Err(e);
@@ -110,7 +111,7 @@ mod tests {
         p.iter().map(|(k, v)| format!("{k} {v}")).collect::<Vec<_>>().join(" ")
     }
 
-    /// As ice does it: times are refused while adaptive moderation is on, or goes on with them.
+    /// Behaves like ice: refuses times while adaptive moderation is on, or if the same call turns it on.
     fn ice(p: &Params, state: &RefCell<Params>, log: &RefCell<Vec<String>>) -> Result<()> {
         let mut next = state.borrow().clone();
         next.extend(p.clone());

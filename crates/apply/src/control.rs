@@ -1,5 +1,5 @@
-//! Whoever works on the host must not be cut off by it: a step that interrupts traffic on the way in needs
-//! the user's word and a trial, so that it is put back if he is cut off.
+//! The user must not be disconnected: a step that interrupts traffic on the user's own connection needs `--force` and a trial, so
+//! that the settings are restored if the connection is lost.
 
 use ringwise_discover::control;
 use ringwise_knob::{Address, Step, compare};
@@ -8,7 +8,8 @@ use ringwise_model::{ControlPath, Fact, Snapshot};
 use crate::cx::Cx;
 use crate::{Error, Refusal};
 
-/// Looks for the ways in now; what cannot be told counts as one. What is forced comes back as sentences.
+/// Looks for the user's connections now; one that cannot be determined counts as affected. Returns a note for each that is
+/// forced.
 pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
     let todo = steps.iter().filter(|s| !compare(&s.setting, now).holds()).filter_map(|s| s.setting.address());
     let todo: Vec<Address> = todo.filter(Address::interrupts_traffic).collect();
@@ -38,7 +39,7 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
     Err(Refusal::ControlPath { addresses, ways, force, trial }.into())
 }
 
-/// The ways that go (or may go) over the device of this setting, in words.
+/// Connections that use (or may use) the device of this setting, as text.
 fn ways_over(paths: &Fact<Vec<ControlPath>>, address: &Address) -> Vec<String> {
     let Some(dev) = address.dev() else { return Vec::new() };
     match paths {

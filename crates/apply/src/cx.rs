@@ -1,4 +1,4 @@
-//! The host within bounds: every read and write has a deadline.
+//! Access to the host with limits: every read and write has a deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// A recording cannot be changed.
+    /// Errors: the host is a recording, which cannot be changed.
     pub(crate) fn new(host: &'a Arc<dyn Host>, policy: &'a Policy) -> std::result::Result<Self, Failed> {
         if host.is_recorded() {
             return Err(Refusal::Recorded.into());
@@ -24,17 +24,17 @@ impl<'a> Cx<'a> {
         Ok(Self { host, policy })
     }
 
-    /// Boot, machine and whether the host can be written: no interface is read.
+    /// Boot, machine and whether the host can be written. Reads no interface.
     pub(crate) fn facts(&self) -> ringwise_model::Host {
         ringwise_discover::host_without_rivals(self.host.as_ref()).0
     }
 
-    /// Refused where `/proc` or `/sys` cannot be written.
+    /// Refused if `/proc` or `/sys` cannot be written.
     pub(crate) fn writable(&self) -> std::result::Result<(), Failed> {
         if self.facts().read_only.known() == Some(&true) { Err(Refusal::ReadOnly.into()) } else { Ok(()) }
     }
 
-    /// A late call is left behind: what it does after that is found when everything is discovered again.
+    /// A call that exceeds its deadline is abandoned: what it does later is found when the host is discovered again.
     fn bounded<T: Send + 'static>(
         &self,
         what: String,
@@ -60,13 +60,13 @@ impl<'a> Cx<'a> {
         self.bounded(request.to_string(), None, move |h| h.kernel(&request))
     }
 
-    /// What one of discovery's readers returns at this moment. None: not within the deadline, or it panicked.
+    /// What one of discovery's readers returns at this moment. `None`: it exceeded the deadline, or panicked.
     pub(crate) fn reading<T: Send + 'static>(&self, read: impl FnOnce(&dyn Host) -> T + Send + 'static) -> Option<T> {
         let host = Arc::clone(self.host);
         read_with_deadline(self.policy.deadline, move || read(host.as_ref()))
     }
 
-    /// The same for what has errors of its own.
+    /// The same for calls that return their own errors.
     pub(crate) fn trying<T: Send + 'static>(
         &self,
         what: impl FnOnce() -> String,
@@ -75,7 +75,7 @@ impl<'a> Cx<'a> {
         self.reading(read).unwrap_or_else(|| Err(Error::late(what(), self.policy.deadline)))
     }
 
-    /// The setting at this address, read again into the snapshot.
+    /// Reads the setting at this address again into the snapshot.
     pub(crate) fn read(&self, now: &mut Snapshot, address: &Address) -> Fact<Setting> {
         ringwise_discover::read_address(self.host, now, address, self.policy.deadline)
     }

@@ -1,4 +1,4 @@
-//! The end of a transaction: its account on disk, its trial, and leave from the guard.
+//! The end of a transaction: its record on disk, its trial, and the release of the guard.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::tx::{Tx, guard_gone};
 use crate::{Error, Failure, Holder, OnTrial, Outcome, Store, Verdict};
 
 impl Tx<'_> {
-    /// The account on disk. When that fails, what was done cannot be found again later: it is put back.
+    /// Records the end on disk. If that fails, later runs could not find what was done, so the settings are restored.
     pub(crate) fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
-        // What fails for another reason says nothing about a device, but for what the kernel does not support at all.
+        // A failure for another reason proves nothing about a device, except that the kernel does not support a setting at all.
         let kept = self.out.verdict == Verdict::Applied;
         let learned = std::mem::take(&mut self.learned).into_iter().filter(|l| kept || l.what.is_not_supported());
         if let Err(e) = store.learn(lock, &learned.collect::<Vec<_>>()) {
@@ -48,7 +48,7 @@ impl Tx<'_> {
             }
         }
         self.dismiss(store, lock);
-        // During a trial the guard holds the lock and publishes that.
+        // During a trial the guard holds the lock, so the guard is published as the holder.
         store.publish(if self.out.trial.is_some() { store.held() } else { None }.as_ref());
         self.out
     }
@@ -58,7 +58,7 @@ impl Tx<'_> {
         self.journal.add_durably(&record)
     }
 
-    /// Written down before the end is: a run that dies in between is cut short, never kept without a trial.
+    /// The trial is recorded before the end: a run that dies in between counts as interrupted, never as kept without a trial.
     pub(crate) fn begin_trial(
         &mut self,
         store: &Store,
@@ -81,7 +81,7 @@ impl Tx<'_> {
         };
         let path = file(&lock.dir, id, Stage::Trial);
         store.write_json(&path, &trial).map_err(|e| {
-            // The name may be there although its directory could not be synced.
+            // The file may exist even though its directory could not be synced.
             Files::clear(&lock.dir, id);
             let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
             let errno = if let Error::State { source, .. } = &e { source.raw_os_error() } else { None };
@@ -93,7 +93,7 @@ impl Tx<'_> {
         self.journal.add(&Record::Trial(trial)).map_err(|e| self.journal_failure(&e).into())
     }
 
-    /// Why everything is put back, once the guard is not there.
+    /// The failure that is reported when the guard is gone.
     pub(crate) fn guard_lost(&mut self) -> Failure {
         match self.guard.as_mut().map(|g| g.lost()) {
             Some(Lost::TookOver) => {
@@ -104,7 +104,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Tells the guard that the transaction has its end.
+    /// Tells the guard that the transaction has ended.
     pub(crate) fn dismiss(&mut self, store: &Store, lock: &Lock) {
         let id = self.out.transaction.unwrap_or_default();
         let on_trial = self.out.trial.is_some() && self.out.verdict == Verdict::Applied;
@@ -113,7 +113,7 @@ impl Tx<'_> {
         }
         let Some(mut guard) = self.guard.take() else { return };
         if on_trial && let Err(why) = guard.done(true) {
-            // Without a guard the trial would never end. A confirmation that came at this moment is undone as well.
+            // Without a guard the trial would never end. A confirmation that arrives at this moment is undone as well.
             let renamed = decide(store, &lock.dir, id, Stage::Expired).is_ok();
             let (by, unix_time) = ("ringwise".to_string(), self.cx.host.unix_time());
             let _ = self.journal.add(&Record::TrialOver { by, why: why.to_string(), unix_time });

@@ -1,4 +1,4 @@
-//! What takes the place of a setting that the kernel refuses or the driver does not keep.
+//! Replacements for a setting that the kernel refuses or the driver does not keep.
 
 use ringwise_knob::{Match, Setting, Step, compare, learned::What, live};
 use ringwise_model::{Fact, Snapshot};
@@ -8,23 +8,23 @@ use crate::record::Record;
 use crate::tx::{Tx, not_kept};
 use crate::{Adjusted, Event, Failure, Instead, Phase};
 
-/// Every setting that the steps may write: their own, and what may take its place.
+/// Every setting that the steps may write: their own, and the replacements.
 pub(crate) fn settings(steps: &[Step]) -> impl Iterator<Item = &Setting> {
     steps.iter().flat_map(|s| std::iter::once(&s.setting).chain(&s.instead))
 }
 
-/// It does not exist here, and something else is to be tried then.
+/// Whether the setting does not exist here and a replacement may be tried.
 pub(crate) fn may_be_absent(step: &Step, now: &Snapshot) -> bool {
     let there = |s: &Setting| s.address().is_some_and(|a| live(now, &a).is_known());
     step.instead.iter().any(there)
 }
 
 impl Tx<'_> {
-    /// Tries what stands in its place, in order. True: one of them is kept, and the step is that one from now on.
+    /// Tries the replacements in order. `true`: one of them was kept, and is the step's setting from now on.
     pub(crate) fn instead(&mut self, step: &Step, why: &Failure) -> Result<bool, Box<Failure>> {
         for setting in &step.instead {
             let Some(address) = setting.address() else { continue };
-            // Another step has it, or nobody could put it back.
+            // Another step writes it, or its present value could not be restored.
             let taken = self
                 .steps
                 .iter()
@@ -32,7 +32,7 @@ impl Tx<'_> {
             if taken || !live(&self.now, &address).is_known() {
                 continue;
             }
-            // Less of the same: beginning with what was there.
+            // A smaller value of the same setting: starts from the value that was there.
             let same = step.setting.address() == Some(address);
             if same {
                 self.undo_what_was_not_kept(&step.setting);
@@ -55,7 +55,7 @@ impl Tx<'_> {
         Ok(false)
     }
 
-    /// False: it is refused or not kept as well.
+    /// `false`: it is refused or not kept as well.
     fn alternative(&mut self, setting: &Setting) -> Result<bool, Box<Failure>> {
         if compare(setting, &self.now).holds() {
             // Several queues may share it.
@@ -97,8 +97,7 @@ impl Tx<'_> {
         Ok(false)
     }
 
-    /// A driver that made something else of it: back to what was there. What does not go back is found and said
-    /// when everything is looked at again.
+    /// Restores the previous value if a driver changed the requested one. If that fails, the next discovery finds and reports it.
     fn undo_what_was_not_kept(&mut self, setting: &Setting) {
         let Some(address) = setting.address() else { return };
         let Some(was) = self.start.get(&address).cloned() else { return };

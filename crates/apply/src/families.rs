@@ -1,4 +1,4 @@
-//! What would have to be read to compare the host with what was applied: told before anything is read.
+//! Which families of settings have to be read to compare the host with what was applied. This is known before anything is read.
 use std::collections::BTreeSet;
 
 use ringwise_knob::Family;
@@ -7,8 +7,8 @@ use crate::Error;
 use crate::journal::Read;
 use crate::store::Store;
 
-/// Families of the settings of every transaction in the state directory, also of those that are not in force
-/// any more: too much is read then, never too little.
+/// Families of the settings of every transaction in the state directory, including those that are not in effect any more: this
+/// may read too much, but never too little.
 ///
 /// Errors: the state directory cannot be read.
 pub fn families(store: &Store) -> Result<BTreeSet<Family>, Error> {
@@ -17,7 +17,7 @@ pub fn families(store: &Store) -> Result<BTreeSet<Family>, Error> {
 
 pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
     let headers = journals.iter().filter_map(|j| j.header.as_ref());
-    // What took the place of a step is owned too.
+    // Replacements of a step are managed by ringwise too.
     headers
         .flat_map(|h| crate::fallback::settings(&h.steps))
         .filter_map(|s| s.address())

@@ -1,4 +1,5 @@
-//! Features: FEATURES_SET. The kernel takes a wish and answers 0 whatever comes of it: only looking shows.
+//! Features: FEATURES_SET. The kernel records the requested features and answers 0 even if they cannot be enabled, so the
+//! features are read back.
 
 use ringwise_kfmt::ethtool_nl as nl;
 use ringwise_knob::{Address, Setting, features};
@@ -8,8 +9,8 @@ use ringwise_sys::{Error, Request};
 use crate::cx::Cx;
 use crate::error::NotWritten;
 
-/// A wish that is not granted would stay behind and be granted some day, when what is in its way goes: it is
-/// taken back.
+/// Writes the feature. A request that is not met would stay recorded, and take effect some day when the obstacle is gone, so it
+/// is withdrawn.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<(), NotWritten> {
     wish(cx, dev, name, on)?;
     let of = |s: &Snapshot| s.nic(dev).and_then(|n| n.features.known()?.get(name)).copied();
@@ -36,7 +37,7 @@ fn wish(cx: &Cx, dev: &str, name: &str, on: bool) -> ringwise_sys::Result<()> {
     cx.order(Request::EthtoolSet { cmd: nl::msg::FEATURES_SET, name: "features-set", dev: dev.to_string(), attrs })
 }
 
-/// Features of the same device that went with the one that was written, in sentences.
+/// Features of the same device that changed together with the written one, as sentences.
 pub(crate) fn followed(before: &Snapshot, now: &Snapshot, written: &Setting) -> Vec<String> {
     let Setting::Feature { dev, name, .. } = written else { return Vec::new() };
     let of = |s: &Snapshot| s.nic(dev).map(|n| n.features.clone());
@@ -54,7 +55,7 @@ pub(crate) fn followed(before: &Snapshot, now: &Snapshot, written: &Setting) -> 
     out
 }
 
-/// Why it is not as it was ordered, as far as can be said.
+/// Why the feature is not as requested, if the reason is known.
 pub(crate) fn meaning(setting: &Setting) -> Option<String> {
     match setting {
         Setting::Feature { on, .. } => Some(features::not_kept(*on).to_string()),

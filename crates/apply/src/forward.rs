@@ -1,4 +1,4 @@
-//! The steps, one after the other, and then everything as wanted.
+//! Runs the steps one after the other, and then brings all settings to their requested values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use crate::store::Disk;
 use crate::tx::{Done, Tx, not_kept};
 use crate::{Adjusted, Event, Failure, Ignored, Phase, Refused};
 
-/// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
+/// How often settings are corrected and the host is read again, before the requested values count as unreachable.
 const ROUNDS: u32 = 3;
 
 impl Tx<'_> {
-    /// The steps, and then everything as wanted. An error: it has to be put back.
+    /// Runs the steps, and then corrects what changed meanwhile. An error means that the settings have to be restored.
     pub(crate) fn forward(&mut self, disk: Disk) -> Done {
         let mut next = 0;
         loop {
@@ -36,7 +36,7 @@ impl Tx<'_> {
         self.settle()
     }
 
-    /// True: something else has taken the step's place. An error where nothing has and nothing may be left out.
+    /// `true`: another value, or a new plan, replaces the step. Errors: nothing replaces it, and the step must not be skipped.
     pub(crate) fn replaced(&mut self, step: &Step, failure: &Failure, learned: bool) -> Result<bool, Box<Failure>> {
         if self.instead(step, failure)? {
             return Ok(true);
@@ -105,12 +105,12 @@ impl Tx<'_> {
         }
     }
 
-    /// What the host should be like now: the steps, and of the start what a step may have disturbed.
+    /// The settings that the host should have now: those of the steps, and from the start those that a step may have disturbed.
     fn wanted(&self) -> SettingMap {
         let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
         let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect::<BTreeMap<_, _>>();
         let asked: Vec<Setting> = wanted.values().cloned().collect();
-        // Vectors that were two may be one now: the steps come first, then what served the receive queue.
+        // Two vectors may have become one: the steps take precedence, then the value of the receive queue.
         let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
         for (address, setting) in &self.start {
             let setting = &self.possible(setting);
@@ -125,7 +125,7 @@ impl Tx<'_> {
         wanted
     }
 
-    /// A value from before without what the device no longer has.
+    /// A value from the start, reduced to what the device still supports.
     fn possible(&self, setting: &Setting) -> Setting {
         match setting {
             Setting::Coalesce { dev, params } => {
@@ -136,7 +136,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Whether a value from before still makes sense: the queue is there, and a table names only queues that are.
+    /// Whether a value from the start still makes sense: its queue exists, and a table names only queues that exist.
     fn fits(&self, address: &Address, setting: &Setting) -> bool {
         if matches!(live(&self.now, address), Fact::Absent) || waits(&self.now, setting) {
             return false;
@@ -156,7 +156,7 @@ impl Tx<'_> {
         }
     }
 
-    /// A rule of before: the feature was not switched off, and what it sends to is there.
+    /// Whether a flow rule from the start still makes sense: the feature was not switched off, and its target exists.
     fn rule_fits(&self, dev: &str, rule: &ringwise_model::Rule) -> bool {
         let off = |s: &Step| matches!(&s.setting, Setting::Ntuple { dev: d, on: false } if d == dev);
         let Some(nic) = self.now.nic(dev) else { return false };
@@ -166,7 +166,7 @@ impl Tx<'_> {
             && rule.context.is_none_or(context)
     }
 
-    /// Discovers everything again and puts right what a later step or a driver has moved, until all is as wanted.
+    /// Discovers the host again and corrects what a later step or a driver has changed, until all settings are as requested.
     fn settle(&mut self) -> Done {
         for round in 0..ROUNDS {
             self.refresh(true)?;
@@ -209,7 +209,7 @@ impl Tx<'_> {
                 self.out.already_so.retain(|s| s != setting);
                 self.record(Record::Done { setting: setting.clone(), now })
             }
-            // Also where it was not asked for: what was set before must not be lost without a word.
+            // This applies also to settings that were not requested: an earlier value must not be lost silently.
             Put::Refused(failure) | Put::Failed(failure) => Err(failure.into()),
             Put::NotKept { now } => Err(not_kept(setting, &now).into()),
         }
@@ -229,12 +229,12 @@ impl Tx<'_> {
     }
 }
 
-/// Whether a table names only queues that exist; where their number is unknown, the kernel judges.
+/// Whether a table names only queues that exist; if their number is unknown, the kernel decides.
 fn within(table: &[u32], queues: Option<u32>) -> bool {
     queues.is_none_or(|n| table.iter().all(|q| *q < n))
 }
 
-/// A table that was even over all queues was not set by anyone: with another number of queues it is even over those.
+/// A table that spread evenly over all queues was not set by a user: with another number of queues it spreads evenly over those.
 fn follows_queues(table: &[u32], before: Option<u32>, now: Option<u32>) -> bool {
     before.zip(now).is_some_and(|(before, now)| before != now && rss::is_even(table, before))
 }
@@ -248,7 +248,7 @@ mod tests {
         let even = [0, 1, 2, 3, 0, 1, 2, 3];
         assert!(within(&even, Some(4)) && !within(&even, Some(3)) && within(&even, None));
         assert!(follows_queues(&even, Some(4), Some(8)) && !follows_queues(&even, Some(4), Some(4)));
-        // Not even over 0 queues, and not over other queues than before either: it comes back.
+        // Without a known queue count, or with the same one, the table does not count as following the queues: it is restored.
         assert!(!follows_queues(&even, None, Some(8)) && !follows_queues(&even, Some(4), None));
         assert!(!follows_queues(&[], None, Some(8)));
     }

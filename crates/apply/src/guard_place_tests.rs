@@ -2,7 +2,7 @@ use std::os::fd::AsRawFd;
 
 use super::*;
 
-/// A directory for a state directory, one that stands for `/run/ringwise`, and a program.
+/// A state directory, a directory in place of `/run/ringwise`, and a program.
 struct Here {
     top: PathBuf,
     state: PathBuf,
@@ -51,11 +51,11 @@ fn file(place: Result<Place, GuardError>) -> PathBuf {
 fn the_first_copy_that_can_be_executed_is_taken() {
     let here = Here::new("order", "exit 0");
     assert_eq!(file(here.search(&here.program, true).find()), here.state.join("guard-0007"));
-    // As a state directory on a file system that is mounted noexec.
+    // Like a state directory on a file system that is mounted noexec.
     let here = Here::new("second", "case $0 in */state/*) exit 126 ;; esac");
     let path = file(here.search(&here.program, true).find());
     assert_eq!((path.parent(), here.copies()), (Some(here.run.as_path()), vec![path.clone()]));
-    // A copy of another state directory stays, one of our own that was left behind does not.
+    // A copy of another state directory stays; an old copy of our own is removed.
     let (other, old) = (here.run.join("guard-1-1-0007"), here.state.join("guard-0006"));
     fs::write(&other, "").unwrap();
     fs::write(&old, "").unwrap();
@@ -81,7 +81,7 @@ fn without_such_a_file_it_runs_from_memory_and_it_is_said_why() {
 fn a_program_that_does_not_end_is_not_taken() {
     let here = Here::new("hangs", "case $0 in */state/*) exec sleep 1000 ;; esac");
     let search = Search { end: Instant::now() + Duration::from_secs(2), ..here.search(&here.program, true) };
-    // Which of the two places is left when the time is over depends on the machine; the first is not taken.
+    // Which of the two places is used when the time is over depends on the machine, but it is never the first.
     match search.find() {
         Ok(Place::File(path)) => assert_eq!(path.parent(), Some(here.run.as_path())),
         Ok(place) => assert!(place.only_once().unwrap().to_string().contains("did not end within"), "{place:?}"),
@@ -111,7 +111,7 @@ fn a_program_that_does_not_stay_is_copied() {
     let e = installed(&here.program).unwrap_err().to_string();
     assert!(e.contains("everybody may write"), "{e}");
     fs::set_permissions(&here.top, fs::Permissions::from_mode(0o755)).unwrap();
-    // As /proc/self/exe after an upgrade: a link to a file that has no name any more.
+    // Like /proc/self/exe after an upgrade: a link to a deleted file.
     let running = File::open(&here.program).unwrap();
     let link = PathBuf::from(format!("/proc/self/fd/{}", running.as_raw_fd()));
     fs::rename(&here.program, here.top.join("old")).unwrap();

@@ -18,15 +18,15 @@ fn its_door_is_for_its_own_user_alone() {
     assert!(is_ours(&accept(&door.listener, &is_ours, None, Instant::now() + LONG).unwrap()));
     drop(door);
     assert!(!path.exists());
-    // No file can be made: an abstract name, which cannot be guessed.
+    // If no file can be created, the name is abstract and cannot be guessed.
     let door = Door::open(&dir.0.join("none"), 7).unwrap();
     assert!(door.name.starts_with("@ringwise-guard-") && door.name.len() == 48, "{}", door.name);
     let _ours = local::connect(&door.name, None).unwrap();
     accept(&door.listener, &is_ours, None, Instant::now() + LONG).unwrap();
 }
 
-/// The worst case, an abstract name that strangers have found: a full queue before the guard comes, and more all the
-/// time. Who is who is told by a byte here, because all of them are the same user.
+/// The worst case is an abstract name that other users have found: the queue is full before the guard connects, and they keep
+/// connecting. The test identifies each connection by a byte, because all of them are of the same user.
 #[test]
 fn a_flood_of_strangers_does_not_keep_the_guard_away() {
     let name = format!("@ringwise-flood-{}", std::process::id());
@@ -49,7 +49,7 @@ fn a_flood_of_strangers_does_not_keep_the_guard_away() {
             }
         });
         let guard = s.spawn(|| local::connect(&name, Some(LONG)).and_then(|mut s| s.write_all(b"g").map(|()| s)));
-        // Shorter than 10 ms for each that was there before.
+        // Less than 10 ms for each connection that was there before.
         let within = (EACH * waiting / 2).max(Duration::from_secs(5));
         let accepted = accept(&listener, &says, None, Instant::now() + within);
         over.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Interrupt affinity: `/proc/irq/N/smp_affinity_list`. The list form has no group widths to get wrong.
+//! Interrupt affinity: `/proc/irq/N/smp_affinity_list`. A list, unlike a mask, does not depend on the group width.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
 
-/// An interrupt moves when it is raised the next time: how long that is waited for, and how often it is looked at.
+/// An interrupt moves the next time it is raised: how long to wait for that, and how often to look.
 const NEXT: Duration = Duration::from_millis(20);
-/// The same for one that was raised since the host was read.
+/// The same for an interrupt that was raised since the host was read.
 const NEXT_IN_USE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The number of now: a change of channels before this one may have given another.
+/// The present interrupt number: an earlier change of channels may have assigned another.
 fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
     let vector = now.nic(dev).and_then(|n| irq::vector(n, of));
     vector.map(|v| v.irq).ok_or_else(|| {
@@ -23,14 +23,14 @@ fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
     })
 }
 
-/// `on`: the CPU of the set that is to serve it. An interrupt stays where it is when that is in the set
+/// `on`: the CPU of the set that should serve the interrupt. An interrupt does not move if its present CPU is in the set
 /// (arch/x86/kernel/apic/vector.c, `assign_vector_locked`), so this CPU is written alone before the set.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<()> {
     let n = number(now, dev, of)?;
     let path = path::affinity(n);
     if let Some(cpu) = on.filter(|c| cpus.contains(*c) && cpus.len() > 1) {
         let there = || effective(cx, n) == Some(cpu);
-        // Where that is refused (the CPU is offline), the kernel chooses one of the set.
+        // If the kernel refuses this CPU (because it is offline), the kernel chooses one of the set.
         if !there() && cx.write(&path, format!("{cpu}\n")).is_ok() {
             let next = if raised_since(cx, now, dev, of, n) { NEXT_IN_USE } else { NEXT };
             let until = cx.now() + next;
@@ -56,7 +56,7 @@ fn one(cpus: &CpuSet) -> Option<CpuId> {
     cpus.first().filter(|_| cpus.len() == 1)
 }
 
-/// A value from before, with the CPU that serves the interrupt now.
+/// Adds the CPU that serves the interrupt now to a value from before.
 pub(crate) fn with_place(now: &Snapshot, mut setting: Setting) -> Setting {
     if let Setting::IrqCpus { dev, of, cpus, on } = &mut setting {
         let vector = now.nic(dev).and_then(|n| irq::vector(n, *of));
@@ -66,8 +66,8 @@ pub(crate) fn with_place(now: &Snapshot, mut setting: Setting) -> Setting {
     setting
 }
 
-/// Interrupts that have their mask from before and are served by another CPU than then: the kernel chose it, or none
-/// of them was raised since. One sentence about all of them.
+/// Interrupts whose mask was restored but that are served by another CPU than before: the kernel chose it, or the interrupt was
+/// not raised since. One sentence about all of them.
 pub(crate) fn elsewhere<'a>(now: &Snapshot, settings: impl IntoIterator<Item = &'a Setting>) -> Option<String> {
     const NAMED: usize = 4;
     let place = |s: &Setting| {

@@ -1,4 +1,4 @@
-//! The journals of a state directory, parsed once for everything that is asked of them.
+//! The journals of a state directory, parsed once for all queries.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use ringwise_model::{Host, Snapshot};
 use crate::journal::Read;
 use crate::{Entry, Error, Store, Verify, families, past};
 
-/// As of the moment of reading, with what lies beside them (trials, confirmations).
+/// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
 pub struct Journals {
     store: Store,
@@ -22,24 +22,24 @@ pub struct Journals {
 impl Journals {
     /// Errors: the state directory cannot be read.
     pub fn read(store: &Store) -> Result<Self, Error> {
-        // Before the reading: what is written meanwhile differs from it then.
+        // Taken before reading, so that anything written meanwhile makes a difference.
         let seen = seen(store);
         Ok(Self { store: store.clone(), all: Read::all(store)?, seen })
     }
 
-    /// Reads them again if something was written since: discovery takes its time, and a transaction that
-    /// began or ended meanwhile must not look like somebody's hand.
+    /// Reads the journals again if anything was written since: discovery takes time, and a transaction that began or ended
+    /// meanwhile must not look like a manual change.
     pub fn fresh(self) -> Result<Self, Error> {
         if seen(&self.store) == self.seen { Ok(self) } else { Self::read(&self.store) }
     }
 
-    /// Families of the settings of every transaction, also of those that are not in force any more: too much is
-    /// read then, never too little.
+    /// Families of the settings of every transaction, including those that are not in effect any more: this may read too much,
+    /// but never too little.
     pub fn families(&self) -> BTreeSet<Family> {
         families::of(&self.all)
     }
 
-    /// What the transactions in force want, and how this snapshot stands to it.
+    /// What the transactions in effect requested, and whether this snapshot matches it.
     pub fn verify(&self, now: &Snapshot) -> Verify {
         past::verify_of(&self.all, now, &self.store)
     }
@@ -50,7 +50,7 @@ impl Journals {
     }
 }
 
-/// Names, sizes and times of what lies in the state directory.
+/// Names, sizes and times of the files in the state directory.
 fn seen(store: &Store) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let entries = store.dirs().iter().filter_map(|d| fs::read_dir(d).ok()).flatten().flatten();
     let mut out: Vec<_> = entries
@@ -76,7 +76,7 @@ mod tests {
         fs::write(&file, "{\"record\":\"begin\"").unwrap();
         let first = Journals::read(&store).unwrap();
         assert_eq!((first.all.len(), first.all[0].damaged), (1, 0));
-        // Nothing written: the same values, whatever the file would say now.
+        // Nothing was written: the same values, even though the file's content changes afterwards.
         let first = first.fresh().unwrap();
         fs::write(&file, "no record\nno record\n\n").unwrap();
         let second = first.fresh().unwrap();

@@ -1,4 +1,4 @@
-//! What a transaction that was kept wants and left.
+//! What a kept transaction requested, and what it left behind.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use ringwise_knob::{Address, SettingMap};
 
 use crate::Kind;
 
-/// A transaction of this boot that was kept, under the names of now.
+/// A transaction of this boot that was kept, with the present device names.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub id: u64,
     pub kind: Kind,
     /// When it ended, seconds since 1970.
     pub ended: u64,
-    /// As found before it.
+    /// Values as found before it.
     pub start: SettingMap,
-    /// What it wants: its steps, without those that were refused or ignored.
+    /// What it requested: its steps, without those that were refused or ignored.
     pub wants: SettingMap,
-    /// As it left `start` and its steps.
+    /// Values of `start` and of its steps when it ended.
     pub after: SettingMap,
     /// What it wrote only for groups of queues.
     pub for_groups: BTreeSet<Address>,

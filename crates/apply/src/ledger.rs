@@ -1,4 +1,4 @@
-//! `first-found.json`: each setting as it was before we first touched it in this boot.
+//! `first-found.json`: the value of each setting before ringwise first changed it in this boot.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::newer::elsewhere;
 use crate::state_file::{self, SUMMED};
 use crate::store::{Lock, Store};
 
-/// What helps where it is damaged.
+/// What the user can do if the file is damaged.
 const MOVE_AWAY: &str = "the settings as first found since boot are unknown; ringwise rollback ID works without the file, \
                          and after it is moved away the next transaction counts its own start as first found";
 
@@ -21,7 +21,7 @@ pub(crate) struct Ledger {
     format: u32,
     boot_id: Option<String>,
     machine_id: Option<String>,
-    /// Settings by the device they belong to, under its name at that time.
+    /// Settings by device, under the device's name at that time.
     devices: Vec<(DevId, Vec<Setting>)>,
     host: Vec<Setting>,
 }
@@ -31,7 +31,7 @@ impl Ledger {
         dir.join("first-found.json")
     }
 
-    /// That of this boot; an empty one where there is none, or only one of another boot or machine.
+    /// The ledger of this boot; empty if there is none, or only one of another boot or machine.
     pub(crate) fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
         Self::read_in(&lock.dir, host)
     }
@@ -48,9 +48,9 @@ impl Ledger {
         Ok(found.filter(|l| elsewhere(&l.machine_id, &l.boot_id, host).is_none()).unwrap_or(fresh))
     }
 
-    /// Adds what is not in it yet, and writes it when that was anything.
+    /// Adds settings that are not in the ledger yet, and writes the file if any were added.
     pub(crate) fn note(mut self, store: &Store, lock: &Lock, now: &Snapshot, start: &SettingMap) -> Result<(), Error> {
-        // Also one that was read from a file of version 0.1.
+        // A ledger that was read from a file of version 0.1 is written in the present format as well.
         self.format = SUMMED;
         let mut added = false;
         for (address, setting) in start {
@@ -63,13 +63,13 @@ impl Ledger {
                         self.devices.push((nic.dev.clone(), Vec::new()));
                         self.devices.len() - 1
                     });
-                    // All of a device under the name that it was noted by, whatever it is called meanwhile.
+                    // All settings of a device are recorded under the name that it had first, whatever its present name is.
                     noted = setting.renamed(&self.devices[at].0.name);
                     &mut self.devices[at].1
                 }
             };
-            // Noted with its channels, a device is noted whole: what comes up only under other channels was
-            // not there at first.
+            // If the ledger has a device's channels, it has all settings of the device: a setting that exists only with other
+            // channels did not exist at first.
             let channels = list.iter().find(|s| matches!(s, Setting::Channels { .. }));
             let other = channels.is_some_and(|c| {
                 address.dev().is_some_and(|d| !compare(&c.renamed(d), now).holds()) && per_queue(address)
@@ -77,7 +77,7 @@ impl Ledger {
             if other {
                 continue;
             }
-            // Under a new name the same setting must not come in a second time.
+            // A device that was renamed must not get the same setting twice.
             let here = |s: &Setting| match address.dev() {
                 Some(name) => s.renamed(name).address(),
                 None => s.address(),
@@ -90,7 +90,7 @@ impl Ledger {
         if added { store.write_json(&Self::path(&lock.dir), &self) } else { Ok(()) }
     }
 
-    /// All of it under the names of now, and the devices that are gone.
+    /// All settings under the present device names, and the devices that are gone.
     pub(crate) fn settings(&self, now: &Snapshot) -> (SettingMap, Vec<String>) {
         let ids: Vec<DevId> = self.devices.iter().map(|(d, _)| d.clone()).collect();
         let names = Names::new(&ids, now);

@@ -1,5 +1,5 @@
-//! Before the first write every CPU that work is sent to shows that it serves timers: a queue whose interrupt goes to
-//! one that does not stands still.
+//! Before the first write, checks that every CPU that gets work serves timers: a queue whose interrupt goes to a CPU that does
+//! not would be stuck.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use ringwise_sys::Request;
 use crate::cx::Cx;
 use crate::{Error, Refusal};
 
-/// CPUs that these steps send work to and that have not got it now.
+/// CPUs to which these steps send work and that do not have it now.
 fn targets(now: &Snapshot, steps: &[Step]) -> CpuSet {
     let mut all = CpuSet::new();
     for s in steps.iter().filter(|s| !compare(&s.setting, now).holds()) {
@@ -23,9 +23,9 @@ fn targets(now: &Snapshot, steps: &[Step]) -> CpuSet {
     all.intersection(&now.topology.online)
 }
 
-/// What is worth saying comes back as sentences.
+/// Returns notes for the user.
 ///
-/// Errors: a CPU neither woke its sleeper nor counted a timer interrupt meanwhile.
+/// Errors: on a CPU, neither the sleeper woke up nor did the timer interrupt count increase meanwhile.
 pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
     let cpus = targets(now, steps);
     if cpus.is_empty() {

@@ -1,4 +1,4 @@
-//! What transactions in force have made for groups of queues: contexts, flow rules, the share of the table.
+//! What the transactions in effect created for groups of queues: contexts, flow rules, the share of the table.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ fn of_groups(a: &Address) -> bool {
     matches!(a, Address::RssTable { .. } | Address::RssContext { .. } | Address::FlowRule { .. })
 }
 
-/// What of it is there, whether somebody has changed it or not. What somebody has laid down by itself since, or
-/// adopted, is no group's any more.
+/// What of it exists, including what was changed outside ringwise. A setting that was since requested on its own, or adopted,
+/// does not belong to a group any more.
 pub(crate) fn made(kept: &[Kept], now: &Snapshot) -> Vec<Made> {
     let mut all: BTreeMap<&Address, Made> = BTreeMap::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
@@ -26,7 +26,7 @@ pub(crate) fn made(kept: &[Kept], now: &Snapshot) -> Vec<Made> {
             let wanted = k.wants.contains_key(address);
             let group = wanted && k.for_groups.contains(address);
             match all.get_mut(address).filter(|m| m.setting == *start) {
-                // A context also moves with the channels, without being named.
+                // A context also changes with the channels, without being named.
                 Some(m) if group || !wanted => {
                     m.setting = left.clone();
                     m.transaction = if group { k.id } else { m.transaction };

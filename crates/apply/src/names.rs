@@ -1,15 +1,15 @@
-//! Devices of a request or journal, found again under the names they have now.
+//! Finds the devices of a request or journal again under their present names.
 
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Setting, Step};
 use ringwise_model::{DevId, Snapshot};
 
-/// Old names to new ones.
+/// Maps old names to new ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     to: BTreeMap<String, String>,
-    /// Names of devices that are not there.
+    /// Names of devices that do not exist any more.
     pub gone: Vec<String>,
 }
 
@@ -17,7 +17,7 @@ impl Names {
     pub(crate) fn new(devices: &[DevId], now: &Snapshot) -> Self {
         let mut out = Self::default();
         for d in devices {
-            // Of several (bond members may share a MAC and have no bus), the one that kept its name.
+            // If several devices match (bond members may share a MAC and have no bus address), the one that kept its name.
             let same = |n: &&ringwise_model::Nic| d.same_device(&n.dev);
             let kept = now.nic(&d.name).filter(same);
             match kept.or_else(|| now.nics.iter().find(same)) {

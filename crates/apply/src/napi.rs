@@ -1,4 +1,4 @@
-//! NAPI settings: files of the device, `napi-set` of the netdev family, affinity of the threads.
+//! NAPI settings: files of the device, `napi-set` of the netdev family, and the affinity of the threads.
 
 use ringwise_kfmt::netdev_nl;
 use ringwise_knob::{Address, Of, napi};
@@ -8,7 +8,7 @@ use ringwise_sys::{Error, Request};
 use crate::cx::Cx;
 use crate::error::NotWritten;
 
-/// Each file sets all instances of the device. What was written before a refusal is taken back.
+/// Each file sets all NAPI instances of the device. If the kernel refuses one, the earlier ones are restored.
 pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValues) -> ringwise_sys::Result<()> {
     if values.irq_suspend_timeout_ns.is_some() {
         return Err(Error::other(format!("{dev} NAPI"), "irq-suspend-timeout is a setting of single instances"));
@@ -17,12 +17,12 @@ pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValu
     let before = napi::device_files(dev, &was);
     let write = |path: &str, n: u64| cx.write(path, format!("{n}\n"));
     let mut done: Vec<(&str, u64)> = Vec::new();
-    // One that is the same is written too: instances may have other values of their own.
+    // An equal value is written too: single instances may have other values.
     for ((_, path, want), (_, same, was)) in napi::device_files(dev, values).iter().zip(&before) {
         let Some(want) = want else { continue };
         if let Err(e) = write(path, *want) {
             for (path, was) in done.iter().rev() {
-                // What cannot be taken back shows when everything is looked at again.
+                // If restoring fails, the next discovery finds it.
                 let _ = write(path, *was);
             }
             return Err(e);
@@ -32,7 +32,7 @@ pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValu
     Ok(())
 }
 
-/// The instance that serves the queue at this moment: ids change when a device restarts.
+/// The instance that serves the queue at this moment: NAPI IDs change when a device restarts.
 fn instance(cx: &Cx, now: &Snapshot, dev: &str, of: Of) -> Result<NapiInstance, NotWritten> {
     let mut fresh = now.clone();
     if let Fact::Unknown(u) = cx.read(&mut fresh, &Address::NapiDevice { dev: dev.to_string() }) {

@@ -1,8 +1,8 @@
-//! Journals in a format of a later version. Of such a file only what every format promises is read: the
-//! first line is a JSON object with `format`, `tool`, `machine_id`, `boot_id` and `undo`.
+//! Journals in the format of a later version. Only what every format guarantees is read: the first line is a JSON object with
+//! `format`, `tool`, `machine_id`, `boot_id` and `undo`.
 //!
-//! And journals whose first line is damaged, or whose end is although later transactions followed: their undo commands are
-//! shown for people to judge, and nothing of them is written by us.
+//! Also journals whose first line is damaged, or whose end is damaged although later transactions followed. Their undo commands
+//! are shown to the user to judge; ringwise does not run them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::record::{BEFORE_SUMS, FORMAT, Header};
 use crate::{Newer, Refusal};
 
-/// The first line as far as it is known.
+/// The fields of the first line that are known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub tool: String,
@@ -25,13 +25,13 @@ pub(crate) struct Head {
     pub damage: Option<Damage>,
 }
 
-/// What of a journal is lost.
+/// Which part of a journal is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Damage {
-    /// The checksum of the first line is wrong: nothing of it can be relied on, not even whose it is.
+    /// The checksum of the first line is wrong: nothing in it can be relied on, not even the machine or the boot.
     Begin,
-    /// It had an end, because a later transaction has begun, and no line says which.
+    /// The transaction had an end, because a later one has begun, but no line records it.
     End,
 }
 
@@ -42,11 +42,11 @@ struct FormatOnly {
 }
 
 impl Head {
-    /// None: it is in our format, or no header at all.
+    /// `None`: the line is in this version's format, or is not a header.
     pub(crate) fn read(first: &[u8]) -> Option<Self> {
         let foreign = |v: &Value| v.as_u64().filter(|f| ![FORMAT, BEFORE_SUMS].map(u64::from).contains(f));
-        // The header of a large host has megabytes, and nearly always our format: its values are kept only where they are
-        // needed.
+        // The header of a large host has megabytes, and is nearly always in this version's format: its values are parsed only if
+        // they are needed.
         if let Ok(h) = serde_json::from_slice::<FormatOnly>(first) {
             foreign(&h.format)?;
         }
@@ -54,7 +54,7 @@ impl Head {
         Some(Self::of(&v, foreign(&v["format"])?))
     }
 
-    /// What can be read of a first line that is damaged.
+    /// What can be read of a damaged first line.
     pub(crate) fn damaged(first: &[u8]) -> Self {
         let v: Value = serde_json::from_slice(first).unwrap_or_default();
         let mut head = Self { damage: Some(Damage::Begin), ..Self::of(&v, 0) };
@@ -78,7 +78,7 @@ impl Head {
         }
     }
 
-    /// Of a journal whose header is whole and whose end is lost.
+    /// A journal whose header is intact and whose end is lost.
     pub(crate) fn without_end(h: &Header) -> Self {
         Self {
             tool: h.tool.clone(),
@@ -100,7 +100,7 @@ impl Head {
         format!("it was written by ringwise {} in another format ({})", self.tool, self.format)
     }
 
-    /// One with a damaged first line counts as of this boot: what it has changed may still be so.
+    /// A journal with a damaged first line counts as of this boot: its changes may still be in effect.
     pub(crate) fn elsewhere(&self, host: &Host) -> Option<&'static str> {
         if self.damage == Some(Damage::Begin) {
             return None;
@@ -114,7 +114,7 @@ impl Head {
     }
 }
 
-/// The strings of the list `undo` in a line that is no JSON any more, up to the first that is none.
+/// The strings of the list `undo` in a line that is not valid JSON any more, up to the first invalid one.
 fn commands(line: &str) -> Vec<String> {
     let mut rest = line.split_once(r#""undo":["#).map_or("", |(_, r)| r);
     let mut all = Vec::new();
@@ -126,7 +126,7 @@ fn commands(line: &str) -> Vec<String> {
     }
 }
 
-/// Why a journal with these ids says nothing about the host as it is now.
+/// Why a journal with these ids tells nothing about the present host.
 pub(crate) fn elsewhere(machine: &Option<String>, boot: &Option<String>, host: &Host) -> Option<&'static str> {
     let differs =
         |a: &Option<String>, b: &ringwise_model::Fact<String>| matches!((a, b.known()), (Some(a), Some(b)) if a != b);

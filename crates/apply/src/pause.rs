@@ -1,4 +1,4 @@
-//! Pause frames: PAUSE_SET, with the members that are asked for only.
+//! Pause frames: PAUSE_SET, with the requested members only.
 
 use ringwise_kfmt::ethtool_nl as nl;
 use ringwise_model::Pause;

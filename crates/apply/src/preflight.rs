@@ -1,4 +1,4 @@
-//! What is checked before the first write: each setting is what the steps say it is, and can be restored.
+//! What is checked before the first write: each setting still has the value that its step expects, and can be restored.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use ringwise_model::{Fact, Snapshot};
 use crate::cx::Cx;
 use crate::{Error, Moved, Refusal, Request, rivals};
 
-/// The preflight, once more where only masks differ: they may be on their way. The host as it is then.
+/// Runs the preflight, and repeats it if only interrupt masks differ, because the kernel may still be applying them. Returns the
+/// host as last read.
 pub(crate) fn settled_preflight(cx: &Cx, now: Snapshot, request: &Request) -> Result<Snapshot, Error> {
     let Err(e) = preflight(&now, &request.steps, &request.relies_on) else { return Ok(now) };
     let Error::Refused(refusal) = &e else { return Err(e) };
@@ -22,7 +23,7 @@ pub(crate) fn settled_preflight(cx: &Cx, now: Snapshot, request: &Request) -> Re
     Ok(now)
 }
 
-/// Everything is checked before the first write: each setting is what the steps say it is, and can be put back.
+/// Checks before the first write that each setting has the value that its step expects, and can be restored.
 pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<(), Error> {
     let mut moved = not_as_reviewed(now, relies_on);
     let mut restarted: BTreeSet<&str> = BTreeSet::new();
@@ -47,7 +48,7 @@ pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -
                 moved.push(Moved { address, expected: step.from.clone(), now: is });
             }
             (Fact::Absent, _) => return Err(Refusal::NotThere { address }.into()),
-            // Whoever made the step could not see it; we can, and can put it back.
+            // The step was made without permission to read the value; ringwise can read it now, so it can restore it.
             (Fact::Known(_), Fact::Unknown(_)) => {}
             (Fact::Known(_), Fact::Known(from)) => {
                 if !compare(from, now).holds() && !rivals::will_be_told(&address, steps, now) {
@@ -59,7 +60,7 @@ pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -
     if moved.is_empty() { Ok(()) } else { Err(Refusal::Changed { moved }.into()) }
 }
 
-/// A thread that a step before makes.
+/// Whether an earlier step creates this thread.
 fn threaded(address: &Address, steps: &[Step]) -> bool {
     let Address::NapiThread { dev, .. } = address else { return false };
     steps.iter().any(|s| match &s.setting {
@@ -70,7 +71,7 @@ fn threaded(address: &Address, steps: &[Step]) -> bool {
     })
 }
 
-/// What a reviewed plan found right and left alone, and is otherwise now.
+/// Settings that a reviewed plan found right and did not change, and that have another value now.
 fn not_as_reviewed(now: &Snapshot, relies_on: &[Setting]) -> Vec<Moved> {
     let moved = relies_on.iter().filter(|s| !compare(s, now).holds());
     let entry = |s: &Setting| {

@@ -1,5 +1,5 @@
-//! What everybody may know of the state: `/run/ringwise/status.json`, or `status.json` in the directory of
-//! `--state-dir`. Journals are for root alone: reasons and command lines may hold secrets (`--health`).
+//! The part of the state that every user may read: `/run/ringwise/status.json`, or `status.json` in the directory of
+//! `--state-dir`. Only root can read the journals, because reasons and command lines may hold secrets (`--health`).
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::state_file::{self, SUMMED};
 use crate::trial_file::{Fate, Keeper};
 use crate::{Holder, Store};
 
-/// The last ones; older journals are of interest to root.
+/// How many of the last journals are published; only root needs older ones.
 const MOST: usize = 200;
 
 #[derive(Serialize, Deserialize)]
@@ -24,24 +24,24 @@ struct Published {
     format: u32,
     journals: Vec<Read>,
     learned: Vec<Learned>,
-    /// Who held the lock when this was written, and which process that was.
+    /// The holder of the lock when this was written, and its process.
     holder: Option<(Holder, Option<Keeper>)>,
 }
 
 impl Store {
-    /// Where it stands; none for a store without a place.
+    /// The path of the file; `None` for a store without a directory.
     fn public(&self) -> Option<PathBuf> {
         let dir = if self.is_default() { Path::new("/run/ringwise") } else { self.dirs().first()? };
         Some(dir.join("status.json"))
     }
 
-    /// Tells everybody what is so now. What cannot be told is no reason to fail: root knows it all the same. But then nobody
-    /// is told what was so before.
+    /// Publishes the present state. A failure is not an error, because root can read the journals, but then the file is removed,
+    /// so that it does not show an outdated state.
     pub(crate) fn publish(&self, holder: Option<&Holder>) {
         if self.try_publish(holder).is_err()
             && let Some(path) = self.public()
         {
-            let _ = fs::remove_file(path); // one that is not there, or a disk on which nothing can be done
+            let _ = fs::remove_file(path); // the file does not exist, or the disk does not allow it
         }
     }
 
@@ -59,7 +59,7 @@ impl Store {
             return Ok(());
         }
         let mut new = Beside::create(&path, 0o644)?;
-        // Whatever the umask is.
+        // Independent of the umask.
         new.file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
         new.file.write_all(&text)?;
         new.place()
@@ -68,7 +68,7 @@ impl Store {
     fn published(&self) -> Option<Published> {
         let path = self.public()?;
         let dir = path.parent()?;
-        // Only root tells what root has done.
+        // Only a file in a directory that other users cannot write to is trusted.
         if trust::others_write(dir).is_some() {
             return None;
         }
@@ -76,7 +76,7 @@ impl Store {
         (p.format == SUMMED).then_some(p)
     }
 
-    /// For who may not read the journals.
+    /// For users who cannot read the journals.
     pub(crate) fn published_journals(&self) -> Option<Vec<Read>> {
         Some(self.published()?.journals)
     }
@@ -85,7 +85,7 @@ impl Store {
         Some(self.published()?.learned)
     }
 
-    /// Who holds the lock, if that process is still there.
+    /// The holder of the lock, if that process still exists.
     pub(crate) fn published_holder(&self) -> Option<Holder> {
         let (holder, keeper) = self.published()?.holder?;
         let host = ringwise_sys::Real::new().ok()?;
@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// Reasons, command lines and other text that a person typed, and what a health command said.
+/// Removes reasons, command lines and other text that a person typed, and the output of a health command.
 fn without_secrets(read: &mut Read) {
     if let Some(h) = &mut read.header {
         h.reason = None;

@@ -1,4 +1,4 @@
-//! One setting written and read back.
+//! Writes one setting and reads it back.
 
 use ringwise_kfmt::cpumask;
 use ringwise_knob::{Address, Match, Reaction, Setting, compare, live, react};
@@ -9,27 +9,27 @@ use crate::cx::Cx;
 use crate::error::NotWritten;
 use crate::{Failure, channels, coalesce, features, irq, napi, pause, rings, rivals, rss, rules};
 
-/// Meaning of a failed reading that a write needs.
+/// Meaning of a failed read that a write needs.
 const UNREAD: &str = "the device could not be read, which writing this setting needs";
 
-/// What came of it.
+/// The result of a write.
 #[derive(Debug)]
 pub(crate) enum Put {
-    /// As asked, within what the kernel documents.
+    /// The setting has the requested value, within the rounding that the kernel documents.
     Kept {
         now: Setting,
         how: Match,
     },
-    /// Accepted, and reads back as something else.
+    /// The kernel accepted the value, but reads back another one.
     NotKept {
         now: Fact<Setting>,
     },
-    /// The kernel's no for good.
+    /// The kernel refused the value for good.
     Refused(Failure),
     Failed(Failure),
 }
 
-/// Writes `setting`, with bounded tries where the kernel is busy, and reads it back into `now`.
+/// Writes `setting`, with a limited number of attempts while the kernel is busy, and reads it back into `now`.
 pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     let Some(address) = setting.address() else {
         return Put::Failed(failure(setting, &Error::other("setting", "written by a newer ringwise"), ""));
@@ -41,7 +41,7 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
             Err(NotWritten::Read(u)) => return Put::Failed(failure(setting, &u.into(), UNREAD)),
             Err(NotWritten::Write(e)) => e,
         };
-        // A driver may stop at the first queue that refuses, and leave the others as they are by then.
+        // A driver may stop at the first queue that refuses, and leave the other queues as they are by then.
         if matches!(address, Address::Coalesce { .. } | Address::NapiDevice { .. }) {
             let _ = read(cx, now, &address);
         }
@@ -64,8 +64,8 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     }
 }
 
-/// An interrupt's mask just written may read as the one before for a moment, while the kernel is between taking a
-/// pending move and doing it (kernel/irq/migration.c, `irq_move_masked_irq`): looked at again before it is judged.
+/// Reads the setting back. After a write, an interrupt's mask may read as the previous one for a moment, while the kernel takes
+/// up a pending move (kernel/irq/migration.c, `irq_move_masked_irq`), so a mask that differs is read again before it counts.
 fn read_back(cx: &Cx, now: &mut Snapshot, setting: &Setting, address: &Address) -> Result<()> {
     read(cx, now, address)?;
     let mut wait = cx.policy.retry_wait;
@@ -132,7 +132,7 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> std::result::Result<(), 
     Ok(written?)
 }
 
-/// Into the one file of the setting.
+/// Writes the file of the setting.
 fn file(cx: &Cx, setting: &Setting, text: &str) -> Result<()> {
     let path = setting.address().and_then(|a| a.file());
     let path = path.ok_or_else(|| {
@@ -142,7 +142,7 @@ fn file(cx: &Cx, setting: &Setting, text: &str) -> Result<()> {
     cx.write(&path, format!("{text}\n"))
 }
 
-/// The one setting; the whole host, by discovery, where a device may have changed all over.
+/// Reads the setting again, or discovers the whole host if the device may have changed many settings.
 fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
     match address {
         Address::Channels { .. }
@@ -152,7 +152,7 @@ fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
         | Address::Ntuple { .. } => {
             *now = cx.look().map_err(|e| Error::other("discovery", e.to_string()))?;
         }
-        // What cannot be read is unknown, and compared as such.
+        // A value that cannot be read is unknown, and compares as such.
         one => _ = cx.read(now, one),
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The way back: the same machine, forward, towards the start.
+//! Restoring: the same machine runs forward, towards the values at the start.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::record::Record;
 use crate::tx::{Done, Tx, not_kept};
 use crate::{Event, Failure, NotPutBack, Phase, Verdict};
 
-/// A later setting may disturb an earlier one (channels after XPS was written): looked at and done again.
+/// Restoring one setting may disturb another (channels after XPS was written), so the host is read and restored this often.
 const ROUNDS: u32 = 3;
 
 impl Tx<'_> {
-    /// Brings the host back to the start as far as it goes, past every failure, and says what is left.
+    /// Restores as much of the start as possible, continues after every failure, and reports what is left.
     pub(crate) fn put_back(&mut self, why: Failure) {
         let text = match &why.setting {
             Some(s) => format!("{}: {}", s.address().map(|a| a.to_string()).unwrap_or_default(), why.words),
@@ -39,11 +39,11 @@ impl Tx<'_> {
             self.note(format!("{}: {path}: {}", e.meaning, e.words));
         }
         let mut errors: BTreeMap<Address, String> = BTreeMap::new();
-        // A call that was late may have restarted a device.
+        // A call that exceeded its deadline may have restarted a device.
         let restarted = self.start.keys().filter(|a| a.interrupts_traffic()).filter_map(Address::dev);
         self.stale.extend(restarted.map(str::to_string).collect::<Vec<_>>());
         for _ in 0..ROUNDS {
-            // A late call of before may have taken effect since the last look.
+            // An earlier call that exceeded its deadline may have taken effect since the last look.
             if !self.look_again(&mut errors) || !self.look_at_all(&mut errors) {
                 break;
             }
@@ -57,16 +57,16 @@ impl Tx<'_> {
                 if !self.look_again(&mut errors) {
                     break;
                 }
-                // A channel change before this one may have done it, or not have made its queue.
+                // An earlier channel change may have restored this setting already, or may not have created its queue.
                 let compared = compare(&change.to, &self.now);
                 if compared.holds() || matches!(live(&self.now, &change.address), Fact::Absent) {
                     continue;
                 }
-                // Comes back with what it depends on.
+                // The setting is restored when the setting that it depends on is.
                 if waits(&self.now, &change.to) {
                     continue;
                 }
-                // The rest of it, or all, waits for CPUs that are offline.
+                // The remaining part, or all of it, waits for CPUs that are offline.
                 let Some(to) = offline::accepted(&change.to, &self.now.topology.online) else { continue };
                 if to != change.to && compare(&to, &self.now).holds() {
                     continue;
@@ -97,7 +97,7 @@ impl Tx<'_> {
             if !wrote {
                 break;
             }
-            // Only looking shows whether all of it stayed.
+            // Only reading the host again shows whether everything stayed as written.
             if let Err(f) = self.look() {
                 self.note(said(&f));
                 break;
@@ -106,13 +106,13 @@ impl Tx<'_> {
         self.account(&errors);
     }
 
-    /// Waits for devices that restarted. False: the host cannot be discovered; then nothing more can be done.
+    /// Waits for devices that restarted. `false`: the host cannot be discovered, so nothing more can be done.
     fn look_again(&mut self, errors: &mut BTreeMap<Address, String>) -> bool {
         let looked = self.refresh(false);
         self.or_unreadable(looked, errors)
     }
 
-    /// Discovers the host again after a write. False as above.
+    /// Discovers the host again after a write. `false`: as above.
     fn look_at_all(&mut self, errors: &mut BTreeMap<Address, String>) -> bool {
         let looked = self.look_after_writes();
         self.or_unreadable(looked, errors)
@@ -126,7 +126,7 @@ impl Tx<'_> {
         false
     }
 
-    /// Verifies by discovering again; what is not as before is listed with the way to finish by hand.
+    /// Verifies by discovering the host again, and lists each setting that is not as before with the command that restores it.
     fn account(&mut self, errors: &BTreeMap<Address, String>) {
         let looked = self.look_after_writes().map_err(|f| said(&f));
         let mut left = Vec::new();

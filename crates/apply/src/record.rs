@@ -1,4 +1,4 @@
-//! The lines of a journal.
+//! The records in the lines of a journal.
 
 use ringwise_knob::{Setting, Step};
 use ringwise_model::{DevId, Requested, Snapshot, Title};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::trial_file::Trial;
 use crate::{Failure, Kind, Outcome, Request};
 
-/// Of the file: every line with a checksum. A journal of another one is not replayed, but for [`BEFORE_SUMS`].
+/// Format of the file: every line has a checksum. Journals in other formats are not restored, except [`BEFORE_SUMS`].
 pub(crate) const FORMAT: u32 = 2;
-/// As version 0.1 wrote it, without checksums.
+/// Format of version 0.1, without checksums.
 pub(crate) const BEFORE_SUMS: u32 = 1;
 
-/// What was to be done, by whom and where, and the host before it.
+/// What was requested, by whom and where, and the state of the host before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub format: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Header {
     pub title: Title,
     pub reason: Option<String>,
     pub who: String,
-    /// For people.
+    /// For people to read.
     pub command: String,
     /// The same word by word. Empty: written by a version that kept only the line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -38,21 +38,21 @@ pub(crate) struct Header {
     pub requested: Option<Requested>,
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
-    /// Wanted too, and found so.
+    /// Settings that were requested too, and had their value already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already: Vec<Setting>,
-    /// Every setting that is touched or may be disturbed, as found.
+    /// Every setting that is changed or may be disturbed, with the value that was found.
     pub start: Vec<Setting>,
-    /// How long the guard goes on looking for queues that stand still.
+    /// How long the guard continues to watch for stuck queues.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub watch_ms: u64,
-    /// Queues that stood still, for which the guard rolls back.
+    /// Stuck queues, because of which the guard rolls back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,
-    /// Queues that stood still before.
+    /// Queues that were stuck before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck_before: Vec<Stuck>,
-    /// The same as commands for people. Interrupt numbers as of the start.
+    /// The commands that restore `start`, for people. Interrupt numbers are those at the start.
     pub undo: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Header {
-    /// Who and where; no devices and nothing of the start yet.
+    /// A header with who and where; without devices and without the settings at the start.
     pub(crate) fn of(transaction: u64, kind: Kind, request: &Request, now: &Snapshot, unix_time: u64) -> Self {
         Self {
             format: FORMAT,
@@ -101,47 +101,47 @@ pub(crate) enum Record {
         setting: Setting,
         now: Setting,
     },
-    /// Refused, ignored or failed.
+    /// The step was refused, ignored or failed.
     NotDone {
         setting: Setting,
         failure: Option<Failure>,
     },
-    /// Some steps were refused; these are the steps from here on. What is restored for them stands in the
-    /// header and in `start`, which is on disk before the first of them is written.
+    /// Some steps were refused; these are the steps from here on. What has to be restored for them is in the header and in
+    /// `start`, which is on disk before the first of them is written.
     Replanned {
         steps: Vec<Step>,
         already: Vec<Setting>,
-        /// As in the header: what these steps touch or may disturb beyond that, as found before the first write.
+        /// Settings that these steps change or may disturb beyond those in the header, as found before the first write.
         start: Vec<Setting>,
         undo: Vec<String>,
     },
     PutBack {
         why: String,
     },
-    /// The end. `after`: the settings of `start` and of the steps as they were left.
+    /// The end. `after`: the settings of `start` and of the steps, with the values that they were left with.
     End {
         outcome: Box<Outcome>,
         after: Vec<Setting>,
     },
-    /// It is kept only if it is confirmed in time.
+    /// The transaction is kept only if it is confirmed in time.
     Trial(Trial),
     Confirmed {
         by: String,
         unix_time: u64,
     },
-    /// It was not, and is put back from here on.
+    /// The trial was not confirmed; the settings are restored from here on.
     TrialOver {
         by: String,
         why: String,
         unix_time: u64,
     },
-    /// The guard puts back although the process that applied it is there: it gave no sign of life. Nothing that this process
-    /// says later keeps the transaction.
+    /// The guard restores the settings although the applier's process exists, because that gave no sign of life. No later record
+    /// of that process keeps the transaction.
     TakenOver {
         why: String,
         unix_time: u64,
     },
-    /// Nothing of it can be put back any more.
+    /// Nothing of the transaction can be restored any more.
     Closed {
         why: String,
         unix_time: u64,

@@ -1,5 +1,5 @@
-//! irqbalance: its list of bans, over its socket; and what makes it leave devices alone when systemd starts it again.
-//! It is never stopped.
+//! irqbalance: its list of banned interrupts, set over its socket, and the configuration that makes it skip devices after systemd
+//! has restarted it. ringwise never stops irqbalance.
 
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
@@ -12,7 +12,7 @@ use ringwise_sys::{Error, Request, Result};
 use crate::cx::Cx;
 use crate::{Request as Wish, Store};
 
-/// As it is now: it may have been restarted since the host was discovered.
+/// irqbalance as it is now: it may have been restarted since the host was discovered.
 fn fresh(cx: &Cx) -> Fact<Irqbalance> {
     cx.reading(|h| irqbalance(h, None)).unwrap_or_else(|| Fact::late("irqbalance", cx.policy.deadline))
 }
@@ -29,8 +29,8 @@ fn nic<'a>(now: &'a Snapshot, dev: &str) -> Result<&'a Nic> {
     now.nic(dev).ok_or_else(|| Error::errno(dev, ENODEV))
 }
 
-/// Whether a change of this setting is the work of irqbalance rather than somebody's wish: it forgets what it was
-/// told when it is restarted, and then moves the interrupts. `loose`: it was to leave this device alone, and does not.
+/// Whether irqbalance made a change of this setting, rather than a user: after a restart it has lost its bans, and moves the
+/// interrupts. `loose`: whether irqbalance should skip this device but does not.
 pub(crate) fn moved_by_it(address: &Address, loose: impl Fn(&str) -> bool) -> bool {
     match address {
         Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => true,
@@ -39,15 +39,15 @@ pub(crate) fn moved_by_it(address: &Address, loose: impl Fn(&str) -> bool) -> bo
     }
 }
 
-/// Whether irqbalance may have moved this since the plan was made, and these very steps tell it to stop that.
+/// Whether irqbalance may have moved this interrupt since the plan was made, and these steps ban it.
 pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) -> bool {
     let Address::IrqCpus { dev, .. } = address else { return false };
     let ban = |s: &&Step| matches!(&s.setting, Setting::IrqbalanceBan { dev: d, left: Left::All } if d == dev);
     now.host.irqbalance.is_known() && steps.iter().find(ban).is_some_and(|s| !compare(&s.setting, now).holds())
 }
 
-/// Interrupts that the plan found right may be moved until irqbalance has been told: they become steps, which write
-/// only what is not so when their turn comes, and are verified like the others.
+/// irqbalance may move interrupts that the plan found right until it has been told to skip them. They become steps, which write
+/// only what differs by then, and are verified like the others.
 pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
     let will = |s: &Setting| s.address().is_some_and(|a| will_be_told(&a, &request.steps, now));
     let (more, rest): (Vec<Setting>, Vec<Setting>) = request.already.drain(..).partition(will);
@@ -64,7 +64,7 @@ pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
     }));
 }
 
-/// Where a ban does not outlive the irqbalance that is told.
+/// A note if the ban does not survive a restart of the running irqbalance.
 pub(crate) fn note_restart(now: &Snapshot, steps: &[Step]) -> Option<String> {
     let mut banned = steps.iter().filter_map(|s| match &s.setting {
         Setting::IrqbalanceBan { dev, left: Left::All } => Some(dev),
@@ -82,7 +82,7 @@ pub(crate) fn note_restart(now: &Snapshot, steps: &[Step]) -> Option<String> {
     ))
 }
 
-/// The whole list is one order: everybody else's bans are in it again.
+/// irqbalance accepts only the whole list, so the bans of other programs are sent again.
 pub(crate) fn write_ban(cx: &Cx, now: &Snapshot, dev: &str, left: &Left) -> Result<()> {
     let b = running(cx)?;
     let nic = nic(now, dev)?;
@@ -92,7 +92,7 @@ pub(crate) fn write_ban(cx: &Cx, now: &Snapshot, dev: &str, left: &Left) -> Resu
     let bus = nic.dev.bus_address.clone().unwrap_or_else(|| dev.to_string());
     let mut ours: Vec<(String, u32)> = b.ours.iter().filter(|(d, _)| *d != bus).cloned().collect();
     ours.extend(wanted.iter().filter(|n| !before.contains(n)).map(|n| (bus.clone(), *n)));
-    // First: an order that nobody knows of could not be taken back under other numbers.
+    // Recorded first: an unrecorded ban could not be withdrawn after interrupts were renumbered.
     note(cx, &b, &ours)?;
     tell(cx, &b, &wanted)
 }
@@ -111,7 +111,7 @@ fn place(cx: &Cx, path: &str, content: Option<String>, executable: bool) -> Resu
     cx.order(Request::Place { path: path.to_string(), content, executable })
 }
 
-/// Which of the bans are ours, for as long as this irqbalance runs.
+/// Records which of the bans ringwise made, for as long as this irqbalance runs.
 fn note(cx: &Cx, b: &Irqbalance, ours: &[(String, u32)]) -> Result<()> {
     if ours == b.ours.as_slice() {
         return Ok(());
@@ -121,8 +121,8 @@ fn note(cx: &Cx, b: &Irqbalance, ours: &[(String, u32)]) -> Result<()> {
     place(cx, BANS, (!ours.is_empty()).then(|| format!("{run}\n{lines}")), false)
 }
 
-/// A script that says which devices to leave alone, and an addition to the unit that names it: so the numbers that
-/// the interrupts have then are covered too.
+/// Writes a script that tells irqbalance which devices to skip, and a drop-in for the unit that names the script. That covers the
+/// interrupt numbers after a restart too.
 pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> Result<()> {
     let b = running(cx)?;
     let bus = nic(now, dev)?.dev.bus_address.clone().unwrap_or_default();
@@ -142,22 +142,22 @@ pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> R
         cx.order(Request::DaemonReload)?;
         place(cx, &script, None, false)?;
         if b.ours.is_empty() {
-            // Of an irqbalance that is gone.
+            // The file belongs to an irqbalance that is gone.
             place(cx, BANS, None, false)?;
         }
-        // Last: as long as it is there, whoever recovers knows that something is to be taken away.
+        // Removed last: as long as this file exists, `recover` knows that something has to be removed.
         place(cx, DEVICES, None, false)?;
     } else {
         place(cx, DEVICES, Some(kept.iter().map(|k| format!("{k}\n")).collect()), false)?;
         if !b.addition {
             let before = b.args.known().map(|a| scripts(a)).unwrap_or_default();
-            // Ours is the last one where this irqbalance runs with it.
+            // If this irqbalance runs with ringwise's script, that is the last one, so it is skipped.
             let next = before.into_iter().rfind(|s| !s.ends_with(POLICY));
             let done = place(cx, &script, Some(policy(next.as_deref())), true)
                 .and_then(|()| place(cx, &dropin, Some(addition(start, &script)), false))
                 .and_then(|()| cx.order(Request::DaemonReload));
             if done.is_err() {
-                // Half of it would be worse than nothing: the next start would fail or not find its script.
+                // A partial configuration would be worse than none: the next start would fail or not find its script.
                 for path in [&dropin, DEVICES, &script] {
                     let _ = place(cx, path, None, false);
                 }
@@ -166,7 +166,7 @@ pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> R
         }
     }
     if b.by_policy {
-        // The same list again makes it ask the script anew.
+        // Sending the same list again makes irqbalance run the script again.
         tell(cx, &b, b.banned.known().map_or(&[], Vec::as_slice))?;
     }
     Ok(())
@@ -178,7 +178,7 @@ fn addition(start: &str, script: &str) -> String {
     )
 }
 
-/// irqbalance calls it with the device's directory and the interrupt's number, and reads what it prints.
+/// irqbalance runs it with the device's directory and the interrupt's number, and reads its output.
 fn policy(next: Option<&str>) -> String {
     let mut out = format!(
         "#!/bin/sh\n# Made by ringwise for irqbalance: devices that it leaves alone are listed in {DEVICES}.\n\
@@ -187,7 +187,7 @@ fn policy(next: Option<&str>) -> String {
     );
     if let Some(next) = next {
         let next = format!("'{}'", next.replace('\'', "'\\''"));
-        // A directory of scripts: the first that ends with 0 has answered (irqbalance(1)).
+        // In a directory of scripts, irqbalance uses the first script that exits with 0 (irqbalance(1)).
         out.push_str(&format!(
             "# The one that it was started with before.\nnext={next}\nif [ -d \"$next\" ]; then\n\
              \tfor script in \"$next\"/*; do\n\t\t[ -f \"$script\" ] && [ -x \"$script\" ] || continue\n\

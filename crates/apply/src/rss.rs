@@ -1,5 +1,5 @@
-//! RSS. RSS_SET and its kin where the kernel has them (since 6.17), for their words; else ETHTOOL_SRSSH and
-//! ETHTOOL_SRXFH, which every supported kernel has.
+//! RSS. Uses RSS_SET and related messages if the kernel has them (since 6.17), because they return error messages; otherwise
+//! ETHTOOL_SRSSH and ETHTOOL_SRXFH, which every supported kernel has.
 
 use ringwise_kfmt::ethtool_ioctl::{self as ioctl, RssOrder, TableOrder};
 use ringwise_kfmt::ethtool_nl::{self as nl, RssSet, msg};
@@ -17,7 +17,7 @@ const SET: (u8, &str) = (msg::RSS_SET, "rss-set");
 const CREATE: (u8, &str) = (msg::RSS_CREATE_ACT, "rss-create-act");
 const DELETE: (u8, &str) = (msg::RSS_DELETE_ACT, "rss-delete-act");
 
-/// Contexts made only to come to a number, at most.
+/// Maximum number of contexts that are created only to reach a number.
 const FILLERS: usize = 64;
 
 fn rss<'a>(now: &'a Snapshot, dev: &str) -> Option<&'a Rss> {
@@ -29,7 +29,7 @@ fn queues(nic: &Nic) -> Option<u32> {
     nic.queues_in_use(Dir::Rx)
 }
 
-/// By netlink, and where the kernel has no such message, or it does not fit into one, by ioctl.
+/// Sends by netlink. If the kernel does not have the message, or the data does not fit into one, sends by ioctl.
 fn either(
     cx: &Cx,
     dev: &str,
@@ -39,7 +39,7 @@ fn either(
 ) -> Result<Messages> {
     let Ok(attrs) = nl::rss_set(order) else { return by_ioctl() };
     match cx.ask(Request::EthtoolSet { cmd, name, dev: dev.to_string(), attrs }) {
-        // The driver may say so too; then the older way has the same answer, without words.
+        // The driver may answer EOPNOTSUPP too; then the ioctl returns the same errno, without a message.
         Err(e) if e.errno == Some(EOPNOTSUPP) => by_ioctl().map_err(|later| match later.errno {
             Some(EOPNOTSUPP) if e.words.is_some() => e,
             _ => later,
@@ -48,7 +48,7 @@ fn either(
     }
 }
 
-/// The transform stays: it has no "unchanged" that every kernel takes.
+/// Keeps the transform: not every kernel accepts a value for "unchanged".
 fn srssh(cx: &Cx, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages> {
     let symmetric = rss(now, dev).filter(|_| order.context == 0).and_then(|r| r.symmetric.known());
     let is = symmetric.and_then(|x| nl::xfrm_mask(x)).and_then(|x| u8::try_from(x).ok()).unwrap_or(0);
@@ -61,8 +61,8 @@ fn srssh(cx: &Cx, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages
     Ok(last)
 }
 
-/// Key, function and transform stay as they are. The kernel's default is written as such: the table then does not
-/// count as set by a user, follows changes of channels, and does not stand in their way.
+/// Writes the table; key, function and transform stay as they are. The kernel's default table is written as a reset: the table
+/// then does not count as set by a user, follows changes of channels, and does not prevent them.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, table: &[u32]) -> Result<()> {
     let Some(nic) = now.nic(dev) else { return set_table(cx, now, dev, 0, table, false) };
     let size = rss(now, dev).map_or(table.len(), |r| r.table.len());
@@ -70,10 +70,10 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, table: &[u32]) -> Result
     set_table(cx, now, dev, 0, table, queues(nic).is_some_and(|n| default(size, n) == table))
 }
 
-/// A table that the kernel would refuse, and its ioctl without a word.
+/// Refuses a table that the kernel would refuse, by ioctl without a message.
 fn possible(dev: &str, table: &[u32], size: usize, nic: &Nic) -> Result<()> {
     let refused = |e: TableError| Error::other(format!("RSS table of {dev}"), e.to_string());
-    // Where the number of queues is unknown, the kernel judges.
+    // If the number of queues is unknown, the kernel decides.
     let Some(queues) = queues(nic) else { return Ok(()) };
     simulate(&Table::Explicit(table.to_vec()), size, queues).map(|_| ()).map_err(refused)
 }
@@ -86,19 +86,19 @@ fn set_table(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], as
     let indir = if as_default { Vec::new() } else { table.to_vec() };
     let order = RssSet { context: Some(context), indir: Some(indir), ..RssSet::default() };
     either(cx, dev, SET, &order, by_ioctl)?;
-    // RSS_SET of 6.17 and later looks at the first quarter of the table only to see whether anything changes.
+    // RSS_SET of 6.17 and later compares only the first quarter of the table to see whether anything changes.
     let name = dev.to_string();
     let is = cx.reading(move |h| ringwise_discover::table_now(h, &name, context)).flatten();
-    // What cannot be read so is found out by whoever reads it back.
+    // If the table cannot be read here, the caller's read-back finds whether it changed.
     if is.is_none_or(|t| t == table) {
         return Ok(());
     }
     by_ioctl().map(|_| ())
 }
 
-/// Makes room for fewer queues: the kernel takes none away that a table set by a user, or a context, names. Such a
-/// table cannot be kept: the device's own is given back to the driver, one of a context goes to the queues that are
-/// left. Who wants another one sets it afterwards. False: nothing was in the way.
+/// Prepares for fewer queues: the kernel does not remove queues that a table set by a user, or a context, names. Such a table
+/// cannot be kept: the device's own table is reset to the driver's default, and that of a context is spread over the remaining
+/// queues. A caller that requests another table sets it afterwards. `false`: nothing had to be changed.
 pub(crate) fn make_way(cx: &Cx, now: &Snapshot, dev: &str, queues: u32) -> bool {
     let Some(rss) = rss(now, dev) else { return false };
     let doomed = |t: &[u32]| t.iter().any(|q| *q >= queues);
@@ -114,7 +114,7 @@ pub(crate) fn make_way(cx: &Cx, now: &Snapshot, dev: &str, queues: u32) -> bool 
     made
 }
 
-/// Only what differs is sent: drivers refuse a key or a function that they have already.
+/// Sends only what differs: drivers refuse a key or a function that they have already.
 pub(crate) fn write_hash(
     cx: &Cx,
     now: &Snapshot,
@@ -160,7 +160,7 @@ fn without_transform(cx: &Cx, dev: &str, order: RssOrder) -> Result<Messages> {
     cx.ask(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })
 }
 
-/// The kernel answers a key of the wrong length with a bare EINVAL.
+/// The kernel answers a key of the wrong length with EINVAL and no message.
 fn key_bytes(hex: &str, have: Option<&Rss>) -> std::result::Result<Vec<u8>, String> {
     let bytes = unhex(hex).map_err(|e| e.to_string())?;
     match have.map(|h| &h.key) {
@@ -182,7 +182,7 @@ pub(crate) fn write_fields(cx: &Cx, dev: &str, flow: &str, fields: &str) -> Resu
     either(cx, dev, SET, &order, by_ioctl).map(|_| ())
 }
 
-/// Makes, changes or (`table` none) deletes it.
+/// Creates, changes or (`table` is `None`) deletes a context.
 pub(crate) fn write_context(
     cx: &Cx,
     now: &Snapshot,
@@ -224,14 +224,14 @@ fn delete(cx: &Cx, now: &Snapshot, dev: &str, context: u32) -> Result<()> {
     let order = RssSet { context: Some(context), ..RssSet::default() };
     let by_ioctl = || srssh(cx, now, dev, RssOrder { context, ..RssOrder::table(TableOrder::Default) });
     match either(cx, dev, DELETE, &order, by_ioctl) {
-        // Somebody was faster.
+        // Another program has deleted it already.
         Err(e) if e.errno == Some(ENOENT) => Ok(()),
         done => done.map(|_| ()),
     }
 }
 
-/// Netlink takes the number; by ioctl the kernel chooses the lowest that is free, so that those below are taken
-/// for a moment where they are free.
+/// Creates a context. Netlink accepts the number. By ioctl the kernel chooses the lowest free number, so free numbers below the
+/// requested one are occupied for a moment.
 fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey: Option<Vec<u8>>) -> Result<()> {
     let order = RssSet { context: Some(context), indir: Some(table.to_vec()), hkey: hkey.clone(), ..RssSet::default() };
     let mut fillers = Vec::new();
@@ -255,7 +255,7 @@ fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey:
     let gone: Result<Vec<()>> = fillers.into_iter().map(|n| delete(cx, now, dev, n)).collect();
     let reply = reply?;
     gone?;
-    // No answer: what there is will be read.
+    // No answer: reading the contexts again shows what exists.
     let Some(made) = reply.first().and_then(|m| nl::rss(m).ok()).and_then(|p| p.context) else { return Ok(()) };
     if made == context {
         return Ok(());

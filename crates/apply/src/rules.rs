@@ -17,11 +17,11 @@ fn order(cx: &Cx, dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Result<()> {
     cx.order(Request::Ioctl { cmd, dev: dev.to_string(), payload })
 }
 
-/// What is at the location is replaced; some drivers want it deleted first.
+/// Replaces the rule at the location; some drivers need the old one deleted first.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, location: u32, rule: Option<&Rule>) -> Result<()> {
     let there = rules(now, dev).and_then(|all| real(all, location).filter(|at| all.rules.contains_key(at)));
     let delete = |at: u32| match order(cx, dev, IoctlCmd::RuleDelete, rxnfc::delete(at)) {
-        // Somebody was faster.
+        // Another program has deleted it already.
         Err(e) if e.errno == Some(ENOENT) => Ok(()),
         done => done,
     };

@@ -1,6 +1,6 @@
-//! `seen.json`: when the settings in effect were last seen as applied, and first seen otherwise. It narrows down when a
-//! manual change happened, and nothing else depends on it: it is written where that is possible, without a lock, and
-//! a file that is missing, torn or of another boot only widens the window.
+//! `seen.json`: when the settings in effect were last seen as applied, and when they were first seen changed. It narrows down
+//! when a manual change happened, and nothing else depends on it. It is written without a lock if possible, and a file that is
+//! missing, torn or of another boot only makes the window larger.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl Seen {
         self.apart.iter().find(|a| a.transaction == s.transaction && names.setting(&a.want) == s.want)
     }
 
-    /// What else happened to the device meanwhile, as evidence. `None`: nothing that could be seen.
+    /// What else happened to the device meanwhile, as an explanation. `None`: not known.
     fn happened(&self, now: &Snapshot, dev: &str) -> Option<Happened> {
         let nic = now.nic(dev)?;
         let was = self.devices.iter().find(|d| d.id.same_device(&nic.dev))?;
@@ -103,7 +103,7 @@ pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<Happened> {
     read(store, now)?.happened(now, dev)
 }
 
-/// When it was last known to be as applied, and first seen otherwise.
+/// When it was last known to be as applied, and when it was first seen changed.
 fn known(seen: Option<&Seen>, names: &Names, s: &Standing) -> (u64, Option<u64>) {
     let Some(seen) = seen else { return (s.unix_time, None) };
     match seen.of(names, s) {
@@ -125,7 +125,7 @@ pub(crate) fn windows(seen: Option<&Seen>, now: &Snapshot, v: &mut Verify) {
     }
 }
 
-/// Remembers this look, and closes the windows of what is seen otherwise for the first time. `v` is of `now`.
+/// Records this look, and ends the windows of settings that are seen changed for the first time. `v` must be made from `now`.
 pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) {
     let seen = read(store, now);
     let names = seen.as_ref().map(|s| s.names(now)).unwrap_or_default();
@@ -141,7 +141,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         }
         s.changed = wrong.map(|by| Window { after: right, by: Some(by) });
     }
-    // While a run is active, what is seen is no manual change.
+    // While a run is active, a changed setting is not a manual change.
     if v.settings.is_empty() || v.running.is_some() || v.unfinished.is_some() {
         return;
     }
@@ -154,7 +154,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
             return Some(Device { id: n.dev.clone(), channels });
         }
         let was = old.clone().find(|d| d.id.same_device(&n.dev));
-        // It is seen for the first time: its earlier state is not known, but its name must be followed.
+        // The device is seen for the first time: its earlier state is unknown, but its name must be followed.
         Some(was.cloned().unwrap_or_else(|| Device { id: n.dev.clone(), channels: None }))
     });
     let new = Seen {
@@ -166,7 +166,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         devices: devices.collect(),
     };
     if seen.as_ref() != Some(&new) {
-        // Only in the directory of the journals. A user who cannot write there changes nothing.
+        // Written only into the directory of the journals. A user who cannot write there changes nothing.
         let place = store.journals().ok().and_then(|j| j.last().and_then(|(_, p)| p.parent().map(Path::to_path_buf)));
         if let Some(dir) = place {
             let _ = write(store, &dir, &new);
@@ -174,7 +174,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
     }
 }
 
-/// Renamed into place and not synced: after a power failure it is of another boot anyway.
+/// Renamed into place but not synced: after a power failure the file is of another boot anyway.
 fn write(store: &Store, dir: &Path, seen: &Seen) -> std::io::Result<()> {
     let to = path(dir);
     store.before_write(&to)?;

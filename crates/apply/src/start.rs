@@ -1,4 +1,4 @@
-//! The host before the steps.
+//! The settings of the host before the steps.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ringwise_model::Snapshot;
 
 use crate::fallback;
 
-/// Values before the steps: of what they name, and of what naming it may disturb.
+/// Values before the steps: of the settings that they name, and of those that they may disturb.
 pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
     let touched: Vec<Address> = fallback::settings(steps).filter_map(Setting::address).collect();
     let mut start = collateral(now, &touched);
@@ -16,7 +16,7 @@ pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
     start.into_iter().map(|(a, s)| (a, crate::irq::with_place(now, s))).collect::<BTreeMap<_, _>>()
 }
 
-/// A vector that serves a receive and a transmit queue has one affinity: one address for it.
+/// An interrupt vector that serves both a receive and a transmit queue has one affinity, so it gets one address.
 pub(crate) fn canonical(now: &Snapshot, address: &Address) -> Address {
     let Address::IrqCpus { dev, of } = address else { return address.clone() };
     let found = now.nic(dev).and_then(|n| irq::vector(n, *of)).and_then(irq::canonical);

@@ -1,4 +1,4 @@
-//! Files of the state directory that are one JSON object: read as what was written, or not at all.
+//! Files of the state directory that are one JSON object: they are read exactly as written, or not at all.
 
 use std::fs;
 use std::io;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::sum::{self, Sum};
 
-/// Written with a checksum. Files of version 0.1 have format 1 and none.
+/// Format with a checksum. Files of version 0.1 have format 1 and no checksum.
 pub(crate) const SUMMED: u32 = 2;
 
-/// One line with its checksum.
+/// The value as one line with its checksum.
 pub(crate) fn text<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
     let mut line = sum::add(serde_json::to_vec(value)?);
     line.push(b'\n');
     Ok(line)
 }
 
-/// None: there is no such file. A file that cannot be read as what it should be is an error, not an empty one; so is one
-/// of format [`SUMMED`] whose checksum is missing or wrong. `then`: what its user can do about it.
+/// `None`: the file does not exist. A file that cannot be parsed is an error and does not count as empty; the same holds for a
+/// file of format [`SUMMED`] whose checksum is missing or wrong. `then`: what the user can do about it.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(path: &Path, then: &'static str) -> Result<Option<T>, Error> {
     #[derive(Deserialize)]
     struct Format {
@@ -43,13 +43,13 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(path: &Path, then: &'static str) 
     serde_json::from_slice(&bytes).map(Some).map_err(|e| damaged(e.to_string()))
 }
 
-/// The same where one that cannot be used is as good as none.
+/// The same, for files that count as missing if they cannot be used.
 pub(crate) fn read_whole<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
     read(path, "").ok().flatten()
 }
 
-/// The same without a format of its own: whether the checksum must be there, the caller knows. A file that cannot be used
-/// is none.
+/// The same for files without a format number: the caller knows whether the checksum must be present. A file that cannot be used
+/// counts as missing.
 pub(crate) fn read_with_sum<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<(T, Sum)> {
     let bytes = fs::read(path).ok()?;
     let sum = check(&bytes);

@@ -1,11 +1,11 @@
-//! The checksum that each line of a journal carries, as the last member of its JSON object: `,"crc32":"0a1b2c3d"}`.
-//! It is of the line without it. CRC-32 finds every single flipped bit, and every burst of up to 32.
+//! The checksum of each line of a journal, which is the last member of its JSON object: `,"crc32":"0a1b2c3d"}`. It covers the
+//! line without that member. CRC-32 detects every single flipped bit, and every burst of up to 32 bits.
 
-/// Of the member with its quotes and the brace behind it.
+/// Length of the member, including its quotes and the closing brace.
 const LENGTH: usize = r#","crc32":"00000000"}"#.len();
 const KEY: &[u8] = br#","crc32":""#;
 
-/// What the checksum of a line says.
+/// The result of checking a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sum {
     Right,
@@ -14,7 +14,7 @@ pub(crate) enum Sum {
     None,
 }
 
-/// A JSON object with at least one member, with its checksum.
+/// Adds the checksum to a JSON object with at least one member.
 pub(crate) fn add(mut object: Vec<u8>) -> Vec<u8> {
     let sum = crc32fast::hash(&object);
     object.pop();

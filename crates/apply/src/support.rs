@@ -1,9 +1,8 @@
-//! Before the first write the kernel is asked whether a driver has the calls that the steps need.
+//! Before the first write, asks the kernel whether a driver supports the calls that the steps need.
 //!
-//! A request of the family `ethtool` that sets nothing reaches no driver: the kernel's core looks whether the driver has
-//! the call, and returns before it would make it, because nothing changes (net/ethtool/channels.c, rings.c, coalesce.c,
-//! pause.c; lab: 615-support). Only EOPNOTSUPP decides. Anything else says nothing: a driver that has the call may still
-//! refuse the value.
+//! A request of the family `ethtool` that sets nothing does not reach the driver: the kernel's core checks whether the driver has
+//! the call, and returns before calling it, because nothing changes (net/ethtool/channels.c, rings.c, coalesce.c, pause.c; lab:
+//! 615-support). Only EOPNOTSUPP counts. Any other answer proves nothing: a driver that has the call may still refuse the value.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ use crate::store::Disk;
 use crate::tx::{Done, Tx};
 use crate::{Event, Refused};
 
-/// The request that would make this setting, and sets nothing. None: its request reaches the driver.
+/// The request that would write this setting, without attributes. `None`: such a request would reach the driver.
 fn question(setting: &Setting) -> Option<Request> {
     let (cmd, name, dev) = match setting {
         Setting::Channels { dev, .. } => (msg::CHANNELS_SET, "channels-set", dev),
@@ -32,7 +31,7 @@ fn question(setting: &Setting) -> Option<Request> {
 }
 
 impl Tx<'_> {
-    /// Steps that the driver has no call for count as refused, and nothing has been touched by then.
+    /// Steps that the driver does not support count as refused before anything is changed.
     pub(crate) fn ask_for_support(&mut self, disk: Disk) -> Done {
         let mut asked: BTreeMap<String, Option<Error>> = BTreeMap::new();
         let mut refused: Vec<(Step, Error)> = Vec::new();
@@ -61,7 +60,7 @@ impl Tx<'_> {
             self.given_up.extend(setting.address());
             self.out.refused.push(Refused { asked: setting, failure });
         }
-        // At once: the steps that are left may build on those that are not possible.
+        // Plan again at once: the remaining steps may depend on those that are not possible.
         self.plan_again(disk, 0).map(|_| ())
     }
 }

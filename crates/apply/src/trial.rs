@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   trial-0014.json ──► confirmed-0014.json   `ringwise confirm`, from any session
-//!                 └──► expired-0014.json     the guard at the deadline, or a user who wants it undone now
+//!                  └──► expired-0014.json     the guard at the deadline, or a user who wants it undone now
 //! ```
 //!
 //! The end is then recorded in the journal, and the file is removed. Only the time since boot counts: setting the clock does not

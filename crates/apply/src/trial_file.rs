@@ -1,4 +1,4 @@
-//! The files of a trial beside its journal.
+//! The files of a trial, which are beside its journal.
 
 use std::fs;
 use std::io;
@@ -17,18 +17,18 @@ use crate::sum::Sum;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Trial {
     pub ms: u64,
-    /// Since boot, suspend included: the one that counts.
+    /// Time since boot, including suspend. This clock decides.
     pub until_boot_ms: u64,
     /// The same on the clock as it was when the trial began.
     pub until_unix: u64,
     pub boot_id: Option<String>,
     pub who: String,
-    /// It ends with this process, too.
+    /// The trial also ends when this process ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tied: Option<Keeper>,
 }
 
-/// A process, told from a later one with the same number by the time it was started.
+/// A process. The start time distinguishes it from a later process with the same PID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keeper {
     pub pid: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// This process; none where `/proc` does not tell.
+    /// This process; `None` if `/proc` cannot be read.
     pub(crate) fn me(host: &dyn Host) -> Option<Self> {
         let pid = std::process::id();
         Some(Self { pid, started: alive_since(host, pid)? })
@@ -48,7 +48,7 @@ impl Keeper {
         Some(Self { pid, started: alive_since(&ringwise_sys::Real::new().ok()?, pid)? })
     }
 
-    /// Only what is known to be gone is.
+    /// Only a process that is known to be gone counts as gone.
     pub(crate) fn is_gone(&self, host: &dyn Host) -> bool {
         match host.read_text(&format!("/proc/{}/stat", self.pid)) {
             Ok(text) => started(&text).is_some_and(|(state, at)| at != self.started || state == "Z" || state == "X"),
@@ -61,7 +61,7 @@ fn alive_since(host: &dyn Host, pid: u32) -> Option<u64> {
     started(&host.read_text(&format!("/proc/{pid}/stat")).ok()?).map(|(_, at)| at)
 }
 
-/// State and start of `/proc/PID/stat`. The name before them may hold anything.
+/// State and start time from `/proc/PID/stat`. The process name before them may contain any character.
 fn started(stat: &str) -> Option<(&str, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
@@ -82,11 +82,11 @@ pub enum Fate {
     Pending,
     /// It is kept.
     Confirmed {
-        /// None: only the file says so; the journal could not be written.
+        /// `None`: only the file records the confirmation; the journal could not be written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// It was put back, or is being put back.
+    /// It was restored, or is being restored.
     Undone {
         /// `timer`, a person, `health command`.
         by: String,
@@ -111,7 +111,7 @@ pub(crate) fn file(dir: &Path, id: u64, stage: Stage) -> PathBuf {
     dir.join(format!("{name}-{id:04}.json"))
 }
 
-/// Confirms the trial or lets it expire. False: it had ended already.
+/// Confirms the trial or lets it expire. `false`: it had ended already.
 pub(crate) fn decide(store: &Store, dir: &Path, id: u64, to: Stage) -> io::Result<bool> {
     let to = file(dir, id, to);
     store.before_write(&to)?;
@@ -122,7 +122,7 @@ pub(crate) fn decide(store: &Store, dir: &Path, id: u64, to: Stage) -> io::Resul
     }
 }
 
-/// The files beside a journal. Read them before the journal, in this order: what was decided meanwhile is then
+/// The files beside a journal. They must be read before the journal, in this order: a decision that is made meanwhile is then
 /// found in one or the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Files {
@@ -138,15 +138,15 @@ impl Files {
         let there = |p: &Path| fs::symlink_metadata(p).is_ok();
         let (confirmed, expired) = (file(dir, id, Stage::Confirmed), file(dir, id, Stage::Expired));
         let (is_confirmed, is_expired) = (there(&confirmed), there(&expired));
-        // Its record in the journal says the same: one that is torn or damaged is not needed.
+        // The journal has the same record, so a torn or damaged file is not needed.
         let one = [trial, confirmed, expired].iter().find_map(|p| state_file::read_with_sum(p));
         Self { trial: one, confirmed: is_confirmed, expired: is_expired }
     }
 
-    /// Takes away what the journal knows now.
+    /// Removes the files once the journal has the same records.
     pub(crate) fn clear(dir: &Path, id: u64) {
         for stage in [Stage::Trial, Stage::Confirmed, Stage::Expired] {
-            // One that stays is read together with the journal, and says nothing new.
+            // A file that stays is read together with the journal, and adds nothing.
             let _ = fs::remove_file(file(dir, id, stage));
         }
     }

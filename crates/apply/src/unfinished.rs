@@ -1,4 +1,4 @@
-//! Journals without an end, seen by the next run.
+//! How the next run treats journals without an end.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::store::Lock;
 use crate::trial_file::Files;
 use crate::{Error, Refusal, Store};
 
-/// Refused where a transaction of this boot has no end, or is on trial.
+/// Refuses if a transaction of this boot has no end, or is on trial.
 pub(crate) fn refuse_unfinished(store: &Store, now: &Snapshot) -> Result<(), Error> {
     for j in Read::all(store)? {
         if let Some(newer) = j.newer_here(&now.host) {
@@ -27,11 +27,11 @@ pub(crate) fn refuse_unfinished(store: &Store, now: &Snapshot) -> Result<(), Err
     Ok(())
 }
 
-/// Journals that were cut short: of this boot a refusal, others are closed with why.
+/// Handles interrupted journals: one of this boot is a refusal, the others are closed with the reason.
 pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_time: u64) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     let journals = Read::all(store)?;
-    // Also one that ended: what it has set is not known here, so nothing can be built on it.
+    // This includes transactions that ended: this version does not know what they set, so nothing can be based on it.
     if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&now.host)) {
         return Err(Refusal::from(newer).into());
     }

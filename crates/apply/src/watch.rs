@@ -1,5 +1,5 @@
-//! Whether every transmit queue still sends after a change: a queue whose interrupt went to a CPU that does not serve it
-//! stands still, and the kernel says nothing for five seconds.
+//! Checks whether every transmit queue still sends after a change: a queue whose interrupt goes to a CPU that does not serve it
+//! is stuck, and the kernel reports nothing for five seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::cx::Cx;
 use crate::lives::cpus_text;
 
 const EACH: Duration = Duration::from_millis(250);
-/// With nothing suspicious by then the watch ends.
+/// The watch ends after this time if nothing is suspicious.
 const AT_LEAST: Duration = Duration::from_secs(1);
-/// Between the two looks before the first write.
+/// Time between the two looks before the first write.
 const BEFORE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Watch {
@@ -26,7 +26,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Nothing to watch: none of these devices has a transmit queue.
+    /// `None`: none of these devices has a transmit queue, so there is nothing to watch.
     pub(crate) fn new(cx: &Cx, now: &Snapshot, devs: &[String]) -> Option<Self> {
         let has_queues = |d: &&String| now.nic(d).is_some_and(|n| !n.tx_queues.is_empty());
         let devs: Vec<String> = devs.iter().filter(has_queues).cloned().collect();
@@ -40,7 +40,7 @@ impl Watch {
         Some(watch)
     }
 
-    /// After the steps: queues and vectors may be others. What was seen before still counts.
+    /// After the steps: adopts the present queues and vectors. What was seen before still counts.
     pub(crate) fn follow(&mut self, cx: &Cx, now: &Snapshot, devs: Vec<String>) {
         self.devs = devs;
         self.layout = Layout::of(now, &self.devs);
@@ -58,7 +58,7 @@ impl Watch {
         self.stalls.look(&self.layout, &counters, &up);
     }
 
-    /// Looks until `time` is over; `enough` is asked after each look whether that will do.
+    /// Looks until `time` is over, or until `enough` returns true after a look.
     fn until(&mut self, cx: &Cx, time: Duration, each: Duration, enough: impl Fn(&Stalls, Duration) -> bool) {
         let begin = cx.now();
         loop {
@@ -74,8 +74,8 @@ impl Watch {
         }
     }
 
-    /// Queues that stand still already. With bytes in flight everywhere and progress nowhere it takes three seconds to
-    /// be sure; with progress one more look.
+    /// Queues that are stuck already. If bytes are in flight on all queues and none makes progress, it takes three seconds to be
+    /// sure; with progress it takes one more look.
     pub(crate) fn already(&mut self, cx: &Cx) -> Vec<Stuck> {
         let bound = Duration::from_millis(STUCK_MS) + EACH;
         if self.stalls.in_flight() {
@@ -84,14 +84,14 @@ impl Watch {
         self.stalls.stuck()
     }
 
-    /// Those that stand still now and did not before.
+    /// Queues that are stuck now and were not before.
     pub(crate) fn after(&mut self, cx: &Cx, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
         let new = |s: &Stalls| fresh(s.stuck(), before);
         self.until(cx, time, EACH, |s, took| !new(s).is_empty() || (took >= AT_LEAST && !s.suspects()));
         new(&self.stalls)
     }
 
-    /// The same for one look more.
+    /// The same for a single look.
     pub(crate) fn new_stuck(&self, before: &[Stuck]) -> Vec<Stuck> {
         fresh(self.stalls.stuck(), before)
     }
@@ -101,7 +101,7 @@ fn fresh(all: Vec<Stuck>, before: &[Stuck]) -> Vec<Stuck> {
     all.into_iter().filter(|s| !before.iter().any(|b| (&b.dev, b.queue) == (&s.dev, s.queue))).collect()
 }
 
-/// Devices of which a queue could come to stand still by these steps.
+/// Devices of which these steps could leave a queue stuck.
 pub(crate) fn devices(steps: &[Step]) -> Vec<String> {
     let mut devs: Vec<String> = Vec::new();
     for dev in steps.iter().filter_map(|s| s.setting.address()?.dev().map(str::to_string)) {
@@ -135,7 +135,7 @@ pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
     stuck.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Where these steps send which interrupt.
+/// The CPUs to which these steps move interrupts.
 fn moved(steps: &[Step], now: &Snapshot) -> BTreeMap<IrqId, CpuSet> {
     let mut out = BTreeMap::new();
     for s in steps {
