@@ -1,12 +1,13 @@
-//! The audit: rules over a snapshot, the plan made for it and what was counted, in; findings out.
+//! The audit. Its input is a snapshot, the plan made for it and the traffic counted between two samples; its output is
+//! findings.
 //!
 //! ```text
 //!   Snapshot, Extra ─┐
 //!   Plan ────────────┼─► rules (data and one small function each) ─► findings ─► folded under their cause
 //!   Traffic ─────────┘                                              unread, not evaluated, did not apply
 //! ```
-//! What the plan would change is a finding with the plan's own reason: there is one judgement. Unknown is never fine:
-//! what could not be read is a state of its own. Pure: no file, no clock.
+//! Each step of the plan becomes a finding with the reason of the step, so plan and audit never disagree. A rule whose
+//! input could not be read is reported as unread, never as fine. This crate is pure: it reads no file and no clock.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What came out.
+//! The result of an audit.
 
 use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::severity::Severity;
 
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.check";
-/// Additive changes keep it; a removed or changed member raises it.
+/// Stays the same when a member is added; is raised when a member is removed or changed.
 pub const VERSION: u32 = 1;
 
 /// The audit of one host.
@@ -30,7 +30,7 @@ pub struct Report {
     pub role: RoleGuess,
     /// The goal that the plan behind it was made for, and where that comes from.
     pub goal: String,
-    /// Where the goal comes from, in words.
+    /// The same as text: an option, a transaction, a file or the default.
     pub goal_from: String,
     /// What limits this host first, in one or two sentences. `None`: nothing does.
     pub first: Option<String>,
@@ -49,7 +49,7 @@ pub struct Report {
     pub not_applied: Vec<String>,
     /// Rules in all.
     pub rules: usize,
-    /// Between the samples. `None`: there are none.
+    /// Time between the two samples. `None`: there are no two samples.
     pub seconds: Option<f64>,
     /// Steps of the plan that the findings are based on. `None`: no plan could be made; the reason is in `no_plan`.
     pub changes: Option<usize>,
@@ -67,16 +67,16 @@ pub struct Finding {
     pub severity: Severity,
     /// Title of the rule.
     pub title: String,
-    /// `None`: of the host.
+    /// The interface; `None`: the finding is about the host.
     pub dev: Option<String>,
     /// One line, with the numbers found.
     pub text: String,
     /// `text` and `evidence` as data. `None`: the finding is about what the plan would change; see `reasons`.
     #[serde(flatten)]
     pub found: Option<Found>,
-    /// What was found, one each.
+    /// The facts behind `text`, one line each.
     pub evidence: Vec<String>,
-    /// Why the plan would change it, each reason once. Empty where `found` is set.
+    /// The reasons of the plan's steps, each once. Empty where `found` is set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
     /// Why it matters.
@@ -85,11 +85,11 @@ pub struct Finding {
     pub source: String,
     /// The `ringwise plan` command that removes the finding. `None`: ringwise has none.
     pub remedy: Option<String>,
-    /// Plain commands, or what else to do.
+    /// Plain commands without ringwise, or other advice.
     pub by_hand: Vec<String>,
-    /// Rules that found what follows from this.
+    /// Rules whose findings follow from this one.
     pub also: Vec<String>,
-    /// What follows from this.
+    /// The findings that follow from this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<Finding>,
 }
@@ -101,7 +101,7 @@ pub struct Accepted {
     pub finding: Finding,
     /// The reason in the baseline.
     pub reason: String,
-    /// `2027-03-01`: a finding again from the day after.
+    /// `2027-03-01`: the last day; from the next day on the finding is reported again.
     pub until: String,
 }
 
@@ -118,7 +118,7 @@ pub struct Unreadable {
     pub why: String,
 }
 
-/// One of several captures that could not be read: it is not judged, and never counted as fine.
+/// A capture, one of several, that could not be read. It is not judged and never counts as fine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unopened {
     /// The file, as the user named it.
@@ -128,12 +128,12 @@ pub struct Unopened {
 }
 
 impl Report {
-    /// The name of the host, if it has one: the kernel reports "(none)" until it is set.
+    /// The host name, unless it is "(none)", which the kernel reports until a name is set.
     fn own_name(&self) -> Option<&str> {
         self.host.as_deref().filter(|h| *h != "(none)")
     }
 
-    /// What to call it among `all`: the host, with its file where others are called the same.
+    /// The label of this report among `all`: the host name, with the file added where several hosts have the same name.
     pub fn name_among(&self, all: &[Report]) -> String {
         let alike = || all.iter().filter(|o| o.host == self.host).count() > 1;
         match (self.own_name(), &self.file) {
@@ -154,7 +154,7 @@ impl Report {
         self.findings.iter().map(|f| f.severity).max()
     }
 
-    /// Ids of all rules that found something, those of consequences too.
+    /// Ids of all rules with findings, those of consequences included.
     pub fn ids(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self
             .findings
