@@ -1,5 +1,5 @@
-//! How long all rules take on a host of 512 CPUs and how that grows with the number of interfaces:
-//! `cargo bench -p ringwise-check`. Fails above 50 ms, and above eight times the time for four times the interfaces.
+//! Measures how long all rules take on a host of 512 CPUs, and how that grows with the number of interfaces: `cargo
+//! bench -p ringwise-check`. Fails above 50 ms, or if four times the interfaces take more than eight times as long.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use ringwise_model::{Dir, Extra, Fact, Intent};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
-/// What all rules and the plan behind them take on a host with that many interfaces, of which nothing is tuned and
-/// half of what is read is unknown.
+/// The time that the plan and the rules take on a host with this many interfaces, of which none is tuned and half of
+/// the facts are unknown.
 fn of_many(interfaces: u32) -> (Duration, Duration) {
     let nics = (0..interfaces).map(|i| NicSpec::new(&format!("eth{i}"), "igb", Some(i % 2), 2, 8)).collect();
     let mut s = machines::host("many", CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) }, nics).snapshot();
@@ -47,8 +47,8 @@ fn of_many(interfaces: u32) -> (Duration, Duration) {
     (planned, (0..3).map(once).min().unwrap_or_default())
 }
 
-/// Four times the interfaces may take eight times as long: twice as long each, because the caches hold less of them. A search
-/// of all of them for each of them would take sixteen times as long.
+/// Four times the interfaces may take eight times as long: each may take twice as long, because caches hold a smaller
+/// part of them. A quadratic search would take sixteen times as long.
 fn growth(sizes: &[u32], judged: bool) {
     let times: Vec<(u32, (Duration, Duration))> = sizes.iter().map(|n| (*n, of_many(*n))).collect();
     for (n, (plan, judge)) in &times {
@@ -108,7 +108,7 @@ fn main() {
         drift: Some(Vec::new()),
         devs: &[],
     };
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let runs = if std::env::args().any(|a| a == "--test") { 1 } else { 20 };
     let once = || {
         let start = Instant::now();

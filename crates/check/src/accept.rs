@@ -1,4 +1,4 @@
-//! Known findings that the user has accepted, with a reason and a last day. A file of JSON.
+//! The baseline: a JSON file of findings that the user has accepted, each with a reason and a last day.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,12 +25,12 @@ pub struct Baseline {
 pub struct Entry {
     /// Id of the rule, such as `Q03`.
     pub rule: String,
-    /// None: on every interface, and of the host.
+    /// The interface; `None`: every interface and the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<String>,
     /// Why it is accepted, for the reader of a report.
     pub reason: String,
-    /// Last day, `2027-03-01`.
+    /// The last day of the acceptance, such as `2027-03-01`.
     pub until: String,
 }
 
@@ -40,7 +40,7 @@ impl Default for Baseline {
     }
 }
 
-/// `2027-03-01`, as a day that there is.
+/// Whether the text is a date that exists, written `2027-03-01`.
 pub fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [y, m, d] = parts.as_slice() else { return false };
@@ -58,7 +58,7 @@ pub fn is_date(text: &str) -> bool {
 }
 
 impl Baseline {
-    /// Errors: no such document, with what is wrong.
+    /// Parses a baseline. The error says why the text is no baseline.
     pub fn parse(text: &str) -> Result<Self, String> {
         let b: Self = serde_json::from_slice(text.as_bytes()).map_err(|e| e.to_string())?;
         if b.schema != SCHEMA || b.version != 1 {
@@ -73,7 +73,7 @@ impl Baseline {
         Ok(b)
     }
 
-    /// The same rule and interface is replaced.
+    /// Adds an entry, or replaces the one with the same rule and interface.
     pub fn add(&mut self, e: Entry) -> Result<(), String> {
         e.sound()?;
         self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
@@ -82,15 +82,15 @@ impl Baseline {
         Ok(())
     }
 
-    /// Moves accepted findings from `findings` to `accepted`. `today`: `2026-11-21`. Returns entries that have expired, as
-    /// text.
+    /// Moves accepted findings from `findings` to `accepted`. `today` is a date such as `2026-11-21`. Returns the
+    /// expired entries as text.
     pub fn lay_over(&self, r: &mut Report, today: &str) -> Vec<String> {
         let (valid, over): (Vec<&Entry>, Vec<&Entry>) = self.accepted.iter().partition(|e| e.until.as_str() >= today);
         let mut places: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
         for (i, e) in valid.iter().enumerate() {
             places.entry((&e.rule, e.dev.as_deref())).or_insert(i);
         }
-        // The first of those for every interface and for this one.
+        // The first entry that names this interface or no interface.
         let entry = |rule: &str, dev: &Option<String>| {
             let of_dev = dev.as_deref().and_then(|d| places.get(&(rule, Some(d))));
             of_dev.into_iter().chain(places.get(&(rule, None))).min().map(|i| valid[*i])
@@ -98,7 +98,7 @@ impl Baseline {
         let mut left = Vec::new();
         for mut f in std::mem::take(&mut r.findings) {
             if let Some(e) = entry(&f.rule, &f.dev) {
-                // What follows from it and was not accepted is a finding of its own.
+                // A consequence that is not accepted itself becomes a finding of its own.
                 let (gone, stays): (Vec<_>, Vec<_>) =
                     std::mem::take(&mut f.consequences).into_iter().partition(|c| entry(&c.rule, &c.dev).is_some());
                 f.also.retain(|a| gone.iter().any(|g| g.rule == *a));

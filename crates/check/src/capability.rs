@@ -1,4 +1,5 @@
-//! What kernel and devices here can do: probed, never taken from the version alone.
+//! The capabilities of this kernel and its devices. They are probed wherever possible, instead of derived from the
+//! kernel version.
 
 use ringwise_model::{Dir, Extra, Fact, Nic, Snapshot};
 use serde::Serialize;
@@ -7,9 +8,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Here {
-    /// It has it.
+    /// The capability is there.
     Yes,
-    /// It does not have it.
+    /// The capability is missing.
     No,
     /// It could not be read.
     Unknown,
@@ -18,15 +19,15 @@ pub enum Here {
 /// A capability of kernel or devices that ringwise uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capability {
-    /// What it is called in reports.
+    /// The name in reports.
     pub feature: &'static str,
-    /// Kernel version.
+    /// The kernel version that introduced it.
     pub since: &'static str,
     /// How it was probed.
     pub probe: &'static str,
     /// The result of the probe.
     pub here: Here,
-    /// Interfaces that have it, where it is theirs.
+    /// Interfaces that have it, if it belongs to interfaces.
     pub devs: Vec<String>,
 }
 
@@ -41,13 +42,13 @@ impl Here {
     }
 }
 
-/// How it is found out.
+/// How a capability is probed.
 enum How {
     /// A file or value of the host.
     Host(fn(&Snapshot, &Extra) -> Here),
-    /// Of each interface with queues of its own.
+    /// Each interface with queues of its own.
     Device(fn(&Nic) -> Here),
-    /// It leaves no trace that can be read: by the version.
+    /// The kernel version, because the capability leaves no trace that can be read.
     Since(u32, u32),
 }
 use How::{Device, Host, Since};
@@ -74,7 +75,8 @@ fn sysctl(s: &Snapshot, name: &str) -> Here {
     s.host.sysctls.get(name).map_or(Here::Unknown, |f| of(f, |_| true))
 }
 
-/// What a distribution has taken back into an older kernel is not in its version: then "no" would be a guess.
+/// Compares kernel versions. Some distributions backport features to older kernels without changing the version; on
+/// those an older version means "unknown", because "no" would be a guess.
 fn since(s: &Snapshot, from: (u32, u32)) -> Here {
     let Some(text) = s.host.kernel.known() else { return Here::Unknown };
     let Some(now) = crate::cx::version(text) else { return Here::Unknown };
@@ -86,7 +88,7 @@ fn since(s: &Snapshot, from: (u32, u32)) -> Here {
     }
 }
 
-/// Whether a driver has the transform can be found out only by trying to set it.
+/// ringwise could find out whether a driver has the transform only by trying to set it.
 fn symmetric(n: &Nic) -> Here {
     match n.rss.known().map(|r| &r.symmetric) {
         Some(Fact::Known(x)) if x != "none" => Here::Yes,
@@ -110,7 +112,7 @@ fn feature(n: &Nic, yes: impl Fn(&std::collections::BTreeMap<String, ringwise_mo
     of(&n.features, |f| yes(f))
 }
 
-/// Feature, kernel version, description of the probe, probe. In the order of their age.
+/// Feature, kernel version, description of the probe, probe. The oldest feature comes first.
 const TABLE: &[(&str, &str, &str, How)] = &[
     (
         "connection tracking",
@@ -262,7 +264,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
     ),
 ];
 
-/// In the order of their age.
+/// All capabilities, the oldest first.
 pub fn table(s: &Snapshot, extra: &Extra) -> Vec<Capability> {
     let nics: Vec<&Nic> = s.tunable().collect();
     let row = |(feature, since_when, probe, how): &(&'static str, &'static str, &'static str, How)| {

@@ -1,4 +1,4 @@
-//! What rules are given.
+//! The input of the audit, and the context that every rule gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::traffic::{LinkTraffic, Traffic};
 /// Where the goal comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalFrom {
-    /// Asked for on the command line.
+    /// An option on the command line.
     Asked,
-    /// Of the active transaction.
+    /// The active transaction.
     InForce,
-    /// Of the configuration file.
+    /// The configuration file.
     Config,
-    /// Neither a flag, a transaction nor a file names a goal.
+    /// The default: no option, no transaction and no file names a goal.
     Default,
 }
 
@@ -38,13 +38,13 @@ impl GoalFrom {
     }
 }
 
-/// Everything that is judged.
+/// The input of the audit.
 pub struct Input<'a> {
     /// The host and its interfaces.
     pub snapshot: &'a Snapshot,
     /// Files and replies that only `check` reads.
     pub extra: &'a Extra,
-    /// Made for `intent`; `Err`: why there is none.
+    /// The plan for `intent`; `Err`: why no plan could be made.
     pub plan: Result<&'a Plan, String>,
     /// What the host is judged by: goal, interfaces and configured settings.
     pub intent: &'a Intent,
@@ -65,9 +65,9 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// The same, with what many rules need.
+/// The input, with derived facts that many rules need.
 pub struct Cx<'a> {
-    /// What is judged.
+    /// The input.
     pub i: &'a Input<'a>,
     /// Short for `i.snapshot`.
     pub s: &'a Snapshot,
@@ -75,17 +75,17 @@ pub struct Cx<'a> {
     pub role: RoleGuess,
     /// Interfaces that are judged: queues of their own and a link.
     pub nics: Vec<&'a Nic>,
-    /// What the plan would change, by rule.
+    /// Steps of the plan, by rule.
     pub(crate) planned: BTreeMap<&'a str, Vec<&'a ringwise_knob::Step>>,
-    /// Interfaces at which the plan has a step of a family.
+    /// Families of settings and the interfaces for which the plan has a step.
     pub(crate) planned_at: BTreeSet<(Family, String)>,
-    /// What the user configured, by interface.
+    /// Settings that the user configured, by interface.
     pub(crate) wishes: WishesByDevice<'a>,
     /// Interfaces for which the user configured groups of queues.
     pub(crate) grouped: BTreeSet<&'a str>,
     /// Interfaces for which the plan has groups of queues.
     pub(crate) planned_groups: BTreeSet<&'a str>,
-    /// Only these interfaces; `None`: all.
+    /// Only these interfaces are judged; `None`: all.
     only: Option<BTreeSet<&'a str>>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Whether this interface is to be judged, or the host where it is `None`.
+    /// Whether this interface is to be judged; for `None`, whether the host is.
     pub(crate) fn is_asked(&self, dev: Option<&str>) -> bool {
         match (&self.only, dev) {
             (Some(only), Some(d)) => only.contains(d),
@@ -138,12 +138,12 @@ impl<'a> Cx<'a> {
         self.i.intent.goal
     }
 
-    /// The goal of this interface; without one of its own, that of the host.
+    /// The goal of this interface, or the host's if the interface has none of its own.
     pub fn goal_of(&self, n: &Nic) -> Goal {
         self.i.intent.goal_of(n.name())
     }
 
-    /// Judges each interface; `None` where it applied to none of them.
+    /// Judges each interface. `None`: the rule applied to no interface.
     pub(crate) fn each(&self, say: &mut Say, mut judge: impl FnMut(&'a Nic, &mut Say) -> Option<()>) -> Option<()> {
         let mut any = None;
         for n in &self.nics {
@@ -154,7 +154,7 @@ impl<'a> Cx<'a> {
         any
     }
 
-    /// The same, with what was counted. Without two samples it is not evaluated.
+    /// Judges each interface with its traffic. Without two samples the rule is not evaluated.
     pub(crate) fn each_rate(
         &self,
         say: &mut Say,
@@ -188,7 +188,7 @@ impl<'a> Cx<'a> {
         n.queues_in_use(Dir::Tx).map_or_else(unknown, Fact::Known)
     }
 
-    /// Those of the listed transmit queues that the driver uses.
+    /// The transmit queues in the snapshot that the driver uses.
     pub(crate) fn tx_queues_used(&self, n: &'a Nic) -> impl Iterator<Item = &'a TxQueue> {
         let used = self.tx_queues(n).known().map_or(0, |n| *n as usize);
         n.tx_queues.iter().take(used)
@@ -237,7 +237,7 @@ impl<'a> Cx<'a> {
         version(self.s.host.kernel.known()?)
     }
 
-    /// The command `ringwise plan …` in addition to what is requested already.
+    /// The command `ringwise plan …` that adds `fix` to what the user requested.
     pub fn command(&self, fix: &Fix) -> String {
         let told = matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked);
         let goal = Some(self.goal()).filter(|g| told && *g != Goal::Balanced);

@@ -1,11 +1,12 @@
-//! What limits this host first.
+//! The sentence that names what limits this host first.
 
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::report::Finding;
 use crate::severity::Severity;
 
-/// Losses that no setting of this host can prevent, then other losses, then what is at its limit, then bad placement.
+/// Rules by priority: losses that no setting of this host can prevent, other losses, resources at their limit, bad
+/// placement.
 const ORDER: &[&str] = &[
     "D12", "D04", "D01", "D10", "D09", "D15", "H01", "H02", "H03", "F02", "Q28", "M11", "A01", "A03", "A08", "Q20",
     "Q04", "Q14",

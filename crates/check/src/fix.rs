@@ -1,12 +1,12 @@
-//! What takes a finding away: the plan as it is, or with something on top of it.
+//! The change to the plan that removes a finding: none, or additional settings.
 
 use ringwise_model::{Goal, GoalChoice, IntentFlags};
 
-/// What a plan needs in addition to what is requested already. Empty: the plan as it is.
+/// What the user has to request in addition, so that the plan removes a finding. Empty: the plan as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fix {
     pub(crate) sets: Vec<Set>,
-    /// The goal and the number of queues need the interface by name.
+    /// The interface. The options for the goal and the number of queues need its name.
     dev: Option<String>,
     pub(crate) goal: Option<Goal>,
     queues: Option<u32>,
@@ -17,11 +17,11 @@ pub struct Fix {
 /// One `--set`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Set {
-    /// `None`: of the host.
+    /// The interface; `None`: the setting is the host's.
     pub dev: Option<String>,
-    /// Of the configuration file: `rings.rx`, `sysctl."net.core.busy_poll"`.
+    /// The key as in the configuration file: `rings.rx`, `sysctl."net.core.busy_poll"`.
     pub key: String,
-    /// As `--set` takes it, a text without its quotes.
+    /// The value as `--set` expects it; text has no quotes.
     pub value: String,
 }
 
@@ -29,7 +29,7 @@ impl Set {
     fn argument(&self) -> String {
         let dev = match self.dev.as_deref() {
             None => "host".to_string(),
-            // At a dot the key begins.
+            // The key begins after the first dot, so a name with a dot needs quotes.
             Some(dev) if dev.contains('.') => format!("\"{dev}\""),
             Some(dev) => dev.to_string(),
         };
@@ -75,17 +75,17 @@ impl Fix {
         Self { sets: vec![Set { dev, key, value: value.to_string() }], ..Self::default() }
     }
 
-    /// All of these settings.
+    /// Combines the settings of several fixes.
     pub fn all(fixes: impl IntoIterator<Item = Self>) -> Self {
         Self { sets: fixes.into_iter().flat_map(|f| f.sets).collect(), ..Self::default() }
     }
 
-    /// Interrupts traffic.
+    /// Marks the fix as one that interrupts traffic.
     pub fn disruptive(self) -> Self {
         Self { disruptive: true, ..self }
     }
 
-    /// Arguments after `ringwise plan`. `goal`: the one that is requested already, if it is not the default.
+    /// Arguments after `ringwise plan`. `goal`: the goal that the user requested, unless it is the default.
     pub(crate) fn words(&self, goal: Option<Goal>) -> Vec<String> {
         let flags = IntentFlags {
             devs: self.dev.iter().cloned().collect(),

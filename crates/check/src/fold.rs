@@ -1,4 +1,4 @@
-//! Findings that follow from another one are listed below it.
+//! Lists findings below the finding that causes them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::report::Finding;
 use crate::rules;
 
-/// Where the findings of one rule stand.
+/// The positions of one rule's findings.
 #[derive(Default)]
 struct Places<'a> {
     first: Option<usize>,
@@ -27,7 +27,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The first that a finding at `dev` may follow from.
+    /// The first finding that can be the cause of a finding at `dev`.
     fn first_for(&self, dev: Option<&str>) -> Option<usize> {
         match dev {
             None => self.first,
@@ -36,7 +36,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Sorted, consequences below their cause.
+/// Sorts findings and moves consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let order = |f: &Finding| (Reverse(f.severity), f.rule.clone(), f.dev.clone());
     all.sort_by_key(order);
@@ -47,11 +47,12 @@ pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let mut cause = vec![None; all.len()];
     for (i, f) in all.iter().enumerate() {
         let under = rules::find(&f.rule).map_or(&[][..], |r| r.under);
-        // The first in the rule's own list that is there; of the same interface, or one of both is the host's.
+        // The cause is a finding of the first rule in `under` that has one at the same interface, or where one of the
+        // two is the host's.
         let others = under.iter().filter(|id| **id != f.rule);
         cause[i] = others.filter_map(|id| places.get(id)?.first_for(f.dev.as_deref())).next();
     }
-    // To the last cause; what would lead round in a circle stays where it is. No way is longer than the list of rules.
+    // Follow the chain to its root. A finding in a cycle stays where it is. No chain is longer than the list of rules.
     let longest = all.len().min(rules::rules().count());
     let root = |mut i: usize| {
         for _ in 0..longest {

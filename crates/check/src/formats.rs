@@ -15,18 +15,18 @@ fn place(host: &str, f: &Finding) -> String {
     f.dev.as_ref().map_or_else(|| host.to_string(), |d| format!("{host}/{d}"))
 }
 
-/// Below the root of the host: readers of SARIF want a file.
+/// A path relative to the root of the host, because readers of SARIF expect a file.
 fn uri(f: &Finding) -> String {
     f.dev.as_ref().map_or_else(|| "proc".into(), |d| format!("sys/class/net/{}", escaped(d)))
 }
 
-/// For a URI: names of interfaces may have nearly every byte.
+/// Escapes text for a URI: the name of an interface may contain nearly every byte.
 fn escaped(text: &str) -> String {
     let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     text.bytes().map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
-/// One run for each host, one that failed for each capture that could not be read.
+/// One run for each host, and a failed run for each capture that could not be read.
 pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
     let descriptor = |r: &crate::Rule| {
         json!({
@@ -92,8 +92,8 @@ fn level(s: Severity) -> &'static str {
     }
 }
 
-/// A suite for each host, a case for each rule; findings from `fail_on` upwards fail it (`None`: nothing does). A
-/// capture that could not be read is a suite with an error.
+/// One suite for each host, one case for each rule. A finding of severity `fail_on` or higher fails its case; with
+/// `None` no case fails. A capture that could not be read is a suite with an error.
 pub fn junit(reports: &[Report], unopened: &[Unopened], fail_on: Option<Severity>) -> String {
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_string();
     for u in unopened {

@@ -1,5 +1,5 @@
-//! What rules find for themselves, as data: a code with its facts. One enum for each family of rules; the file of the
-//! family makes the text and the evidence of each, and nothing is decided by these.
+//! Findings that rules make themselves, as data: a code with its facts. Each family of rules has one enum. The file of
+//! the family formats text and evidence; it decides nothing.
 
 mod drops;
 mod forward;
@@ -46,11 +46,11 @@ pub enum Found {
     Moderation(ModerationFound),
     /// Interrupts and their CPUs.
     Irq(IrqFound),
-    /// Written by a later version of ringwise: kept as it was read.
+    /// A finding of a later version of ringwise, kept as it was read.
     Other {
-        /// Unknown to this version.
+        /// The code, unknown to this version.
         code: String,
-        /// As they were read; null if there were none.
+        /// The facts as they were read; null if there were none.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         facts: Value,
     },
@@ -73,7 +73,7 @@ impl fmt::Display for Found {
 }
 
 impl Found {
-    /// What was found, one line each.
+    /// The facts behind the finding, one line each.
     pub(crate) fn evidence(&self) -> Vec<String> {
         match self {
             Self::Drop(x) => x.evidence(),

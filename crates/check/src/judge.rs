@@ -1,4 +1,4 @@
-//! All rules, one after the other.
+//! Runs all rules, one after the other.
 
 use crate::cx::{Cx, Input};
 use crate::report::{Report, SCHEMA, VERSION};
@@ -41,7 +41,7 @@ pub fn judge(i: &Input) -> Report {
         r.findings.append(&mut say.findings);
         r.unreadable.append(&mut say.unread);
     }
-    // The plan and what was applied are of the whole host.
+    // Plan and drift cover the whole host, even if only some interfaces are to be judged.
     r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
     r.findings = fold::fold(std::mem::take(&mut r.findings));
     if let Some((text, has_command)) = first::sentence(&cx, &r.findings) {

@@ -1,4 +1,4 @@
-//! What the user configured on purpose is not a fault: nothing is proposed against it.
+//! Settings that the user configured on purpose. They are no faults, and no remedy may contradict them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::fix::Fix;
 /// Key for the host in place of an interface. Names of interfaces cannot contain a slash.
 const HOST: &str = "/";
 
-/// What the user configured beside the goal, by interface.
+/// The settings that the user configured in addition to the goal, by interface.
 pub(crate) struct WishesByDevice<'a>(BTreeMap<&'a str, Vec<&'a Wish>>);
 
 impl<'a> WishesByDevice<'a> {
@@ -36,7 +36,8 @@ impl<'a> WishesByDevice<'a> {
     }
 }
 
-/// What it wants there; empty: something.
+/// The configured value of this key, as `--set` expects it. Empty: the key is configured, but its value is not
+/// compared.
 fn wished(w: &Wish, key: &str) -> Option<String> {
     match &w.knob {
         Knob::Feature { name, on } => {

@@ -1,11 +1,11 @@
-//! Facts that the plan needs for a rule.
+//! The facts without which the plan cannot evaluate a rule.
 
-/// What a plan is made from.
+/// A kind of fact that the plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Which interrupts serve queues, and their CPUs.
     Interrupts,
-    /// The interface's node, where there are several.
+    /// The interface's node, on a host with several nodes.
     Node,
     Rps,
     Rfs,

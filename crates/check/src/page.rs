@@ -1,10 +1,10 @@
-//! The full page of a rule: `check --explain ID` and `docs/rules/ID.md` are made of the same data.
+//! The full page of a rule. `check --explain ID` and `docs/rules/ID.md` are made from the same data.
 
 use crate::rule::Rule;
 use crate::rules::{LEFT_OUT, find, rules, same};
 use crate::severity::Confidence;
 
-/// Name and text of each part; lists with a dash a line.
+/// Title and text of each part. Each entry of a list is a line with a dash.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
     let mut out = vec![("Reads", r.reads.to_string())];
     if r.rates {
@@ -44,7 +44,7 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
     out
 }
 
-/// For a terminal. `None`: there is no such rule.
+/// The page for a terminal. `None`: no rule has this id.
 pub fn explain(id: &str, width: usize) -> Option<String> {
     let Some(r) = find(id) else {
         let l = LEFT_OUT.iter().find(|l| same(l.id, id))?;
@@ -58,7 +58,7 @@ pub fn explain(id: &str, width: usize) -> Option<String> {
     Some(out)
 }
 
-/// Lines of at most this width, all but the first indented.
+/// Wraps text at `width`; every line but the first is indented.
 fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! What the plan would change, as findings: its reason, its source, its rule.
+//! Findings about what the plan would change. They take their reason from the steps.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::say::Say;
 use crate::severity::Severity;
 use crate::wording;
 
-/// Judges a rule by the plan alone.
+/// Makes findings from the plan's steps for this rule.
 pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
     let _plan = cx.i.plan.as_ref().ok()?;
     let mut by_dev: BTreeMap<Option<&str>, Vec<&Step>> = BTreeMap::new();
@@ -52,30 +52,31 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
     Some(())
 }
 
-/// Where it is not that of the rule.
+/// The severity where it differs from the rule's.
 fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<Severity> {
     let dev = dev?;
     match rule {
         "A03" if far(cx, dev, steps) => Some(Severity::Error),
-        // Every interrupt is where it should be, for now.
+        // Every interrupt is on the right CPU at the moment, only not pinned.
         "A02" if steps.iter().all(|s| matches!(s.reason, Reason::FreeToMove { arrived: true, .. })) => {
             Some(Severity::Info)
         }
-        // There are CPUs for all of them, but not near the interface.
+        // There are enough CPUs for all queues, but not near the interface.
         "Q03" => Some(Severity::Info),
-        // Two devices compete only when both have something to do.
+        // Two devices compete only if both carry traffic.
         "A15" if idle(cx, dev) => Some(Severity::Info),
         _ => None,
     }
 }
 
-/// It was counted, and there was next to nothing.
+/// Whether samples show that the interface received almost nothing.
 fn idle(cx: &Cx, dev: &str) -> bool {
     let Some(t) = cx.i.traffic else { return false };
     t.links.get(dev).and_then(|l| l.rx_packets).is_some_and(|n| t.per_second(n) < 1000.0)
 }
 
-/// What the rule reads and the plan could not be made by: that there is no step then does not mean that all is well.
+/// Notes the unknown facts that the rule needs. Without them the plan has no step, which does not mean that all is
+/// well.
 fn not_known(cx: &Cx, say: &mut Say) {
     let of_rule = say.needs;
     let needs = |what: Needs| of_rule.contains(&what);
@@ -94,7 +95,7 @@ fn not_known(cx: &Cx, say: &mut Say) {
             needs(Needs::RssTable).then(|| n.rss.unread()),
             needs(Needs::FlowRules).then(|| n.rules.unread()),
         ];
-        // One of a kind is enough: the others have the same reason.
+        // One unread fact of a kind is enough: the others have the same reason.
         for u in facts.into_iter().flatten().flatten().chain(vectors.flatten().take(1)) {
             say.unread(u);
         }
@@ -102,7 +103,7 @@ fn not_known(cx: &Cx, say: &mut Say) {
             say.unread(u);
         }
     }
-    // Without its queues a device is not judged at all.
+    // A device whose queues are unknown is not judged at all.
     let hardware = |n: &Nic| !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback);
     let asked = |n: &Nic| cx.is_asked(Some(n.name()));
     for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && asked(n)) {
@@ -114,7 +115,7 @@ fn not_known(cx: &Cx, say: &mut Say) {
     say.of_host();
 }
 
-/// A socket further, not only a part of the same one.
+/// Whether an interrupt goes to another socket, instead of another node of the same socket.
 fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
     let Some(n) = cx.s.nic(dev) else { return false };
     let Some(home) = n.node.known() else { return false };
@@ -129,7 +130,7 @@ fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
     })
 }
 
-/// In words of what is; what has other reasons follows.
+/// Describes the present state, one part for each reason.
 fn text(steps: &[&Step]) -> String {
     let mut reasons: Vec<(&Reason, Vec<&Step>)> = Vec::new();
     for s in steps {
@@ -146,7 +147,7 @@ fn text(steps: &[&Step]) -> String {
     wording::joined(reasons.into_iter().map(one).collect())
 }
 
-/// Queues of settings of one kind, else what the one setting is called; whether it is several.
+/// The name of what the steps change, such as `queues 4-5`, and whether it is plural.
 fn subject(at: &[Address]) -> (String, bool) {
     let mut queues = CpuSet::new();
     let mut tx = true;

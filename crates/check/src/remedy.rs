@@ -1,4 +1,4 @@
-//! How the remedy of a finding is made. Beside `say.rs`, because it depends on the whole context of the rules.
+//! How the remedy of a finding is made. This is not part of `say.rs`, because it needs the whole context of the rules.
 
 use crate::cx::Cx;
 use crate::fix::Fix;

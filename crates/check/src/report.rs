@@ -28,9 +28,9 @@ pub struct Report {
     pub kernel: Option<String>,
     /// What the host seems to be for, and why.
     pub role: RoleGuess,
-    /// The goal that the plan behind it was made for, and where that comes from.
+    /// The goal that the plan was made for.
     pub goal: String,
-    /// The same as text: an option, a transaction, a file or the default.
+    /// Where the goal comes from, in words.
     pub goal_from: String,
     /// What limits this host first, in one or two sentences. `None`: nothing does.
     pub first: Option<String>,

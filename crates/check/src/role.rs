@@ -1,4 +1,4 @@
-//! What the host is for, guessed from the host.
+//! Guesses the purpose of a host from its interfaces and sockets.
 
 use ringwise_model::{Fact, Goal, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Packets go through it.
+    /// It forwards packets.
     Forward,
-    /// Many connections end here.
+    /// Many connections end at it.
     Server,
     /// Neither is evident.
     NotEvident,
 }
 
-/// A guess, and what it is made of.
+/// A guess, and the facts behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleGuess {
     /// The guess.
     pub role: Role,
-    /// In words: `ip_forward=1, 2 interfaces up, 2114 VLANs`.
+    /// The facts as text: `ip_forward=1, 2 interfaces up, 2114 VLANs`.
     pub reason: String,
 }
 
-/// Sockets from which on a host counts as a server.
+/// A host with at least this many TCP sockets counts as a server.
 const MANY: u64 = 100;
 
 /// `tcp_sockets`: as [`tcp_in_use`] reads them; `None`: not known.
@@ -46,7 +46,7 @@ pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
     if let Some(n) = tcp_sockets {
         words.push(if n == 1 { "1 TCP socket".into() } else { format!("{n} TCP sockets") });
     }
-    // Hosts of containers forward too; a router has more than one way.
+    // Container hosts enable forwarding, too, so a router needs a second interface or VLAN.
     let forwards = s.host.forwarding == Fact::Known(true) && (up > 1 || vlans > 1);
     let role = match () {
         () if forwards || bridged(s) > 1 => Role::Forward,
@@ -76,7 +76,7 @@ pub fn tcp_in_use(sockstat: &str) -> Option<u64> {
 }
 
 impl RoleGuess {
-    /// The goal for such a host. `None`: nothing is evident.
+    /// The goal that suits such a host. `None`: its role is not evident.
     pub fn goal(&self) -> Option<Goal> {
         match self.role {
             Role::Forward => Some(Goal::Forward),
@@ -85,7 +85,7 @@ impl RoleGuess {
         }
     }
 
-    /// For the first line.
+    /// The text of the report's first line.
     pub fn words(&self) -> String {
         match self.role {
             Role::Forward => format!("looks like a router ({})", self.reason),

@@ -6,49 +6,50 @@ use crate::report::Finding;
 use crate::say::Say;
 use crate::severity::{Confidence, Severity};
 
-/// `None`: the rule did not apply here.
+/// The function of a rule. `None`: the rule did not apply here.
 pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
 
 /// A rule of the audit, with its documentation.
 pub struct Rule {
     /// Short id that commands, baselines and documents use: `D01`, `R0.15`.
     pub id: &'static str,
-    /// What it is about, in a few words.
+    /// The subject, in a few words.
     pub title: &'static str,
-    /// Files, requests and counters.
+    /// Files, requests and counters that the rule reads.
     pub reads: &'static str,
-    /// What of it the plan needs for this rule: unread, the rule is not judged there.
+    /// Facts that the plan needs for this rule. Where one could not be read, the rule is not judged.
     pub needs: &'static [Needs],
-    /// Where it applies; empty: everywhere. Features are probed, never taken from a version alone.
+    /// Where the rule applies; empty: everywhere. Features are probed, never derived from a kernel version alone.
     pub guard: &'static str,
-    /// When it is a finding.
+    /// The condition that makes a finding.
     pub condition: &'static str,
-    /// The usual one; some rules raise or lower it by what they find.
+    /// The usual severity; some rules raise or lower it by what they find.
     pub severity: Severity,
-    /// Why it matters; empty: as the rule of the plan with the same id explains it.
+    /// Why it matters; empty: the text of the plan's rule with the same id.
     pub why: &'static str,
-    /// Documentation; empty: that of the rule of the plan with the same id.
+    /// Documentation; empty: that of the plan's rule with the same id.
     pub source: &'static str,
-    /// Arguments of `ringwise plan` that remove the finding; `None`: ringwise has none. Words in capitals are filled in.
+    /// Arguments of `ringwise plan` that remove the finding; `None`: ringwise cannot remove it. Words in capitals are
+    /// placeholders.
     pub ours: Option<&'static str>,
-    /// Plain commands, or what else to do. What must not be touched is only explained.
+    /// Plain commands without ringwise, or other advice. What must not be changed is only explained.
     pub by_hand: &'static [&'static str],
     /// How sure its findings are.
     pub confidence: Confidence,
-    /// Needs two samples.
+    /// Whether the rule needs two samples.
     pub rates: bool,
     /// Rules of which this one is a consequence on the same interface.
     pub under: &'static [&'static str],
-    /// Further ids that lead to this page.
+    /// Further ids that open this page.
     pub also: &'static [&'static str],
-    /// Costs, milestones and whatever else an expert wants to know.
+    /// Costs, milestones and other details for experts.
     pub more: &'static str,
     /// Judges the host and reports what it finds.
     pub judge: Judge,
 }
 
 impl Rule {
-    /// Everything that most rules leave as it is.
+    /// The defaults of most rules.
     pub const BASE: Rule = Rule {
         id: "",
         title: "",
@@ -69,7 +70,7 @@ impl Rule {
         judge: |_, _| None,
     };
 
-    /// A finding of this rule without what was found. Commands still name the interface `DEV`.
+    /// An empty finding of this rule. Its commands still name the interface `DEV`.
     pub(crate) fn finding(&self) -> Finding {
         Finding {
             rule: self.id.into(),

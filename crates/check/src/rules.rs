@@ -1,4 +1,4 @@
-//! All rules, and those that were left out with the reason.
+//! All rules, and those that were deliberately left out.
 
 mod drops;
 mod forward;
@@ -23,12 +23,12 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.into_iter().flatten()
 }
 
-/// By its id, or by one that leads to the same page; `a2` is A02.
+/// Finds a rule by its id or by another id of the same page; `a2` is A02.
 pub fn find(id: &str) -> Option<&'static Rule> {
     rules().find(|r| same(r.id, id)).or_else(|| rules().find(|r| r.also.iter().any(|a| same(a, id))))
 }
 
-/// Whether both are one id: neither upper case nor leading zeros matter.
+/// Whether both are the same id, ignoring case and leading zeros.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     key(a) == key(b)
 }
@@ -45,7 +45,7 @@ fn key(id: &str) -> String {
     out
 }
 
-/// The id that was probably meant by one that there is not: of the same letter, the nearest number.
+/// Suggests a rule for an unknown id: the one with the same letters and the nearest number.
 pub fn nearest(id: &str) -> Option<&'static str> {
     let parts = |id: &str| {
         let mut chars = id.trim().chars();

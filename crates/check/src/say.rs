@@ -1,4 +1,4 @@
-//! Where a rule reports its findings and what it could not read.
+//! Collects the findings of a rule, and the facts that it could not read.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use crate::report::{Finding, Unreadable};
 use crate::severity::Severity;
 
 pub struct Say {
-    /// A finding of the rule before anything was found.
+    /// A finding of the rule without any facts.
     template: Finding,
     /// What the plan needs for the rule.
     pub(crate) needs: &'static [Needs],
     dev: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) unread: Vec<Unreadable>,
-    /// What is in `unread` already: device, what and why.
+    /// Entries of `unread`, to add each only once: device, fact and reason.
     noted: BTreeSet<(Option<String>, String, String)>,
-    /// Interfaces with a finding, or the host.
+    /// Interfaces with a finding; `None` is the host.
     found_at: BTreeSet<Option<String>>,
     pub(crate) no_samples: bool,
 }
@@ -51,7 +51,7 @@ impl Say {
         self.no_samples = true;
     }
 
-    /// The value; where it could not be read the rule was not judged here, which is noted.
+    /// The value. `None`: it is absent or unknown; an unknown value is noted as unread.
     pub fn get<'a, T>(&mut self, fact: &'a Fact<T>) -> Option<&'a T> {
         match fact {
             Fact::Known(v) => Some(v),
@@ -63,7 +63,7 @@ impl Say {
         }
     }
 
-    /// The same of a value made just now.
+    /// Like `get`, for a value that the caller owns.
     pub fn take<T>(&mut self, fact: Fact<T>) -> Option<T> {
         self.get(&fact)?;
         match fact {
@@ -79,12 +79,12 @@ impl Say {
         }
     }
 
-    /// Whether this rule has a finding at the interface that is looked at.
+    /// Whether this rule has a finding at the present interface.
     pub(crate) fn has_finding(&self) -> bool {
         self.found_at.contains(&self.dev)
     }
 
-    /// A finding at the interface that is looked at, or of the host.
+    /// Adds a finding at the present interface or, outside of `each`, of the host.
     pub fn found(&mut self, found: impl Into<Found>) -> Draft<'_> {
         let found = found.into();
         let (text, evidence) = (found.to_string(), found.evidence());
@@ -93,20 +93,20 @@ impl Say {
         draft
     }
 
-    /// The same of what the plan would change, whose reasons stand beside it as data.
+    /// Adds a finding about what the plan would change. The caller adds the reasons as data.
     pub(crate) fn planned(&mut self, text: impl Into<String>) -> Draft<'_> {
         self.found_at.insert(self.dev.clone());
         let name = self.dev.as_deref().unwrap_or("DEV");
         let by_hand = self.template.by_hand.iter().map(|c| c.replace("DEV", name)).collect();
         let finding = Finding { dev: self.dev.clone(), text: text.into(), by_hand, ..self.template.clone() };
         self.findings.push(finding);
-        // Just pushed.
+        // The line above pushed one.
         let f = self.findings.last_mut().unwrap_or_else(|| unreachable!());
         Draft(f)
     }
 }
 
-/// Settings of a kind, of which the plan may have a step.
+/// Kinds of settings for which the plan can have a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     RpsCpus,
@@ -123,7 +123,7 @@ impl Family {
     }
 }
 
-/// A finding in the making.
+/// A finding to which the caller adds details.
 pub struct Draft<'a>(pub(crate) &'a mut Finding);
 
 impl Draft<'_> {
@@ -137,7 +137,7 @@ impl Draft<'_> {
         self
     }
 
-    /// A plain command with the values found.
+    /// Adds a plain command with the values found.
     pub fn by_hand(self, command: impl Into<String>) -> Self {
         self.0.by_hand.insert(0, command.into());
         self

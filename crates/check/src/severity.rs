@@ -1,4 +1,4 @@
-//! How much a finding matters, and how sure it is.
+//! How much a finding matters, and how certain it is.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,12 +28,12 @@ impl Severity {
     }
 }
 
-/// How sure a finding is when everything could be read.
+/// How certain a finding is if everything could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// It is so.
+    /// The problem exists and matters.
     Sure,
-    /// It is so, and that it matters depends on the load.
+    /// The problem exists; whether it matters depends on the load.
     Likely,
 }

@@ -1,10 +1,10 @@
-//! What was counted between two samples, as far as rules ask for it.
+//! The traffic between two samples, as far as rules need it.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuCounter, CpuCounts, CpuId, Dir, IrqId};
 
-/// What was counted between two samples.
+/// The traffic between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Traffic {
     /// Time between the samples.
@@ -24,15 +24,15 @@ pub struct LinkTraffic {
     pub rx_packets: Option<u64>,
     /// Packets sent.
     pub tx_packets: Option<u64>,
-    /// Of the link's bits, the busier direction.
+    /// The share of the link's bit rate in use, for the busier direction.
     pub line_percent: Option<f64>,
     /// Every counter by the kernel's name (`rx_missed_errors`, `qdisc_drops`).
     pub counts: BTreeMap<String, u64>,
-    /// Of all queues together.
+    /// Buffers that could not be allocated, of all queues together.
     pub alloc_fail: Option<u64>,
     /// Receive and transmit queues.
     pub queues: Vec<QueueTraffic>,
-    /// Most packets of a receive queue by their mean.
+    /// Packets of the busiest receive queue, divided by the mean of all receive queues.
     pub rx_max_over_mean: Option<f64>,
 }
 
@@ -47,13 +47,13 @@ pub struct QueueTraffic {
     pub packets: Option<u64>,
     /// Bytes received or sent.
     pub bytes: Option<u64>,
-    /// Interrupt of its vector.
+    /// Interrupt of the queue's vector.
     pub irq: Option<IrqId>,
-    /// Interrupts of its vector.
+    /// Interrupts that the vector raised.
     pub interrupts: Option<u64>,
     /// Packets of all queues of the vector, divided by its interrupts.
     pub packets_per_interrupt: Option<f64>,
-    /// The CPU that took most of them.
+    /// The CPU that handled most of these interrupts.
     pub cpu: Option<CpuId>,
     /// How often the kernel's watchdog found it stuck.
     pub timeouts: Option<u64>,
@@ -109,7 +109,7 @@ impl Traffic {
 
     /// Share of UDP among received IPv4 packets, in per cent. `None`: too few packets were received.
     pub(crate) fn udp_percent(&self) -> Option<f64> {
-        // Datagrams without a socket, or without space in its buffer, were received as well.
+        // Datagrams count as received, too, if no socket wanted them or its buffer was full.
         let udp: u64 = ["Udp:InDatagrams", "Udp:NoPorts", "Udp:InErrors"].map(|n| self.protocol(n)).iter().sum();
         let all = self.protocol("Ip:InReceives");
         (self.per_second(all) > 100.0).then(|| udp as f64 * 100.0 / all as f64)

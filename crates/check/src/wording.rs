@@ -1,8 +1,9 @@
-//! Texts of findings that are about steps of the plan: the reason of a step describes the future, a finding the present.
+//! Texts of findings about steps of the plan. The reason of a step describes the future, a finding describes the
+//! present.
 
 use ringwise_knob::Reason;
 
-/// Groups of steps with different reasons that are shown in one line; -v and JSON list all of them as evidence.
+/// How many different reasons one line shows; -v and JSON list all of them as evidence.
 const TOLD: usize = 2;
 
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
@@ -33,7 +34,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             format!("XPS of {what} is not for the CPUs that are nearest to {}", by("its interrupt", "their interrupts"))
         }
         R::NoXps { queues } => format!("no XPS on {queues} transmit queues"),
-        // The CPU of the interrupt is the one of the plan, which is not in effect yet.
+        // The reason names the planned CPU of the interrupt, which is not in effect yet, so the finding leaves it out.
         R::OneQueue { helpers, .. } => {
             let help = match helpers.len() {
                 1 => format!("CPU {helpers} could help, the nearest one"),
@@ -45,7 +46,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             "{queues} queues already spread over {}; RPS on top adds an interrupt between CPUs for each packet burst",
             if *cores == 1 { "the near core".into() } else { format!("all {cores} near cores") }
         ),
-        // These name what they are about.
+        // These reasons name their subject themselves.
         R::MostOnOneCpu { .. } | R::QueuesShareCpu { .. } | R::DeviceSpreads { .. } | R::CrowdedCache { .. } => {
             reason.to_string()
         }
@@ -54,7 +55,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     }
 }
 
-/// Several of them in one line.
+/// Joins several texts in one line.
 pub(crate) fn joined(mut all: Vec<String>) -> String {
     let more = all.len().saturating_sub(TOLD);
     if more < 2 {

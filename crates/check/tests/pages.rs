@@ -1,4 +1,4 @@
-//! `docs/rules` is made of the rules' data. `RINGWISE_BLESS=1` writes it.
+//! `docs/rules` is generated from the rules. `RINGWISE_BLESS=1` writes it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -85,7 +85,7 @@ pub enum DropFound {
         /// Packets dropped.
         per_second: f64,
     },
-    /// Softirqs of a CPU are often left to its thread ksoftirqd.
+    /// A CPU often leaves its softirqs to its thread ksoftirqd.
     Ksoftirqd {
         /// The CPU.
         cpu: CpuId,

@@ -96,7 +96,7 @@ pub enum RssFound {
         /// The pattern, in hexadecimal.
         bytes: String,
     },
-    /// The hash brings the two directions of a connection to different queues, on a host that tracks connections.
+    /// The hash assigns the two directions of a connection to different queues, on a host that tracks connections.
     TwoQueuesAConnection {
         /// Entries in the connection table.
         tracked: u64,

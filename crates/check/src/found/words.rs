@@ -15,7 +15,7 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// A rate in whole numbers; below 1 with decimals, so that what happened is never shown as 0.
+/// A rate in whole numbers. Below 1 it has decimals, so that an event is never shown as 0.
 pub(crate) fn rate(per_second: f64) -> String {
     if per_second > 0.0 && per_second < 1.0 { format!("{per_second:.2}") } else { count(per_second.round() as u64) }
 }

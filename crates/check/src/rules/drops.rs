@@ -1,4 +1,4 @@
-//! Where packets are lost, and CPUs at their limit. Rates all of them.
+//! Lost packets, and CPUs at their limit. All of these rules need two samples.
 
 use ringwise_model::{CpuCounter, Dir, User};
 
@@ -368,7 +368,7 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |n, l, t, say| {
-                // There pause frames are what keeps it lossless.
+                // An RDMA network needs pause frames to stay lossless.
                 if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Hosts that forward, interfaces above and beside, links; and rules of old kernels.
+//! Hosts that forward, interfaces above and beside, links, and rules for old kernels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 /// A value of a member of a bond; `None`: unknown, or the driver has none.
 type MemberValue<'a> = &'a dyn Fn(&Nic) -> Option<String>;
 
-/// Members of each bond or team that are listed.
+/// The bonds and teams, each with its listed members.
 fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
     let s = cx.s;
     s.nics.iter().filter_map(move |b| {
@@ -304,7 +304,7 @@ pub(super) static RULES: &[Rule] = &[
                     ("rx-usecs", &|n| n.coalesce.known()?.0.get("rx-usecs").map(u32::to_string)),
                 ];
                 for m in &members {
-                    // What of a member is unknown is noted, and differs from nothing.
+                    // Notes unknown values of a member. An unknown value does not count as a difference.
                     let _ = (say.get(&m.channels), say.get(&m.rings), say.get(&m.coalesce));
                 }
                 for (what, value) in kinds {
@@ -368,7 +368,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let driver = n.driver.known()?;
-                // Absent: built in.
+                // A driver without this file is built into the kernel.
                 let t = say.take(cx.i.extra.file(&format!("/sys/module/{driver}/taint")))?;
                 if t.contains('O') {
                     say.found(ForwardFound::ModuleFromElsewhere { module: driver.clone() });

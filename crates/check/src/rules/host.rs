@@ -13,7 +13,7 @@ const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 const HTTP: &str = "Extreme HTTP performance tuning (talawah.io, 2021)";
 
-/// Not on a bus of its own whose numbers mean anything.
+/// Whether the host is a virtual machine, where the numbers of the PCI bus mean nothing.
 fn is_guest(cx: &Cx) -> bool {
     cx.s.topology.hypervisor.is_known()
 }
@@ -234,7 +234,8 @@ pub(super) static RULES: &[Rule] = &[
                 if governor == "powersave"
                     && let Some(pref) = p.preference.known()
                 {
-                    // intel_pstate in its own mode: powersave with a preference is the normal one.
+                    // With intel_pstate in active mode, `powersave` is the normal governor, and the energy preference
+                    // decides.
                     let quick =
                         pref.iter().filter(|(k, _)| *k == "performance").fold(CpuSet::new(), |a, (_, c)| a.union(c));
                     hit = hit.difference(&quick);
@@ -362,7 +363,7 @@ pub(super) static RULES: &[Rule] = &[
                 cx.i.extra
                     .vulnerabilities
                     .iter()
-                    // For l1tf this text is about guests only.
+                    // For l1tf, "SMT vulnerable" only concerns guests.
                     .filter(|(_, v)| v.contains("Clear CPU buffers") && v.contains("SMT vulnerable"))
                     .map(|(k, _)| k.as_str())
                     .collect();
@@ -548,7 +549,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             let flags = say.take(cx.i.extra.file("/proc/cpuinfo"))?;
             let has = |f: &str| flags.split_ascii_whitespace().any(|w| w == f);
-            // Other architectures have other flags.
+            // Other architectures have other flags: judge only x86, which has these two.
             if !has("fpu") || !has("sse2") {
                 return None;
             }
@@ -563,12 +564,12 @@ pub(super) static RULES: &[Rule] = &[
     },
 ];
 
-/// Per cent of the raw rate that carries data: 8b/10b up to 5 GT/s, 128b/130b after.
+/// The share of the raw rate that carries data, in per cent: 8b/10b up to 5 GT/s, 128b/130b above.
 fn encoding(mtps: u32) -> u64 {
     if mtps <= 5000 { 80 } else { 98 }
 }
 
-/// Whether one port at full rate fits; false where it is not known.
+/// Whether the lanes can carry one port at full rate; false where the rates are not known.
 fn enough(mtps: Option<u32>, lanes: u32, speed: Option<u32>) -> bool {
     let (Some(m), Some(s)) = (mtps, speed) else { return false };
     u64::from(s) <= u64::from(m) * u64::from(lanes) * encoding(m) / 100 * 8 / 10

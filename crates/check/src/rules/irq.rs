@@ -1,4 +1,4 @@
-//! Interrupts and the CPUs they go to.
+//! Interrupts, and the CPUs that handle them.
 
 use std::collections::BTreeMap;
 
@@ -166,7 +166,7 @@ pub(super) static RULES: &[Rule] = &[
                     }
                 }
                 for v in n.queue_vectors() {
-                    // A wide mask may well name CPUs that are not there now.
+                    // A mask with several CPUs may well include offline ones.
                     if let Some(d) =
                         v.asked.known().filter(|a| a.len() == 1).map(|a| a.difference(online)).filter(|d| !d.is_empty())
                     {
@@ -181,7 +181,7 @@ pub(super) static RULES: &[Rule] = &[
                     let f = say.found(IrqFound::OfflineCpu { of: knob.to_string(), queues: q, cpus });
                     match knob {
                         "irq_cpus" => f.fix(cx, Fix::planned()),
-                        // No list is no mask: only the plan can take it away.
+                        // `--set` cannot express an empty mask: only the plan can clear it.
                         "rps_cpus" => f.fix_planned(cx, Family::RpsCpus),
                         _ if rest.is_empty() => f.fix_planned(cx, Family::XpsCpus),
                         _ => f.fix(cx, fix),
@@ -334,7 +334,7 @@ pub(super) static RULES: &[Rule] = &[
                 let ring = say.get(&n.rings)?.rx?.now;
                 let seen: Vec<(u32, f64)> = l
                     .of(Dir::Rx)
-                    // A queue that is polled all the time has no interrupts: that is no matter of moderation.
+                    // A queue that is polled all the time raises no interrupts. Moderation is not the reason.
                     .filter(|q| q.interrupts.is_some_and(|i| t.per_second(i) >= 50.0))
                     .filter_map(|q| Some((q.queue, q.packets_per_interrupt?)))
                     .filter(|(_, p)| *p > f64::from(ring) / 2.0)
@@ -433,7 +433,8 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 n.queue_vectors().next()?;
-                // Without the count AF_XDP's twins in sysfs would be taken for queues.
+                // Without the number of channels, the extra queues of AF_XDP in sysfs would be taken for queues of the
+                // NIC.
                 if n.channels.unread().is_some() {
                     return say.get(&n.channels).map(|_| ());
                 }

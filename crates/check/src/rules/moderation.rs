@@ -1,4 +1,4 @@
-//! Moderation, rings, offloads, and queues in software.
+//! Interrupt moderation, rings, offloads and pause frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ fn params<'a>(n: &'a Nic, say: &mut Say) -> Option<&'a BTreeMap<String, u32>> {
     say.get(&n.coalesce).map(|c| &c.0)
 }
 
-/// Somebody lays the moderation of single queues down on purpose.
+/// Whether single queues have other moderation on purpose.
 fn grouped(cx: &Cx, n: &Nic) -> bool {
     let single = |w: &&Wish| matches!(&w.knob, Knob::Coalesce { queues: Some(_), .. });
     cx.wishes.of(n.name()).iter().any(single) || cx.goal_of(n) == Goal::Mixed || cx.grouped.contains(n.name())
@@ -108,7 +108,7 @@ pub(super) static RULES: &[Rule] = &[
                     v.dedup();
                     v
                 };
-                // Adaptive moderation shows what it has chosen for each.
+                // With adaptive moderation these are the values that it has chosen for each queue.
                 if n.coalesce.known().is_some_and(|c| c.0.get("use-adaptive-rx").is_some_and(|v| *v != 0)) {
                     return None;
                 }
@@ -166,7 +166,7 @@ pub(super) static RULES: &[Rule] = &[
                     say.found(ModerationFound::DeferralWithoutTime { defer_hard_irqs: defer })
                         .fix(cx, Fix::set(n.name(), "napi.defer_hard_irqs", 0));
                 }
-                // The time alone flushes GRO late, which some want; it defers nothing.
+                // Without deferral the time only delays the flush of GRO, which some users want.
                 if defer == 0 && flush > 0 {
                     say.found(ModerationFound::TimeWithoutDeferral { gro_flush_timeout_ns: flush })
                         .severity(Severity::Info)
@@ -260,7 +260,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let ring = say.get(&n.rings)?.rx?.now;
                 let mtu = *say.get(&n.link.mtu)?;
-                // Two buffers of up to half a page each; jumbo frames take pages.
+                // Two buffers of up to half a page each; jumbo frames use whole pages.
                 let buffer = if mtu <= 1500 { 2048 } else { u64::from(mtu).next_multiple_of(4096) };
                 let domains = cx.near(n).iter().map(|c| cx.s.topology.l3_of(c)).collect::<BTreeSet<_>>().len().max(1);
                 let queues = (cx.rx_queues(n) as u64).div_ceil(domains as u64);

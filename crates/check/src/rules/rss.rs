@@ -1,4 +1,4 @@
-//! Queues, and how the device spreads flows over them.
+//! Queues, and how the device distributes flows to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::severity::{Confidence, Severity};
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 
-/// Entries of the table by queue; `None`: no table, or one that is uneven on purpose.
+/// The number of table entries of each queue. `None`: there is no table, or it is uneven on purpose.
 fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say) -> Option<BTreeMap<u32, u32>> {
     let rss = say.get(&n.rss)?;
     if rss.table.is_empty() || cx.planned_groups.contains(n.name()) || cx.goal_of(n) == Goal::Mixed {
@@ -29,14 +29,14 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
     (!wished && !planned_uneven(cx, n)).then_some(by)
 }
 
-/// The plan has an uneven table for it.
+/// Whether the plan has an uneven table for this interface.
 fn planned_uneven(cx: &Cx, n: &ringwise_model::Nic) -> bool {
     let mut target = cx.i.plan.iter().flat_map(|p| &p.target);
     let even = |t: &[u32]| knob_rss::is_even(t, cx.rx_queues(n));
     target.any(|t| matches!(t, Setting::RssTable { dev, table } if dev == n.name() && !even(table)))
 }
 
-/// Interfaces whose change of channels by this rule the plan has left out.
+/// Interfaces for which the plan skipped the change of channels that this rule proposes.
 fn left_out<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
     let all = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == rule);
     all.filter_map(|l| l.setting.dev()).collect::<BTreeSet<_>>()
@@ -45,12 +45,12 @@ fn left_out<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
 /// Drivers that are known to support a symmetric hash; the kernel does not report this.
 pub(crate) const SYMMETRIC: &[&str] = &["ice", "iavf"];
 
-/// Queues that this driver's table can name, where that is fewer than it may have.
+/// Whether the table names as many queues as it can with this driver, although the device has more.
 fn table_reaches(cx: &Cx, n: &ringwise_model::Nic, named: u32) -> bool {
     match cx.driver(n) {
-        // 82599 and X540: sixteen; the driver's own steering reaches the others.
+        // 82599 and X540: a table names up to 16 queues; the driver's own steering reaches the others.
         "ixgbe" => named == 16,
-        // A power of two of them.
+        // A table names a power of two of them.
         "mlx4_en" | "mlx4_core" => named.is_power_of_two() && named * 2 > cx.rx_queues(n),
         _ => false,
     }
@@ -214,7 +214,7 @@ pub(super) static RULES: &[Rule] = &[
                 if *max > min + 1 && by.len() > 1 {
                     let worst = by.iter().max_by_key(|(_, c)| **c)?;
                     let sum: u32 = by.values().sum();
-                    // Blocks of a size that does not divide the table are even enough.
+                    // The table size is not a multiple of the queues, so a difference this small is even enough.
                     if f64::from(*max) * by.len() as f64 / f64::from(sum) < 1.25 && sum >= 4 * by.len() as u32 {
                         return Some(());
                     }
@@ -396,7 +396,7 @@ pub(super) static RULES: &[Rule] = &[
                 if !SYMMETRIC.contains(&cx.driver(n)) {
                     return None;
                 }
-                // Absent: the kernel has no such transform, so there is nothing to propose.
+                // An absent value means that the kernel has no such transform, so there is nothing to propose.
                 let now = rss.symmetric.known()?;
                 if now == "none" && cx.rx_queues(n) > 1 {
                     say.found(RssFound::TwoQueuesAConnection { tracked })
@@ -492,7 +492,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
-                // TCPSACKReorder is of what we sent.
+                // TCPSACKReorder counts segments that this host sent, so it does not help here.
                 let seen = t.protocol("TcpExt:TCPOFOQueue");
                 let share = seen * 100 > t.protocol("Ip:InReceives");
                 if !f.on && !f.fixed && share && t.per_second(seen) > 10.0 {

@@ -158,7 +158,8 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             let t = cx.traffic(say)?;
             let limit = say.take(cx.sysctl("net.core.netdev_max_backlog"))?.parse::<u64>().ok()?;
-            // The counter is of hand-overs that woke the CPU; packets are counted where they are worked off.
+            // `received_rps` counts wake-ups of this CPU by RPS, not packets. The CPU counts the packets when it
+            // processes them.
             let busy = t.cpus.iter().find(|(_, c)| {
                 c.counts.get(CpuCounter::SoftnetRps).is_some_and(|n| n > 0)
                     && c.counts.get(CpuCounter::SoftnetProcessed).is_some_and(|n| t.per_second(n) > 100_000.0)

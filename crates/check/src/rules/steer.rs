@@ -15,7 +15,7 @@ use crate::severity::{Confidence, Severity};
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
-/// Queues whose RPS mask reaches CPUs that `wrong` picks out of it.
+/// Queues whose RPS mask contains CPUs that `wrong` selects, and these CPUs.
 fn rps(cx: &Cx, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSet) -> (Vec<u32>, CpuSet) {
     let (mut list, mut all) = (Vec::new(), CpuSet::new());
     for q in &n.rx_queues {
@@ -29,7 +29,7 @@ fn rps(cx: &Cx, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSe
     (list, all)
 }
 
-/// Findings of interfaces where this holds are worth knowing, and no more.
+/// Lowers findings to `Info` at interfaces for which `holds` is true.
 fn lower(cx: &Cx, say: &mut Say, holds: impl Fn(&Nic) -> bool) {
     for f in &mut say.findings {
         if f.dev.as_deref().and_then(|d| cx.s.nic(d)).is_some_and(&holds) {
@@ -38,18 +38,18 @@ fn lower(cx: &Cx, say: &mut Say, holds: impl Fn(&Nic) -> bool) {
     }
 }
 
-/// `None`: RPS is off on all queues, or not known.
+/// `Some` if RPS is on for a queue. `None`: it is off on all queues, or unknown.
 fn has_rps(n: &Nic) -> Option<()> {
     n.rx_queues.iter().any(|q| q.rps_cpus.known().is_some_and(|c| !c.is_empty())).then_some(())
 }
 
-/// Entries of the queues that exist: those of AF_XDP twins do not count.
+/// Flow table entries of the queues that the device uses. The extra queues of AF_XDP do not count.
 fn flow_counts(cx: &Cx, n: &Nic, say: &mut Say) -> Option<Vec<u32>> {
     let used = cx.rx_queues(n) as usize;
     n.rx_queues.iter().take(used).map(|q| say.get(&q.rps_flow_cnt).copied()).collect()
 }
 
-/// The largest power of two that is not above it.
+/// The largest power of two that is not above `n`.
 fn power(n: u32) -> u32 {
     if n == 0 { 0 } else { 1 << n.ilog2() }
 }
@@ -68,7 +68,7 @@ pub(super) static RULES: &[Rule] = &[
         under: &["A01", "A03", "A04", "A15", "R0.09"],
         judge: |cx, say| {
             planned::judge("Q04", cx, say)?;
-            // Set for where the interrupt is now: it only follows when that is moved.
+            // RPS fits the present CPU of the interrupt. The plan changes it only because it moves the interrupt.
             lower(cx, say, |n| {
                 let set = |q: &ringwise_model::RxQueue| q.rps_cpus.known().is_some_and(|c| !c.is_empty());
                 let own = |at, mask: &CpuSet| cx.s.topology.siblings_of(at).intersection(mask);
@@ -168,7 +168,7 @@ pub(super) static RULES: &[Rule] = &[
                     other.remove(at);
                     other.intersection(mask)
                 });
-                // With one queue and a single core there is no other CPU for RPS.
+                // With one queue on a single near core there is no other near CPU for RPS.
                 if !list.is_empty() && cx.near(n).len() > 2 {
                     say.found(SteerFound::RpsToSibling { queues: list, cpus }).fix_planned(cx, Family::RpsCpus);
                 }
@@ -291,7 +291,7 @@ pub(super) static RULES: &[Rule] = &[
             let sockets = tcp_in_use(&say.take(cx.i.extra.file("/proc/net/sockstat"))?)?;
             if u64::from(entries) < 2 * sockets {
                 let want = (2 * sockets).next_power_of_two().min(1 << 29);
-                // The tables of the queues are shares of it.
+                // The table of each queue is a share of the host's table.
                 let mut sets = vec![Fix::host("rfs_entries", want)];
                 for n in &cx.nics {
                     let each: Vec<u32> = n.rx_queues.iter().filter_map(|q| q.rps_flow_cnt.known().copied()).collect();
@@ -331,7 +331,7 @@ pub(super) static RULES: &[Rule] = &[
                 let on = flow_counts(cx, n, say)?.iter().any(|c| *c > 0);
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
                 if on && !f.on && !f.fixed {
-                    // That goal has RFS and leaves the device alone.
+                    // The goal `stream` uses RFS and changes no setting of the device.
                     let known = cx.goal_of(n) == Goal::Stream;
                     say.found(SteerFound::AcceleratedRfsOff { driver: cx.driver(n).to_string() })
                         .severity(if known { Severity::Info } else { Severity::Warning })
@@ -365,13 +365,13 @@ pub(super) static RULES: &[Rule] = &[
         under: &["A01", "A03", "A04", "A09", "A15", "R0.09"],
         judge: |cx, say| {
             planned::judge("Q15", cx, say)?;
-            // They agree as they are: it is the interrupts that the plan moves.
+            // XPS fits the present CPUs of the interrupts. The plan changes it only because it moves the interrupts.
             lower(cx, say, |n| {
                 let sends = |q: &ringwise_model::TxQueue| match (cx.irq_cpu(n, Dir::Tx, q.id), q.xps_cpus.known()) {
                     (Some(at), Some(cpus)) => cpus.contains(at),
                     _ => false,
                 };
-                // Without listed queues nothing shows that they agree.
+                // If no queues are listed, nothing shows that XPS fits.
                 !n.tx_queues.is_empty() && cx.tx_queues_used(n).all(sends)
             });
             Some(())

@@ -1,4 +1,4 @@
-//! What looks like a fault and is none, and how findings of recorded hosts read.
+//! False alarms: hosts that look faulty and are not. Also the readability of findings of recorded hosts.
 
 use ringwise_check::Severity;
 use ringwise_model::*;
@@ -72,7 +72,7 @@ fn no_false_alarms() {
             w.feature("rx-ntuple-filter", false)
         }),
         ("Q09", |w| w.flows(32_768, 8192)),
-        // Laid down on purpose.
+        // The user turned GRO off on purpose.
         ("M10", |w| {
             w.feature("rx-gro", false);
             w.wish(Knob::Feature { name: "gro".into(), on: false })
@@ -86,11 +86,11 @@ fn no_false_alarms() {
         let f = r.findings.iter().find(|f| f.rule == *rule).unwrap_or_else(|| panic!("{rule}: {:?}", r.ids()));
         assert_eq!(f.severity, Severity::Info, "{rule}: {}", f.text);
     }
-    // One frame and most of another do not.
+    // A byte limit of 2999 does not allow two full frames.
     let mut w = World::tuned();
     bql(&mut w, 2999);
     assert!(w.judge().ids().contains(&"M18"));
-    // And where they are overruns they are lost packets.
+    // With this driver overruns count as lost packets.
     let mut w = World::tuned();
     w.count("rx_fifo_errors", 9);
     assert!(w.judge().ids().contains(&"D04"));
@@ -104,7 +104,7 @@ fn many(w: &mut World, count: u32) {
     w.nic().tx_queues = (0..count).map(|id| TxQueue { id, ..tx.clone() }).collect();
 }
 
-/// Of the hosts of the lab, as they came: no two things said as one, and lines that can be read.
+/// Findings of the recorded lab hosts are readable, and different facts do not share a text.
 #[test]
 fn texts_of_recorded_hosts() {
     let hosts = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
@@ -183,7 +183,7 @@ fn hosts_of_one_report_are_told_apart() {
     assert_eq!(names, ["a (one.tar)", "a (two.tar)", "b", "four.tar", "host"]);
 }
 
-/// What of a device is unknown is noted, and is not 0.
+/// Unknown facts of a device are noted; they do not count as 0.
 #[test]
 fn unknown_numbers_of_queues() {
     let unlisted = |w: &mut World| {
@@ -219,7 +219,7 @@ fn unknown_numbers_of_queues() {
     assert!(!four.devs.contains(&"eth1".to_string()), "8 entries for 8 queues: {four:?}");
 }
 
-/// The socket counts for transmit interrupts that are separate ones as it does for receive interrupts.
+/// A transmit interrupt of its own on another socket is an error, like a receive interrupt.
 #[test]
 fn a_transmit_interrupt_on_another_socket_is_an_error() {
     let severity = |cpu: u32| {

@@ -1,4 +1,4 @@
-//! A positive and a negative case for every rule, and what holds for all of them.
+//! A positive and a negative case for every rule, and properties of all rules.
 
 mod alarms;
 mod recorded;
@@ -13,14 +13,14 @@ use ringwise_check::{GoalFrom, LEFT_OUT, Report, Severity, rules};
 use ringwise_model::*;
 use world::{World, set};
 
-/// Where a case comes from.
+/// Origin of a case.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Tag {
-    /// A host of the lab, as it was captured.
+    /// A lab host as it was captured.
     Recorded,
-    /// Such a host or a tuned one, with one thing changed.
+    /// A recorded or a tuned host with one change.
     Edited,
-    /// Put together for the case.
+    /// A host made for the case.
     HandWritten,
 }
 use Tag::*;
@@ -272,7 +272,7 @@ fn fewer(w: &mut World, count: u32) {
     }
 }
 
-/// Four queues, and eight asked for.
+/// Four queues, while the user requests eight.
 fn more(w: &mut World, allowed: bool) {
     fewer(w, 4);
     w.intent.devs = vec!["eth1".into()];
@@ -280,7 +280,7 @@ fn more(w: &mut World, allowed: bool) {
     w.intent.allow_disruption = allowed;
 }
 
-/// Threaded NAPI; the thread of queue 0 may run on these.
+/// Threaded NAPI; the thread of queue 0 may run on `cpus`.
 fn thread(w: &mut World, cpus: &str) {
     let instance = |q: u32, cpus: CpuSet| NapiInstance {
         id: 100 + q,
@@ -296,7 +296,7 @@ fn thread(w: &mut World, cpus: &str) {
     n.instances = (0..8).map(|q| instance(q, if q == 0 { set(cpus) } else { at[q as usize].clone() })).collect();
 }
 
-/// Interrupts of their own for receiving and sending; of queue 1 on other cores.
+/// Separate interrupts for receiving and sending; `apart`: those of queue 1 are on different cores.
 fn split(w: &mut World, apart: bool) {
     let all = w.nic().vectors.clone();
     let mut out = Vec::new();
@@ -444,7 +444,7 @@ fn no_rule_without_both_cases_and_none_twice() {
     assert!(CASES.iter().any(|c| c.tag == Recorded));
 }
 
-/// The catalogue: 16 + 20 + 32 + 22 + 26 + 20.
+/// The number of rules in the catalogue: 16 + 20 + 32 + 22 + 26 + 20.
 #[test]
 fn each_rule_of_the_catalogue_is_judged_or_left_out_with_a_reason() {
     let families = [("D", 16), ("A", 20), ("Q", 32), ("M", 22), ("H", 26), ("F", 20)];
@@ -488,7 +488,7 @@ fn rules_are_sound() {
                 r.id
             );
         }
-        // Whoever follows it must not come back.
+        // No two rules may be consequences of each other.
         let back = r
             .under
             .iter()
@@ -496,7 +496,7 @@ fn rules_are_sound() {
             .any(|c| c.under.contains(&r.id) && c.id != "A16" && r.id != "A16");
         assert!(!back, "{}: two rules stand under each other", r.id);
     }
-    // Firewall rules, what protects the host, and memory are explained and left alone.
+    // Firewall rules, protections of the host, and memory are only explained, never changed.
     for id in ["F01", "F02", "F03", "F04", "F05", "F07", "H10", "H16", "H17", "H19"] {
         assert!(ringwise_check::find(id).is_none_or(|r| r.ours.is_none()), "{id} is offered");
     }
@@ -552,7 +552,7 @@ fn what_cannot_be_read_is_never_fine() {
     assert!(!r.not_applied.contains(&"Q20".to_string()));
 }
 
-/// The plan has no step where it does not know what is: that is not the same as nothing to do.
+/// The plan has no step where it lacks a fact. The check notes the fact as unread instead of fine.
 #[test]
 fn what_the_plan_did_not_know_is_never_fine() {
     let mut w = World::tuned();
@@ -569,7 +569,7 @@ fn what_the_plan_did_not_know_is_never_fine() {
         assert!(!r.not_applied.contains(&rule.to_string()) && !r.ids().contains(&rule), "{rule}");
     }
     assert!(!r.unreadable.iter().any(|u| u.rule == "A03"), "{:?}", r.unreadable);
-    // A device whose queues cannot be told, or that gave no answer, is not judged: that is said.
+    // A device whose queues could not be read, or that did not answer, is noted as unread.
     for (what, subject) in [("/sys/class/net/eth1/queues", Subject::Queues), ("eth1", Subject::Device)] {
         let mut w = World::tuned();
         (w.nic().rx_queues, w.nic().tx_queues) = (Vec::new(), Vec::new());
@@ -580,7 +580,7 @@ fn what_the_plan_did_not_know_is_never_fine() {
     }
 }
 
-/// The plan is of the whole host, and so is what it would change.
+/// The plan covers the whole host, but the check only reports the named interfaces.
 #[test]
 fn only_of_the_interfaces_that_are_named() {
     let w = World::untuned();

@@ -1,4 +1,4 @@
-//! The hosts of the lab as they were captured, tuned for each goal: no error and no warning but what is listed.
+//! Recorded lab hosts, tuned for each goal, have no error and no warning except those listed here.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn hosts() -> Vec<PathBuf> {
     all
 }
 
-/// As captured, with what only check reads as on a tuned host.
+/// A captured host; the files that only `check` reads are those of a tuned host.
 fn world(host: &Path, goal: Goal) -> World {
     let mut w = World::tuned();
     w.s = serde_json::from_slice(&std::fs::read(host.join("snapshot.json")).unwrap()).unwrap();
@@ -25,11 +25,11 @@ fn world(host: &Path, goal: Goal) -> World {
     w
 }
 
-/// What is so on these hosts whatever is applied: without the word nobody changes the number of queues.
+/// Findings that remain after apply: without `--allow-disruption` ringwise does not change the number of queues.
 const SO: &[(&str, &str, &[&str])] = &[
     // 8 queues, and one of 8 CPUs is offline.
     ("lab-isolated-6.12", "mq0", &["Q02", "Q03"]),
-    // Half an RFS was left there by a test: who wrote it is not known, so it is told and not taken away.
+    // A test left incomplete RFS settings there. Their origin is unknown, so they are reported and kept.
     ("lab-router16-newest", "", &["Q10"]),
 ];
 
@@ -63,7 +63,7 @@ fn tuned_for_a_goal_they_are_silent() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Planned by themselves interfaces may meet on the same CPUs: then that is what is told, and nothing else.
+/// Interfaces that are planned one by one may share CPUs. Only this is reported.
 #[test]
 fn tuned_one_interface_after_the_other_only_what_piles_up_is_told() {
     let mut wrong = Vec::new();
@@ -82,7 +82,7 @@ fn tuned_one_interface_after_the_other_only_what_piles_up_is_told() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Eight queues on four CPUs, two on each: as good as it can be, in whatever order.
+/// Eight queues on four CPUs, two on each: no placement is better, so their order does not matter.
 #[test]
 fn queues_that_must_share_are_no_finding() {
     let h = hosts().into_iter().find(|h| h.ends_with("lab-interleaved-6.12")).unwrap();
@@ -93,7 +93,7 @@ fn queues_that_must_share_are_no_finding() {
     assert!(of("Q14").contains(&"eth1".to_string()), "{:?}", r.ids());
 }
 
-/// What was asked for and has not arrived comes with the next interrupt: RPS was laid for where it will be.
+/// A configured CPU takes effect with the next interrupt, and RPS fits the CPU where the interrupt will be.
 #[test]
 fn an_interrupt_on_its_way_counts_where_it_goes() {
     let mut w = World::tuned();

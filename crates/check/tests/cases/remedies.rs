@@ -1,4 +1,4 @@
-//! Every finding with a remedy of ours leads to a plan that takes it away.
+//! Every remedy that ringwise offers is a plan that removes the finding.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn words(command: &str) -> Vec<String> {
     out
 }
 
-/// The intent of `ringwise plan …`, as the program would make it.
+/// The intent that the program would make from `ringwise plan …`.
 fn intent(w: &World, command: &str) -> Intent {
     let words = words(command);
     let mut i = w.intent.clone();
@@ -37,7 +37,7 @@ fn intent(w: &World, command: &str) -> Intent {
             "--goal" => i.goal = value().parse().unwrap(),
             "--allow-disruption" => i.allow_disruption = true,
             "--queues" => i.queues = Some(value().parse().unwrap()),
-            // What stands against it is somebody's hand; here there is none.
+            // `--take-over` replaces manual changes, and this host has none.
             "--take-over" => {}
             "--set" => over.push(ringwise_config::parse_set(value()).unwrap_or_else(|e| panic!("{command}: {e}"))),
             dev if !dev.starts_with('-') => i.devs.push(dev.into()),
@@ -50,7 +50,7 @@ fn intent(w: &World, command: &str) -> Intent {
     i
 }
 
-/// Judges, and follows each remedy on a host of its own.
+/// Judges the host, and follows each remedy on a copy of it.
 fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<String>) {
     let r = w.judge();
     for f in r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
@@ -69,7 +69,8 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
             }
         };
         let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
-        // Drift is of the record, not of the host: apply takes it away by writing.
+        // Drift is between the record and the host, which this test does not have: apply removes it by writing the
+        // setting.
         if f.rule == "A16" {
             seen.insert(f.rule.clone());
             continue;
@@ -79,7 +80,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
             continue;
         }
         then.s = ringwise_testkit::project::project(&then.s, &settings);
-        // Counters are of before.
+        // The counters are from before the change.
         then.t = if rules().any(|r| r.id == f.rule && r.rates) { quiet(&then) } else { then.t };
         then.intent.allow_disruption = false;
         let after = then.judge();
@@ -91,7 +92,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
         if let Some(o) = still {
             wrong.push(format!("{name}: {} \"{}\" is still there after {command}: {}", f.rule, f.text, o.text));
         }
-        // Nor does it bring something else: what is worse than before is as bad as what was there.
+        // The remedy causes no new warning or error either.
         let all = |r: &ringwise_check::Report| {
             let each = r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences));
             let bad = each.filter(|f| f.severity > Severity::Info);
@@ -105,7 +106,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
     }
 }
 
-/// The same traffic without the losses and the heat that were mended.
+/// The same traffic without the losses and the load that the remedy removes.
 fn quiet(w: &World) -> Option<ringwise_check::Traffic> {
     let mut t = w.t.clone()?;
     for l in t.links.values_mut() {
@@ -256,7 +257,7 @@ fn followed_everywhere() {
         follow(c.rule, &w, &mut seen, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // What no case shows is named, so that nobody takes it for tried.
+    // Fail for remedies that no case follows, so that they are not taken for tested.
     let claims: BTreeSet<String> = rules().filter(|r| r.ours.is_some()).map(|r| r.id.to_string()).collect();
     let not_followed: Vec<&String> = claims.difference(&seen).collect();
     assert_eq!(not_followed, Vec::<&String>::new(), "remedies that no case follows");

@@ -29,7 +29,7 @@ fn what_each_finding_says() {
     compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/texts.txt"), &out);
 }
 
-/// What a rule found for itself is data that reads back as the same, what the plan would change has reasons.
+/// A finding that a rule makes itself can be written to JSON and read back; a finding about the plan has reasons.
 #[test]
 fn each_finding_is_data() {
     for c in CASES {

@@ -1,4 +1,4 @@
-//! A tuned host to edit: silent as it is.
+//! A tuned host without findings, which each test case edits.
 #![allow(dead_code, reason = "each case uses a part")]
 
 use std::collections::BTreeMap;
@@ -211,7 +211,7 @@ fn traffic(s: &Snapshot) -> Traffic {
 }
 
 impl World {
-    /// As it is after `ringwise apply`.
+    /// The host after `ringwise apply`.
     pub(crate) fn tuned() -> Self {
         let mut w = Self::untuned();
         w.apply();
@@ -226,7 +226,7 @@ impl World {
         World { s, x, t: Some(t), intent: Intent::default(), from: GoalFrom::Default, drift: Some(Vec::new()) }
     }
 
-    /// Writes what the plan says; whether there was anything.
+    /// Applies the plan. Returns whether it had a step.
     pub(crate) fn apply(&mut self) -> bool {
         let plan = ringwise_plan::plan(&self.s, &self.intent, &[]).unwrap();
         let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
@@ -246,7 +246,7 @@ impl World {
         self.judge_of(&[])
     }
 
-    /// Of these interfaces; none: of all.
+    /// Judges only these interfaces; if the list is empty, all of them.
     pub(crate) fn judge_of(&self, devs: &[String]) -> Report {
         let plan = ringwise_plan::plan(&self.s, &self.intent, &[]);
         judge(&Input {
@@ -390,7 +390,7 @@ impl World {
         self.file("/sys/class/net/bond0/queues/rx-0/rps_cpus", "0000");
     }
 
-    /// Eth1 is the port of a bridge.
+    /// Makes eth1 a port of a bridge.
     pub(crate) fn bridge(&mut self) {
         let mut b = self.s.nics[0].clone();
         b.dev = DevId { name: "br0".into(), ifindex: Some(IfIndex(91)), bus_address: None, permanent_mac: None };
