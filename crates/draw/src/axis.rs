@@ -1,26 +1,26 @@
-//! Ticks at round numbers, and the words beside them.
+//! Ticks at round numbers, and their labels.
 
-/// Values of an axis that is linear: `low` and `high` are its ends, ticks from one to the other.
+/// The ticks of an axis, and the values at its two ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ticks {
     /// Value at the low end of the axis.
     pub low: f64,
     /// Value at the high end of the axis.
     pub high: f64,
-    /// Values of the ticks, ascending. They may lie inside of both ends.
+    /// Values of the ticks, ascending. The first and last may lie within the ends.
     pub at: Vec<f64>,
-    /// Places are by the logarithm of the value; `low` is above 0 then.
+    /// Positions are by the logarithm of the value; `low` is above 0 then.
     pub log: bool,
 }
 
-/// The next 1, 2, 2.5 or 5 times a power of ten that is not below.
+/// The next number that is 1, 2, 2.5 or 5 times a power of ten and not below `v`.
 fn round_up(v: f64) -> f64 {
     let power = 10f64.powf(v.log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
     steps.iter().map(|s| s * power).find(|s| *s >= v * (1.0 - 1e-9)).unwrap_or(10.0 * power)
 }
 
-/// From a round number below to one above, with about `about` steps.
+/// Ticks from a round number below `low` to one above `high`, with roughly `about` steps.
 pub fn linear(low: f64, high: f64, about: usize) -> Ticks {
     let (low, high) = if high > low { (low, high) } else { (low, low + low.abs().max(1.0)) };
     let step = round_up((high - low) / about as f64);
@@ -30,13 +30,13 @@ pub fn linear(low: f64, high: f64, about: usize) -> Ticks {
     Ticks { low: first * step, high: last * step, at, log: false }
 }
 
-/// From 0, with exactly that many steps, so that an axis at the right shares the grid lines of the left one.
+/// Ticks from 0 with exactly this many steps, so that a right axis shares the grid lines of the left one.
 pub fn steps(high: f64, steps: usize) -> Ticks {
     let step = round_up(if high > 0.0 { high / steps as f64 } else { 1.0 / steps as f64 });
     Ticks { low: 0.0, high: step * steps as f64, at: (0..=steps).map(|i| i as f64 * step).collect(), log: false }
 }
 
-/// Logarithmic, at 1, 2 and 5 times powers of ten; both above 0.
+/// Logarithmic ticks at 1, 2 and 5 times powers of ten. Both values must be above 0.
 pub fn log(low: f64, high: f64) -> Ticks {
     let mut all = Vec::new();
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
@@ -54,8 +54,8 @@ pub fn log(low: f64, high: f64) -> Ticks {
 }
 
 impl Ticks {
-    /// 0 at the low end, 1 at the high one; further where `v` lies outside. A logarithmic axis has no place for 0 and
-    /// below: it is the low end.
+    /// The position of `v`: 0 at the low end, 1 at the high end, beyond them where `v` lies outside. On a logarithmic
+    /// axis, values of 0 and below are at the low end.
     pub fn share(&self, v: f64) -> f64 {
         if self.log && v <= 0.0 {
             0.0
@@ -98,13 +98,13 @@ fn positive_zero(text: String) -> String {
     }
 }
 
-/// With as few decimal places as the value needs.
+/// The number with as few decimal places as it needs.
 fn short(v: f64) -> String {
     let digits = (0..6).find(|d| is_whole(v * 10f64.powi(*d))).unwrap_or(6) as usize;
     format!("{v:.digits$}")
 }
 
-/// `64`, `1K`, `64K`: sizes in bytes; whole kibibytes are written so.
+/// `64`, `1K`, `64K`: a size in bytes, in KiB where it is a whole number of them.
 pub fn size(v: f64) -> String {
     if v >= 1024.0 && v % 1024.0 == 0.0 { format!("{}K", v / 1024.0) } else { format!("{v}") }
 }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(t.words(true), (["0.0", "0.5", "1.0", "1.5"].map(String::from).to_vec(), "M"));
         let t = linear(-3.2, 12.1, 5);
         assert_eq!(t.at, [-5.0, 0.0, 5.0, 10.0, 15.0]);
-        // Nothing but one value still has an axis.
+        // A single value of 0 has an axis, too.
         assert_eq!(linear(0.0, 0.0, 4).at, [0.0, 0.25, 0.5, 0.75, 1.0]);
         assert_eq!(steps(41.0, 4).at, [0.0, 20.0, 40.0, 60.0, 80.0]);
         assert_eq!(steps(0.0, 4).high, 1.0);

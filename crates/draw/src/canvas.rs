@@ -1,10 +1,10 @@
-//! SVG text: a few shapes, escaped text, and how far everything reaches.
+//! SVG text: a few shapes, escaped text, and the extent of the drawing.
 
 use std::fmt::Write as _;
 
 use ringwise_model::words::xml;
 
-/// Advance of a character in ems. Monospace fonts have 0.6; the rest is slack.
+/// Advance of a character in ems. Monospace fonts have 0.6; the rest is reserve.
 const ADVANCE: f64 = 0.61;
 
 /// Colour of text and lines.
@@ -19,18 +19,18 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * ADVANCE
 }
 
-/// A coordinate with at most one decimal place: more cannot be seen, and equal values give equal text.
+/// A coordinate with at most one decimal place: more is not visible, and equal values give equal text.
 pub fn num(v: f64) -> String {
     let v = (v * 10.0).round() / 10.0;
     if v == v.trunc() { format!("{v:.0}") } else { format!("{v:.1}") }
 }
 
-/// A place on the page, from its upper left corner.
+/// A position, measured from the upper left corner of the page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// To the right.
+    /// Distance from the left.
     pub x: f64,
-    /// Downwards.
+    /// Distance from the top.
     pub y: f64,
 }
 
@@ -91,41 +91,41 @@ pub struct Font<'a> {
     pub fill: &'a str,
     /// Bold instead of regular weight.
     pub bold: bool,
-    /// The text is centred where it is put. This takes precedence over `end`.
+    /// The text is centred at its position. This takes precedence over `end`.
     pub middle: bool,
-    /// The text ends where it is put.
+    /// The text ends at its position.
     pub end: bool,
 }
 
 impl<'a> Font<'a> {
-    /// Regular text that begins where it is put.
+    /// Regular text that begins at its position.
     pub fn left(size: f64, fill: &'a str) -> Self {
         Self { size, fill, bold: false, middle: false, end: false }
     }
 
-    /// The same in bold.
+    /// The same font in bold.
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
 
-    /// The same, centred where it is put.
+    /// The same font, centred at its position.
     pub fn middle(self) -> Self {
         Self { middle: true, ..self }
     }
 
-    /// The same, ending where it is put.
+    /// The same font, ending at its position.
     pub fn end(self) -> Self {
         Self { end: true, ..self }
     }
 }
 
-/// Shapes and texts of a picture. What is drawn later lies on top.
+/// Shapes and texts of a picture. Later ones cover earlier ones.
 #[derive(Debug, Default)]
 pub struct Canvas {
     body: String,
-    /// How far to the right shapes and texts reach so far.
+    /// The right edge of all shapes and texts so far.
     pub right: f64,
-    /// How far down shapes and texts reach so far.
+    /// The lower edge of all shapes and texts so far.
     pub bottom: f64,
 }
 
@@ -140,7 +140,7 @@ impl Canvas {
         self.body.push('\n');
     }
 
-    /// A box; `about` is what a viewer shows when the pointer rests on it.
+    /// A box. Viewers show `about` when the pointer rests on it.
     pub fn rect(&mut self, a: Area, round: f64, ink: &Ink<'_>, about: &str) {
         self.reach(a.x + a.w + ink.width / 2.0, a.y + a.h + ink.width / 2.0);
         let shape = format!(
@@ -165,7 +165,7 @@ impl Canvas {
         self.put(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>", num(p.x), num(p.y), num(r)));
     }
 
-    /// Text with its middle line at `p.y`.
+    /// Text that is vertically centred at `p.y`.
     pub fn text(&mut self, p: Point, text: &str, font: &Font<'_>) {
         let w = width(text, font.size);
         let right = match (font.middle, font.end) {
@@ -205,7 +205,7 @@ impl Canvas {
         self.put(format_args!("<path d=\"{d}\"{}/>", ink.attributes()));
     }
 
-    /// Leaves and arrives level, and stays between its ends.
+    /// A curve that is horizontal at both ends and stays between them.
     pub fn curve(&mut self, a: Point, b: Point, ink: &Ink<'_>) {
         self.reach(a.x.max(b.x), a.y.max(b.y));
         let mid = num((a.x + b.x) / 2.0);
@@ -233,7 +233,7 @@ impl Canvas {
     }
 }
 
-/// Words in lines of at most this width.
+/// Breaks text into lines of at most this width.
 pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|w| !w.is_empty()) {

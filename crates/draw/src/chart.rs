@@ -1,26 +1,26 @@
-//! Lines or grouped bars over one axis, with a second axis at the right for series of another unit.
+//! Lines or grouped bars over one axis, with a right axis for series of another unit.
 
 use crate::axis::{self, Ticks};
 use crate::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width};
 use crate::plot::{GRID, SMALL, colour, document, heading, marker, tint, whisker};
 
-/// A value at a place; unknown is a gap.
+/// A value at a position; an unknown value is a gap.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spot {
-    /// Value on the axis below; an index for [`X::Names`].
+    /// Value on the x axis; an index for [`X::Names`].
     pub x: f64,
     /// The measured value; `None`: unknown.
     pub y: Option<f64>,
-    /// Its interval.
+    /// Lower end of its interval.
     pub low: Option<f64>,
-    /// Upper end of the interval. It is drawn where both ends are known.
+    /// Upper end of the interval. It is drawn if both ends are known.
     pub high: Option<f64>,
 }
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// By place among the states (or thread counts): colour and marker.
+    /// Number of the state (or thread count), which selects colour and marker.
     Of(usize),
     /// A limit that no value can exceed: dotted, without markers.
     Bound,
@@ -33,23 +33,23 @@ pub struct Series {
     pub name: String,
     /// Colour and marker.
     pub look: Look,
-    /// Belongs to the axis at the right: dashed, hollow markers.
+    /// Belongs to the right axis: dashed, with hollow markers.
     pub right: bool,
-    /// By ascending x.
+    /// In the order of ascending `x`.
     pub spots: Vec<Spot>,
 }
 
-/// The axis below.
+/// The x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub enum X {
-    /// Bytes, base 2; largest first where `falling`.
+    /// Bytes, on a logarithmic axis of base 2.
     Sizes {
         /// The largest size is at the left.
         falling: bool,
     },
-    /// Base 2 as well, of any count above 0, where they span more than 16 times; else linear.
+    /// Counts above 0: base 2 if they span more than 16 times, otherwise linear.
     Counts(String),
-    /// `x` of a spot is an index.
+    /// Names; `x` of a spot is an index.
     Names(String, Vec<String>),
 }
 
@@ -58,13 +58,13 @@ pub enum X {
 pub struct Y {
     /// `packets/s`, `%`, `us`.
     pub unit: String,
-    /// Counts in thousands and millions.
+    /// Shows thousands and millions with a prefix (`k`, `M`).
     pub prefix: bool,
-    /// Shows 0 even where all values are far from it.
+    /// Shows 0 even if all values are far from it.
     pub zero: bool,
-    /// Logarithmic where the values span more than 20 times.
+    /// Logarithmic if the values span more than 20 times.
     pub log: bool,
-    /// A horizontal line at this value, and its label: `1.0`, the first state.
+    /// A horizontal line at this value with a label, for example `1.0` for the first state.
     pub mark: Option<(f64, String)>,
 }
 
@@ -80,13 +80,13 @@ impl Y {
 pub struct Chart {
     /// Heading of the figure, and its `<title>` in SVG.
     pub title: String,
-    /// The axis below.
+    /// The x axis.
     pub x: X,
-    /// The axis at the left.
+    /// The left axis.
     pub left: Y,
-    /// The axis at the right; without it, or without values for it, series with `right` are not drawn.
+    /// The right axis; without it, or without values for it, series with `right` are not drawn.
     pub right: Option<Y>,
-    /// The series of the left axis are bars, grouped; `x` is then of [`X::Names`].
+    /// The series of the left axis are grouped bars; `x` must be [`X::Names`].
     pub bars: bool,
     /// In the order of the legend.
     pub series: Vec<Series>,
@@ -96,11 +96,11 @@ pub struct Chart {
 pub const WIDTH: f64 = 640.0;
 const PLOT: Area = Area { x: 62.0, y: 0.0, w: 516.0, h: 250.0 };
 
-/// Where values lie on the page.
+/// The positions of values on the page.
 struct Frame {
     area: Area,
     x: Ticks,
-    /// Largest first.
+    /// The largest value is at the left.
     falling: bool,
     log_x: bool,
     left: Ticks,
@@ -119,12 +119,12 @@ impl Frame {
     }
 }
 
-/// How far an interval may stretch an axis beyond the values themselves, on a linear axis and on a logarithmic one: an
-/// interval that is far wider would leave the values no room.
+/// How far intervals may stretch an axis beyond the values, on a linear and on a logarithmic axis: a much wider
+/// interval would compress the values.
 const STRETCH: f64 = 2.5;
 const LOG_STRETCH: f64 = 10.0;
 
-/// Smallest and largest of the values on that side of the chart, and of the ends of their intervals.
+/// Smallest and largest value of one side of the chart, and of the ends of their intervals.
 struct Reach {
     values: (f64, f64),
     intervals: (f64, f64),
@@ -149,7 +149,7 @@ impl Reach {
         (low.max(if least >= 0.0 { 0.0 } else { -far }), high.min(far))
     }
 
-    /// Ends of a logarithmic axis, where all values are above 0 and span more than 20 times.
+    /// Ends of a logarithmic axis, if all values are above 0 and span more than 20 times.
     fn log(&self) -> Option<(f64, f64)> {
         let ((least, most), (low, high)) = (self.values, self.intervals);
         let (low, high) = (low.max(least / LOG_STRETCH), high.min(most * LOG_STRETCH));
@@ -171,7 +171,7 @@ fn left_ticks(y: &Y, reach: &Reach, bars: bool) -> Ticks {
     axis::linear(low, high, 5)
 }
 
-/// The figure as an SVG document. `None`: there is no value for the left axis, so the figure would be empty.
+/// The figure as an SVG document. `None`: the left axis has no values, so the figure would be empty.
 pub fn draw(chart: &Chart) -> Option<String> {
     let left = left_ticks(&chart.left, &reach(chart, false)?, chart.bars);
     let right_y = chart.right.as_ref().zip(reach(chart, true));
@@ -196,7 +196,7 @@ pub fn draw(chart: &Chart) -> Option<String> {
     Some(document(c, &chart.title, WIDTH))
 }
 
-/// The axis below, with some room at both ends.
+/// The x axis, with some margin at both ends.
 fn x_ticks(chart: &Chart) -> (Ticks, bool) {
     let mut at: Vec<f64> = chart.series.iter().flat_map(|s| s.spots.iter().map(|p| p.x)).collect();
     if let X::Names(_, names) = &chart.x {
@@ -247,7 +247,7 @@ fn axes(c: &mut Canvas, chart: &Chart, f: &Frame, right: Option<&Y>) {
         X::Counts(label) => (label, f.x.at.iter().map(f64::to_string).collect()),
         X::Names(label, names) => (label, names.clone()),
     };
-    // A label that would touch the one before it is skipped; its tick stays.
+    // Skip a label that would touch the one before it; its tick stays.
     let mut taken: Vec<(f64, f64)> = Vec::new();
     for (v, word) in f.x.at.iter().zip(&words) {
         let (x, half) = (f.x(*v), width(word, SMALL) / 2.0 + 2.0);
@@ -260,7 +260,8 @@ fn axes(c: &mut Canvas, chart: &Chart, f: &Frame, right: Option<&Y>) {
     c.text(at(a.x + a.w / 2.0, floor + 32.0), label, &Font::left(SMALL, INK).middle());
 }
 
-/// Drawn over everything else. Its label goes right of the plot, or onto a white box where there is no room.
+/// Draws the mark over everything else. Its label is at the right of the plot, or on a white box if it does not fit
+/// there.
 fn mark(c: &mut Canvas, left: &Y, f: &Frame) {
     let Some((v, word)) = &left.mark else { return };
     let (end, y) = (f.area.x + f.area.w, f.y(*v, false));
@@ -373,14 +374,14 @@ mod tests {
         lines.map(|l| (of(l, names[0]), of(l, names[1]))).collect()
     }
 
-    /// Circles of the first state's values, with their places by hand: plot from 62 to 578, from 58 to 308.
+    /// The circles of the first state against calculated positions: the plot reaches from 62 to 578 and from 58 to 308.
     #[test]
     fn values_lie_where_the_axes_say() {
         let x = X::Sizes { falling: true };
         let c = chart(x, vec![series(0, false, &[(64.0, Some(1e6)), (256.0, Some(5e5)), (1024.0, Some(0.0))])]);
         let svg = draw(&c).unwrap();
         let at = attributes(&svg, "circle", ["cx", "cy"]);
-        // Four per cent of the range are left at both ends; 1024 is at the left, and 256 halfway.
+        // Both ends have a margin of four per cent of the range; 1024 is at the left, and 256 halfway.
         let edge = 516.0 * 0.04 / 1.08;
         let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 0.1 && (a.1 - b.1).abs() < 0.1;
         assert_eq!(at.len(), 4, "three values and one in the legend");
@@ -406,7 +407,7 @@ mod tests {
             let apart = (at[0].1 - at[2].1).abs();
             assert!(!log || apart > 15.0, "20 and 90 us are {apart} apart: {at:?}");
         }
-        // An interval alone makes no axis: the values keep most of it.
+        // Intervals do not determine the axis: the values keep most of it.
         let mut c = chart(x, vec![series(0, false, &[(0.0, Some(20.0)), (1.0, Some(40.0)), (2.0, Some(50.0))])]);
         (c.series[0].spots[2].low, c.series[0].spots[2].high) = (Some(-5000.0), Some(5100.0));
         c.left = Y { log: true, ..Y::from_zero("us", false) };
@@ -419,7 +420,7 @@ mod tests {
         let values = [(1.0, Some(5.0)), (2.0, Some(6.0)), (3.0, None), (4.0, Some(7.0)), (5.0, Some(8.0))];
         let svg = draw(&chart(X::Counts("queues".into()), vec![series(0, false, &values)])).unwrap();
         let runs = svg.lines().filter(|l| l.starts_with("<path") && l.contains("stroke-width=\"1.8\"")).count();
-        // Two runs of two, and the legend.
+        // Two runs of two bars, and the legend.
         assert_eq!(runs, 3);
         assert_eq!(attributes(&svg, "circle", ["cx", "cy"]).len(), 5);
         assert_eq!(draw(&chart(X::Counts("queues".into()), vec![series(0, false, &[(1.0, None)])])), None);
@@ -435,7 +436,7 @@ mod tests {
         (c.bars, c.left.prefix) = (true, false);
         let svg = draw(&c).unwrap();
         let (at, size) = (attributes(&svg, "rect", ["x", "y"]), attributes(&svg, "rect", ["width", "height"]));
-        // The page, two bars of each state, two in the legend.
+        // The page, two bars of each state, two boxes in the legend.
         assert_eq!(at.len(), 7, "{svg}");
         let foot = |i: usize| at[i].1 + size[i].1;
         assert!((1..5).all(|i| (foot(i) - 308.0).abs() < 0.11), "{at:?} {size:?}");

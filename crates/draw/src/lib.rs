@@ -1,8 +1,8 @@
-//! Pictures as SVG text, for the diagrams of a host and the figures of a measurement.
+//! Draws pictures as SVG text: the diagrams of a host, and the figures of a measurement.
 //!
-//! A [`canvas::Canvas`] takes shapes and texts and knows how far they reach; [`document`] makes a file of it. [`chart`] draws lines
-//! and bars over [`axis`], with the [`plot`] kit of colours, markers and whiskers. Lengths are pixels of CSS. The same values give the
-//! same bytes.
+//! A [`canvas::Canvas`] collects shapes and texts and tracks their extent; [`document`] makes a file of it. [`chart`]
+//! draws lines and bars over an [`axis`], with the colours, markers and whiskers of [`plot`]. Lengths are CSS pixels.
+//! The same values always give the same bytes.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -14,7 +14,7 @@ pub mod plot;
 use canvas::{Canvas, PAGE, num};
 use ringwise_model::words::xml;
 
-/// Fonts of a document: where columns matter, and for figures.
+/// Font of diagrams, where text must line up in columns.
 pub const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
 /// Font of figures.
 pub const SANS: &str = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
@@ -28,7 +28,7 @@ pub struct Size {
     pub h: f64,
 }
 
-/// An SVG document of its own. Viewers show `title`, and screen readers read it out.
+/// A complete SVG document. Viewers show `title`, and screen readers read it aloud.
 pub fn document(c: Canvas, size: Size, title: &str, font: &str) -> String {
     let (w, h) = (num(size.w), num(size.h));
     let body = c.body();

@@ -1,29 +1,29 @@
-//! What figures share: colours, markers, whiskers and headings. Colours are Okabe and Ito's, which people with colour-blindness
-//! tell apart; markers say the same once more.
+//! What figures share: colours, markers, whiskers and headings. The colours are those of Okabe and Ito, which people
+//! with colour blindness can distinguish; markers repeat the distinction.
 
 use crate::canvas::{Canvas, Font, INK, Ink, PAGE, Point, at, wrap};
 use crate::{SANS, Size};
 
-/// The first state is what the others are compared with.
+/// Colours of the states. The first state is the reference for the others.
 const COLOURS: [&str; 7] = ["#5b6472", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58400", "#56b4e9"];
-/// The same as areas, light enough for lines above them.
+/// The same colours for areas, light enough for lines on top of them.
 const TINTS: [&str; 7] = ["#b9bec6", "#93c3e4", "#f3b995", "#94d3bf", "#ecd0df", "#dfcb8f", "#bfe1f6"];
-/// Lines behind the values.
+/// Colour of grid lines.
 pub const GRID: &str = "#e3e7ed";
-/// Size of the words beside an axis.
+/// Size of the labels of an axis.
 pub const SMALL: f64 = 11.5;
 
-/// Of the state with this number.
+/// Colour of the state with this number.
 pub fn colour(state: usize) -> &'static str {
     COLOURS[state % COLOURS.len()]
 }
 
-/// The same, for areas.
+/// The same for areas.
 pub fn tint(state: usize) -> &'static str {
     TINTS[state % TINTS.len()]
 }
 
-/// Circle, square, triangle, diamond, triangle on its head: by state; filled or hollow.
+/// Marker of a state, filled or hollow: circle, square, triangle, diamond, inverted triangle.
 pub fn marker(c: &mut Canvas, p: Point, state: usize, filled: bool) {
     let corners: &[(f64, f64)] = match state % 5 {
         1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
@@ -44,7 +44,7 @@ pub fn marker(c: &mut Canvas, p: Point, state: usize, filled: bool) {
     c.line(&points, &ink);
 }
 
-/// Two values and caps, upright or level.
+/// A line between two values with caps, vertical or horizontal.
 pub fn whisker(c: &mut Canvas, a: Point, b: Point, stroke: &str) {
     let ink = Ink::line(stroke, 1.2, "");
     let (x, y) = if a.x == b.x { (3.5, 0.0) } else { (0.0, 3.5) };
@@ -54,7 +54,7 @@ pub fn whisker(c: &mut Canvas, a: Point, b: Point, stroke: &str) {
     }
 }
 
-/// The title in as many lines as it needs. Returns where it ends.
+/// Draws the title in as many lines as it needs. Returns its lower edge.
 pub fn heading(c: &mut Canvas, title: &str, room: f64) -> f64 {
     let mut y = 18.0;
     for line in wrap(title, 14.0, room * 1.1) {
@@ -64,7 +64,7 @@ pub fn heading(c: &mut Canvas, title: &str, room: f64) -> f64 {
     y
 }
 
-/// The figure as a document of its own, at least so wide.
+/// The figure as a complete document of at least this width.
 pub fn document(c: Canvas, title: &str, width: f64) -> String {
     let size = Size { w: width.max(c.right.ceil()), h: (c.bottom + 10.0).ceil() };
     crate::document(c, size, title, SANS)

@@ -1,5 +1,5 @@
-//! CPU time of a sample with many queues, and of what happened since the one before: reading of what the kernel would
-//! answer, without the kernel's own part. `cargo bench -p ringwise-observe`; prints microseconds of CPU time.
+//! CPU time of a sample with many queues and of the rates since the one before: it covers parsing the kernel's replies,
+//! not the kernel's part. `cargo bench -p ringwise-observe` prints microseconds of CPU time.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use ringwise_model::{CpuId, IrqId, NodeId};
 use ringwise_observe::{Layout, Rates, Sampler, Wiring};
 use ringwise_testkit::counting::{Counting, FIRST_IRQ, QUEUE_BYTES, QUEUE_INTERRUPTS, QUEUE_PACKETS, Size};
 
-/// Vectors that interrupt between two samples; the files of the others are not read again.
+/// Vectors that raise interrupts between two samples; the files of the others are not read again.
 const BUSY: u32 = 64;
 
 fn layout(size: Size) -> Layout {
@@ -21,7 +21,7 @@ fn layout(size: Size) -> Layout {
     }
 }
 
-/// Nanoseconds that this thread has run: the first number of its `schedstat`.
+/// The CPU time of this thread in nanoseconds: the first number of its `schedstat`.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts it");
     text.split(' ').next().and_then(|w| w.parse().ok()).expect("a number")
@@ -45,7 +45,7 @@ fn main() {
                 let start = cpu_ns();
                 let now = sampler.read(&machines[at]);
                 let read = cpu_ns();
-                // There and back: what was read a moment ago would not be read again.
+                // Alternate, because files of vectors without new interrupts would not be read.
                 let (first, second) = if at == 1 { (&before, &now) } else { (&now, &before) };
                 black_box(Rates::between(&layout, first, second));
                 before = now;

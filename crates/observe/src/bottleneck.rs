@@ -1,4 +1,4 @@
-//! Where packets are lost, and which CPU, interrupt and queue hold up the rest. Pure.
+//! Shows where packets are lost, and which CPU, interrupt and queue limit the throughput. Pure.
 
 use ringwise_model::{CpuCounter, CpuId, Dir, IrqId, NodeId};
 
@@ -8,11 +8,11 @@ use crate::rates::{CpuRates, LinkRates, Rates};
 /// Losses, the busiest CPU and full links of one interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bottleneck {
-    /// Most packets first. Empty: nothing was lost at any place that counts.
+    /// The place with most packets first. Empty: no packets were lost.
     pub lost: Vec<Loss>,
     /// The busiest CPU; `None` where the kernel does not report the times of CPUs.
     pub busiest: Option<Busiest>,
-    /// Directions whose link has no room for more.
+    /// Directions whose link is full.
     pub full: Vec<Full>,
 }
 
@@ -28,7 +28,7 @@ pub struct Loss {
 /// Where packets can be lost. The `String` is the name of the interface, unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// The NIC had no free descriptor; with the queue that lost most, where the driver counts it by queue.
+    /// The NIC had no free descriptor. The number is the queue that lost most, if the driver counts losses by queue.
     Ring(String, Option<u32>),
     /// Driver or stack. Losses of a full backlog are not listed a second time here.
     Stack(String),
@@ -36,7 +36,7 @@ pub enum Place {
     Tx(String),
     /// Queueing disciplines dropped packets to send.
     Qdisc(String),
-    /// No memory for a buffer. Whether the packet is lost, too, differs by driver.
+    /// There was no memory for a buffer. It depends on the driver whether the packet is lost, too.
     NoBuffer(String),
     /// The backlog of this CPU was full.
     Backlog(CpuId),
@@ -57,7 +57,7 @@ pub struct Busiest {
     pub busy_percent: f64,
     /// `busy_percent` as a grade.
     pub load: Load,
-    /// The queue with most packets among those whose interrupts it takes.
+    /// Among the queues whose interrupts it handles, the one with most packets.
     pub queue: Option<HotQueue>,
     /// Other CPUs steer packets to it (RPS).
     pub steered: bool,
@@ -76,9 +76,9 @@ pub struct HotQueue {
     pub queue: u32,
     /// Interrupt of its vector; `None` where it is not known.
     pub irq: Option<IrqId>,
-    /// Queues of the same interface and direction that it takes as well.
+    /// Other queues of the same interface and direction whose interrupts it handles.
     pub others: usize,
-    /// Share of all these queues together in the packets of the direction.
+    /// Share of all these queues together in the packets of the direction, in per cent.
     pub share_percent: Option<f64>,
     /// The CPU is on another node than the device.
     pub far: bool,
@@ -87,7 +87,7 @@ pub struct HotQueue {
 /// How busy a CPU is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// No room for more.
+    /// At its limit.
     Full,
     /// At least 60 %.
     High,
@@ -139,8 +139,8 @@ fn lost(r: &Rates) -> Vec<Loss> {
     };
     let count = |counter| -> u64 { r.cpus.values().filter_map(|c| c.counts.get(counter)).sum() };
     let stack: u64 = r.links.values().filter_map(|l| l.drops.stack).sum();
-    // The kernel counts what a full backlog loses at the interface, too; and interfaces that are not watched may be
-    // among those of the backlog.
+    // The kernel counts losses of a full backlog at the interface, too. The backlogs may also have dropped packets of
+    // interfaces that are not watched.
     let told = stack > 0 && stack <= count(CpuCounter::SoftnetDropped) + count(CpuCounter::SoftnetFlowLimit);
     for (name, l) in &r.links {
         let d = &l.drops;
@@ -170,7 +170,7 @@ fn worst(l: &LinkRates) -> Option<u32> {
 fn busiest(r: &Rates) -> Option<Busiest> {
     let known = r.cpus.iter().filter_map(|(id, c)| Some((*id, c, c.busy_percent()?)));
     let of = |c: &CpuRates, counter| c.counts.get(counter).unwrap_or(0);
-    // Among equals the one that had packets.
+    // Among equally busy CPUs, prefer the one that processed most packets.
     let rank = |c: &CpuRates, busy: f64| (busy.round() as u64, of(c, CpuCounter::SoftnetProcessed));
     let (cpu, c, busy) = known.max_by_key(|(id, c, busy)| (rank(c, *busy), std::cmp::Reverse(*id)))?;
     Some(Busiest {
@@ -189,7 +189,7 @@ fn hot(r: &Rates, cpu: CpuId) -> Option<HotQueue> {
     let here = all.filter(|(_, _, q)| q.cpu == Some(cpu));
     let load = |q: &QueueRates| (q.packets.unwrap_or(0), q.interrupts.unwrap_or(0), q.dir == Dir::Rx);
     let (name, l, q) = here.max_by_key(|(_, _, q)| (load(q), std::cmp::Reverse(q.queue)))?;
-    // A queue that did nothing is not why.
+    // A queue without packets and interrupts is not the reason.
     if load(q).0 == 0 && load(q).1 == 0 {
         return None;
     }

@@ -76,7 +76,7 @@ fn a_full_backlog_is_told_once() {
     assert_eq!(b.lost, [Loss { place: Place::Backlog(CpuId(1)), packets: 12 }]);
     let busy = b.busiest.unwrap();
     assert_eq!((busy.cpu, busy.load, busy.steered, busy.queue), (CpuId(1), Load::High, true, None));
-    // More than the backlog lost: both are told.
+    // The stack lost more than the backlog, so both are listed.
     let more = Bottleneck::of(&rates(Drops { stack: Some(13), ..drops }, Vec::new(), cpus));
     assert_eq!(more.lost.len(), 2);
     assert_eq!(more.lost[0], Loss { place: Place::Stack("eth1".into()), packets: 13 });

@@ -1,4 +1,4 @@
-//! Two windows side by side: the load, and what came of it. Pure. A difference is an observation and proves no cause.
+//! Compares the load and the results of two windows. Pure. A difference is an observation and proves no cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use ringwise_model::{CpuCounter, CpuId, Dir};
 
 use crate::rates::{LinkRates, Rates};
 
-/// One number before and after. `None`: not known, or not there.
+/// One number before and after. `None`: not known, or not present.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
     /// Name in JSON, with its unit.
     pub key: &'static str,
-    /// The name that people read, with its unit.
+    /// Name for people, with its unit.
     pub what: &'static str,
     /// Value of the first window.
     pub before: Option<f64>,
@@ -20,21 +20,21 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// By how many per cent it is more; `None` also where there was nothing before.
+    /// The change in per cent; `None` also if the first value is 0.
     pub fn change_percent(&self) -> Option<f64> {
         let (b, a) = self.before.zip(self.after)?;
         (b != 0.0).then(|| (a - b) * 100.0 / b)
     }
 }
 
-/// What is compared: per interface and for the host.
+/// The comparison, by interface and for the host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
     /// By name of the interface; interfaces of either window. Each has the same figures in the same order.
     pub links: BTreeMap<String, Vec<Figure>>,
     /// Figures of the CPUs, backlogs and sockets of the host.
     pub host: Vec<Figure>,
-    /// Received packets a second of all interfaces together.
+    /// Packets received per second, of all interfaces together.
     pub load: Option<Figure>,
     /// Sentences: counters that were reset, devices that came or went.
     pub notes: Vec<String>,
@@ -54,7 +54,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// Interrupts of all its vectors, each once; and the packets of their queues.
+    /// Interrupts of all its vectors, each counted once, and the packets of their queues.
     fn interrupts(&self) -> Option<(u64, Option<u64>)> {
         let mut seen = BTreeSet::new();
         let (mut sum, mut packets, mut any) = (0u64, Some(0u64), false);

@@ -15,7 +15,7 @@ fn layout() -> Layout {
     Layout { links: [("eth1".to_string(), wiring)].into(), ..Layout::default() }
 }
 
-/// Second `n`: of `rx` packets a second the first queue gets `first`.
+/// The sample of second `n`: `rx` packets per second arrive, and `first` of them at the first queue.
 fn sample(n: u64, rx: u64, first: u64, lost: u64) -> Counters {
     let queue = |p: u64| -> QueueCounts { [(QueueCounter::Packets, p), (QueueCounter::Bytes, 60 * p)].into() };
     let link = Link {

@@ -1,4 +1,4 @@
-//! Counters of one moment, as values. Pure.
+//! The counters of one moment, as values. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use ringwise_model::{Counter, CounterKind, CounterValues, CpuCounts, CpuId, IrqI
 /// reported.
 pub type Counts = BTreeMap<String, u64>;
 
-/// Everything that was counted since boot (or since a device was made), at one moment.
+/// All counters at one moment. They count since boot, or since the device was created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Microseconds since boot, suspend included, just before the reading.
+    /// Microseconds since boot, including suspend, just before the reading.
     pub at_us: u64,
     /// Seconds since 1970.
     pub unix_time: u64,
@@ -22,9 +22,9 @@ pub struct Counters {
     pub silent: Vec<String>,
     /// Online CPUs.
     pub cpus: BTreeMap<CpuId, CpuSample>,
-    /// Interrupts by vector and CPU. A CPU that is not there took none.
+    /// Interrupts by vector and CPU. A CPU that is not listed handled none.
     pub irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
-    /// Of the host: what sockets lost (`Udp:RcvbufErrors`).
+    /// Packets that sockets of the host lost (`Udp:RcvbufErrors`), and other counters of the host.
     pub host: Counts,
     /// What could not be read, with the reason.
     pub unread: Vec<Unread>,
@@ -48,7 +48,7 @@ pub struct Link {
     /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `qdisc_drops`, and what the driver ena calls
     /// `..._allowance_exceeded`.
     pub counts: Counts,
-    /// Where those of the queues come from.
+    /// Where the counters of the queues come from.
     pub source: Source,
     /// By number of the receive queue.
     pub rx: BTreeMap<u32, QueueCounts>,
@@ -82,7 +82,7 @@ impl Source {
     }
 }
 
-/// How a counter of an interface or of the host runs, by its name.
+/// How a counter of an interface or of the host behaves, by its name.
 pub fn kind_of(name: &str) -> CounterKind {
     match name {
         "carrier_changes" | "qdisc_drops" => CounterKind::Bits32,
@@ -90,14 +90,14 @@ pub fn kind_of(name: &str) -> CounterKind {
     }
 }
 
-/// How counters of interrupts run.
+/// How counters of interrupts behave.
 pub const INTERRUPTS: CounterKind = CounterKind::Bits32;
 
-/// Increase of a counter between two samples. This is the one place that knows wraps and resets.
+/// Increase of a counter between two samples. Wraps and resets are only recognized here.
 ///
-/// `None`: the counter went backwards or is a gauge, so the increase is not known. A wrap is distinguished from a reset
-/// by its ends: it goes from the uppermost quarter of the counter's range into the lowest. Anything else that goes
-/// backwards was reset. An estimate that steps back has not grown.
+/// `None`: the counter went backwards or is a gauge, so the increase is not known. A wrap goes from the uppermost
+/// quarter of the counter's range into the lowest; any other step back is a reset. An estimate that steps back has not
+/// grown.
 pub fn increase(kind: CounterKind, before: u64, after: u64) -> Option<u64> {
     match kind {
         CounterKind::Gauge => None,
@@ -113,7 +113,7 @@ pub fn increase(kind: CounterKind, before: u64, after: u64) -> Option<u64> {
     }
 }
 
-/// Increase of every counter that is in both, without gauges; those that went backwards.
+/// Increases of all counters that are in both samples, without gauges, and the counters that went backwards.
 pub(crate) fn grown<C: Counter, const N: usize>(
     before: &CounterValues<C, N>,
     after: &CounterValues<C, N>,

@@ -1,4 +1,4 @@
-//! One interface: who is asked for its counters, and the asking. What a device does not have is asked once.
+//! Reads the counters of one interface, and remembers which requests its device supports.
 
 use ringwise_kfmt::stat_names::{self, StatLayout};
 use ringwise_kfmt::{ParseError, ethtool_nl, link_stats, netdev_nl};
@@ -8,30 +8,30 @@ use ringwise_sys::{Error, Host, Request};
 use crate::counters::{Counts, Link, Source};
 use crate::layout::Wiring;
 
-/// What is remembered of a device.
+/// An interface, and which requests its device supports.
 pub(crate) struct Dev {
     name: String,
     wiring: Wiring,
     asks: Asks,
-    /// They have told something before; a refusal is for this time only.
+    /// qstats have returned counters before, so a refusal is only temporary.
     qstats: bool,
     pause: bool,
     limits: bool,
-    /// It counts what the provider held back (driver ena).
+    /// The driver counts packets that the cloud provider held back (ena).
     allowances: bool,
     list: StatList,
 }
 
-/// The device's own list of counters (`ethtool -S`): read along what was learned of its names.
+/// The device's own list of counters (`ethtool -S`). Which names matter is learned once.
 #[derive(Default)]
 struct StatList {
     learned: Option<(Generation, StatLayout)>,
-    /// Names were told before; a refusal is for this time only.
+    /// Names were read before, so a refusal is only temporary.
     told: bool,
 }
 
-/// While this stays, and the length of the list, so do its names: a device that was made anew has another index, and other
-/// channels take the link away for a moment.
+/// The names stay valid while this and the length of the list stay the same: a device that was created again has
+/// another index, and a change of channels takes the carrier away for a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Generation {
     ifindex: u32,
@@ -40,16 +40,16 @@ struct Generation {
 
 /// Why there are no values.
 enum Unlisted {
-    /// The device tells no names, and never did.
+    /// The device has never returned names.
     NoNames,
-    /// Not this time.
+    /// A temporary failure.
     NotNow,
-    /// Values and names do not fit each other.
+    /// The number of values does not match the names.
     OtherLength,
 }
 
 impl StatList {
-    /// The values of now, 8 bytes each, and what they are.
+    /// The present values, 8 bytes each, and the layout that names them.
     fn read(
         &mut self,
         host: &dyn Host,
@@ -58,7 +58,7 @@ impl StatList {
         notes: &mut Notes,
     ) -> Result<(&StatLayout, Vec<u8>), Unlisted> {
         self.learned.take_if(|(then, _)| *then != now);
-        // A list of another length is looked at anew, once.
+        // If the list has another length, read the names again, once.
         for _ in 0..2 {
             if self.learned.is_none() {
                 let names = notes.take(host.kernel(&Request::StatNames { dev: dev.into() }));
@@ -78,15 +78,15 @@ impl StatList {
     }
 }
 
-/// What came of it.
+/// The result of reading an interface.
 pub(crate) enum Reading {
     Link(Box<Link>),
     Gone,
-    /// It is there and does not tell; why stands in the notes.
+    /// It exists and does not answer; the notes have the reason.
     Silent,
 }
 
-/// Who is asked for the counters of queues.
+/// The source of the counters of queues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Qstats,
@@ -95,7 +95,7 @@ enum Asks {
     Nothing,
 }
 
-/// What could not be read goes here, once each.
+/// What could not be read, with the reason.
 pub(crate) struct Notes(pub Vec<Unread>);
 
 impl Notes {
@@ -115,7 +115,7 @@ impl Notes {
 }
 
 impl Dev {
-    /// `detail`: byte limits and timeouts of each transmit queue too, two or three small files each.
+    /// `detail`: also reads byte limits and timeouts of each transmit queue, two or three small files each.
     pub(crate) fn new(name: &str, wiring: &Wiring, detail: bool) -> Self {
         Self {
             name: name.into(),
@@ -160,11 +160,11 @@ impl Dev {
         Reading::Link(Box::new(link))
     }
 
-    /// Queues, and what else stands in the device's own list.
+    /// Reads the counters of the queues, and other values of the device's own list.
     fn counted(&mut self, host: &dyn Host, now: Generation, link: &mut Link, notes: &mut Notes) {
         if self.asks == Asks::Qstats {
             self.qstats |= self.qstats(host, link, notes);
-            // Refused once, while the device was busy: no other counters are put beside those from before.
+            // If qstats worked before, a refusal is temporary. Counters of another source would not be comparable.
             if self.qstats {
                 link.source = Source::Qstats;
             } else {
@@ -188,7 +188,7 @@ impl Dev {
         }
     }
 
-    /// By the driver's own list.
+    /// Reads the device's own list.
     fn listed(&mut self, host: &dyn Host, now: Generation, link: &mut Link, notes: &mut Notes) {
         let driver = self.wiring.driver.as_deref().unwrap_or_default();
         match self.list.read(host, (&self.name, driver), now, notes) {
@@ -230,10 +230,10 @@ impl Dev {
         if self.wiring.rx.len() == 1 && self.wiring.tx.len() == 1 { Asks::Device } else { Asks::Nothing }
     }
 
-    /// Whether any queue told its packets.
+    /// Reads qstats. Returns whether a queue has a number of packets.
     fn qstats(&self, host: &dyn Host, link: &mut Link, notes: &mut Notes) -> bool {
         let (cmd, name) = (netdev_nl::cmd::QSTATS_GET, "qstats-get");
-        // Kernels and drivers without it say so in many ways; the next source is asked then.
+        // Kernels and drivers without qstats refuse in many ways; then the next source is tried.
         let Ok(messages) = host.kernel(&Request::NetdevDump { cmd, name, dev: self.name.clone() }) else {
             return false;
         };
@@ -251,7 +251,7 @@ impl Dev {
         any
     }
 
-    /// Byte queue limits, and how often the watchdog found the queue stuck.
+    /// Reads byte queue limits, and how often the watchdog found the queue stuck.
     fn limits(&mut self, host: &dyn Host, link: &mut Link) {
         let mut any = false;
         for id in self.wiring.tx.keys() {

@@ -1,6 +1,6 @@
-//! Counters and layouts as one line of `path=number` words each: what recordings hold. Pure.
+//! Counters and layouts as one line of `path=number` words, as recordings contain them. Pure.
 //!
-//! By hand and not by serde: derived readers of these maps would be a tenth of a megabyte of the program.
+//! This code does not use serde, because derived readers of these maps would add a tenth of a megabyte to the program.
 //! Unknown words are skipped.
 
 use ringwise_model::{Counter, CpuCounter, CpuId, IrqId, NodeId, QueueCounter};
@@ -10,7 +10,7 @@ use crate::layout::Layout;
 
 const SOURCES: [Source; 4] = [Source::Nothing, Source::Qstats, Source::Ethtool, Source::Device];
 
-/// ` a/b/c=5`; `-` where there is no number.
+/// Appends ` a/b/c=5`, or `-` instead of the number where there is none.
 fn put(out: &mut String, path: &[&str], n: Option<u64>) {
     out.push(' ');
     for (i, part) in path.iter().enumerate() {
@@ -34,7 +34,7 @@ fn counts(out: &mut String, path: &[&str], c: &Counts) {
     }
 }
 
-/// By name, idle states among the others.
+/// Writes the counters of a CPU by name, its idle states among them.
 fn cpu(out: &mut String, id: &str, c: &CpuSample) {
     for (counter, n) in c.counts.iter().filter(|(c, _)| *c == CpuCounter::Idle) {
         put(out, &["c", id, counter.name()], Some(n));
@@ -47,13 +47,13 @@ fn cpu(out: &mut String, id: &str, c: &CpuSample) {
     }
 }
 
-/// Before the name of an idle state.
+/// Prefix of the name of an idle state.
 const IDLE_STATE: &str = "idle_us:";
 
-/// The words of a line.
+/// Calls `each` for every word of a line.
 fn words<'a>(line: &'a str, mut each: impl FnMut(&[&'a str], Option<u64>) -> Option<()>) {
     for word in line.split_ascii_whitespace() {
-        // Names of interfaces may hold an equals sign.
+        // The name of an interface may contain an equals sign.
         if let Some((path, n)) = word.rsplit_once('=') {
             let path: Vec<&str> = path.split('/').collect();
             let _ = each(&path, n.parse().ok());
@@ -62,7 +62,7 @@ fn words<'a>(line: &'a str, mut each: impl FnMut(&[&'a str], Option<u64>) -> Opt
 }
 
 impl Counters {
-    /// Without what could not be read.
+    /// The counters as one line, without `unread`.
     pub fn to_line(&self) -> String {
         let mut out = format!("sample {} {}", self.at_us, self.unix_time);
         for (name, l) in &self.links {
@@ -96,7 +96,7 @@ impl Counters {
         out
     }
 
-    /// `None`: it is none.
+    /// Parses a line of counters. `None`: the line is invalid.
     pub fn from_line(line: &str) -> Option<Self> {
         let mut head = line.strip_prefix("sample ")?.splitn(3, ' ');
         let mut out =
@@ -185,7 +185,7 @@ impl Layout {
         out
     }
 
-    /// `None`: it is none.
+    /// Parses a line of a layout. `None`: the line is invalid.
     pub fn from_line(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("layout")?;
         let mut out = Self::default();

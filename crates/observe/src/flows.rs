@@ -1,8 +1,8 @@
 //! The heaviest flows of each queue, from sampled headers, in bounded memory. Pure.
 //!
-//! Space-saving (Metwally, Agrawal, El Abbadi 2005): a flow that is not held takes the place of the smallest one and
-//! inherits its count, which is remembered as what may be too much. Every flow with more than one in [`HELD`] of the
-//! packets of its queue is held.
+//! Space-saving (Metwally, Agrawal, El Abbadi 2005): a new flow takes the entry of the smallest one and inherits its
+//! count, which is remembered as the possible excess. Every flow with more than one in [`HELD`] of the packets of its
+//! queue has an entry.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
@@ -10,9 +10,9 @@ use std::hash::{Hash as _, Hasher as _};
 use ringwise_kfmt::packet::{self, Flow};
 use ringwise_model::fnv::Fnv;
 
-/// Flows of one queue that are held.
+/// Flows of one queue that have an entry.
 pub const HELD: usize = 64;
-/// Queues that are counted apart. Packets of further queues are added to those whose queue is not known.
+/// Queues that are counted separately. Packets of further queues count as those of an unknown queue.
 const QUEUES: usize = 1024;
 
 /// One flow.
@@ -20,7 +20,7 @@ const QUEUES: usize = 1024;
 pub struct Heavy {
     /// Addresses, protocol and ports as in the header of the frame.
     pub flow: Flow,
-    /// Packets that were looked at; at most this many.
+    /// Sampled packets; the true number is not larger.
     pub packets: u64,
     /// How many of `packets` may belong to flows that had this entry before.
     pub over: u64,
@@ -31,7 +31,7 @@ pub struct Heavy {
 /// Flows of one queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueFlows {
-    /// All packets that were looked at.
+    /// All sampled packets.
     pub packets: u64,
     /// Bytes of all these packets together.
     pub bytes: u64,
@@ -43,12 +43,12 @@ pub struct QueueFlows {
 /// Flows of all queues of an interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flows {
-    /// By queue; `None`: the driver does not say which it was.
+    /// By queue; `None`: the driver does not report the queue.
     pub queues: BTreeMap<Option<u32>, QueueFlows>,
 }
 
 impl Flows {
-    /// A frame that begins with `head` and stands for `packets` of together `bytes`.
+    /// Adds a frame that begins with `head` and represents `packets` packets with `bytes` bytes together.
     pub fn add(&mut self, queue: Option<u32>, head: &[u8], packets: u64, bytes: u64) {
         let known = self.queues.contains_key(&queue) || self.queues.len() < QUEUES;
         let queue = if known { queue } else { None };
@@ -84,7 +84,7 @@ impl QueueFlows {
         }
     }
 
-    /// The heaviest, by packets that are surely theirs.
+    /// The heaviest flows, by packets that certainly belong to them.
     pub fn top(&self, n: usize) -> Vec<Heavy> {
         let mut all: Vec<Heavy> = self.held.iter().map(|(_, h)| *h).collect();
         all.sort_by(|a, b| {
@@ -95,7 +95,7 @@ impl QueueFlows {
     }
 }
 
-/// Spares comparing whole flows.
+/// A hash, to avoid comparing whole flows.
 fn hash(flow: &Flow) -> u64 {
     let mut h = Fnv::default();
     flow.hash(&mut h);
@@ -131,7 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// Memory is bounded, a heavy flow is never missing, and no count is too small or by more than `over` too large.
+        /// Memory is bounded, no heavy flow is missing, no count is too small, and none is too large by more than
+        /// `over`.
         #[test]
         fn no_elephant_is_lost(mice in proptest::collection::vec(0u16..2000, 0..4000), elephant in 100usize..400) {
             let mut order: Vec<u16> = mice.clone();

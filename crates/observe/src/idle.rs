@@ -9,25 +9,25 @@ use ringwise_sys::Host;
 use crate::counters::CpuSample;
 use crate::device::Notes;
 
-/// A file for each state of each CPU: of more CPUs than this nothing is read.
+/// There is a file for each state of each CPU. With more CPUs than this, none is read.
 const CPUS: usize = 64;
 const STATES: u32 = 10;
 
-/// `C6` of `2C6`, as [`CpuSample::idle_us`] names it.
+/// `C6` for `2C6`, the form of [`CpuSample::idle_us`].
 pub(crate) fn name(state: &str) -> String {
     state.get(1..).unwrap_or_default().into()
 }
 
-/// What is known of the states.
+/// The known idle states.
 #[derive(Default)]
 pub(crate) struct Idle {
-    /// By CPU; those without any are here too.
+    /// By CPU; CPUs without idle states are listed, too.
     states: BTreeMap<CpuId, Vec<Arc<str>>>,
     told: bool,
 }
 
 impl Idle {
-    /// Of these CPUs: those that take interrupts.
+    /// Reads the idle states of these CPUs, which are those that handle interrupts.
     pub(crate) fn read(
         &mut self,
         host: &dyn Host,
@@ -60,7 +60,7 @@ impl Idle {
     }
 }
 
-/// Names of states may hold spaces (`haltpoll idle`); those of counters may not.
+/// The name of a state may contain spaces (`haltpoll idle`); the name of a counter may not.
 fn word(name: &str) -> String {
     name.chars().map(|c| if c.is_whitespace() || matches!(c, '/' | '=') { '_' } else { c }).collect()
 }

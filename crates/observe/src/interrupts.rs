@@ -6,30 +6,30 @@ use ringwise_model::{CpuId, CpuSet, IrqId};
 
 use crate::counters::{Counters, INTERRUPTS, increase};
 
-/// Of one vector. A CPU that is not listed took none, or was not online at both moments.
+/// The interrupts of one vector. A CPU that is not listed handled none, or was not online at both moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interrupts(pub BTreeMap<CpuId, u64>);
 
 impl Interrupts {
-    /// Of all CPUs together.
+    /// The sum of all CPUs.
     pub fn total(&self) -> u64 {
         self.0.values().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// Those that took one or more.
+    /// The CPUs that handled at least one.
     pub fn cpus(&self) -> CpuSet {
         self.0.iter().filter(|(_, n)| **n > 0).map(|(c, _)| *c).collect()
     }
 
-    /// The CPU that took most of them, the first among equals.
+    /// The CPU that handled most of them; among equals the first.
     pub fn most(&self) -> Option<CpuId> {
         let took = self.0.iter().filter(|(_, n)| **n > 0);
         took.max_by_key(|(c, n)| (**n, std::cmp::Reverse(**c))).map(|(c, _)| *c)
     }
 }
 
-/// By vector; `None` for one that is new, or whose number was freed and given out again: what it counted is not known.
-/// One that is gone is left out.
+/// By vector. `None`: the increase is not known, because the vector is new or its number was freed and reused. A vector
+/// that is gone is left out.
 pub(crate) fn between(first: &Counters, second: &Counters) -> BTreeMap<IrqId, Option<Interrupts>> {
     let mut out = BTreeMap::new();
     for (irq, after) in &second.irqs {
@@ -39,7 +39,7 @@ pub(crate) fn between(first: &Counters, second: &Counters) -> BTreeMap<IrqId, Op
     out
 }
 
-/// One CPU that counted backwards makes the whole vector unknown.
+/// If the counter of one CPU went backwards, the whole vector is unknown.
 fn vector(
     first: &Counters,
     second: &Counters,
@@ -47,7 +47,8 @@ fn vector(
     after: &BTreeMap<CpuId, u64>,
 ) -> Option<Interrupts> {
     let mut out = BTreeMap::new();
-    // A CPU that took none is not listed; one that is offline may not be either, and comes back with what it has counted.
+    // A CPU without interrupts is not listed. Neither is an offline CPU, whose earlier count is back when it comes
+    // online.
     let was_there = |c: &CpuId| first.cpus.is_empty() || first.cpus.contains_key(c);
     for (cpu, n) in after {
         match before.get(cpu) {
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
     use crate::counters::CpuSample;
 
-    /// With these CPUs online.
+    /// Counters with these CPUs online.
     fn at(cpus: &[u32], irqs: &[(u32, &[(u32, u64)])]) -> Counters {
         let row = |list: &[(u32, u64)]| list.iter().map(|(c, n)| (CpuId(*c), *n)).collect();
         Counters {
@@ -97,7 +98,7 @@ mod tests {
         let a = at(&[0], &[(36, &[(0, 5)])]);
         let b = at(&[0, 1], &[(36, &[(0, 6), (1, 9_000_000)])]);
         assert_eq!(of(&a, &b).unwrap().0, BTreeMap::from([(CpuId(0), 1)]));
-        // Counted while it is offline, too: then the increase is known.
+        // The CPU is listed while it is offline, so the increase is known.
         let a = at(&[0], &[(36, &[(0, 5), (1, 8_999_990)])]);
         assert_eq!(of(&a, &b).unwrap().total(), 11);
     }

@@ -1,10 +1,10 @@
-//! What is watched, and how it hangs together: interfaces, their queues and vectors. Pure.
+//! The watched interfaces, their queues and vectors, and how they belong together. Pure.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Snapshot};
 
-/// Interfaces, queues and vectors as the last discovery found them. Counters are read and reported along it.
+/// Interfaces, queues and vectors as the last discovery found them. Counters are read and reported by this layout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     /// By name of the interface.
@@ -30,7 +30,7 @@ pub struct Wiring {
     pub goes_to: BTreeMap<IrqId, CpuSet>,
 }
 
-/// A map entry by entry: `collect` brings a sort for each type along.
+/// Builds a map entry by entry, because `collect` adds code for sorting to the program for each type.
 pub(crate) fn gather<K: Ord, V>(all: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
     let mut out = BTreeMap::new();
     for (k, v) in all {
@@ -40,7 +40,7 @@ pub(crate) fn gather<K: Ord, V>(all: impl Iterator<Item = (K, V)>) -> BTreeMap<K
 }
 
 impl Layout {
-    /// Of these interfaces; `named` empty: those with queues of their own.
+    /// The layout of these interfaces; if `named` is empty, of all with queues of their own.
     pub fn of(s: &Snapshot, named: &[String]) -> Self {
         let wanted = |n: &&ringwise_model::Nic| {
             if named.is_empty() { n.has_own_queues() } else { named.iter().any(|d| d == n.name()) }
@@ -65,7 +65,7 @@ impl Layout {
         Self { links: gather(links), nodes: gather(s.topology.cpus.iter().filter_map(node)) }
     }
 
-    /// Every vector of a queue, once.
+    /// Every vector that serves a queue, once.
     pub fn vectors(&self) -> Vec<IrqId> {
         let mut all: Vec<u32> = Vec::new();
         for w in self.links.values() {

@@ -1,8 +1,8 @@
-//! Counters at two moments and what happened between them.
+//! Counters at two moments, and what happened between them.
 //!
-//! A [`Sampler`] reads [`Counters`] along a [`Layout`], and [`Rates::between`] is what happened between two of them; that
-//! is pure. `watch`, `export`, `check`, `bench` and `verify --for` are all made of these two. `sampler` (with `device`,
-//! `idle` and `worker`) and `live` read; the rest is pure.
+//! A [`Sampler`] reads [`Counters`] along a [`Layout`], and [`Rates::between`] computes the rates between two readings.
+//! `watch`, `export`, `check`, `bench` and `verify --for` are built on these two. Only `sampler` (with `device`, `idle`
+//! and `worker`) and `live` read from the host; all other modules are pure.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

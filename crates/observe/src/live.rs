@@ -1,4 +1,4 @@
-//! Counters read again and again while interfaces, queues and vectors come and go.
+//! Reads counters repeatedly while interfaces, queues and vectors come and go.
 
 use ringwise_sys::Host;
 
@@ -6,10 +6,10 @@ use crate::counters::{Counters, Link};
 use crate::layout::Layout;
 use crate::sampler::Sampler;
 
-/// Reads the layout of these interfaces; `None`: they do not answer now.
+/// Reads the layout of these interfaces; `None`: they do not answer at the moment.
 type Look<'a> = Box<dyn FnMut(&[String]) -> Option<Layout> + 'a>;
 
-/// Reads counters along a layout, which is looked up again when it is stale.
+/// Reads counters along a layout, and reads the layout again when it is stale.
 pub struct LiveCounters<'a> {
     host: &'a dyn Host,
     devs: Vec<String>,
@@ -21,8 +21,9 @@ pub struct LiveCounters<'a> {
 }
 
 impl<'a> LiveCounters<'a> {
-    /// Of `devs`, or of all interfaces with queues of their own where that is empty. `layout`: as they are now. `look` reads
-    /// it again for those of `devs` that exist; `None`: they do not answer now. `detail`: see [`Sampler::new`].
+    /// Watches `devs`; if this is empty, all interfaces with queues of their own. `layout`: their present layout.
+    /// `look` reads it again for those of `devs` that exist; `None`: they do not answer at the moment. `detail`: see
+    /// [`Sampler::new`].
     pub fn new(
         host: &'a dyn Host,
         devs: &[String],
@@ -35,18 +36,18 @@ impl<'a> LiveCounters<'a> {
         Self { host, devs, look, layout, sampler, names, before: None }
     }
 
-    /// Of the counters that were read last.
+    /// The layout of the counters that were read last.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The layout is that of the counters when this returns.
+    /// Reads the counters. Afterwards [`Self::layout`] returns the layout that belongs to them.
     pub fn read(&mut self) -> Counters {
         let mut now = self.sampler.read(self.host);
         let there = interfaces(self.host);
         let changed = there != self.names || self.before.as_ref().is_some_and(|b| stale(b, &now));
         self.names = there;
-        // Devices that are busy with a change may not answer; what was known stays.
+        // Devices that are being changed may not answer; the known layout stays.
         if changed
             && let Some(layout) = self.look_again()
             && layout != self.layout
@@ -59,7 +60,7 @@ impl<'a> LiveCounters<'a> {
         now
     }
 
-    /// Of those that were named what is there now.
+    /// Reads the layout of those named interfaces that exist now.
     fn look_again(&mut self) -> Option<Layout> {
         let there: Vec<String> = self.devs.iter().filter(|d| self.names.contains(d)).cloned().collect();
         if there.is_empty() && !self.devs.is_empty() {
@@ -69,16 +70,16 @@ impl<'a> LiveCounters<'a> {
     }
 }
 
-/// Names in `/sys/class/net`, sorted; none where it cannot be listed.
+/// Names in `/sys/class/net`, sorted; empty if the directory cannot be listed.
 pub fn interfaces(host: &dyn Host) -> Vec<String> {
     let mut names = host.list("/sys/class/net").unwrap_or_default();
     names.sort();
     names
 }
 
-/// Queues, vectors or links are others than those of the sample before.
+/// Whether queues, vectors or links differ from those of the sample before.
 pub fn stale(before: &Counters, now: &Counters) -> bool {
-    // It cannot be looked at either.
+    // An interface that does not answer cannot be read again either.
     if !now.silent.is_empty() {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Rates of single queues, and how evenly they share. Pure.
+//! Rates of single queues, and how evenly they share the packets. Pure.
 
 use std::collections::BTreeMap;
 
@@ -25,42 +25,42 @@ pub struct QueueRates {
     pub drops: Option<u64>,
     /// How often the driver got no memory for a buffer.
     pub alloc_fail: Option<u64>,
-    /// Of the packets of all queues of its direction.
+    /// Share of the packets of all queues of its direction, in per cent.
     pub share_percent: Option<f64>,
     /// Interrupt of its vector.
     pub irq: Option<IrqId>,
-    /// Of its vector.
+    /// Interrupts of its vector.
     pub interrupts: Option<u64>,
-    /// Packets of all queues of the vector, both directions, by its interrupts.
+    /// Packets of all queues of the vector in both directions, divided by its interrupts.
     pub packets_per_interrupt: Option<f64>,
-    /// The CPU that took most interrupts; without any the one where they go.
+    /// The CPU that handled most interrupts; without interrupts, the CPU where they are delivered.
     pub cpu: Option<CpuId>,
-    /// Every CPU that took one.
+    /// Every CPU that handled an interrupt of its vector.
     pub cpus: CpuSet,
     /// Node of `cpu`.
     pub node: Option<NodeId>,
     /// What is special about the queue in this interval; `None`: nothing.
     pub mark: Option<Mark>,
-    /// Byte queue limit and bytes on their way, at the end.
+    /// Byte queue limit at the end of the interval.
     pub bql_limit: Option<u64>,
     /// Bytes handed to the device and not completed yet, at the end of the interval.
     pub bql_inflight: Option<u64>,
     /// How often the watchdog found it stuck.
     pub timeouts: Option<u64>,
-    /// What its qdisc threw away.
+    /// Packets that its queueing discipline dropped.
     pub qdisc_drops: Option<u64>,
 }
 
 /// What is special about a queue in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// More than one and a half times its part.
+    /// It has more than one and a half times the mean.
     Hot,
-    /// A counter went backwards: the queue was made again.
+    /// A counter went backwards, because the queue was created again.
     Reset,
-    /// The second sample has it and the first has not.
+    /// Only the second sample has it.
     Came,
-    /// The first sample has it and the second has not.
+    /// Only the first sample has it.
     Gone,
 }
 
@@ -69,17 +69,17 @@ pub enum Mark {
 pub struct Balance {
     /// 1 is even.
     pub max_over_mean: f64,
-    /// Standard deviation by mean.
+    /// Standard deviation divided by the mean.
     pub variation: f64,
-    /// The queue with most packets, where it is hot.
+    /// The queue with most packets, if it is hot.
     pub hot: Option<u32>,
 }
 
-/// A queue is hot above this part of the mean, with packets enough that it is no accident.
+/// A queue is hot above this multiple of the mean, if it has enough packets that this is no accident.
 const HOT: f64 = 1.5;
 const ENOUGH: u64 = 100;
 
-/// Receiving first, by number.
+/// The rates of all queues: receive queues first, each direction by number.
 pub(crate) fn queues(
     wiring: &Wiring,
     layout: &Layout,
@@ -157,7 +157,7 @@ fn direction(
     ids.into_iter().map(one).collect()
 }
 
-/// Over the queues whose packets are known; fills in their shares and marks the hot one.
+/// How evenly the queues with known packets share them. Also fills in their shares and marks the hot one.
 fn balance(queues: &mut [QueueRates]) -> Option<Balance> {
     let known: Vec<f64> = queues.iter().filter_map(|q| q.packets).map(|n| n as f64).collect();
     let sum: u64 = queues.iter().filter_map(|q| q.packets).fold(0, u64::saturating_add);

@@ -1,6 +1,7 @@
-//! What happened between two [`Counters`]. Pure.
+//! Computes what happened between two [`Counters`]. Pure.
 //!
-//! A counter that went backwards is a mark, never a number; so is what came or went in between.
+//! A counter that went backwards gets a mark instead of a number. So does everything that appeared or disappeared in
+//! between.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +13,22 @@ use crate::interrupts::{self, Interrupts};
 use crate::layout::{Layout, Wiring};
 use crate::queues::{Balance, QueueRates, queues};
 
-/// Between two samples.
+/// The rates of one interval, between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rates {
     /// Length of the interval; greater than 0.
     pub seconds: f64,
-    /// Of the second sample, since 1970.
+    /// Time of the second sample, in seconds since 1970.
     pub unix_time: u64,
-    /// By name: interfaces that both samples have, with the same index.
+    /// By name: interfaces that are in both samples with the same index.
     pub links: BTreeMap<String, LinkRates>,
-    /// Interfaces that are in the first sample only, and in the second only.
+    /// Interfaces that are in the first sample only.
     pub gone: Vec<String>,
     /// Interfaces that are new, or were created again, in the second sample.
     pub came: Vec<String>,
-    /// Interfaces that are there and did not answer in time.
+    /// Interfaces that exist and did not answer in time.
     pub silent: Vec<String>,
-    /// Of each vector; `None`: it is new, or its number was given out again, and what it counted is not known.
+    /// By vector. `None`: the increase is not known, because the vector is new or its number was freed and reused.
     pub irqs: BTreeMap<IrqId, Option<Interrupts>>,
     /// CPUs that are online in both samples.
     pub cpus: BTreeMap<CpuId, CpuRates>,
@@ -35,7 +36,7 @@ pub struct Rates {
     pub cpus_gone: Vec<CpuId>,
     /// CPUs that are online in the second sample only.
     pub cpus_came: Vec<CpuId>,
-    /// What sockets of the host lost, by the kernel's names; what is 0 is left out.
+    /// Packets that sockets of the host lost, by the kernel's names; counters that did not grow are left out.
     pub socket_drops: Counts,
     /// Kinds of traffic, by the kernel's names (`Udp:InDatagrams`).
     pub traffic: Counts,
@@ -83,9 +84,9 @@ pub struct Flow {
     pub mbps: Option<f64>,
     /// Bytes per packet; `None` also without packets.
     pub avg_bytes: Option<f64>,
-    /// Of the bits that fit, with preamble, gap and checksum.
+    /// Share of the line rate in bits, with preamble, gap and checksum.
     pub line_percent: Option<f64>,
-    /// Of the packets of 64 bytes that fit.
+    /// Share of the packets of 64 bytes that the line rate allows.
     pub line_packets_percent: Option<f64>,
 }
 
@@ -94,26 +95,26 @@ pub struct Flow {
 pub struct Drops {
     /// The NIC had no free descriptor (`rx_missed_errors`).
     pub nic: Option<u64>,
-    /// No memory for a buffer: of all queues together.
+    /// Times that no memory for a buffer was available, of all queues together.
     pub no_buffer: Option<u64>,
-    /// Driver and stack (`rx_dropped`); what a full backlog loses is in it.
+    /// The driver or the stack dropped them (`rx_dropped`); this includes losses of a full backlog.
     pub stack: Option<u64>,
-    /// `tx_dropped`
+    /// The driver or the device dropped packets to send (`tx_dropped`).
     pub tx: Option<u64>,
-    /// Queueing disciplines; `None` also for an interface without one.
+    /// Queueing disciplines dropped them; `None` also for an interface without one.
     pub qdisc: Option<u64>,
 }
 
 impl Drops {
-    /// Without `no_buffer`: whether that packet is lost, or only the buffer comes later, differs by driver. An
-    /// interface without a queueing discipline loses nothing there.
+    /// All losses but `no_buffer`: it depends on the driver whether such a packet is lost, or only the buffer arrives
+    /// later. An interface without a queueing discipline loses nothing there.
     pub fn total(&self) -> Option<u64> {
         let all = [self.nic?, self.stack?, self.tx?, self.qdisc.unwrap_or(0)];
         Some(all.into_iter().fold(0, u64::saturating_add))
     }
 }
 
-/// One CPU. Shares of the time in per cent.
+/// One CPU. Shares are of the time, in per cent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuRates {
     /// Node of the CPU; `None`: not known.
@@ -126,15 +127,16 @@ pub struct CpuRates {
     pub steal_percent: Option<f64>,
     /// Idle, waiting for I/O included.
     pub idle_percent: Option<f64>,
-    /// Its ksoftirqd; a part of softirq.
+    /// In its ksoftirqd; a part of `softirq_percent`.
     pub ksoftirqd_percent: Option<f64>,
-    /// Share of the time in each of its idle states, shallow ones first; a part of idle. Empty where it is not read.
+    /// Share of the time in each of its idle states, shallow ones first; a part of `idle_percent`. Empty if they were
+    /// not read.
     pub idle_states: Vec<(String, f64)>,
     /// Interrupts of the watched queues.
     pub interrupts: u64,
     /// [`CpuCounter::SOFTNET`]: increases.
     pub counts: CpuCounts,
-    /// Packets in its backlog at the end.
+    /// Packets in its backlog at the end of the interval.
     pub backlog: Option<u64>,
     /// Counters that went backwards.
     pub reset: Vec<String>,
@@ -147,12 +149,13 @@ impl CpuRates {
     }
 }
 
-/// Bytes on the wire beside the frame: checksum 4, preamble 8, gap 12. A frame has 60 bytes or more.
+/// Bytes on the wire in addition to the frame: checksum 4, preamble 8, gap 12. A frame has at least 60 bytes.
 const OVERHEAD: f64 = 24.0;
 const SHORTEST: f64 = 60.0;
 
 impl Rates {
-    /// `None`: the second is not later than the first (another boot, two recordings in one file).
+    /// `None`: the second sample is not later than the first, for example after a reboot or with two recordings in one
+    /// file.
     pub fn between(layout: &Layout, first: &Counters, second: &Counters) -> Option<Self> {
         let us = second.at_us.checked_sub(first.at_us).filter(|us| *us > 0)?;
         let seconds = us as f64 / 1e6;
@@ -160,7 +163,7 @@ impl Rates {
         let mut out = Self { seconds, unix_time: second.unix_time, ..Self::default() };
         let none = Wiring::default();
         for (name, after) in &second.links {
-            // Another device of the same name has counters of its own.
+            // A device that was created again under the same name has counters of its own.
             let Some(before) = first.links.get(name).filter(|b| b.ifindex == after.ifindex) else {
                 // An interface that answers again has rates from the next interval on.
                 if !first.silent.contains(name) {
@@ -224,7 +227,7 @@ fn link(
     let (counts, reset) = grown_by_name(&before.counts, &after.counts);
     let of = |name: &str| counts.get(name).copied();
     let flow = |packets, bytes| flow(of(packets), of(bytes), seconds, wiring.speed_mbps);
-    // Counters of different sources are different counters.
+    // Counters of different sources cannot be compared.
     let empty = Link::default();
     let before = if before.source == after.source { before } else { &empty };
     let (queues, rx_balance, tx_balance) = queues(wiring, layout, before, after, irqs);

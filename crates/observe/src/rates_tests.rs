@@ -59,12 +59,12 @@ fn layout() -> Layout {
 
 #[test]
 fn line_rate_by_bits_and_by_packets() {
-    // A gigabit full of the shortest frames: 1,488,095 of 60 bytes each second.
+    // A gigabit link full of the shortest frames: 1,488,095 of 60 bytes each second.
     let f = super::flow(Some(2_976_190), Some(2_976_190 * 60), 2.0, Some(1000));
     assert_eq!((f.pps, f.avg_bytes), (Some(1_488_095.0), Some(60.0)));
     assert!((f.line_percent.unwrap() - 100.0).abs() < 0.01, "{f:?}");
     assert!((f.line_packets_percent.unwrap() - 100.0).abs() < 0.01, "{f:?}");
-    // Full of the longest: 81,274 of 1514 bytes.
+    // A gigabit link full of the longest frames: 81,274 of 1514 bytes.
     let f = super::flow(Some(81_274), Some(81_274 * 1514), 1.0, Some(1000));
     assert!((f.line_percent.unwrap() - 100.0).abs() < 0.01, "{f:?}");
     assert!((f.line_packets_percent.unwrap() - 5.46).abs() < 0.01, "{f:?}");
@@ -99,7 +99,7 @@ fn queues_with_their_vectors() {
     let even = l.rx_balance.unwrap();
     assert_eq!((even.max_over_mean, even.variation, even.hot), (1.8, 0.8, Some(0)));
     assert_eq!((r.cpus[&CpuId(0)].interrupts, r.cpus[&CpuId(1)].interrupts), (85, 5));
-    // Known in both directions.
+    // The counters are known in both directions.
     for (c, n) in [(&mut a, 0), (&mut b, 45)] {
         c.links.get_mut("eth1").unwrap().tx.insert(0, QueueCounts::from([(QueueCounter::Packets, n)]));
     }
@@ -119,7 +119,7 @@ fn what_comes_and_goes_is_named_and_not_counted() {
         Rates::between(&layout(), &at(0, &[("eth1", link(0, 0, &[1, 2, 3]))]), &at(1, &[("eth1", link(0, 0, &[1]))]));
     let back = back.unwrap();
     assert_eq!(back.links["eth1"].queues[2].mark, Some(Mark::Gone));
-    // Plugged out and in again between two samples: another index.
+    // The device was unplugged and plugged in again, so it has another index.
     let other = Link { ifindex: 9, ..link(1 << 40, 0, &[]) };
     let r = Rates::between(&layout(), &a, &at(1, &[("eth1", other)])).unwrap();
     assert!(r.links.is_empty() && r.came == ["eth1"], "{r:?}");
@@ -134,7 +134,7 @@ fn a_reset_is_a_mark() {
     assert_eq!((l.rx.packets, l.rx.pps, l.rx.line_percent), (None, None, None));
     assert_eq!(l.reset, ["rx_bytes", "rx_packets"]);
     assert_eq!((l.queues[0].packets, l.queues[0].mark, l.queues[1].packets), (None, Some(Mark::Reset), Some(200)));
-    // Another source counts from another moment.
+    // Another source began to count at another time.
     let mut other = b.clone();
     other.links.get_mut("eth1").unwrap().source = Source::Ethtool;
     let l = &Rates::between(&layout(), &a, &other).unwrap().links["eth1"];
@@ -245,7 +245,7 @@ proptest! {
         prop_assert_eq!(increase(kind_of("rx_bytes"), a64, a64.wrapping_add(n)), Some(n));
     }
 
-    /// Whatever is reset to whatever: a mark, or less than half of what the counter can hold.
+    /// After any reset the increase is unknown, or less than half of the counter's range.
     #[test]
     fn no_spikes(a in any::<u64>(), b in any::<u64>()) {
         if b < a {
@@ -257,7 +257,7 @@ proptest! {
         }
     }
 
-    /// Shares add up, the balance is between even and one queue for all, and one queue at most is hot.
+    /// Shares add up, the balance is between even and one queue for all, and at most one queue is hot.
     #[test]
     fn shares(n in proptest::collection::vec(0u64..1_000_000, 1..40)) {
         let zero = vec![0; n.len()];

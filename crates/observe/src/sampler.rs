@@ -1,4 +1,4 @@
-//! Reads [`Counters`] along a [`Layout`]. What a device does not have is asked once.
+//! Reads [`Counters`] along a [`Layout`]. Requests that a device does not support are made only once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,38 +15,38 @@ use crate::layout::{Layout, gather};
 use crate::together::{Late, Left, Together};
 use crate::worker::Worker;
 
-/// Remembers what each device answers to, so that a sample costs little.
+/// Remembers which requests each device supports, so that a sample costs little.
 pub struct Sampler {
     devs: Vec<(String, Reader)>,
-    /// All devices, until one of them is late.
+    /// All devices, until one of them answers too late.
     together: Option<Together>,
-    /// Asked like a device: the dump waits for the lock that a sick one may hold.
+    /// Read in a thread like a device: the dump waits for a lock that an unresponsive device may hold.
     qdiscs: Option<Worker<(Vec<qdisc::Qdisc>, Vec<Unread>)>>,
     deadline: Option<(Arc<dyn Host>, Duration)>,
     vectors: Vec<IrqId>,
-    /// Of no queue in the layout, and counted as well.
+    /// Vectors that serve no queue of the layout and are counted as well.
     others: Vec<IrqId>,
-    /// `/sys/kernel/irq/N/per_cpu_count` cannot be had: the whole of `/proc/interrupts` is read.
+    /// `/sys/kernel/irq/N/per_cpu_count` cannot be read, so the whole of `/proc/interrupts` is.
     whole_table: bool,
-    /// By vector, from the sample before: its sum in `/proc/stat` and what was read then. While the sum stays, so
-    /// does the rest.
+    /// By vector, from the sample before: its sum in `/proc/stat`, and the counts by CPU. The counts stay valid while
+    /// the sum does not change.
     before: BTreeMap<IrqId, (u64, BTreeMap<CpuId, u64>)>,
     /// ksoftirqd of each CPU.
     threads: Vec<(CpuId, u32)>,
-    /// In the order of the numbers in `per_cpu_count`.
+    /// Possible CPUs, in the order of the numbers in `per_cpu_count`.
     possible: Vec<CpuId>,
     idle: Idle,
-    /// What takes several small files each too: byte limits and timeouts of transmit queues, idle states.
+    /// Also reads values that need several small files each: byte limits and timeouts of transmit queues, idle states.
     detail: bool,
 }
 
 /// Where a device is read.
 enum Reader {
     Here(Box<Dev>),
-    /// In one thread with the others.
+    /// In one thread together with other devices.
     Together,
     Apart(Worker<(Reading, Vec<Unread>)>),
-    /// It was the one that did not answer.
+    /// It answered too late, and has not answered yet.
     Late(Late),
 }
 
@@ -59,16 +59,17 @@ fn apart(mut dev: Box<Dev>, host: &Arc<dyn Host>) -> Worker<(Reading, Vec<Unread
 }
 
 impl Sampler {
-    /// Threads are looked for here, which reads a file of every process.
+    /// Finds the ksoftirqd threads, which reads a file of every process.
     pub fn new(host: &dyn Host, layout: &Layout, detail: bool) -> Self {
-        // Mostly without holes; where the file cannot be had they are taken to be so.
+        // The numbers mostly have no gaps. If the file cannot be read, ringwise assumes that there are none.
         let possible = host.read_text("/sys/devices/system/cpu/possible").ok().and_then(|t| cpulist::parse(&t).ok());
         let possible = possible.map_or_else(|| (0..8192).map(CpuId).collect(), |p| p.iter().collect());
         Self { threads: ksoftirqds(host), possible, ..Self::along(layout, detail) }
     }
 
-    /// From now on devices are asked in a thread: one for all as long as they answer, then one for each. One that does
-    /// not answer in time is named in [`Counters::silent`], and nobody waits for it again until it has answered.
+    /// Reads devices in threads from now on: all in one thread as long as they answer, then each in its own. A device
+    /// that does not answer in time is listed in [`Counters::silent`], and no later sample waits for it until it has
+    /// answered.
     #[must_use]
     pub fn with_deadline(mut self, host: &Arc<dyn Host>, deadline: Duration) -> Self {
         self.deadline = Some((host.clone(), deadline));
@@ -97,7 +98,7 @@ impl Sampler {
         self
     }
 
-    /// Along a changed layout of the same host.
+    /// Switches to a changed layout of the same host.
     pub fn follow(&mut self, layout: &Layout) {
         let threads = std::mem::take(&mut self.threads);
         let possible = std::mem::take(&mut self.possible);
@@ -128,7 +129,7 @@ impl Sampler {
         }
     }
 
-    /// Everything, now. An interface that is gone is left out.
+    /// Reads all counters. An interface that is gone is left out.
     pub fn read(&mut self, host: &dyn Host) -> Counters {
         let mut notes = Notes(Vec::new());
         let at = host.since_boot();
@@ -142,7 +143,7 @@ impl Sampler {
         self.interrupts(host, &stat, &mut out, &mut notes);
         cpus(host, &stat, &mut out.cpus, &mut notes);
         for (cpu, pid) in &self.threads {
-            // A CPU that is offline has its thread parked.
+            // The thread of an offline CPU is parked.
             let Some(sample) = out.cpus.get_mut(cpu) else { continue };
             if let Ok(ns) = host.read_text(&format!("/proc/{pid}/schedstat"))
                 && let Some(ns) = notes.parsed(procstat::run_ns(&ns))
@@ -207,7 +208,7 @@ impl Sampler {
         drops_of_qdiscs(&all.unwrap_or_default(), &mut out.links);
     }
 
-    /// Those that were late and have answered since stand on their own.
+    /// Gives each device that was late and has answered since a thread of its own.
     fn back(&mut self) {
         let Some((host, _)) = &self.deadline else { return };
         for (_, reader) in &mut self.devs {
@@ -219,8 +220,8 @@ impl Sampler {
         }
     }
 
-    /// What all of them tell, in their order. The first time that one is late, those behind it are asked in threads of
-    /// their own, from then on and with as much time again.
+    /// The readings of all devices, in their order. When a device is late for the first time, those after it are read
+    /// in threads of their own, from then on and with the full time limit again.
     fn all_at_once(&mut self, until: &mut Instant) -> Vec<Option<(Reading, Vec<Unread>)>> {
         let (Some(mut all), Some((host, deadline))) = (self.together.take(), &self.deadline) else { return Vec::new() };
         all.ask();
@@ -246,13 +247,14 @@ impl Sampler {
         told
     }
 
-    /// By file of each vector: `/proc/interrupts` has a cell for every interrupt of the host and every CPU.
+    /// Reads the file of each vector, because `/proc/interrupts` has a number for every interrupt of the host and every
+    /// CPU.
     fn interrupts(&mut self, host: &dyn Host, stat: &str, out: &mut Counters, notes: &mut Notes) {
         if !self.whole_table {
             // Read before the files: what is counted in between is found by the next sample.
             let sums = procstat::interrupts(stat);
             for irq in &self.vectors {
-                // A vector that is freed has 0 as well: those are looked at.
+                // The sum of a vector that was freed is 0, so read the file of a vector with 0.
                 let sum = sums.get(irq.0 as usize).copied().filter(|n| *n > 0);
                 if let Some((before, counts)) = self.before.get(irq)
                     && sum == Some(*before)
@@ -269,7 +271,7 @@ impl Sampler {
                         }
                         out.irqs.insert(*irq, counts);
                     }
-                    // Freed in the meantime; if all of them are not there, the kernel has no such files.
+                    // The vector was freed in the meantime. If no vector has the file, the kernel has no such files.
                     Err(e) if e.is_absent() => {}
                     Err(_) => self.whole_table = true,
                 }
@@ -298,7 +300,7 @@ fn by_cpu(text: &str, possible: &[CpuId]) -> BTreeMap<CpuId, u64> {
     gather(cells.filter_map(|(c, n)| Some((c, n.trim().parse().ok().filter(|n| *n > 0)?))))
 }
 
-/// One dump for all interfaces: asking for one alone tells every listener of the `tc` group before 6.8.
+/// One dump for all interfaces: before 6.8, a request for one interface notifies every listener of the `tc` group.
 fn qdiscs(host: &dyn Host, notes: &mut Notes) -> Vec<qdisc::Qdisc> {
     let messages = notes.take(host.kernel(&Request::Qdiscs)).unwrap_or_default();
     messages.iter().filter_map(|m| notes.parsed(qdisc::qdisc(m))).collect()
@@ -326,7 +328,7 @@ fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, CpuSample>, notes
     }
     let Some(text) = notes.take(host.read_text("/proc/net/softnet_stat")) else { return };
     for row in notes.parsed(softnet::parse(&text)).unwrap_or_default() {
-        // Rows of offline CPUs are missing: without its number a row belongs to nobody.
+        // The kernel has no rows for offline CPUs, so a row without a CPU number cannot be assigned to a CPU.
         let Some(cpu) = row.cpu else {
             notes.0.push(Unread::new("/proc/net/softnet_stat", None, "this kernel does not name the CPU of a row"));
             return;

@@ -13,13 +13,13 @@ use crate::counters::Source;
 use crate::layout::Wiring;
 use QueueCounter::{BqlLimit, Drops, Packets};
 
-/// A host of files and of answers to some requests.
+/// A host with files, and with replies to some requests.
 #[derive(Default)]
 struct Fake {
     files: BTreeMap<String, String>,
     replies: BTreeMap<String, Vec<Vec<u8>>>,
     asked: Mutex<Vec<String>>,
-    /// A request that hangs while this is locked.
+    /// A request that hangs while this mutex is locked.
     hangs: Option<(String, Arc<Mutex<()>>)>,
 }
 
@@ -126,13 +126,13 @@ fn values(n: &[u64]) -> Vec<Vec<u8>> {
     vec![n.iter().flat_map(|n| n.to_ne_bytes()).collect()]
 }
 
-/// With this many changes of its carrier so far, and this index.
+/// The link with this index and this many changes of its carrier.
 fn link_of(ifindex: u32, carrier_changes: u32) -> Vec<Vec<u8>> {
     let carrier_changes = Some(carrier_changes);
     vec![link_stats_reply(&LinkStats { ifindex, name: "eth1".into(), counts: vec![0; 25], carrier_changes }).unwrap()]
 }
 
-/// Two receive queues and two transmit queues are as many counters as three and one.
+/// A list for two receive and two transmit queues has as many counters as one for three and one.
 #[test]
 fn another_list_of_the_same_length_is_learned_when_the_link_went_away_meanwhile() {
     let mut host = host();
@@ -153,7 +153,7 @@ fn another_list_of_the_same_length_is_learned_when_the_link_went_away_meanwhile(
     assert_eq!(look(&host), first, "nothing says that the list is another one");
     host.replies.insert("link-get eth1".into(), link_of(2, 5));
     assert_eq!(look(&host), then);
-    // Names that are refused once, because the device is busy: no queue is told, and the next time they are.
+    // The names are refused once because the device is busy: no queue is reported, and the next sample has them again.
     host.replies.remove("ETHTOOL_GSTRINGS eth1");
     host.replies.insert("link-get eth1".into(), link_of(9, 5));
     assert_eq!(look(&host), [vec![], vec![]]);
@@ -201,12 +201,12 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     let mut sampler = Sampler::new(&host, &layout(2), false);
     let l = sampler.read(&host).links.remove("eth1").unwrap();
     assert_eq!((l.source, l.rx[&0].get(Packets), l.rx[&1].get(Drops)), (Source::Ethtool, Some(4), Some(1)));
-    // The names are not asked again, nor is qstats.
+    // Neither names nor qstats are requested again.
     host.asked.lock().unwrap().clear();
     sampler.read(&host);
     let asked = host.asked.lock().unwrap().join(" ");
     assert!(asked.contains("ETHTOOL_GSTATS") && !asked.contains("GSTRINGS") && !asked.contains("qstats"), "{asked}");
-    // Another list of counters: nothing is put to the wrong queue.
+    // The list changed: no counter is assigned to the wrong queue.
     host.replies.insert("ETHTOOL_GSTATS eth1".into(), values(&[9, 4, 5, 1, 3]));
     let l = sampler.read(&host).links.remove("eth1").unwrap();
     assert_eq!((l.source, l.rx.len()), (Source::Nothing, 0));
@@ -216,7 +216,7 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     assert_eq!((l.source, l.rx[&1].get(Packets)), (Source::Qstats, Some(77)));
 }
 
-/// A request that fails once does not change who is asked.
+/// A request that fails once does not change the source.
 #[test]
 fn a_refusal_is_for_one_time_only() {
     let mut host = host();
@@ -250,7 +250,7 @@ fn a_device_that_hangs_is_silent_and_the_others_are_told() {
     let second = sampler.read(host.as_ref());
     assert_eq!((second.silent.as_slice(), second.links.len()), (&["eth1".to_string()][..], 1));
     assert!(second.links.contains_key("eth2") && second.cpus.len() == 1);
-    // Nobody waits for it again.
+    // The sampler does not wait for it again.
     sampler.deadline = Some((host.clone(), long));
     let begin = Instant::now();
     assert_eq!(sampler.read(host.as_ref()).silent, ["eth1"]);

@@ -1,4 +1,5 @@
-//! Transmit queues that stand still: bytes in flight and nothing completed, or the kernel's watchdog. Pure.
+//! Finds transmit queues that are stuck: bytes are in flight and none is completed, or the kernel's watchdog fired.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +12,11 @@ use crate::layout::{Layout, Wiring};
 /// A queue that completed nothing for this long is stuck.
 pub const STUCK_MS: u64 = 3000;
 
-/// Time between two looks counts up to this, which a device may take to answer. The host may have been suspended for the
-/// rest, and no queue sends then.
+/// The time between two looks counts up to this value, which a device may take to answer. During the rest the host may
+/// have been suspended, when no queue sends.
 const LOOK_US: u64 = 2_000_000;
 
-/// What was seen of a queue that does not send.
+/// How a transmit queue is stuck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum How {
@@ -26,7 +27,7 @@ pub enum How {
         /// Bytes in flight at the last look.
         bytes: u64,
     },
-    /// The kernel's watchdog found it stuck so many times (`tx_timeout`).
+    /// The kernel's watchdog found the queue stuck this many times (`tx_timeout`).
     TimedOut {
         /// Increase of the watchdog's counter since the first look; at least 1.
         times: u64,
@@ -45,7 +46,7 @@ pub struct Stuck {
     pub how: How,
 }
 
-/// Looks at the same queues again and again.
+/// Looks at the same queues repeatedly.
 #[derive(Debug, Default)]
 pub struct Stalls {
     queues: BTreeMap<(String, u32), Queue>,
@@ -69,17 +70,17 @@ struct Seen {
     inflight: Option<u64>,
     packets: Option<u64>,
     timeouts: Option<u64>,
-    /// Of its vector, over all CPUs.
+    /// Interrupts of its vector, on all CPUs.
     interrupts: Option<u64>,
 }
 
 impl Stalls {
-    /// Without any look so far.
+    /// A new observer, before its first look.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `has_carrier`: by device; without a carrier, or when pause frames came, a queue that waits is in order.
+    /// `has_carrier`: devices with a carrier. A queue may wait while there is no carrier, or when pause frames arrived.
     pub fn look(&mut self, layout: &Layout, now: &Counters, has_carrier: &BTreeSet<String>) {
         for (dev, link) in &now.links {
             let Some(wiring) = layout.links.get(dev) else { continue };
@@ -94,7 +95,7 @@ impl Stalls {
         }
     }
 
-    /// What stands still now, in the order of devices and queues.
+    /// Queues that are stuck now, in the order of devices and queues.
     pub fn stuck(&self) -> Vec<Stuck> {
         let one = |((dev, id), q): (&(String, u32), &Queue)| {
             let times = q.last.timeouts.zip(q.timeouts_at_first).map_or(0, |(now, first)| now.saturating_sub(first));
@@ -121,7 +122,7 @@ impl Stalls {
         self.queues.values().any(|q| q.still_us.is_some())
     }
 
-    /// Queues of which nothing can be said: no byte queue limits, or neither packets nor interrupts are counted.
+    /// Queues that cannot be observed: they have no byte queue limits, or neither packets nor interrupts are counted.
     pub fn not_observed(&self) -> Vec<(String, u32)> {
         self.queues.iter().filter(|(_, q)| !q.observed).map(|(at, _)| at.clone()).collect()
     }
@@ -132,7 +133,7 @@ impl Seen {
         let sum = |irq: IrqId| now.irqs.get(&irq).map(|by_cpu: &BTreeMap<CpuId, u64>| by_cpu.values().sum());
         Self {
             at_us: now.at_us,
-            // Drivers without byte queue limits have the files all the same, with a limit of 0.
+            // Drivers without byte queue limits have the files as well, with a limit of 0.
             inflight: counts
                 .get(QueueCounter::BqlInflight)
                 .filter(|n| *n > 0 || counts.get(QueueCounter::BqlLimit).is_some_and(|l| l > 0)),
@@ -142,7 +143,7 @@ impl Seen {
         }
     }
 
-    /// No counter shows that anything was completed since then, although at least one would have shown it.
+    /// Bytes are in flight, and the counter of packets, or else of interrupts, has not changed.
     fn no_progress_since(&self, before: &Self) -> bool {
         let same = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a == b);
         let bytes = self.inflight.zip(before.inflight).is_some_and(|(now, then)| then > 0 && now >= then);
@@ -157,7 +158,7 @@ impl Queue {
         self.observed |= seen.inflight.is_some() && (seen.packets.is_some() || seen.interrupts.is_some());
         if may_wait {
             self.still_us = None;
-            // A time-out now is none of a queue that should have sent.
+            // While a queue may wait, a time-out does not mean that it is stuck.
             self.timeouts_at_first = seen.timeouts;
         } else if seen.no_progress_since(&self.last) {
             let gap = seen.at_us.saturating_sub(self.last.at_us).min(LOOK_US);
@@ -185,7 +186,7 @@ mod tests {
         Layout { links: [("eth0".to_string(), wiring)].into(), ..Layout::default() }
     }
 
-    /// In milliseconds; the counters of tx-0, `irq` for its vector and `rx_pause` for the device.
+    /// Counters at this time in milliseconds: those of tx-0, `irq` for its vector and `rx_pause` for the device.
     fn at(ms: u64, list: &[(&str, u64)]) -> Counters {
         let of = |name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
         let queue = list.iter().filter_map(|(n, v)| Some((QueueCounter::from_name(n)?, *v)));
@@ -234,9 +235,9 @@ mod tests {
     #[test]
     fn progress_of_any_kind_is_no_stall() {
         let moving: [&dyn Fn(u64) -> Vec<(&'static str, u64)>; 3] = [
-            // The limit is reached all the time, and packets go on.
+            // The limit is reached all the time, and packets are sent.
             &|n| vec![("bql_inflight", 9000), ("bql_limit", 9000), ("packets", n * 80), ("irq", 7)],
-            // Nobody counts its packets.
+            // Packets are not counted, but interrupts are.
             &|n| vec![("bql_inflight", 9000), ("bql_limit", 9000), ("irq", 7 + n)],
             &|n| vec![("bql_inflight", 9000 - n), ("bql_limit", 9000), ("irq", 7)],
         ];
@@ -245,7 +246,7 @@ mod tests {
             let s = after(&looks, true);
             assert_eq!((s.stuck(), s.not_observed()), (Vec::new(), Vec::new()));
         }
-        // A vector that still interrupts, for receiving perhaps, hides nothing where packets are counted.
+        // Interrupts, perhaps for receiving, are no progress where packets are counted.
         let looks: Vec<_> = (0..4)
             .map(|n| at(n * 1000, &[("bql_inflight", 60), ("bql_limit", 9), ("packets", 5), ("irq", n)]))
             .collect();
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_not_called_healthy() {
         let name = vec![("eth0".to_string(), 0)];
-        // No byte queue limits in the driver; limits, and nobody who counts.
+        // A driver without byte queue limits, and one with limits but without counters.
         let none: Vec<_> =
             (0..5).map(|n| at(n * 1000, &[("bql_inflight", 0), ("bql_limit", 0), ("packets", n)])).collect();
         assert_eq!((after(&none, true).stuck(), after(&none, true).not_observed()), (Vec::new(), name.clone()));

@@ -1,4 +1,5 @@
-//! All devices in one thread, as long as each of them answers: waking a thread costs more than most devices do.
+//! Reads all devices in one thread as long as each of them answers: waking a thread costs more than reading most
+//! devices.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,9 +15,9 @@ pub(crate) struct Together {
     worker: Worker<()>,
 }
 
-/// A device, and what it has told in this round.
+/// A device, and its reading of this round.
 struct Seat {
-    /// Absent while it is asked.
+    /// Absent while the device is being read.
     dev: Option<Box<Dev>>,
     told: Option<(Reading, Vec<Unread>)>,
 }
@@ -30,11 +31,11 @@ impl Seats {
     }
 }
 
-/// Where one of them stands when another was too late.
+/// The state of a device when another one was too late.
 pub(crate) enum Left {
-    /// It has told.
+    /// It has been read.
     Told(Box<Dev>, Reading, Vec<Unread>),
-    /// Its turn had not come.
+    /// It has not been read yet.
     Waits(Box<Dev>),
     /// It is the one that does not answer.
     Asked(Late),
@@ -44,7 +45,7 @@ pub(crate) enum Left {
 pub(crate) struct Late(Seats, usize);
 
 impl Late {
-    /// It has answered in the meantime; what it said then is told to nobody.
+    /// Returns the device once it has answered. The late reading is dropped.
     pub(crate) fn back(&mut self) -> Option<Box<Dev>> {
         self.0.lock().get_mut(self.1)?.dev.take()
     }
@@ -57,7 +58,7 @@ impl Together {
         let work = move || {
             let count = all.lock().len();
             for i in 0..count {
-                // The lock is not held while the device is asked.
+                // The lock is not held while the device is being read.
                 let Some(mut dev) = all.lock().get_mut(i).and_then(|s| s.dev.take()) else { continue };
                 let mut notes = Notes(Vec::new());
                 let reading = dev.read(host.as_ref(), &mut notes);
@@ -73,13 +74,13 @@ impl Together {
         self.worker.ask();
     }
 
-    /// In their order; `None` when one of them is late: see [`Together::part`].
+    /// The readings in the order of the devices; `None` if one is late: see [`Together::part`].
     pub(crate) fn answer(&mut self, until: Instant) -> Option<Vec<(Reading, Vec<Unread>)>> {
         self.worker.answer(until)?;
         self.seats.lock().iter_mut().map(|s| s.told.take()).collect()
     }
 
-    /// From now on each for itself, in their order.
+    /// Ends reading in one thread. Returns the state of each device, in their order.
     pub(crate) fn part(self) -> Vec<Left> {
         let mut seats = self.seats.lock();
         let left = seats.iter_mut().enumerate().map(|(i, s)| match (s.dev.take(), s.told.take()) {

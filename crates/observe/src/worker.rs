@@ -1,7 +1,7 @@
-//! Work that may hang in the kernel, in a thread of its own that is asked again and again.
+//! Work that may hang in the kernel, in a thread of its own, which is used repeatedly.
 //!
-//! A question that is not answered in time stays open; nobody waits for it again, and nothing more is asked until it
-//! is answered. The late answer is thrown away.
+//! A request that is not answered in time stays open. Until its answer arrives no new request is made and no caller
+//! waits. The late answer is dropped.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -12,26 +12,26 @@ use ringwise_sys::reading::reading;
 pub(crate) struct Worker<T> {
     ask: Sender<()>,
     answers: Receiver<T>,
-    /// Asked and not answered.
+    /// A request has no answer yet.
     open: bool,
-    /// Asked in this round.
+    /// A request was made in this round.
     asked: bool,
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Without a thread there are no answers.
+    /// If no thread can be started, there are no answers.
     pub(crate) fn start(mut work: impl FnMut() -> T + Send + 'static) -> Self {
         let (ask, asked) = channel();
         let (answer, answers) = channel();
         let thread = thread::Builder::new().name("sampler".into());
         let _ = thread.spawn(move || {
-            // One that panics does not answer, and is not asked again.
+            // If the work panics, the thread ends and no more requests reach it.
             while asked.recv().is_ok() && answer.send(reading(|| {}, &mut work)).is_ok() {}
         });
         Self { ask, answers, open: false, asked: false }
     }
 
-    /// Unless an earlier question is still open.
+    /// Makes a request, unless an earlier one is still open.
     pub(crate) fn ask(&mut self) {
         if self.open && self.answers.try_recv().is_ok() {
             self.open = false;
@@ -40,7 +40,7 @@ impl<T: Send + 'static> Worker<T> {
         self.open |= self.asked;
     }
 
-    /// `None`: not in time, or nothing was asked.
+    /// Waits for the answer. `None`: it did not arrive in time, or no request was made.
     pub(crate) fn answer(&mut self, until: Instant) -> Option<T> {
         if !std::mem::take(&mut self.asked) {
             return None;
@@ -74,7 +74,7 @@ mod tests {
         };
         assert_eq!(round(long()), Some(1));
         assert_eq!(round(Instant::now() + Duration::from_millis(20)), None);
-        // Not asked, not waited for.
+        // Without a request there is no wait.
         let begin = Instant::now();
         assert_eq!(round(long()), None);
         assert!(begin.elapsed() < Duration::from_secs(30));
