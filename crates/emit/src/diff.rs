@@ -8,7 +8,7 @@ use ringwise_plan::Plan;
 
 const CONTEXT: usize = 3;
 
-/// `eth1/rx-3/irq_cpus`: the device, the queue, and the kernel's name of the knob.
+/// `eth1/rx-3/irq_cpus`: the device, the queue, and the kernel's name of the setting.
 pub fn path(a: &Address) -> String {
     match a {
         Address::IrqbalanceRestart { dev } => format!("{dev}/irqbalance_restart"),
@@ -44,7 +44,7 @@ struct Line {
     new: String,
 }
 
-/// Empty where nothing would change.
+/// The diff; empty if the plan changes nothing.
 pub fn text(plan: &Plan) -> String {
     let from: BTreeMap<Address, &Fact<Setting>> =
         plan.steps.iter().filter_map(|s| Some((s.setting.address()?, &s.from))).collect();
@@ -69,7 +69,7 @@ pub fn text(plan: &Plan) -> String {
     let Some(&first) = changed.first() else {
         return String::new();
     };
-    // Hunks: runs of changes with what stands around them.
+    // Hunks: runs of changes with the lines around them.
     let mut hunks: Vec<(usize, usize)> = vec![(first.saturating_sub(CONTEXT), first + 1)];
     for &i in &changed[1..] {
         match hunks.last_mut() {
@@ -103,7 +103,7 @@ pub fn text(plan: &Plan) -> String {
             }
             i = j;
         }
-        // The number of an empty side is the line before it.
+        // In the header of a hunk, the line number of an empty side is that of the line before it.
         let old_at = if olds == 0 { before } else { before + 1 };
         out.push_str(&format!("@@ -{old_at},{olds} +{},{} @@\n{body}", start + 1, end - start));
     }

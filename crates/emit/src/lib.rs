@@ -1,5 +1,5 @@
-//! A plan for those who do not run ringwise on the host: a shell script with its undo ([`script`]), and a unified diff for code
-//! review ([`diff`]).
+//! Exports a plan for hosts where ringwise does not run: as a shell script with its undo ([`script`]), and as a unified
+//! diff for code review ([`diff`]).
 //!
 //! Both are made from the plan and the snapshot alone.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
-//! A plan as a POSIX shell script with its undo: for hosts where ringwise is not to run.
+//! A plan as a POSIX shell script with its undo, for hosts where ringwise is not to run.
 //!
-//! It needs sh, cat, echo and sed, and ethtool, awk, grep and sleep where a step needs ethtool. Interrupts are resolved
-//! when it runs, by the name of their action among the vectors of the device.
+//! The script needs sh, cat, echo and sed; steps that use ethtool also need ethtool, awk, grep and sleep. It looks up
+//! interrupts when it runs, by the name of their action among the vectors of the device.
 
 mod call;
 mod files;
@@ -17,7 +17,7 @@ use ringwise_plan::Plan;
 
 use self::call::{Call, Need};
 
-/// The script, or why there cannot be one.
+/// The script, or why the plan cannot be written as one.
 pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let steps: Vec<&Setting> = plan.steps.iter().map(|st| &st.setting).filter(|st| st.address().is_some()).collect();
     let (left_out, planned): (Vec<&Setting>, Vec<&Setting>) = steps.into_iter().partition(|st| netlink_alone(st));
@@ -33,7 +33,8 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
         addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).collect();
     let mut before = collateral(s, &addresses);
     before.extend(found.clone());
-    // The way back goes from what the plan makes to what was: rules make way for fewer queues there too.
+    // The undo goes from the planned values to the previous ones. There, too, rules are removed before the number of
+    // queues is reduced.
     let mut back: Vec<(Fact<Setting>, Setting)> =
         before.iter().map(|(a, v)| (Fact::Known(wanted.get(a).unwrap_or(v).clone()), v.clone())).collect();
     order(&mut back, |(from, to)| (from, to));
@@ -50,7 +51,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     lists.add("found", found.values().map(|v| back_again.calls(v)))?;
     lists.text.push_str("# The same with all that it may disturb, for the way back.\n");
     let calls = back.iter().map(|(_, v)| match (v.address(), back_again.calls(v)) {
-        // Only beside what the plan changes: said, because it may be lost.
+        // The plan does not change this setting, but the script may cause it to be lost, so the script reports it.
         (Some(a), Err(_)) if !found.contains_key(&a) && may_be_lost(v) => Ok(vec![Call::Unable(a.to_string())]),
         (_, other) => other,
     });
@@ -80,7 +81,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     Ok(out)
 }
 
-/// The script's lists, and what their calls need.
+/// The lists of the script, and what their calls need.
 #[derive(Default)]
 struct Lists {
     text: String,
@@ -98,7 +99,7 @@ impl Lists {
 
 fn list<T: Display>(out: &mut String, name: &str, lines: impl Iterator<Item = T>) {
     let _ = writeln!(out, "{name}() {{");
-    // A function must not be empty.
+    // A shell function must not be empty.
     out.push_str("  :\n");
     for l in lines {
         let _ = writeln!(out, "  {l}");
@@ -106,13 +107,14 @@ fn list<T: Display>(out: &mut String, name: &str, lines: impl Iterator<Item = T>
     out.push_str("}\n\n");
 }
 
-/// Address and value, for people.
+/// Address and value as text for people.
 fn said(setting: &Setting) -> String {
     let address = setting.address().map(|a| a.to_string()).unwrap_or_default();
     word(&format!("{address}: {}", setting.value_text()))
 }
 
-/// By queue, over the netdev family: neither ethtool nor a file has it. Profiles of DIM have no words in ethtool.
+/// Settings of single queues that only the netdev netlink family has: neither ethtool nor a file can set them. ethtool
+/// has no options for profiles of DIM either.
 fn netlink_alone(setting: &Setting) -> bool {
     match setting {
         Setting::Napi { .. } | Setting::NapiThread { .. } => true,
@@ -122,12 +124,13 @@ fn netlink_alone(setting: &Setting) -> bool {
     }
 }
 
-/// Text in a comment: one line.
+/// Text for a comment of one line.
 fn word(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// The device is where it was: below its bus address, for virtio one step deeper.
+/// Checks that the device has the same bus address as before. The network device of a virtio device is one directory
+/// deeper.
 fn device_check(dev: &str, bus: Option<&str>) -> Call {
     let places = match bus {
         Some(b) => format!("/sys/bus/*/devices/{b}/net/{dev} /sys/bus/*/devices/{b}/virtio*/net/{dev}"),
@@ -136,13 +139,13 @@ fn device_check(dev: &str, bus: Option<&str>) -> Call {
     Call::SameDevice { dev: dev.into(), places }
 }
 
-/// One direction: the snapshot, and what there is when it is through.
+/// One direction of the script (apply or undo): the snapshot, and the settings after it.
 struct Way<'a> {
     s: &'a Snapshot,
     restarted: &'a BTreeSet<String>,
     after: &'a SettingMap,
     all: [&'a SettingMap; 2],
-    /// Numbers of contexts that there may be on the way, by device.
+    /// Numbers of RSS contexts that may exist while the script runs, by device.
     contexts: BTreeMap<&'a str, BTreeSet<u32>>,
 }
 
@@ -161,7 +164,7 @@ impl<'a> Way<'a> {
         Self { s, restarted, after, all, contexts }
     }
 
-    /// The rule that an address made of its words stands for.
+    /// The rule behind an address that is derived from the content of the rule.
     fn rule_by_content(&self, dev: &str, location: u32) -> Option<Rule> {
         let address = Address::FlowRule { dev: dev.into(), location };
         let told = self.all.iter().find_map(|m| match m.get(&address) {
@@ -193,7 +196,7 @@ impl<'a> Way<'a> {
         Ok(vec![one])
     }
 
-    /// Receive queues of the device at the end; `None`: unknown.
+    /// Receive queues of the device after this direction; `None`: unknown.
     fn rx_queues(&self, dev: &str) -> Option<u32> {
         let nic = self.s.nic(dev)?;
         let Some(Setting::Channels { rx, combined, .. }) = self.after.get(&Address::Channels { dev: dev.into() })
@@ -203,12 +206,13 @@ impl<'a> Way<'a> {
         let now = nic.channels.known();
         let rx = rx.or(now.and_then(|c| c.rx).map(|c| c.now));
         let combined = combined.or(now.and_then(|c| c.combined).map(|c| c.now));
-        // A device has at least one: where no count is above 0, none was reported, and the queues stay as they are.
+        // A device has at least one queue. If no number is above 0, the driver reported none, and the number of queues
+        // stays as it is.
         Some(rx.unwrap_or(0) + combined.unwrap_or(0)).filter(|n| *n > 0).or(nic.queues_in_use(Dir::Rx))
     }
 }
 
-/// What is beside the plan and cannot be put back so, but is no reason to have no script.
+/// Settings outside of the plan that the script cannot restore exactly. They do not prevent a script.
 fn may_be_lost(setting: &Setting) -> bool {
     netlink_alone(setting)
         || matches!(
@@ -217,7 +221,7 @@ fn may_be_lost(setting: &Setting) -> bool {
         )
 }
 
-/// The name by which the vector is found when the script runs.
+/// The name by which the script finds the vector when it runs.
 fn action(s: &Snapshot, dev: &str, of: Of) -> Result<String, String> {
     let nic = s.nic(dev).ok_or_else(|| format!("{dev} is not in what was read"))?;
     let name = match irq::vector(nic, of) {
@@ -239,8 +243,8 @@ fn action(s: &Snapshot, dev: &str, of: Of) -> Result<String, String> {
     Ok(name)
 }
 
-/// The name and, where the script changes the channels, what the same queue is called when the driver
-/// pairs the directions or parts them (igb, ixgbe, i40e).
+/// The name. If the script changes the channels, also the name of the same queue when the driver combines or separates
+/// the two directions (igb, ixgbe, i40e).
 fn names(name: String, of: Of, restarted: bool) -> String {
     let single = if matches!(of, Of::Tx(_)) { "-tx-" } else { "-rx-" };
     let other = match () {
@@ -251,7 +255,7 @@ fn names(name: String, of: Of, restarted: bool) -> String {
     if restarted { format!("{name} {other}") } else { name }
 }
 
-/// For a queue that a step before will make: a name of the same kind with the number replaced.
+/// The name for a queue that an earlier step creates: that of another queue with the number replaced.
 fn by_pattern(nic: &Nic, of: Of) -> Option<String> {
     let (dir, queue) = match of {
         Of::Rx(q) => (Dir::Rx, q),

@@ -1,4 +1,4 @@
-//! What a plan is of and what it changes, in a line.
+//! The host of a plan, and a line about its changes.
 
 use std::collections::BTreeSet;
 

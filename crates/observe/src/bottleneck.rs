@@ -104,7 +104,7 @@ pub struct Full {
     pub dir: Dir,
     /// Share of the line rate in use.
     pub percent: f64,
-    /// `percent` is of the packets of 64 bytes that fit; otherwise of the bits.
+    /// `percent` is the share of the packets of 64 bytes that the line rate allows; otherwise the share of the bits.
     pub by_packets: bool,
 }
 

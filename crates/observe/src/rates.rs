@@ -63,7 +63,7 @@ pub struct LinkRates {
     pub reset: Vec<String>,
     /// Where the counters of the queues come from.
     pub source: Source,
-    /// By number, receiving first.
+    /// Receive queues first, each direction by number.
     pub queues: Vec<QueueRates>,
     /// How evenly the receive queues share the packets; `None`: no packet was counted.
     pub rx_balance: Option<Balance>,

@@ -251,7 +251,7 @@ impl Sampler {
     /// CPU.
     fn interrupts(&mut self, host: &dyn Host, stat: &str, out: &mut Counters, notes: &mut Notes) {
         if !self.whole_table {
-            // Read before the files: what is counted in between is found by the next sample.
+            // Read the sums before the files: the next sample then notices interrupts that arrive in between.
             let sums = procstat::interrupts(stat);
             for irq in &self.vectors {
                 // The sum of a vector that was freed is 0, so read the file of a vector with 0.

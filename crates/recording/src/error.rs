@@ -48,7 +48,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// For `map_err`.
+    /// An error with this path, for `map_err`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         |source| Self::Io { path: path.to_path_buf(), source }
     }

@@ -1,9 +1,10 @@
-//! Recordings of counters, as `watch --record` and `apply --measure` write them and `watch --replay`, `report` and `export --replay`
-//! read them.
+//! Recordings of counters. `watch --record` and `apply --measure` write them; `watch --replay`, `report` and `export
+//! --replay` read them.
 //!
-//! A recording is a text file of lines: who recorded and when ([`Entry::Begin`]), the layout that the samples after it have
-//! ([`Entry::Layout`]), and samples ([`Entry::Sample`]). Each is appended by one write and ends with a full stop, so that one that
-//! broke off is recognized and skipped. [`Recorder`] appends, [`Replay`] reads from the beginning, [`Tape`] at any sample.
+//! A recording is a text file of lines: who recorded and when ([`Entry::Begin`]), the layout of the samples after it
+//! ([`Entry::Layout`]), and samples ([`Entry::Sample`]). Each line is appended by one write and ends with a full stop,
+//! so that readers recognize and skip an incomplete line. [`Recorder`] appends, [`Replay`] reads from the beginning,
+//! [`Tape`] reads from any sample.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What `apply --measure` keeps beside the journal of a transaction: the window before it, then the one after.
+//! The file of `apply --measure` beside the journal of a transaction: the window before the change, then the one after.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use crate::record::{Entry, Recorder, Replay};
 const KEPT: usize = 20;
 const BYTES: u64 = 32 << 20;
 
-/// Counters at the beginning and at the end of a time.
+/// Counters at the beginning and at the end of an interval.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Interfaces and queues that are compared; the same for both samples.
     pub layout: Layout,
     /// Beginning of the window.
     pub first: Counters,
-    /// End of the window; `None` where the measurement was broken off.
+    /// End of the window; `None`: the measurement was interrupted.
     pub last: Option<Counters>,
 }
 
-/// What a recording beside a journal holds.
+/// The content of a recording beside a journal.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// Name of the host that recorded it.
@@ -36,7 +36,7 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// The file beside this journal, of transaction `id`.
+/// The file beside this journal, for transaction `id`.
 pub fn beside(journal: &Path, id: u64) -> PathBuf {
     journal.with_file_name(name(id))
 }
@@ -51,7 +51,7 @@ fn number(path: &Path) -> Option<u64> {
 
 /// Creates the file with the window before the change.
 pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
-    // A number is used once: a file of this name belongs to a journal that has been deleted.
+    // Transaction numbers are used once, so a file of this name belongs to a journal that was deleted.
     let _ = std::fs::remove_file(path);
     let mut r = Recorder::open(path, host, before.first.unix_time)?;
     r.write(&Entry::Layout(before.layout.clone()))?;
@@ -68,7 +68,7 @@ pub fn begin(path: &Path, host: &str, layout: &Layout, first: Counters) -> Resul
     r.write(&Entry::Sample(first))
 }
 
-/// Appends the end of the window that was begun last. If the disk is full, the line is broken off and readers skip it.
+/// Appends the end of the window that was begun last. If the disk is full, the line is incomplete and readers skip it.
 pub fn end(path: &Path, c: &Counters) -> Result<()> {
     let line = format!("{} .\n", c.to_line());
     let file = std::fs::OpenOptions::new().append(true).open(path);
@@ -76,7 +76,7 @@ pub fn end(path: &Path, c: &Counters) -> Result<()> {
     written.map_err(Error::io(path))
 }
 
-/// What was measured. The window before the change must have an end.
+/// Reads a measurement. The window before the change must have an end.
 pub fn read(path: &Path) -> Result<Measured> {
     let mut lines = Replay::open(path, None)?;
     let mut windows: Vec<Window> = Vec::new();
@@ -103,7 +103,7 @@ pub fn read(path: &Path) -> Result<Measured> {
     Ok(Measured { host, before, after: windows.next_back(), notes })
 }
 
-/// Deletes the oldest recordings beside this one, by number of their transaction. Errors are ignored.
+/// Deletes the oldest recordings beside this one, by the number of their transaction. Errors are ignored.
 pub fn thin_out(path: &Path) {
     let Some(dir) = path.parent() else { return };
     let Ok(entries) = std::fs::read_dir(dir) else { return };
@@ -114,7 +114,7 @@ pub fn thin_out(path: &Path) {
     for (i, (_, length, path)) in all.iter().rev().enumerate() {
         bytes += length;
         if i >= KEPT || (i > 0 && bytes > BYTES) {
-            // A file that cannot be deleted is tried again the next time.
+            // A file that cannot be deleted is tried again next time.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         let m = read(&path).unwrap();
         let after = m.after.unwrap();
         assert_eq!((m.before.last.unwrap().at_us, after.first.at_us, after.last.is_none()), (2, 5, true));
-        // Confirmed: it begins again.
+        // After the confirmation the second window begins again.
         drop(r);
         let mut r = Recorder::open(&path, "edge3", 3).unwrap();
         r.write(&sample(8)).unwrap();
@@ -173,7 +173,7 @@ mod tests {
         let mut left: Vec<u64> = std::fs::read_dir(&dir).unwrap().filter_map(|e| number(&e.unwrap().path())).collect();
         left.sort_unstable();
         assert_eq!(left, (6..=25).collect::<Vec<_>>());
-        // By size: the newest stays in any case.
+        // Limited by size: the newest recording always stays.
         let big = std::fs::File::create(dir.join(name(26))).unwrap();
         big.set_len(BYTES + 1).unwrap();
         thin_out(&dir.join(name(26)));

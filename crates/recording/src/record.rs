@@ -1,4 +1,4 @@
-//! Recordings of `watch`: lines of words, each appended by one write. A line that breaks off is skipped.
+//! Recordings of `watch`: lines of words, each appended by one write. Readers skip an incomplete line.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -77,7 +77,7 @@ impl Recorder {
             Entry::Layout(l) => l.to_line(),
             Entry::Sample(c) => c.to_line(),
         };
-        // With it a whole line is distinguished from one that breaks off in the middle of a number.
+        // This word shows that the line is complete: without it a line could end in the middle of a number.
         line.push_str(END);
         self.file.write_all(line.as_bytes()).map_err(Error::io(&self.path))
     }
@@ -97,7 +97,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
     sample().or_else(|| Layout::from_line(line).map(Entry::Layout))
 }
 
-/// Microseconds of a sample, found without reading the rest of it.
+/// The time of a sample in microseconds, without parsing the rest of the line.
 pub(crate) fn at_us(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"sample ")?;
     let mut digits = rest.iter().take_while(|b| b.is_ascii_digit());
@@ -216,7 +216,7 @@ mod tests {
         }
         assert_eq!(at_us(b"sample 5000000 9 ."), Some(5_000_000));
         let whole = std::fs::read(&path).unwrap();
-        // Cut anywhere in the last line: the others are there.
+        // Cut the last line at any place: the lines before it can still be read.
         let start = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
         for end in start + 1..whole.len() - 1 {
             std::fs::write(&path, &whole[..end]).unwrap();
@@ -224,7 +224,7 @@ mod tests {
             assert_eq!(times(&mut back), [5_000_000, 6_000_000], "{end}");
             assert_eq!(back.notes().len(), 1);
         }
-        // Somebody goes on after that.
+        // Another recorder appends after the incomplete line.
         Recorder::open(&path, "edge3", 10).unwrap().write(&sample(8_000_000)).unwrap();
         let mut back = Replay::open(&path, None).unwrap();
         assert_eq!(times(&mut back), [5_000_000, 6_000_000, 8_000_000]);

@@ -1,4 +1,4 @@
-//! A recording that can be read from any sample: where each sample begins, and its layout and host.
+//! A recording that can be read from any sample. An index holds the position of each sample, and its layout and host.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -17,7 +17,7 @@ pub struct Tape {
     points: Vec<Point>,
     layouts: Vec<Span>,
     hosts: Vec<String>,
-    /// The layout that was read last, since it applies to many samples.
+    /// The layout that was read last, because it applies to many samples.
     layout: Option<(usize, Layout)>,
     damaged: u64,
 }
@@ -33,13 +33,13 @@ struct Span {
 struct Point {
     line: Span,
     at_us: u64,
-    /// Places in `layouts` and `hosts`.
+    /// Index of the layout in `layouts`.
     layout: Option<usize>,
     host: usize,
 }
 
 impl Tape {
-    /// Reads the file once and keeps where each sample begins.
+    /// Reads the file once and keeps the position of each sample.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path))?;
         let mut lines = BufReader::with_capacity(1 << 16, file.try_clone().map_err(Error::io(path))?);
@@ -92,23 +92,23 @@ impl Tape {
         Ok(())
     }
 
-    /// How many samples it has.
+    /// The number of samples.
     pub fn samples(&self) -> usize {
         self.points.len()
     }
 
-    /// Name of the host that recorded sample `i`; empty where there is no such sample.
+    /// Name of the host that recorded sample `i`; empty if this sample does not exist.
     pub fn host(&self, i: usize) -> &str {
         self.points.get(i).map_or("", |p| &self.hosts[p.host])
     }
 
-    /// Microseconds from the sample before to sample `i`; 0 for the first one.
+    /// Microseconds between sample `i` and the one before it; 0 for the first one.
     pub fn step_us(&self, i: usize) -> u64 {
         let at = |i: usize| self.points.get(i).map_or(0, |p| p.at_us);
         if i == 0 { 0 } else { at(i).saturating_sub(at(i - 1)) }
     }
 
-    /// The first sample at least `us` microseconds after the first of all; the number of samples where there is none.
+    /// The first sample at least `us` microseconds after the very first; the number of samples if none is that late.
     pub fn after(&self, us: u64) -> usize {
         let from = self.points.first().map_or(0, |p| p.at_us).saturating_add(us);
         self.points.iter().position(|p| p.at_us >= from).unwrap_or(self.points.len())
@@ -134,7 +134,8 @@ impl Tape {
         })
     }
 
-    /// What happened between the sample before and this one; `None` where another recording begins or one is damaged.
+    /// The rates and events between the sample before and this one. `None`: another recording begins here, or a sample
+    /// is damaged.
     pub fn frame(&mut self, i: usize) -> Result<Option<(Rates, Vec<Event>)>> {
         let (Some(b), Some(p)) = (i.checked_sub(1).and_then(|b| self.points.get(b)), self.points.get(i)) else {
             return Ok(None);

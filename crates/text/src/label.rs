@@ -1,10 +1,10 @@
-//! Words, numbers and line breaks that all renderers share.
+//! Labels of values that all renderers share.
 
 use ringwise_model::words::{hang, one_line, plural};
 use ringwise_model::{Cause, Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
 use std::collections::BTreeSet;
 
-/// Queue interrupts that land on another node than the device's; `None` where the node is unknown.
+/// Number of queue interrupts that are delivered to another node than the device's; `None`: the node is unknown.
 pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
     let node = n.node.known()?;
     let far = |v: &&ringwise_model::Vector| {
@@ -13,7 +13,7 @@ pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
     Some(n.queue_vectors().filter(far).count())
 }
 
-/// `8 queues`, as the driver counts them where it does.
+/// `8 queues`, by the driver's count if it reports one.
 pub fn queues(n: &Nic) -> String {
     let reported = n.channels.known().is_some_and(|c| c.rx_queues() > 0);
     match n.queues_in_use(Dir::Rx) {
@@ -24,8 +24,9 @@ pub fn queues(n: &Nic) -> String {
     }
 }
 
-/// `63 queues (126 receive, 63 transmit directories)`: some drivers make more directories than they use (mlx5
-/// two receive ones a queue), and where nothing tells how many are queues, those with an interrupt are.
+/// `63 queues (126 receive, 63 transmit directories)`: some drivers create more directories than they use (mlx5 two
+/// receive directories for each queue). If the driver does not report the number of queues, those with an interrupt
+/// count.
 pub fn directories(n: &Nic) -> Option<String> {
     let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
     let sure = n.queue_vectors().filter(|v| v.confidence != Confidence::None);
@@ -34,12 +35,12 @@ pub fn directories(n: &Nic) -> Option<String> {
         .then(|| format!("{} ({rx} receive, {tx} transmit directories)", plural(served, "queue")))
 }
 
-/// The kernel's list, or `none`.
+/// A list of CPUs as the kernel writes it, or `none`.
 pub fn set(c: &CpuSet) -> String {
     if c.is_empty() { "none".into() } else { c.to_string() }
 }
 
-/// The value, `-` where it does not exist here, `unknown` where it could not be read.
+/// The value, `-` if it does not exist on this host, or `unknown` if it could not be read.
 pub fn word<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
     match f {
         Fact::Known(v) => one_line(&show(v)).into_owned(),
@@ -48,7 +49,7 @@ pub fn word<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
     }
 }
 
-/// As [`word`], with the reason behind `unknown`.
+/// Like [`word`], with the reason after `unknown`.
 pub fn sentence<T>(f: &Fact<T>, absent: &str, show: impl FnOnce(&T) -> String) -> String {
     match f {
         Fact::Known(v) => one_line(&show(v)).into_owned(),
@@ -62,7 +63,7 @@ pub fn numbers(ids: impl IntoIterator<Item = u32>) -> String {
     ids.into_iter().map(ringwise_model::CpuId).collect::<CpuSet>().to_string()
 }
 
-/// What a vector serves: `TxRx-0`, `rx-3`, `tx-1`, `rx-0,2`.
+/// The queues of a vector: `TxRx-0`, `rx-3`, `tx-1`, `rx-0,2`.
 pub fn vector_label(v: &Vector) -> String {
     match (v.rx(), v.tx()) {
         ([], []) => format!("irq {}", v.irq),
@@ -73,7 +74,7 @@ pub fn vector_label(v: &Vector) -> String {
     }
 }
 
-/// How sure the mapping of a vector to queues is, in one word.
+/// How certain the mapping of a vector to queues is, in one word.
 pub fn confidence(c: Confidence) -> &'static str {
     match c {
         Confidence::Sure => "sure",
@@ -92,7 +93,7 @@ pub fn source(s: MapSource) -> &'static str {
     }
 }
 
-/// What uses a queue or an interface beside the kernel's own stack.
+/// The label of a user of a queue or an interface other than the kernel's own stack.
 pub fn user(u: &User) -> String {
     match u {
         User::Xdp { mode, .. } => format!("XDP program ({mode})"),
@@ -133,12 +134,12 @@ pub fn no_answer(n: &Nic) -> Option<&str> {
     n.unread.iter().find(|u| u.cause == Cause::Late).map(|u| u.why.as_str())
 }
 
-/// Interfaces that get a line of their own without `--all`.
+/// Whether an interface gets a line of its own without `--all`.
 pub fn is_listed(n: &Nic) -> bool {
     !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback)
 }
 
-/// The name as the host has it, for documents. In a text it must go through `visible`.
+/// The unmodified host name, for documents. Text for a terminal must pass it through `visible`.
 pub fn host_name(s: &Snapshot) -> String {
     match &s.host.name {
         Fact::Known(n) => n.clone(),
@@ -188,7 +189,7 @@ pub fn kind_name(kind: &str, n: u64) -> String {
     }
 }
 
-/// The kernel's hex mask in comma groups of 32 bits.
+/// A mask as the kernel writes it: hexadecimal, in groups of 32 bits separated by commas.
 pub fn mask(cpus: &CpuSet) -> String {
     let groups = cpus.last().map_or(1, |l| l.0 / 32 + 1) as usize;
     let mut words = vec![0u32; groups];

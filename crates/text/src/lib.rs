@@ -1,7 +1,7 @@
-//! What everything that prints for people shares: the style of a page, labels of values, times, and commands to copy.
+//! Shared parts of all output for people: the style of a page, labels of values, times, and commands to copy.
 //!
-//! A [`Style`] says how wide a page is, and whether it has colours, ASCII characters only and times in UTC. It is made once, where
-//! the arguments and the terminal are known; nothing here asks for either.
+//! A [`Style`] holds the width of a page, and whether to use colours, only ASCII characters, and times in UTC. The
+//! program makes it once from the arguments and the terminal; nothing in this crate reads either.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

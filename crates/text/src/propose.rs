@@ -1,4 +1,4 @@
-//! Commands that a page proposes, as they can be copied into a shell.
+//! Commands that a page proposes, ready to copy into a shell.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ impl Recording {
         self.0.is_some()
     }
 
-    /// A command that reads: `ringwise plan eth0 --from FILE`.
+    /// A command that only reads: `ringwise plan eth0 --from FILE`.
     pub fn reads(&self, command: impl Into<String>) -> String {
         let command = command.into();
         match &self.0 {
@@ -28,7 +28,8 @@ impl Recording {
         }
     }
 
-    /// A command that changes the host, or reads what only the host itself has: `on that host: ringwise apply`.
+    /// A command that changes the host, or reads something that a recording does not have: `on that host: ringwise
+    /// apply`.
     pub fn there(&self, command: impl Into<String>) -> String {
         let command = command.into();
         if self.is_one() { format!("on that host: {command}") } else { command }

@@ -1,8 +1,8 @@
-//! What the place we print to can do: width, colour, character set.
+//! The capabilities of the output: width, colour, character set.
 
 use crate::propose::Recording;
 
-/// How to print. Renderers get one and read nothing else of terminal and environment.
+/// How to print. Renderers use this and read nothing else of the terminal and the environment.
 #[derive(Debug, Clone)]
 pub struct Style {
     /// Columns of the terminal. `None`: not a terminal; nothing is folded or truncated.
@@ -15,26 +15,26 @@ pub struct Style {
     pub verbose: u8,
     /// Times are in UTC instead of local time.
     pub utc: bool,
-    /// Hex masks beside CPU lists.
+    /// Show hex masks in addition to lists of CPUs.
     pub raw: bool,
-    /// What the page is about, for the commands that it proposes.
+    /// The recording that the page is about, for the commands that it proposes.
     pub recording: Recording,
 }
 
-/// The marks of a matrix or a plan line: a character first, a colour second.
+/// The marks of a matrix or a plan line. The character carries the meaning; the colour only repeats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The interrupt lands here, on the node of the device.
+    /// The interrupt is delivered here, on the node of the device.
     Here,
-    /// It lands here, on another node than the device's.
+    /// It is delivered here, on another node than the device's.
     Far,
-    /// It could land here.
+    /// It could be delivered here.
     Could,
-    /// It could land here, but the CPU is isolated.
+    /// It could be delivered here, but the CPU is isolated.
     Isolated,
     /// The CPU is offline.
     Offline,
-    /// It may land here: it is allowed to, and where it goes is not known.
+    /// The mask allows this CPU, and where the interrupt is delivered is unknown.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub enum Tint {
 }
 
 impl Style {
-    /// For files and golden tests: no colours, UTC.
+    /// The style for files and golden tests: no colours, UTC.
     pub fn plain(width: Option<usize>) -> Self {
         let recording = Recording::default();
         Self { width, color: false, ascii: false, verbose: 0, utc: true, raw: false, recording }
@@ -65,12 +65,12 @@ impl Style {
         Self { recording: recording.clone(), ..self }
     }
 
-    /// Width for running text: of the terminal, at most 100; 80 when unknown.
+    /// The width of running text: that of the terminal, but at most 100; 80 if it is unknown.
     pub fn text_width(&self) -> usize {
         self.width.unwrap_or(80).min(100)
     }
 
-    /// The character of a mark, by `ascii`.
+    /// The character of a mark; it depends on `ascii`.
     pub fn mark(&self, m: Mark) -> char {
         match (m, self.ascii) {
             (Mark::Here, false) => '×',
@@ -84,12 +84,12 @@ impl Style {
         }
     }
 
-    /// `×` of counts: `·×56`.
+    /// The multiplication sign in `·×56`, or its ASCII replacement.
     pub fn times(&self) -> char {
         if self.ascii { 'x' } else { '×' }
     }
 
-    /// The text in this colour, or as it is where colours are off. The sequences do not count as width.
+    /// The text in this colour, or unchanged if colours are off. The escape sequences do not count as width.
     pub fn paint(&self, t: Tint, text: &str) -> String {
         if !self.color {
             return text.to_string();

@@ -1,13 +1,14 @@
-//! What could not be read, without a line for each of a thousand CPUs.
+//! Lists values that could not be read. Values of the same kind are combined, so that a thousand CPUs do not need a
+//! thousand lines.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Unread};
 
-/// Where a number counts things of one kind.
+/// A number after one of these counts objects of one kind.
 const COUNTERS: [&str; 6] = ["/cpu", "/rx-", "/tx-", "/irq/", "/msi_irqs/", "/node"];
 
-/// The text around the last such number, and the number. `/cpu_capacity` has none.
+/// Splits the text at the last such number. `/cpu_capacity` has no number.
 fn split(what: &str) -> Option<(&str, u32, &str)> {
     COUNTERS
         .iter()
@@ -21,7 +22,7 @@ fn split(what: &str) -> Option<(&str, u32, &str)> {
         .max_by_key(|(head, ..)| head.len())
 }
 
-/// `/sys/devices/system/cpu/cpu0-95/topology/die_id`, by reason, in the order in which they came.
+/// The values by reason, in the order in which they were noted: `/sys/devices/system/cpu/cpu0-95/topology/die_id`.
 pub fn by_reason(list: &[Unread]) -> Vec<(String, Vec<String>)> {
     let mut out: Vec<(String, Vec<String>)> = Vec::new();
     let mut numbers: BTreeMap<(String, String, String), CpuSet> = BTreeMap::new();
@@ -45,7 +46,7 @@ pub fn by_reason(list: &[Unread]) -> Vec<(String, Vec<String>)> {
     out
 }
 
-/// As a sentence; at most `limit` things a reason.
+/// A sentence with at most `limit` values for each reason.
 pub fn text(list: &[Unread], limit: usize) -> String {
     let parts: Vec<String> = by_reason(list)
         .into_iter()

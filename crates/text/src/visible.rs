@@ -1,20 +1,20 @@
-//! What a terminal acts on is made visible. Host names, names of interfaces, drivers and processes, paths, and what a peer
-//! says are somebody else's, and may hold anything. Newlines in them are written out before, where they become part of a
-//! text: here they cannot be told from ours.
+//! Makes control characters visible, so that a terminal does not act on them. Names of hosts, interfaces, drivers and
+//! processes, paths, and data of a peer come from outside and may contain any character. Newlines in names must be
+//! replaced before the name becomes part of a text: here they cannot be distinguished from those of ringwise.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// All that is ever sent to a terminal besides text: red, yellow, green, dim, bold, and their end.
+/// All sequences that ringwise sends to a terminal: red, yellow, green, dim, bold, and reset.
 pub(crate) const SEQUENCES: [&str; 6] = ["\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
 
-/// Text for people: control characters are written out (`\x1b`), but for tab, newline and, with `color`, the colours of
+/// Text for people: control characters are written as `\x1b`, except tab, newline and, with `color`, the sequences of
 /// [`crate::Style::paint`].
 pub fn text(text: &str, color: bool) -> Cow<'_, str> {
     written_out(text, color, |c| format!("\\x{:02x}", u32::from(c)))
 }
 
-/// A JSON text, where such characters stand inside strings only.
+/// A JSON text, in which such characters only occur inside strings.
 pub fn json(text: &str) -> Cow<'_, str> {
     written_out(text, false, |c| format!("\\u{:04x}", u32::from(c)))
 }
@@ -41,12 +41,13 @@ fn written_out(text: &str, color: bool, how: impl Fn(char) -> String) -> Cow<'_,
     Cow::Owned(out)
 }
 
-/// In a whole text lines end and columns are set apart; in a name they do not ([`ringwise_model::words::visible`]).
+/// Whether a terminal acts on the character. Tab and newline are allowed in a text, but not in a name
+/// ([`ringwise_model::words::visible`]).
 fn acts(c: char) -> bool {
     !matches!(c, '\n' | '\t') && ringwise_model::words::acts(c)
 }
 
-/// Length of the sequence of ours that this begins with.
+/// Length of the colour sequence of ringwise at the beginning of the text.
 fn our_color(text: &str) -> Option<usize> {
     SEQUENCES.iter().find(|s| text.starts_with(**s)).map(|s| s.len())
 }

@@ -20,7 +20,7 @@ pub fn full(unix: u64, utc: bool) -> String {
     format(unix, utc, if utc { "%Y-%m-%dT%H:%M:%SZ" } else { "%Y-%m-%dT%H:%M:%S%:z" })
 }
 
-/// `2026-11-20 14:02`, for tables whose head names the zone.
+/// `2026-11-20 14:02`, for tables whose heading names the time zone.
 pub fn minute(unix: u64, utc: bool) -> String {
     format(unix, utc, "%Y-%m-%d %H:%M")
 }

@@ -1,4 +1,4 @@
-//! The calls that the script's lists consist of, each to a function of the shell files beside this one.
+//! The calls in the lists of the script. Each calls a function of the shell files in this directory.
 
 use std::fmt;
 
@@ -6,44 +6,44 @@ use ringwise_knob::coalesce;
 
 use super::quote;
 
-/// One line of a list. [`fmt::Display`] is the line.
+/// One line of a list. [`fmt::Display`] writes the line.
 pub(super) enum Call {
-    /// Nothing to do, with a remark.
+    /// Does nothing; the text is a comment.
     Nothing(String),
     Echo(String),
-    /// The setting is lost on the way back.
+    /// The undo cannot restore this setting.
     Unable(String),
-    /// `places`: patterns of files of which one exists.
+    /// `places`: glob patterns, one of which must match.
     SameDevice {
         dev: String,
         places: String,
     },
     Value(File),
-    /// `actions`: the names that the interrupt may have.
+    /// `actions`: possible names of the interrupt's action.
     Irq {
         dev: String,
         actions: String,
         cpus: String,
     },
-    /// irqbalance of this interface is left to the user.
+    /// The user has to configure irqbalance for this interface.
     ByHand {
         dev: String,
     },
     Ethtool(Order),
-    /// `left`: receive queues afterwards. `contexts`: RSS contexts that may exist on the way.
+    /// `left`: receive queues afterwards. `contexts`: RSS contexts that may exist while the script runs.
     Channels {
         left: u32,
         contexts: Vec<u32>,
         order: Order,
     },
-    /// `printed`: ethtool's own name.
+    /// `printed`: the name that ethtool prints.
     Feature {
         dev: String,
         name: String,
         printed: String,
         on: bool,
     },
-    /// `queue`: `None` is the whole interface. `expect`: `rx-usecs:5`.
+    /// `queue`: `None` is the whole interface. `expect`: expected values such as `rx-usecs:5`.
     Moderation {
         dev: String,
         queue: Option<u32>,
@@ -64,7 +64,7 @@ pub(super) enum Call {
         place: Place,
         words: String,
     },
-    /// `words`: of the rule, where the driver chose its place.
+    /// `words`: the rule as text, needed if the driver chose its location.
     NoRule {
         dev: String,
         place: Place,
@@ -72,7 +72,7 @@ pub(super) enum Call {
     },
 }
 
-/// A file and its value.
+/// A file, and the value to write.
 pub(super) struct File {
     pub(super) what: String,
     pub(super) path: String,
@@ -88,28 +88,28 @@ pub(super) enum Kind {
     Words,
 }
 
-/// What ethtool is called with, and what it must print afterwards.
+/// The arguments of ethtool, and what it must print afterwards.
 pub(super) struct Order {
     pub(super) dev: String,
-    /// The option that prints, and what follows the interface there.
+    /// The option that shows the values, and the arguments after the interface.
     pub(super) ask: (&'static str, String),
-    /// The option that sets.
+    /// The option that sets the values.
     pub(super) tell: &'static str,
     pub(super) expect: String,
     pub(super) words: String,
-    /// It sets a transform of the hash, which ethtool before 6.8 cannot.
+    /// Sets a transform of the hash, which needs ethtool 6.8 or later.
     pub(super) transform: bool,
 }
 
-/// Where a flow rule is.
+/// The location of a flow rule.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
-    /// The driver chose it.
+    /// A location that the driver chose.
     Any,
     At(u32),
 }
 
-/// What the host must have for the calls.
+/// What the calls need on the host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Need {
     Ethtool,
@@ -121,7 +121,7 @@ pub(super) enum Need {
 }
 
 impl Call {
-    /// Empty where sh, cat, echo and sed are enough.
+    /// What this call needs; empty if sh, cat, echo and sed are enough.
     pub(super) fn needs(&self) -> Vec<Need> {
         let more = match self {
             Self::Nothing(_)

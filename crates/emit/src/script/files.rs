@@ -1,4 +1,4 @@
-//! Settings that are files, as lines of the script.
+//! Settings in files, as lines of the script.
 
 use ringwise_knob::{Setting, host, napi, rfs};
 use ringwise_model::{CpuId, CpuSet, NapiValues};
@@ -7,7 +7,7 @@ use super::call::{Call, File, Kind};
 use super::quote;
 use ringwise_text::mask;
 
-/// None: not a file.
+/// `None`: the setting is not in a file.
 pub(super) fn calls(setting: &Setting) -> Option<Vec<Call>> {
     if let Setting::NapiDevice { dev, values } = setting {
         return Some(napi_files(dev, values));

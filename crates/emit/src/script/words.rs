@@ -1,4 +1,5 @@
-//! Settings that ethtool has words for, as lines of the script: what is told, and what must be read then.
+//! Settings that ethtool supports, as lines of the script: the arguments that set a value, and the output that is
+//! expected then.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
         Setting::Channels { dev, rx, tx, combined } => channels(way, dev, [*rx, *tx, *combined])?,
         Setting::Rings { dev, values } => {
             let expect = values.iter().map(|(part, n)| {
-                // The script joins the words of a name, because it separates what it expects by spaces.
+                // The expected values are separated by spaces, so the script replaces spaces within a name.
                 let name = part.printed.replace(' ', "-");
                 match part.kind {
                     RingKind::Size => at_least(&name, n),
@@ -78,10 +79,10 @@ pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
     Ok(vec![one])
 }
 
-/// Flow types for which every ethtool of these years sets hash fields.
+/// Flow types for which every supported ethtool can set hash fields.
 const HASHED: [&str; 10] = ["tcp4", "udp4", "ah4", "esp4", "sctp4", "tcp6", "udp6", "ah6", "esp6", "sctp6"];
 
-/// It is asked with nothing behind the device.
+/// A call whose show option has no arguments after the device.
 fn order(dev: &str, ask: &'static str, tell: &'static str, expect: String, words: String) -> Order {
     Order { dev: dev.into(), ask: (ask, String::new()), tell, expect, words, transform: false }
 }
@@ -92,7 +93,7 @@ fn channels(way: &Way, dev: &str, [rx, tx, combined]: [Option<u32>; 3]) -> Resul
     // ethtool prints n/a for counts that a driver does not have.
     let expect = |(k, _, n): &(_, _, u32)| if *n > 0 { format!("{k}:{n}") } else { format!("{k}:0|n/a") };
     let expect: Vec<String> = all.iter().map(expect).collect();
-    // A zero is told only beside nothing else: drivers refuse counts that they do not have.
+    // Set a count to 0 only if no other count is set: drivers refuse counts that they do not have.
     let some = all.iter().any(|(.., n)| *n > 0);
     let words: Vec<String> = all.iter().filter(|(.., n)| *n > 0 || !some).map(|(_, w, n)| format!("{w} {n}")).collect();
     let left = way
@@ -102,12 +103,12 @@ fn channels(way: &Way, dev: &str, [rx, tx, combined]: [Option<u32>; 3]) -> Resul
     Ok(Call::Channels { left, contexts, order: order(dev, "-l", "-L", expect.join(" "), words.join(" ")) })
 }
 
-/// Drivers round up.
+/// An acceptable range, because drivers round up.
 fn at_least(name: &str, n: u32) -> String {
     format!("{name}:{n}..{}", rings::most(n))
 }
 
-/// ethtool prints a name of its own for some.
+/// Switches a feature. For some features ethtool prints a name of its own.
 fn feature(dev: &str, name: &str, on: bool) -> Call {
     let printed = features::SHORT.iter().find(|(_, _, kernel)| *kernel == [name]).map_or(name, |(_, long, _)| long);
     Call::Feature { dev: dev.into(), name: name.into(), printed: printed.into(), on }
@@ -119,7 +120,7 @@ fn moderation(way: &Way, dev: &str, queue: Option<u32>, params: &BTreeMap<String
         let flag = if name.starts_with("rx-") { "use-adaptive-rx" } else { "use-adaptive-tx" };
         coalesce::MOVED_BY_ADAPTIVE.contains(&name) && params.get(flag).is_some_and(|v| *v != 0)
     };
-    // Where only the first queue shows in what the device says, its value is right too.
+    // If the values of the device are those of its first queue, the value of that queue is correct, too.
     let shown = way.s.nic(dev).filter(|_| queue.is_none()).and_then(|n| n.queue_coalesce.known()?.keys().next());
     let address = |q: &u32| Address::QueueCoalesce { dev: dev.into(), queue: *q };
     let first = match shown.and_then(|q| way.after.get(&address(q))) {
@@ -143,7 +144,7 @@ fn moderation(way: &Way, dev: &str, queue: Option<u32>, params: &BTreeMap<String
     Call::Moderation { dev: dev.into(), queue, expect }
 }
 
-/// Each part by itself: drivers refuse a key or a function that they have already.
+/// One call for each part, because some drivers refuse a key or a function that is set already.
 fn hash(dev: &str, [function, key, symmetric]: [Option<&str>; 3]) -> Result<Vec<Call>, String> {
     let one = |expect: String, words: String| order(dev, "-x", "-X", expect, words);
     let mut orders = Vec::new();
@@ -158,7 +159,7 @@ fn hash(dev: &str, [function, key, symmetric]: [Option<&str>; 3]) -> Result<Vec<
     }
     match symmetric {
         None => {}
-        // An ethtool that does not print it cannot set it either.
+        // If ethtool does not print the transform, it cannot set it either.
         Some(rss::NO_TRANSFORM) => {
             orders.push(one("symmetric-xor:off|- symmetric-or-xor:off|-".into(), "xfrm none".into()));
         }
@@ -179,7 +180,7 @@ fn colons(hex: &str) -> String {
     bytes.join(":")
 }
 
-/// The kernel's default as such: a table set by somebody would stand in the way of fewer queues.
+/// Restores the kernel's default as `default`: a table that a user has set would prevent fewer queues.
 fn table_words(way: &Way, dev: &str, table: &[u32], own: bool) -> Result<String, String> {
     if own && way.rx_queues(dev).is_some_and(|n| rss::default(table.len(), n) == table) {
         return Ok("default".into());
@@ -192,7 +193,7 @@ fn flow_rule(way: &Way, dev: &str, location: u32, rule: Option<&Rule>) -> Result
     let chosen = location & rules::BY_CONTENT != 0;
     let (dev, place) = (dev.to_string(), if chosen { Place::Any } else { Place::At(location) });
     let words = |r: &Rule| {
-        // Under ip4 and ip6 these are ethtool's other names for the same four bytes.
+        // For ip4 and ip6 these are other names that ethtool has for the same four bytes.
         let unclear =
             r.flow.starts_with("ip") && ["spi", "src-port", "dst-port"].iter().any(|f| r.fields.contains_key(*f));
         let command = rules::command(None, &dev, location, Some(r)).filter(|_| !unclear);
