@@ -1,9 +1,9 @@
-//! Accelerated RFS: the device puts a flow into the queue whose CPU its program runs on. Needs the tables of RFS,
-//! the feature `ntuple`, and a driver that has it.
+//! Accelerated RFS: the device steers each flow to the queue whose interrupt is handled where its program runs. It needs
+//! the tables of RFS, the feature `ntuple`, and a driver that supports it.
 //!
-//! Nothing in user space tells whether a driver has it, nor shows its map from CPUs to queues, which it makes of the
-//! interrupts' affinity. It is judged by the driver's name; for others the feature may do harm (ixgbe stops its
-//! own sampling of flows), so it stays as it is.
+//! User space cannot read whether a driver supports it, nor the map from CPUs to queues that the driver computes from the
+//! interrupts' affinity. ringwise decides by the name of the driver. For other drivers the feature may do harm (ixgbe
+//! stops its own sampling of flows), so it stays unchanged.
 
 use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, features, rules};
 use ringwise_model::{Fact, Goal};
@@ -28,7 +28,7 @@ const DRIVERS: &[&str] = &[
     "mqnic",
 ];
 
-/// Whether the driver is known to have it.
+/// Whether the driver is known to support it.
 pub(crate) fn has(driver: Option<&str>) -> bool {
     driver.is_some_and(|d| DRIVERS.contains(&d))
 }
@@ -41,7 +41,7 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
         };
         let dev = d.name().to_string();
         let address = Address::Ntuple { dev: dev.clone() };
-        // Rules want it too.
+        // Flow rules may have requested the feature already.
         if out.entries.contains(&address) {
             continue;
         }
@@ -54,7 +54,7 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
         let w = Wanted { setting, live, matched, anew: d.channels.is_some(), needed: false };
         let why = Reason::AcceleratedRfs { driver: driver.clone() };
         out.want(Some(d.nic), learned, w, || Why { rule: "R2.04", reason: why, source: SCALING });
-        // The rest of the plan does not build on it.
+        // No other step depends on this one.
         if let Some((_, _, Some(step))) = out.entries.get_mut(&address) {
             step.if_refused = IfRefused::Skip;
         }

@@ -1,6 +1,6 @@
-//! The layout of the article on per-queue moderation: one queue a CPU on two nodes, a third of the
-//! queues for latency on the first threads of the first cores of both nodes, the rest for bulk.
-//! Its list of CPUs of node 1 is misprinted there; the topology decides here.
+//! The layout of the article on per-queue moderation: one queue per CPU on two nodes. A third of the queues is for
+//! latency, on the first threads of the first cores of both nodes; the rest is for bulk. The article misprints the list
+//! of CPUs of node 1; ringwise uses the topology.
 
 use ringwise_model::{FarNode, Intent, Smt};
 
@@ -85,7 +85,7 @@ fn first_threads_first(m: &Machine, cpus: &[usize], usable: &[bool]) -> Vec<usiz
     ranked.into_iter().map(|(_, c)| c).collect()
 }
 
-/// Gives each queue its CPU, in the order of the CPUs, and returns the two groups.
+/// Assigns each queue a CPU, in the order of the CPUs, and returns the two groups.
 fn lay_out(m: &Machine, d: &mut Dev, latency: &[usize], bulk: &[usize]) -> [Group; 2] {
     let mut all: Vec<usize> = latency.iter().chain(bulk).copied().collect();
     all.sort();

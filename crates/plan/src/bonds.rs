@@ -1,4 +1,5 @@
-//! Members of one bond get one layout: the same number of queues, and all of them or none a new one.
+//! Members of one bond get the same layout: the same number of queues, and either all of them get a new layout or none
+//! does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use crate::goal::Share;
 use crate::target::Out;
 use crate::{LeftOut, NotPossible, Obstacle, channels};
 
-/// Devices of the plan by their bond; those without a bond are not in it.
+/// Devices of the plan by bond; devices without a bond are omitted.
 fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
     let mut out: BTreeMap<IfIndex, Vec<usize>> = BTreeMap::new();
     for (i, d) in devs.iter().enumerate() {
@@ -42,8 +43,8 @@ pub(crate) fn shares(devs: &[Dev], near: impl Fn(&Dev) -> (u32, u32)) -> Vec<Sha
     out
 }
 
-/// After each device was decided for itself: a change that one member cannot have, no member gets; nor one
-/// that would cut the bond off.
+/// Runs after each device was decided separately. A change that is not possible for one member is dropped for all
+/// members; so is a change that would interrupt the whole bond.
 pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut Out) {
     let hardware = hardware_by_master(s, intent);
     for (index, list) in members(devs) {
@@ -91,8 +92,8 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
     }
 }
 
-/// Interfaces with queues of their own by the bond or bridge above them. Where the user named no interface, no member is
-/// left out of the plan because of that, and nothing has to be looked up.
+/// Interfaces with their own queues, by the bond or bridge above them. Empty if the user named no interface: then every
+/// member is planned, and nothing has to be looked up.
 fn hardware_by_master<'a>(s: &'a Snapshot, intent: &Intent) -> BTreeMap<IfIndex, Vec<&'a str>> {
     let mut out: BTreeMap<IfIndex, Vec<&str>> = BTreeMap::new();
     for n in s.nics.iter().filter(|n| !intent.devs.is_empty() && n.has_own_queues()) {
@@ -103,7 +104,7 @@ fn hardware_by_master<'a>(s: &'a Snapshot, intent: &Intent) -> BTreeMap<IfIndex,
     out
 }
 
-/// Members that are not in the plan, or that have another number of queues which nobody asked to change.
+/// Warns about members that are not in the plan, or whose number of queues differs and was not requested to change.
 fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], intent: &Intent, out: &mut Out) {
     let name = bond.name();
     let planned: Vec<&str> = list.iter().map(|i| devs[*i].name()).collect();

@@ -1,4 +1,5 @@
-//! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
+//! The number of queues: requested by the user, else chosen by the goal. It changes only with the user's permission,
+//! because the change interrupts traffic.
 
 use ringwise_knob::{Address, Made, Reason, Setting, rules as knob_rules};
 use ringwise_model::{
@@ -13,7 +14,7 @@ use crate::target::Out;
 use crate::wishes::{self, Laid};
 use crate::{LeftAlone, LeftOut, NotPossible, Obstacle, Refusal, goal};
 
-/// The setting for `n` queues and the largest `n`; `None` for a driver without counts to set.
+/// The setting for `n` queues and the largest possible `n`; `None` for a driver without channel counts that can be set.
 fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
     let dev = dev.to_string();
     match (c.combined, c.rx, c.tx) {
@@ -27,7 +28,7 @@ fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
     }
 }
 
-/// What people have seen a channel change do to the link, by driver.
+/// The observed effect of a channel change on the link, by driver.
 pub(crate) fn outage(driver: Option<&str>) -> &'static str {
     match driver {
         Some("igb") => "link down about 3 s",
@@ -37,12 +38,12 @@ pub(crate) fn outage(driver: Option<&str>) -> &'static str {
 }
 
 /// The command that includes a change: the same request with a number of queues and permission to interrupt traffic. It
-/// names devices only where others would be changed by it.
+/// names devices only if the command would otherwise change other devices too.
 pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
     plan_with(IntentFlags { queues: Some(n), ..request(intent, devs) })
 }
 
-/// The command that includes what was configured there and interrupts traffic.
+/// The command that includes the settings configured in `by`, with permission to interrupt traffic.
 pub(crate) fn with_word(intent: &Intent, by: &[ConfiguredBy]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
     let argument = |by: &ConfiguredBy| match by {
@@ -58,10 +59,10 @@ fn plan_with(flags: IntentFlags) -> String {
     shell::join(["ringwise".to_string(), "plan".to_string()].into_iter().chain(flags.words()))
 }
 
-/// Read without being named.
+/// This file is read without being named.
 const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
 
-/// The flags that state the intent, without those that the goal has anyway.
+/// The flags that state the intent, without those that the goal implies.
 fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
     let some = |cpus: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty());
@@ -79,12 +80,12 @@ fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     }
 }
 
-/// The largest count that can be set, if one can.
+/// The largest count that can be set. `None` if no count can be set.
 pub(crate) fn most(c: &Channels) -> Option<u32> {
     for_count("", c, 1).map(|(_, max)| max)
 }
 
-/// Decides the count of one device. Sets `rx`, `tx` and `channels`.
+/// Decides the number of queues of one device. Sets `rx`, `tx` and `channels`.
 pub(crate) fn decide(
     s: &Snapshot,
     d: &mut Dev,
@@ -152,10 +153,10 @@ pub(crate) fn decide(
         cannot_for(out, why, Some(rule));
         return Ok(());
     }
-    // `balanced` never interrupts traffic by itself; a number on the command line is the user's word.
+    // `balanced` never interrupts traffic by itself; a number on the command line is the user's permission.
     let allowed = intent.allow_disruption && (asked.is_some() || intent.goal != Goal::Balanced);
     if allowed && out.keep.channels(d.name(), &setting) {
-        // Everything else is planned for the queues that are there.
+        // The rest is planned for the current queues.
         return Ok(());
     }
     if allowed {
@@ -179,7 +180,7 @@ pub(crate) fn decide(
     Ok(())
 }
 
-/// Counts that the user laid down: the goal has no say.
+/// Counts that the user configured. They override the goal.
 #[allow(clippy::too_many_arguments, reason = "what is planned from, each from another part of the planner")]
 fn laid_down(
     s: &Snapshot,
@@ -211,7 +212,7 @@ fn laid_down(
         return;
     }
     let counts = (then(*combined, c.combined, *rx, c.rx), then(*combined, c.combined, *tx, c.tx));
-    // Where the driver has no count of this direction, the change leaves it as it is.
+    // If the driver has no count of this direction, the change leaves it unchanged.
     let counts = (counts.0.unwrap_or(d.rx_now), counts.1.or(d.tx_now));
     if let Some((rule, why)) = in_the_way(d, counts.0, out.made.of(d.name())) {
         cannot_for(out, why.configured(&by), Some(rule));
@@ -231,15 +232,16 @@ fn laid_down(
     d.channels = Some(setting);
 }
 
-/// Queues of one direction with these counts; what is not requested stays. `None`: the driver has no count for it.
+/// Number of queues of one direction with these counts; counts that are not requested stay unchanged. `None`: the driver
+/// has no count for this direction.
 pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>, has: Option<Count>) -> Option<u32> {
     let both = combined.or(both.map(|c| c.now));
     let own = own.or(has.map(|c| c.now));
     both.or(own).map(|_| both.unwrap_or(0) + own.unwrap_or(0))
 }
 
-/// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
-/// Those of a group follow it.
+/// A flow rule that steers to a queue which would be removed, and that is not configured. ringwise does not delete it for
+/// the change. Rules of a queue group are planned again with the group.
 fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> {
     let spoken_of = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
@@ -258,10 +260,10 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> 
     Some((Address::FlowRule { dev, location: *at }, why))
 }
 
-/// The rule of a number of queues that the user named.
+/// The plan rule for a number of queues that the user requested.
 pub(crate) const NAMED: &str = "R0.11";
 
-/// Why there are to be other than `now` queues, by its rule.
+/// The plan rule and the reason for another number of queues than `now`.
 pub(crate) fn reason(intent: &Intent, now: u32, near: Share) -> (&'static str, Reason) {
     if let Some(queues) = intent.queues {
         return (NAMED, Reason::QueuesRequested { queues, now });

@@ -1,17 +1,17 @@
-//! Which steps of a plan interrupt the way in.
+//! Finds the steps of a plan that interrupt the control path (ssh, default route, network mounts).
 
 use ringwise_knob::Step;
 use ringwise_model::{ControlPath, Fact, Snapshot};
 
 use crate::Cut;
 
-/// The ways whose devices are known, for the head of the plan.
+/// The control paths whose devices are known, for the head of the plan.
 pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
     let all = s.control.known().into_iter().flatten();
     all.filter(|p| p.members.is_known()).cloned().collect()
 }
 
-/// Steps that interrupt traffic of a way, or may because it could not be followed.
+/// Steps that interrupt traffic of a control path, or may do so because the path could not be followed.
 pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<Cut> {
     let mut out = Vec::new();
     for step in steps.iter().filter(|s| s.interrupts_traffic) {

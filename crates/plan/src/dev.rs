@@ -1,4 +1,4 @@
-//! One device while it is planned: its queues, what shares a vector, and what cannot be moved.
+//! State of one device during planning: its queues, the vectors that they share, and the interrupts that cannot be moved.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use ringwise_model::{
 use crate::machine::{Machine, Near};
 use crate::{NotPossible, Obstacle};
 
-/// Learned refusals by the address they speak of.
+/// Learned refusals by address.
 pub(crate) struct LearnedIndex<'a> {
     by: HashMap<&'a Address, Vec<&'a Learned>>,
     kernel: Option<&'a str>,
@@ -27,14 +27,15 @@ impl<'a> LearnedIndex<'a> {
         Self { by, kernel: kernel.known().map(String::as_str) }
     }
 
-    /// Why this setting will not be tried again.
+    /// Why this setting is not tried again.
     pub(crate) fn why(&self, nic: &Nic, setting: &Setting) -> Option<Obstacle> {
         if self.by.is_empty() {
             return None;
         }
         let kernel = self.kernel?;
         let address = setting.address()?;
-        // A renamed device is rare, and a rule may stand in any place: only then are all entries looked through.
+        // All entries are searched only for a renamed device, which is rare, and for flow rules, which may be at any
+        // location.
         let rule = matches!(address, Address::FlowRule { .. });
         let direct = self.by.get(&address).into_iter().flatten();
         let others = self.by.values().flatten().filter(|l| rule || l.device.name != nic.dev.name);
@@ -45,16 +46,16 @@ impl<'a> LearnedIndex<'a> {
     }
 }
 
-/// Queues that sit on one CPU because an interrupt ties them together.
+/// Queues that share one CPU because they share an interrupt.
 pub(crate) struct Unit {
     pub queues: Vec<usize>,
-    /// Cannot be placed; where it is now, if known.
+    /// `Some`: the interrupt cannot be moved; the inner value is its current CPU, if known.
     pub fixed: Option<Option<usize>>,
 }
 
 pub(crate) struct Dev<'a> {
     pub nic: &'a Nic,
-    /// The bond, bridge or team that it is a member of, and what that is a member of.
+    /// The bond, bridge or team that the device is a member of, followed by the master of that.
     pub master: Option<&'a Nic>,
     pub above: Option<&'a Nic>,
     /// Groups that the user configured for it.
@@ -63,10 +64,10 @@ pub(crate) struct Dev<'a> {
     pub rules: Vec<u32>,
     pub near: Near,
     pub goal: Goal,
-    /// By queue: of a group whose answers somebody waits for (`mixed`).
+    /// By queue: whether it belongs to a latency group (`mixed`).
     pub urgent: Vec<bool>,
-    /// Real queues now: a driver may show more directories than it uses. Devices without receive queues are not planned;
-    /// `None`: the number of transmit queues is unknown.
+    /// Number of queues in use now: a driver may create more directories than it uses. Devices without receive queues are
+    /// not planned; `None`: the number of transmit queues is unknown.
     pub rx_now: u32,
     pub tx_now: Option<u32>,
     /// After the plan.
@@ -74,14 +75,14 @@ pub(crate) struct Dev<'a> {
     pub tx: Option<u32>,
     /// The channel setting that the plan writes.
     pub channels: Option<Setting>,
-    /// Where the user laid it down.
+    /// Where the user configured it.
     pub configured_by: Option<Vec<ConfiguredBy>>,
     pub units: Vec<Unit>,
-    /// By vector: cannot be moved.
+    /// By vector: whether it cannot be moved.
     pub stuck: Vec<bool>,
     /// CPU of each queue pair after the plan, by queue number.
     pub cpu: Vec<Option<usize>>,
-    /// The RSS table that the plan has for it by what CPUs carry.
+    /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
     pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
     tx_vector: Vec<Option<usize>>,
@@ -139,7 +140,7 @@ impl<'a> Dev<'a> {
         d
     }
 
-    /// All devices of a plan, in the order of `nics`, each with what the host and the intent say about it.
+    /// All devices of a plan, in the order of `nics`, each with the facts of the host and the intent for it.
     pub(crate) fn all(s: &'a Snapshot, m: &Machine, nics: &[&'a Nic], intent: &'a Intent) -> Vec<Self> {
         let by_index = s.by_index();
         let above = |n: &Nic| by_index.get(&n.master?).copied();
@@ -171,14 +172,14 @@ impl<'a> Dev<'a> {
         self.master.filter(|m| m.bond.is_some())
     }
 
-    /// What devices with one set of candidate CPUs have in common.
+    /// The key that devices with the same candidate CPUs share.
     pub(crate) fn zone(&self) -> (Near, Goal) {
-        // One queue has nothing to divide, so it needs no CPU without another policy.
+        // A device with one queue has nothing to divide into groups, so it needs no other CPU policy.
         let whole = self.goal == Goal::Mixed && self.pairs() < 2;
         (self.near.clone(), if whole { Goal::Balanced } else { self.goal })
     }
 
-    /// The zones that it may get while its number of queues is still open.
+    /// The zones that are possible while the number of queues is not decided yet.
     pub(crate) fn possible_zones(&self) -> impl Iterator<Item = (Near, Goal)> {
         let whole = (self.goal == Goal::Mixed).then_some(Goal::Balanced);
         std::iter::once(self.goal).chain(whole).map(|goal| (self.near.clone(), goal))
@@ -209,39 +210,39 @@ impl<'a> Dev<'a> {
         self.tx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.tx_queues[i])
     }
 
-    /// Queue pairs after the plan: the wider of the two directions, as far as both are known.
+    /// Number of queue pairs after the plan: the larger of the two directions that are known.
     pub(crate) fn pairs(&self) -> usize {
         self.rx.max(self.tx.unwrap_or(0)) as usize
     }
 
-    /// The same now.
+    /// Number of queue pairs now.
     pub(crate) fn pairs_now(&self) -> u32 {
         self.rx_now.max(self.tx_now.unwrap_or(0))
     }
 
-    /// Where the vector's interrupt goes now.
+    /// The CPU that handles the vector's interrupt now.
     pub(crate) fn now(m: &Machine, v: &Vector) -> Option<usize> {
         let single = |f: &Fact<CpuSet>| f.known().filter(|c| c.len() == 1).and_then(|c| m.at(c.first()?));
         match (&v.effective, v.asked.known()) {
-            // It was asked to move and comes with the next interrupt.
+            // The interrupt has a new mask and moves when it occurs next.
             (Fact::Known(e), Some(a)) if a.len() == 1 && !e.is_empty() && !e.intersects(a) => single(&v.asked),
             (Fact::Known(e), _) => e.first().and_then(|c| m.at(c)),
             _ => single(&v.asked),
         }
     }
 
-    /// CPU of a queue pair now, by its receive interrupt, else its transmit one.
+    /// CPU of a queue pair now: that of its receive interrupt, else of its transmit interrupt.
     pub(crate) fn pair_now(&self, m: &Machine, queue: u32) -> Option<usize> {
         let v = self.vector(Dir::Rx, queue).or_else(|| self.vector(Dir::Tx, queue))?;
         Self::now(m, v)
     }
 
-    /// Splits the queues into units, noting interrupts that stay where they are.
+    /// Splits the queues into units, and records interrupts that cannot be moved.
     pub(crate) fn split(&mut self, m: &Machine, learned: &LearnedIndex, refused: &mut Vec<NotPossible>) {
         let n = self.pairs();
         let mut lead: Vec<usize> = (0..n).collect();
         if self.channels.is_none() {
-            // Union of all queues of a vector, towards the lowest number.
+            // Join all queues of a vector; the lowest number represents them.
             for v in self.nic.queue_vectors().filter(|v| v.confidence != Confidence::None) {
                 let all = v.rx().iter().chain(v.tx()).map(|q| *q as usize).filter(|q| *q < n);
                 let mut first: Option<usize> = None;
@@ -277,7 +278,7 @@ impl<'a> Dev<'a> {
                     any = true;
                     let v = &self.nic.vectors[i];
                     let Some(what) = self.immovable(v, of, learned) else { continue };
-                    // A channel change deals them out anew, nobody knows where to.
+                    // A channel change assigns interrupts again; their CPUs cannot be known.
                     fixed = Some(if self.channels.is_some() { None } else { Self::now(m, v) });
                     if !self.stuck[i] {
                         self.stuck[i] = true;
@@ -292,7 +293,7 @@ impl<'a> Dev<'a> {
         }
     }
 
-    /// Queues whose interrupt the user laid down somewhere: the others are placed around them.
+    /// Fixes queues whose interrupt the user pinned; other queues are placed around them.
     pub(crate) fn pin(&mut self, pins: &[(usize, Option<usize>)]) {
         for (queue, at) in pins {
             if let Some(u) = self.units.iter_mut().find(|u| u.queues.contains(queue)) {
@@ -320,7 +321,7 @@ impl<'a> Dev<'a> {
         Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true, blocked_by: None })
     }
 
-    /// Interrupts of the device whose queue is not known.
+    /// Number of the device's interrupts whose queue is unknown.
     pub(crate) fn unknown_vectors(&self) -> usize {
         self.nic
             .vectors
@@ -330,7 +331,7 @@ impl<'a> Dev<'a> {
     }
 }
 
-/// The device of this name. `devs` are sorted by name, as they were selected.
+/// The device of this name. `devs` are sorted by name, because they were selected in this order.
 pub(crate) fn named<'d, 'a>(devs: &'d [Dev<'a>], name: &str) -> Option<&'d Dev<'a>> {
     devs.binary_search_by(|d| natural(d.name(), name)).ok().and_then(|at| devs.get(at))
 }

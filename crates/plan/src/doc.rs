@@ -1,4 +1,4 @@
-//! The plan as a document: what would change, why, and what was left out.
+//! The plan as a document: proposed changes, their reasons, and what was skipped.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::Obstacle;
 
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.plan";
-/// Additive changes keep it; a removed or changed member raises it.
+/// Additions keep the version; removing or changing a member increments it.
 pub const VERSION: u32 = 2;
 
-/// One plan for one host. Nothing in it depends on the order of devices or on the moment.
+/// A plan for one host. It depends neither on the order of devices nor on the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// [`SCHEMA`] when written by ringwise; a reader refuses anything else.
+    /// [`SCHEMA`] when written by ringwise; a reader refuses any other value.
     pub schema: String,
     /// [`VERSION`] of the ringwise that wrote it.
     pub version: u32,
     /// Compared with the host before a saved plan is applied.
     pub host: PlanHost,
-    /// With every member that was left open filled in as the goal has it.
+    /// The intent, with defaults of the goal for all members that were not set.
     pub intent: Intent,
     /// Identity of every device named in `steps` or `target`, by name in natural order.
     pub devices: Vec<DevId>,
@@ -34,52 +34,52 @@ pub struct Plan {
     pub bystanders: BTreeMap<String, u32>,
     /// What would be written, in writing order.
     pub steps: Vec<Step>,
-    /// Settings of `target` that hold already; `already + steps.len() == target.len()`.
+    /// Number of settings of `target` that are in effect already; `already + steps.len() == target.len()`.
     pub already: usize,
-    /// Everything the plan lays down, in writing order, changed or not.
+    /// All settings that the plan requests, in writing order, changed or not.
     pub target: Vec<Setting>,
     /// Where each queue's interrupt goes afterwards.
     pub layout: Vec<DevLayout>,
-    /// Wanted by the goal, but only with the user's word.
+    /// Settings that the goal proposes but that need the user's permission.
     pub left_out: Vec<LeftOut>,
-    /// What cannot be had here, learned refusals included.
+    /// Settings that are not possible here, learned refusals included.
     pub refused: Vec<NotPossible>,
-    /// What the user should know before applying, one text each; the plan is made all the same.
+    /// Warnings that the user should read before applying, one text each.
     pub warnings: Vec<String>,
     /// Numbers that can be checked after applying.
     pub expected: Vec<Expected>,
-    /// Groups of queues (`mixed`, groups laid down, `--pair-as-article`); else empty.
+    /// Groups of queues (`mixed`, configured groups, `--pair-as-article`); else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
-    /// Where programs go best, by device and group.
+    /// The best CPUs for programs, by device and group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// What the plan cannot know, and what to do about it.
+    /// Facts that the plan cannot know, and what to do about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
-    /// Ways that must not be cut: the ssh session, the default route, mounts from the network.
+    /// Control paths that must not be interrupted: the ssh session, the default route, network mounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub control: Vec<ControlPath>,
-    /// Steps that interrupt such a way, or may.
+    /// Steps that interrupt a control path, or may do so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
     /// Physical cores that carry two or more queues of one device, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubled_cores: Vec<DoubledCore>,
-    /// Steps that undo what somebody else has set since.
+    /// Steps that undo manual changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_hand: Vec<Hand>,
-    /// Settings that the goal would have otherwise and that stay: adopted, or kept as somebody set them.
+    /// Settings that stay although the goal proposes another value: adopted ones and manual changes that are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
 }
 
-/// Somebody else's value that stays.
+/// A manual change that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// The value as it is on the host, who set it and since when.
+    /// The current value on the host, its origin and the time of the change.
     pub hand: Hand,
-    /// As the goal would have it.
+    /// The value that the goal proposes.
     pub wanted: Setting,
 }
 
@@ -124,14 +124,14 @@ pub struct Placed {
     pub queue: u32,
     /// `None`: not placed (the interrupt cannot be moved or is not known, and where it goes is not known either).
     pub cpu: Option<CpuId>,
-    /// On a far node: another socket, or further than distance 12 from the device's. `None`: one of the
-    /// two nodes is unknown.
+    /// Whether the CPU is on a remote node: another socket, or a distance above 12 from the device's node. `None`: one of
+    /// the two nodes is unknown.
     pub far: Option<bool>,
     /// Another queue of the same device sits on the same physical core.
     pub shares_core: bool,
 }
 
-/// A setting that the goal would like, left to the user.
+/// A setting that the goal proposes and that the user has to decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// The value that the goal would write.
@@ -143,14 +143,14 @@ pub struct LeftOut {
     /// Why the goal would write it; a plain text in plans of version 1.
     #[serde(alias = "why")]
     pub reason: Reason,
-    /// The command line that would do it.
+    /// The command line that includes it.
     pub command: String,
     /// Expected outage in words: `link down about 3 s`.
     pub outage: String,
 }
 
 impl LeftOut {
-    /// The user named it, on the command line or in the configuration.
+    /// Whether the user configured it, on the command line or in a file.
     pub fn is_named(&self) -> bool {
         matches!(self.reason, Reason::Configured { .. } | Reason::QueuesRequested { .. })
     }
@@ -159,15 +159,15 @@ impl LeftOut {
 /// Something that cannot be set here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPossible {
-    /// `None` for things that have no address, as an interrupt whose queue is not known.
+    /// `None` if there is no address, e.g. for an interrupt whose queue is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// For people: `eth1 interrupt CPU rx-3`.
     pub what: String,
-    /// What the kernel or the driver answered, or what is missing. In JSON `why`, a text, with `code` and `facts` beside it.
+    /// The answer of the kernel or driver, or what is missing. In JSON `why`, a text, with `code` and `facts` beside it.
     #[serde(flatten)]
     pub why: Obstacle,
-    /// The goal is not fully met without it.
+    /// Whether the goal is incomplete without it.
     pub needed: bool,
     /// The setting that prevents it: a flow rule to a queue that would be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,25 +184,25 @@ pub struct Expected {
     pub text: String,
     /// `None`: not known (no interrupt came yet, or not readable).
     pub before: Option<f64>,
-    /// By the plan's own count; `None`: it cannot be told, and the number is left out of the plan.
+    /// Computed from the plan. `None`: it cannot be computed, and the plan omits the number.
     pub after: Option<f64>,
-    /// `percent of queues`, `interrupts`, `queues`, `CPUs`; of each, less is better.
+    /// `percent of queues`, `interrupts`, `queues`, `CPUs`; lower is better for each of them.
     pub unit: String,
-    /// Where it grows: what is gained for it.
+    /// If the number grows: the benefit in exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<String>,
 }
 
-/// A step that interrupts a way in: `apply` needs the user's word and a trial for it.
+/// A step that interrupts a control path: `apply` needs the user's permission and a trial for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// Of a step in [`Plan::steps`].
     pub address: Address,
-    /// `your ssh session (192.0.2.10 over eth0)`
+    /// The control paths: `your ssh session (192.0.2.10 over eth0)`.
     pub ways: Vec<String>,
 }
 
-/// Queues that want the same policy.
+/// Queues with the same moderation policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Interface name.
@@ -219,18 +219,18 @@ pub struct Group {
     /// How its queues are moderated, in words: `rx-usecs 5 tx-usecs 10 on each queue`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moderation: Option<String>,
-    /// Entries of the device's RSS table that lead to it. `None`: the table is not known.
+    /// Entries of the device's RSS table that point to the group. `None`: the table is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
     /// RSS context of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u32>,
-    /// Flow rules that lead to it.
+    /// Number of flow rules that steer to the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<u32>,
 }
 
-/// CPUs for the programs of a device or group: a proposal, nothing is moved.
+/// Proposed CPUs for the programs of a device or group; ringwise moves no program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// Interface whose packets the programs receive or send.
@@ -238,12 +238,12 @@ pub struct Program {
     /// Name of a [`Group`] of the device. `None`: all its queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// systemd units that are named; else empty.
+    /// Configured systemd units; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// Where the programs should run; online CPUs only.
     pub cpus: CpuSet,
-    /// Why these: a sentence.
+    /// Reason for these CPUs, one sentence.
     pub why: String,
     /// For `/etc/systemd/system/UNIT.service.d/cpus.conf`.
     pub drop_in: String,
@@ -260,7 +260,7 @@ pub struct DoubledCore {
     pub core: CpuSet,
     /// Two or more queue numbers in ascending order.
     pub queues: Vec<u32>,
-    /// Both queues belong to this group: two of a kind compete.
+    /// The group that all these queues belong to: they compete for the core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
@@ -278,7 +278,7 @@ impl Plan {
 }
 
 impl PlanHost {
-    /// Takes over each fact as it was read, unknown ones with their reason.
+    /// Copies each fact from the snapshot, unknown ones with their reason.
     pub fn of(s: &Snapshot) -> Self {
         Self {
             name: s.host.name.clone(),

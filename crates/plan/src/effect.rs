@@ -1,4 +1,4 @@
-//! The layout afterwards, and what it changes in numbers.
+//! The planned layout, and its effect in numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::dev::Dev;
 use crate::machine::{Class, Machine, Near};
 use crate::{DevLayout, DoubledCore, Expected, Placed, shares};
 
-/// `None` where the device's node or the CPU's is not known. Counted by node, also where the plan takes nodes
-/// close by for near: what crosses to another node is said.
+/// Whether the CPU is on a remote node. `None` if the node of the device or of the CPU is unknown. A CPU on another node
+/// counts as remote even if the plan treats that node as near, so that the user sees all interrupts that cross nodes.
 fn far(m: &Machine, d: &Dev, cpu: usize) -> Option<bool> {
     let at = m.node[cpu]?;
     match &d.near {
@@ -63,7 +63,7 @@ pub(crate) fn doubled(m: &Machine, d: &Dev) -> Vec<DoubledCore> {
     .collect()
 }
 
-/// `None` where one queue's CPU is not known.
+/// `None` if the CPU of a queue is unknown.
 fn busiest_percent(cpus: &Cpus) -> Option<f64> {
     let mut per: BTreeMap<usize, u32> = BTreeMap::new();
     for c in cpus {
@@ -72,7 +72,7 @@ fn busiest_percent(cpus: &Cpus) -> Option<f64> {
     Some(f64::from(*per.values().max()?) * 100.0 / cpus.len() as f64)
 }
 
-/// Queues on the core that has most of them.
+/// Largest number of queues on one core.
 fn fullest_core(m: &Machine, cpus: &Cpus) -> Option<f64> {
     if cpus.iter().any(Option::is_none) {
         return None;
@@ -80,13 +80,13 @@ fn fullest_core(m: &Machine, cpus: &Cpus) -> Option<f64> {
     per_core(m, cpus).values().map(Vec::len).max().map(|n| n as f64)
 }
 
-/// The same by entries of the RSS table, where queues have unlike shares of it.
+/// Like [`busiest_percent`], by entries of the RSS table, for queues with different shares.
 fn percent_of_table(cpus: &Cpus, table: &[u32]) -> Option<f64> {
     shares::parts(cpus, table)?.into_values().max_by(f64::total_cmp).map(|part| part * 100.0)
 }
 
-/// Load of the fullest CPU over all interfaces, each of which brings a load of 1, beside what the CPU carries. `None` where a
-/// CPU is unknown, or an interface has one queue, whose packets RPS may spread.
+/// Load of the busiest CPU over all interfaces, relative to its capacity; each interface has a load of 1. `None` if a CPU
+/// is unknown, or if an interface has one queue, whose packets RPS may spread.
 fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
     let mut load: BTreeMap<usize, f64> = BTreeMap::new();
     for d in devs {
@@ -104,7 +104,7 @@ fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
     shares::fullest(&load, &shares::capacity(m, load.keys().copied()))
 }
 
-/// Queue vectors on far nodes: how many of how many; `None` where one is not known.
+/// Number of queue vectors on remote nodes, and of all queue vectors; `None` if one is unknown.
 fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
     let cpus: Cpus = if then && d.channels.is_some() {
         d.cpu.clone()
@@ -113,7 +113,7 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
         let vectors = all.filter(|(_, v)| v.is_queue() && v.confidence != Confidence::None);
         let place = |(i, v): (usize, &ringwise_model::Vector)| {
             let q = v.rx().first().or(v.tx().first()).copied()?;
-            // One that the kernel keeps where it is stays there.
+            // An interrupt that cannot be moved stays on its CPU.
             if then && !d.stuck[i] { d.cpu.get(q as usize).copied().flatten() } else { Dev::now(m, v) }
         };
         vectors.map(place).collect()
@@ -125,7 +125,7 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
     Some((off, cpus.len() as u32))
 }
 
-/// What is gained by more queues on one CPU or core, or away from the device's node.
+/// The benefit of more queues on one CPU or core, or of queues away from the device's node.
 fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
     let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
@@ -156,7 +156,7 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
     }
 }
 
-/// What all interfaces gain together, which one of them may pay for.
+/// The benefit for all interfaces together, which may cost a single interface something.
 fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     let isolated = |cpus: &Cpus| cpus.iter().flatten().any(|c| m.isolated.contains(m.cpus[*c]));
     if devs.iter().any(|d| isolated(&before(m, d)) && !isolated(&after(d))) {
@@ -166,14 +166,14 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     if off(true) < off(false) {
         return Some("more interrupts of all interfaces are on their own node".into());
     }
-    // Of the queues on each CPU, and on each core.
+    // Sums of squares of the queues on each CPU, and on each core.
     let squares = |of: &dyn Fn(&Dev) -> Cpus, place: &dyn Fn(usize) -> usize| -> u64 {
         let mut per: BTreeMap<usize, u64> = BTreeMap::new();
         devs.iter().flat_map(of).flatten().for_each(|cpu| *per.entry(place(cpu)).or_default() += 1);
         per.into_values().map(|n| n * n).sum()
     };
     let falls = |place: &dyn Fn(usize) -> usize| squares(&after, place) < squares(&|d| before(m, d), place);
-    // Where some of them go now is not known: with several interfaces they are dealt out together.
+    // Some current CPUs are unknown: with several interfaces, the queues are spread together.
     let known = |cpus: Cpus| cpus.iter().flatten().count();
     let unknown = devs.len() > 1 && devs.iter().any(|d| known(before(m, d)) < known(after(d)));
     let evener = unknown || falls(&|cpu| cpu) || falls(&|cpu| m.core[cpu]);
@@ -259,7 +259,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
     out
 }
 
-/// What is gained by interrupts away from the device's node.
+/// The benefit of interrupts away from the device's node.
 fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
     match d.goal {
@@ -284,7 +284,7 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
     }
 }
 
-/// A number that grows is told with what is gained for it.
+/// Adds the benefit to a number that grows.
 fn tell(e: &mut Expected, gain: Option<String>) {
     if let Some(gain) = gain {
         e.text.push_str(&format!(": {gain}"));
@@ -292,7 +292,7 @@ fn tell(e: &mut Expected, gain: Option<String>) {
     }
 }
 
-/// Leaves out what stays as it is and what cannot be told.
+/// Omits numbers that stay the same or are unknown.
 fn push(
     out: &mut Vec<Expected>,
     dev: Option<&str>,
@@ -314,18 +314,18 @@ fn push(
     }
 }
 
-/// How queue interrupts lie on the host, to compare layouts whoever made them.
+/// Score of the interrupt layout of a host, for comparing layouts of any origin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Score {
     /// Queue pairs whose CPU is known.
     pub queues: u32,
-    /// … and those whose is not.
+    /// Queue pairs whose CPU is unknown.
     pub unknown: u32,
     /// On another node than the device's.
     pub far: u32,
-    /// On a CPU that takes another queue of the same device.
+    /// On a CPU that handles another queue of the same device.
     pub stacked: u32,
-    /// On another thread of a core that takes a queue of the same device.
+    /// On another thread of a core that handles a queue of the same device.
     pub smt_shared: u32,
 }
 

@@ -1,18 +1,18 @@
-//! The settings of a plan while it is made, and where each of them stands.
+//! The settings of a plan while it is made, with an index by address.
 
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Setting, Step, alike};
 
-/// A setting that the plan configures; the step is `None` where nothing has to be written.
+/// A setting that the plan configures; the step is `None` if nothing has to be written.
 pub(crate) type Entry = (Address, Setting, Option<Step>);
 
-/// Entries in the order in which they were planned. Later parts of a plan ask for the entry at an address once for each
-/// queue, so that a search through all entries would take the square of the time.
+/// Entries in the order in which they were planned. Later stages look up an address once for each queue, so searching the
+/// list would take quadratic time.
 #[derive(Default)]
 pub(crate) struct Entries {
     list: Vec<Entry>,
-    /// Place in the list of the first entry at an address.
+    /// Index in the list of the first entry at an address.
     places: BTreeMap<Address, usize>,
 }
 

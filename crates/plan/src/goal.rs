@@ -1,56 +1,56 @@
-//! What each goal means for the settings planned here (DESIGN section 3).
+//! The meaning of each goal for the settings planned here (DESIGN section 3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 
-/// What each device may have at most and is asked for, so that members get the same number.
+/// The limits and the request for one device, adjusted so that members of a bond get the same number of queues.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
-    /// Physical cores near it; of members the fewest.
+    /// Physical cores near the device; the minimum over all members.
     pub cores: u32,
-    /// Their threads that may carry queues; of members the fewest.
+    /// Usable threads of these cores; the minimum over all members.
     pub cpus: u32,
-    /// Queues there are; of members the fewest.
+    /// Current queues; the minimum over all members.
     pub now: u32,
-    /// Queues there can be; of members the fewest.
+    /// Largest possible number of queues; the minimum over all members.
     pub max: u32,
 }
 
 /// Flow table of the host for request/response servers: kernel documentation, networking/scaling.
 const RFS_RPC: u32 = 32_768;
-/// For few long flows: 32 KB, stays in a core's own cache.
+/// For few long flows: 32 KB, which fit into a core's own cache.
 const RFS_STREAM: u32 = 8_192;
 
-/// Receive flow steering as a goal has it.
+/// Receive flow steering for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rfs {
     Keep,
     Off,
-    /// Entries of the host's table; a larger one that is there is kept if `at_least`.
+    /// Entries of the host's table; with `at_least`, a larger current table is kept.
     On {
         entries: u32,
         at_least: bool,
     },
 }
 
-/// How many queues a goal wants, from the physical cores of the device's node and their threads.
+/// The number of queues for a goal, from the physical cores of the device's node and their threads.
 pub(crate) fn queues(goal: Goal, near: Share) -> u32 {
     let Share { now, cores, cpus, .. } = near;
     match goal {
-        // Nothing that interrupts traffic, ever; groups are made of the queues that are there.
+        // These goals never interrupt traffic; groups use the current queues.
         Goal::Balanced | Goal::Mixed => now,
         Goal::Rpc => now.min(cores.max(1)),
-        // Both threads of a core together carry more than one alone (lab: 830-threads).
+        // Both threads of a core together process more than one alone (lab: 830-threads).
         Goal::Forward => cpus.max(1),
         Goal::Stream => cores.max(1),
-        // The load is not known here: half of the cores, the rest stays free for programs.
+        // The load is unknown here: half of the cores handle queues, the rest stays free for programs.
         Goal::Latency => now.min(for_queues(cores)),
     }
 }
 
-/// Of a node's physical cores those that carry queues with goal latency. With fewer than four, the half would be one CPU
-/// that takes every packet.
+/// The number of a node's physical cores that handle queues with goal latency. With fewer than four cores, half of them
+/// would be one CPU that handles every packet.
 pub(crate) fn for_queues(cores: u32) -> u32 {
     if cores < 4 { cores.max(1) } else { cores / 2 }
 }
@@ -64,24 +64,24 @@ pub(crate) fn rfs(goal: Goal) -> Rfs {
     }
 }
 
-/// Whether a device with one receive queue gets help from other CPUs.
+/// Whether other CPUs help a device with one receive queue.
 pub(crate) fn rps_for_one_queue(goal: Goal) -> bool {
     goal != Goal::Latency
 }
 
-/// The same layout on every port near the same node: a flow that leaves by queue i of another port
-/// stays on its CPU.
+/// Whether all ports near the same node get the same layout: a flow that leaves by queue i of another port stays on its
+/// CPU.
 pub(crate) fn ports_alike(goal: Goal) -> bool {
     goal == Goal::Forward
 }
 
-/// Whether an idle core of a node close by goes before a second thread of the device's own node.
+/// Whether an idle core of a nearby node takes precedence over a second thread of the device's own node.
 pub(crate) fn near_is_wide(goal: Goal) -> bool {
     goal == Goal::Forward
 }
 
-/// What a goal lays down, written out. A member that the goals of single interfaces have otherwise stays open: said
-/// of the host, it would be said of these too.
+/// The intent with the goal's defaults written out. A member stays open if the goals of single interfaces have other
+/// defaults: a value for the host would also override those.
 pub fn in_full(intent: &Intent) -> Intent {
     let mut full = resolve(intent);
     let others = Resolved::new(intent, intent.dev_goals.values().copied());
@@ -90,7 +90,7 @@ pub fn in_full(intent: &Intent) -> Intent {
     full
 }
 
-/// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.
+/// The intent with the goal's defaults for all open members. Lists are sorted, so that their order has no effect.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();
     i.devs.sort_by(|a, b| ringwise_model::natural::compare(a, b));
@@ -99,25 +99,25 @@ pub(crate) fn resolve(intent: &Intent) -> Intent {
     i.smt.get_or_insert(match i.goal {
         _ if article => Smt::All,
         Goal::Balanced | Goal::Forward | Goal::Mixed => Smt::All,
-        // The second thread is the program's, or nobody's.
+        // The second thread is for the program, or stays idle.
         Goal::Rpc | Goal::Stream | Goal::Latency => Smt::OnePerCore,
     });
     i.far_node.get_or_insert(if article { FarNode::Ok } else { FarNode::Last });
     i
 }
 
-/// The resolved intents of interfaces, by their goal: an intent may name thousands of them, and is the same for all that
-/// have one goal.
+/// Resolved intents by goal: an intent may name thousands of interfaces, and is the same for all interfaces with the same
+/// goal.
 pub(crate) struct Resolved(BTreeMap<Goal, Intent>);
 
 impl Resolved {
-    /// `user` is as it was said.
+    /// `user` is the intent as the user wrote it.
     pub(crate) fn new(user: &Intent, goals: impl Iterator<Item = Goal>) -> Self {
         let of = |goal| (goal, resolve(&Intent { goal, ..user.clone() }));
         Self(goals.collect::<BTreeSet<_>>().into_iter().map(of).collect::<BTreeMap<_, _>>())
     }
 
-    /// Of a goal that was among those of `new`.
+    /// The goal must be one of those passed to `new`.
     pub(crate) fn of(&self, goal: Goal) -> &Intent {
         &self.0[&goal]
     }
@@ -127,13 +127,12 @@ impl Resolved {
     }
 }
 
-/// Whether far CPUs come into play as soon as every near one has a queue: two policies on one CPU would undo
-/// each other.
+/// Whether remote CPUs are used as soon as every local CPU has a queue: two policies on one CPU would cancel each other.
 pub(crate) fn far_when_full(goal: Goal) -> bool {
     goal == Goal::Mixed
 }
 
-/// CPUs that may carry queues, with what was taken out.
+/// CPUs that may handle queues, and those that were excluded.
 pub(crate) struct Usable {
     pub cpus: CpuSet,
     pub isolated: CpuSet,

@@ -1,11 +1,12 @@
-//! What a goal lays down beside queues and their CPUs: moderation, offloads, pause frames, wake-up time of CPUs.
+//! The settings that a goal proposes beside queues and their CPUs: moderation, offloads, pause frames, wake-up latency of
+//! CPUs.
 //!
 //! ```text
 //!   goal ─► what it wants (data) ─► what the device has ─► steps, proposals where traffic is interrupted,
 //!                                                          and a word on what cannot be had
 //! ```
-//! A knob that the user laid down is the user's whole: with one parameter of moderation in the file, all of
-//! moderation is.
+//! A configured knob overrides the goal completely: if a file sets one parameter of moderation, the goal changes no
+//! parameter of moderation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,25 +52,25 @@ fn moderation_of(goal: Goal) -> Moderation {
     }
 }
 
-/// Longest wake-up of a queue's CPU: no longer than the policy lets a packet wait. Never 0, which means no limit.
+/// Maximum wake-up latency of a queue's CPU: the time that the policy lets a packet wait. Never 0, which means no limit.
 fn wake_usecs(own: &[Policy]) -> u32 {
     let wait = policies::find("latency", own).and_then(|p| p.params.get("rx-usecs").copied());
     wait.unwrap_or(1).max(1)
 }
 
-/// What a goal lays down on an interface that has it all, and on the host, for people. Queues and CPUs are placed on
-/// the host itself.
+/// The settings that a goal proposes for the host and for an interface with all features, for people. Queues and CPUs
+/// depend on the host and are not included.
 pub struct LaysDown {
-    /// On each interface, without channels, interrupts and XPS; empty: the goal changes nothing else there.
+    /// For each interface, without channels, interrupts and XPS. Empty: the goal changes nothing else there.
     pub device: Vec<Knob>,
-    /// `net.core.rps_sock_flow_entries`; 0: RFS is turned off; `None`: the goal leaves it as it is.
+    /// `net.core.rps_sock_flow_entries`; 0: RFS is turned off; `None`: the goal leaves it unchanged.
     pub rfs_entries: Option<u32>,
     /// Microseconds, on the CPUs of the queues.
     pub cpu_latency: Option<u32>,
 }
 
-/// What the goal stands for without a look at a host; `own` are policies of the configuration, which override the
-/// built-in ones.
+/// The settings of the goal, independent of a host; `own` are policies of the configuration, which override the built-in
+/// ones.
 pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
     let mut device = Vec::new();
     let feature = |name: &str, on| Knob::Feature { name: name.into(), on };
@@ -102,11 +103,12 @@ pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
     }
 }
 
-/// What cannot be had, once for all devices alike: what, why and whether it is needed, each with its devices.
+/// Collects settings that are not possible, so that devices with the same problem share one line: setting, reason, and
+/// whether the goal needs it, each with its devices.
 #[derive(Default)]
 struct Notes {
     list: Vec<(Note, Vec<String>)>,
-    /// By what, the text of why, and whether it is needed.
+    /// Index by the setting, the text of the reason, and whether the goal needs it.
     places: BTreeMap<(String, String, bool), usize>,
 }
 
@@ -130,7 +132,7 @@ impl Notes {
     }
 
     fn say(self, out: &mut Out) {
-        // The same reason on the same devices is one line.
+        // The same reason on the same devices gives one line.
         let mut lines: Vec<(Vec<String>, Obstacle, bool, Vec<String>)> = Vec::new();
         let mut places: BTreeMap<(Vec<String>, String, bool), usize> = BTreeMap::new();
         for (Note { what, why, needed }, devs) in self.list {
@@ -148,7 +150,7 @@ impl Notes {
     }
 }
 
-/// `teams`: groups by device, which have a policy of their own.
+/// `teams`: queue groups by device, which have their own policy.
 pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
@@ -182,7 +184,7 @@ pub(crate) fn plan(
     advice(devs, out);
 }
 
-/// With the user's word; without it in what is left out.
+/// Adds a step if the user permits it; otherwise adds the setting to the skipped ones.
 fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
     let Some(address) = w.setting.address() else { return };
     if cx.out.laid.contains(&address) || cx.out.entries.contains(&address) {
@@ -233,7 +235,7 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     }
     let holds = compare(&setting, cx.s).holds();
     cx.want(Want { setting, instead, rule: "M01", reason: reason.clone(), source: source.to_string(), needed: fixed });
-    // The device shows its first queue on some drivers: others may have what groups gave them.
+    // Some drivers report their first queue as the device: other queues may still have values of groups.
     let Some(all) = cx.d.nic.queue_coalesce.known().filter(|_| holds) else { return };
     for (queue, now) in all.iter().filter(|(q, _)| (**q as usize) < cx.d.pairs()) {
         let params: BTreeMap<String, u32> =
@@ -282,7 +284,7 @@ fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
     Some((params, reason, OWN_MODE))
 }
 
-/// Features that are to be on or off alike; `short` is what people call them.
+/// Features that are switched on or off together; `short` is the usual name.
 fn features(
     cx: &mut Cx,
     intent: &Intent,
@@ -296,7 +298,7 @@ fn features(
     let all = match &cx.d.nic.features {
         Fact::Known(all) => all,
         Fact::Unknown(u) => return notes.unread(&dev, short, u),
-        // A device that tells of none has none to switch off.
+        // A device that reports no features has none to switch off.
         Fact::Absent if !on => return,
         Fact::Absent => return notes.add(&dev, short, Obstacle::NoFeatures, false),
     };
@@ -325,12 +327,12 @@ fn features(
     }
 }
 
-/// Off, without the partner's say.
+/// Switches pause frames off, without negotiating with the link partner.
 fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     let dev = cx.d.name().to_string();
     let p = match &cx.d.nic.pause {
         Fact::Known(p) => *p,
-        // A device without them sends none.
+        // A device without pause frames sends none.
         Fact::Absent => return,
         Fact::Unknown(u) => return notes.unread(&dev, "pause frames", u),
     };
@@ -348,13 +350,13 @@ fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
         return;
     }
     let reason = Reason::PauseStopsLink;
-    // Drivers that do not let it go from the link's own negotiation take the two alone.
+    // Drivers that tie it to the link's autonegotiation may accept rx and tx alone.
     let instead = if negotiated { vec![off(None)] } else { Vec::new() };
     let setting = off(negotiated.then_some(false));
     propose(cx, intent, Want { setting, instead, rule: "R1.07", reason, source: LIMITS.into(), needed: false });
 }
 
-/// CPUs of the queues of `latency` may not sleep longer than the policy waits.
+/// Limits the wake-up latency of the CPUs of `latency` queues to the time that the policy waits.
 fn wake(
     s: &Snapshot,
     m: &Machine,
@@ -380,7 +382,7 @@ fn wake(
         let now = match &live {
             Fact::Known(Setting::CpuLatency { value, .. }) => value.clone(),
             Fact::Known(_) => continue,
-            // All CPUs of a host have the file or none has.
+            // Either all CPUs of a host have the file or none.
             _ if std::mem::replace(&mut said, true) => continue,
             Fact::Unknown(u) => {
                 notes.unread("", what, u);
@@ -391,7 +393,7 @@ fn wake(
                 continue;
             }
         };
-        // Stricter already: somebody else's.
+        // The current limit is stricter; another program set it.
         if now == "n/a" || now.parse::<u32>().is_ok_and(|n| n > 0 && n < most) {
             continue;
         }

@@ -1,11 +1,11 @@
-//! Groups of queues with a policy each: which queues, which CPUs, how they are moderated, which flows reach them.
+//! Groups of queues, each with a policy: their queues and CPUs, their moderation, and the flows steered to them.
 //!
 //! ```text
 //!   goal mixed, groups laid down ─► teams ─► CPUs (deal) ─► moderation ─► contexts, rules, table ─► said
 //!                                                        what earlier plans made and nobody needs ─► away
 //! ```
-//! A queue belongs to one group. Of `n` queues a third are for latency and the rest for bulk, because streams take more
-//! of a CPU; with a number or a file it is the user's choice.
+//! A queue belongs to one group. By default a third of `n` queues is for latency and the rest for bulk, because streams
+//! take more CPU time; a number or a configuration file overrides this.
 
 mod away;
 mod moderate;
@@ -31,17 +31,17 @@ pub(crate) use teams::{Team, of_article, pins, sized_by_number, teams};
 
 pub(crate) const ARTICLE: &str = crate::policies::SOURCE;
 
-/// Latency queues of `n` where both are of equal interest: a third, at least one.
+/// Number of latency queues of `n` if latency and bulk matter equally: a third, at least one.
 pub(crate) fn latency_share(n: u32) -> u32 {
     (n / 3).max(1).min(n.saturating_sub(1))
 }
 
-/// Deals the chosen CPUs (nearest first) out to queues in their order; `urgent` says which are for latency, `far` which
-/// CPUs are on a far node.
+/// Assigns the chosen CPUs (nearest first) to queues in their order; `urgent` marks the latency queues, `far` the CPUs on
+/// a remote node.
 ///
-/// An urgent queue takes one thread of a core that would carry two others, nearest core first: so as few cores as
-/// possible carry two streams. Where no core would, it takes the nearest CPU whose core has no urgent queue yet. It
-/// goes to a far node only when no near CPU is left.
+/// An urgent queue gets one thread of a core that would otherwise carry two other queues, nearest core first: this
+/// minimizes the number of cores that carry two streams. If there is no such core, it gets the nearest CPU whose core has
+/// no urgent queue yet. It gets a CPU on a remote node only when no local CPU is left.
 pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool], far: &dyn Fn(usize) -> bool) -> Vec<usize> {
     let mut bulk: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, c) in cpus.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool], far: &dyn Fn(us
     urgent.iter().filter_map(|u| if *u { fast.next() } else { rest.next() }).collect()
 }
 
-/// A setting of a group, with what comes nearest.
+/// A setting of a group, with its alternatives.
 pub(crate) struct Want {
     pub setting: Setting,
     pub instead: Vec<Setting>,
@@ -83,7 +83,7 @@ pub(crate) struct Want {
     pub needed: bool,
 }
 
-/// Groups of interfaces that are not there.
+/// Reports groups of interfaces that do not exist.
 pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
     for g in intent.groups.iter().filter(|g| s.nic(&g.dev).is_none()) {
         let have = devs.iter().map(|d| d.name().to_string()).collect();
@@ -95,7 +95,7 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
     }
 }
 
-/// A number of latency queues that sizes nothing is not passed over in silence.
+/// Warns about a configured number of latency queues that has no effect.
 pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out) {
     let Some(n) = intent.latency_queues.filter(|_| !devs.iter().any(|d| sized_by_number(d, intent))) else { return };
     out.warnings.push(format!(
@@ -104,7 +104,7 @@ pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out)
     ));
 }
 
-/// The article's layout makes the groups itself, of all queues: none can stand beside it.
+/// The article's layout creates groups of all queues itself, so that no other group is possible.
 pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
     for g in intent.groups.iter().filter(|g| named(devs, &g.dev).is_some()) {
         laid.wrong.push(WrongWish {
@@ -115,7 +115,7 @@ pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::L
     }
 }
 
-/// Everything that is the same for all groups of one device.
+/// The context that all groups of one device share.
 pub(crate) struct Cx<'a, 'n> {
     pub s: &'a Snapshot,
     pub d: &'a Dev<'n>,
@@ -124,7 +124,7 @@ pub(crate) struct Cx<'a, 'n> {
 }
 
 impl Cx<'_, '_> {
-    /// Whether an earlier step makes or resets it.
+    /// The earlier step that creates or resets the setting.
     fn anew(&self, address: &Address) -> Option<ResetBy> {
         let dev = self.d.name().to_string();
         let written = |a: &Address| self.out.entries.get(a).is_some_and(|(_, _, step)| step.is_some());
@@ -146,8 +146,8 @@ impl Cx<'_, '_> {
         if self.out.laid.contains(&address) {
             return;
         }
-        // What was refused before is not tried again, nor a queue that has no moderation of its own; what comes
-        // nearest to it may do.
+        // A setting that was refused before is not tried again, nor a queue without its own moderation; one of the
+        // alternatives may work.
         let there = |s: &Setting| {
             s.address().is_some_and(|a| !matches!(live(self.s, &a), Fact::Absent) || self.anew(&a).is_some())
         };
@@ -176,7 +176,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Moderation and steering of all groups of one device, and what is to be said about them.
+/// Plans moderation and steering of all groups of one device, with warnings and advice.
 pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
@@ -208,7 +208,7 @@ pub(crate) fn plan(
         .collect()
 }
 
-/// What the plan cannot know, and how to have it otherwise.
+/// Adds advice: facts that the plan cannot know, and how to change the result.
 fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     let dev = d.name();
     let mixed = d.goal == ringwise_model::Goal::Mixed;
@@ -240,7 +240,7 @@ fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     }
 }
 
-/// The place for groups of a file, else the article's rule.
+/// Source of the reason: the place in a file for configured groups, else the article's rule.
 pub(super) fn why(team: &Team, reason: Reason) -> (&'static str, Reason, String) {
     match &team.by {
         Some(by) => {

@@ -1,5 +1,5 @@
-//! What earlier plans have made for groups and no group needs any more: it goes again, rules before the contexts that
-//! they lead to. What somebody else has made or changed stays, and is named.
+//! Removes objects that earlier plans created for groups and that no group needs any more: rules before the contexts that
+//! they steer to. Objects that were created or changed outside ringwise stay and are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::target::Out;
 
 const RULE: &str = ringwise_knob::FOR_GROUPS[1];
 
-/// After everything that is wanted of the device is laid down.
+/// Runs after all requested settings of the device are planned.
 pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
     let idle = |m: &&Made| m.address().is_some_and(|a| !out.entries.contains(&a) && !out.laid.contains(&a));
     let idle: Vec<Made> = out.made.of(d.name()).iter().filter(idle).cloned().collect();
@@ -80,7 +80,7 @@ fn lay(cx: &mut Cx, setting: Setting, reason: Reason) {
     cx.want(Want { setting, instead: Vec::new(), rule: RULE, reason, source: ARTICLE.into(), needed: true });
 }
 
-/// The rule that a group's had replaced, where what it leads to will be there.
+/// The rule that a rule of a group had replaced, if its queue or context will exist.
 fn earlier(cx: &mut Cx, m: &Made, gone: &BTreeSet<u32>) -> Option<Rule> {
     let Setting::FlowRule { rule: Some(was), location, .. } = &m.before else { return None };
     let contexts = cx.d.nic.rss.known().and_then(|r| r.contexts.known());
@@ -104,7 +104,7 @@ fn place(rules: &Rules, at: u32, rule: &Rule) -> u32 {
     if rules.chooses_location { knob_rules::by_content(rule) } else { at }
 }
 
-/// Why a context cannot go: a rule leads to it after the plan too.
+/// Why a context cannot be deleted: a rule still steers to it after the plan.
 fn still_needed(cx: &Cx, context: u32) -> Option<String> {
     let rules = match &cx.d.nic.rules {
         Fact::Known(r) => r,
@@ -122,7 +122,7 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
     Some(format!("flow rule {} leads to it, which is not a group's", knob_rules::location_text(at)))
 }
 
-/// What nobody made for a group, by name.
+/// Reports objects that were not created for a group, by name.
 fn others(cx: &mut Cx) {
     let nic = cx.d.nic;
     let dev = || nic.dev.name.clone();
@@ -138,7 +138,7 @@ fn others(cx: &mut Cx) {
     }
 }
 
-/// Contexts that nobody speaks of, on queues that go.
+/// Contexts that the plan does not mention, with queues that would be removed.
 pub(crate) fn contexts_on_fewer_queues(d: &Dev, out: &mut Out) {
     let contexts = d.nic.rss.known().and_then(|r| r.contexts.known());
     let Some(contexts) = contexts.filter(|_| d.channels.is_some()) else { return };

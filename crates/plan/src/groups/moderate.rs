@@ -11,7 +11,7 @@ use crate::{NotPossible, Obstacle, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 
-/// How each group is moderated, in words.
+/// Plans the moderation of each group, and returns its description.
 pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     match &cx.d.nic.queue_coalesce {
         Fact::Known(all) if !all.is_empty() => by_queue(cx, teams),
@@ -29,12 +29,12 @@ fn refuse(cx: &mut Cx, what: &str, why: Obstacle, needed: bool) {
     cx.out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
 }
 
-/// The largest group; of equals the last, which is not the one for latency.
+/// The largest group; among equals the last, which is not the latency group.
 fn largest(teams: &[Team]) -> Option<&Team> {
     teams.iter().max_by_key(|t| t.queues.len())
 }
 
-/// What the instance of a queue can be given of this.
+/// The part of these values that the NAPI instance of a queue supports.
 fn deferral(cx: &Cx, queue: u32, values: &NapiValues) -> Option<Setting> {
     let i = knob_napi::instance(cx.d.nic, Of::Rx(queue))?;
     let has = i.values.known()?;
@@ -55,7 +55,7 @@ fn whole(cx: &Cx, team: &Team) -> Option<(Setting, Fixed)> {
     (!fit.params.is_empty()).then_some((setting, fit))
 }
 
-/// The same, wanted, and what of it cannot be had.
+/// Requests the policy of one group for the whole device, and reports the parameters that are not possible.
 fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, deferred: bool) {
     let instead = rx_alone(cx.d.name(), &fit.params);
     if !fit.missing.is_empty() {
@@ -121,7 +121,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     teams.iter().map(|t| told::by_queue(cx, t)).collect()
 }
 
-/// Where only the device has the switch, it goes off for all, before any fixed value.
+/// If only the device has the switch, it is switched off for all queues, before any fixed value is written.
 fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, u32>>) {
     let Some(now) = cx.d.nic.coalesce.known() else { return };
     let on = |k: &&str| {
@@ -130,7 +130,7 @@ fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, 
             && teams.iter().any(|t| t.policy.params.get(*k) == Some(&0))
     };
     let held = |k: &&str| now.0.contains_key(*k) && !of_queue.is_some_and(|q| q.contains_key(*k));
-    // Laid down also where it is off already, so that it is held there.
+    // Requested even if it is off already, so that it stays off.
     let params: BTreeMap<String, u32> =
         SWITCHES.iter().filter(|k| on(k) || held(k)).map(|k| (k.to_string(), 0)).collect();
     if params.is_empty() {
@@ -173,7 +173,7 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     teams.iter().map(|t| told::by_queue(cx, t)).collect()
 }
 
-/// The first clause, as a part of a sentence.
+/// The first clause, in a form that fits into a sentence.
 pub(crate) fn first(when: &str) -> String {
     let clause = when.split([';', ':', '.']).next().unwrap_or(when);
     let mut c = clause.chars();

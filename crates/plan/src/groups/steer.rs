@@ -1,4 +1,4 @@
-//! Which flows reach which group: contexts and rules for named flows, the device's table for the rest.
+//! Steers flows to groups: contexts and rules for named flows, the device's table for all others.
 
 use ringwise_knob::{Address, Reason, Setting, features, rss as knob_rss};
 use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
@@ -6,11 +6,11 @@ use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 use super::{Cx, Team, Want, why};
 use crate::{NotPossible, Obstacle};
 
-/// By these rules a later plan knows what was made for groups only.
+/// Plan rules by which a later plan recognizes objects that were created only for groups.
 const SHARED: &str = ringwise_knob::FOR_GROUPS[0];
 const LED: &str = ringwise_knob::FOR_GROUPS[1];
 
-/// How a group is reached.
+/// How flows reach a group.
 #[derive(Default, Clone)]
 pub(super) struct Reached {
     pub entries: Option<u32>,
@@ -18,7 +18,8 @@ pub(super) struct Reached {
     pub rules: Option<u32>,
 }
 
-/// What an earlier plan has made for groups and no flow of now needs: used again before anything new is made.
+/// Objects that an earlier plan created for groups and that no current flow needs. They are reused before new ones are
+/// created.
 #[derive(Default)]
 struct Spare {
     rules: Vec<u32>,
@@ -54,7 +55,7 @@ fn matches(t: &Team) -> Vec<Match<'_>> {
     t.flows.iter().filter_map(named).collect()
 }
 
-/// `None` for what is looked up before a plan is made.
+/// `None` for flows that are looked up before the plan is made.
 fn named(f: &Flow) -> Option<Match<'_>> {
     match f {
         Flow::Match { flow, fields } => Some((flow, fields)),
@@ -77,7 +78,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
                 for (t, r) in teams.iter().zip(&mut out) {
                     rules_of(cx, t, rules, rss, &spare, r);
                 }
-                // What is known to be refused leads nothing anywhere.
+                // A rule that is known to be refused steers no flow.
                 directed = out.iter().any(|r| r.rules.is_some());
                 ntuple(cx);
             }
@@ -110,7 +111,7 @@ fn refuse(cx: &mut Cx, what: &str, why: Obstacle) {
     cx.out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
 }
 
-/// Said because the groups do nothing for a flow that does not reach them on purpose.
+/// Warns about flows that no rule steers to the groups: the groups have no effect on them.
 fn undirected(cx: &mut Cx, teams: &[Team]) {
     let dev = cx.d.name();
     let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
@@ -150,8 +151,8 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         && (t.context || t.queues.len() > 1)
     {
         let table = over(&t.queues, rss.table.len());
-        // The one that rules for these flows name already, one with this very table, one that is spare, else the next
-        // number. One that leads somebody else's flows too is not changed.
+        // Prefer the context that rules for these flows already name, then one with this table, then a spare one, then
+        // the next number. A context that also gets flows of foreign rules is not changed.
         let ours = |x: &Rule| all.iter().any(|(f, m)| x.flow == **f && x.fields == **m);
         let named = rules.rules.values().find(|x| ours(x));
         let address = |context| Address::RssContext { dev: dev.clone(), context };
@@ -191,7 +192,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
             refuse(cx, &format!("flow rule {}", ringwise_knob::rules::text(&rule)), Obstacle::FlowRulesFull);
             continue;
         };
-        // Where the driver chooses the place, nothing is replaced: the other one goes first.
+        // If the driver chooses the location, a rule cannot be replaced: the other rule is deleted first.
         let other = |x: &&Rule| x.flow == rule.flow && x.fields == rule.fields && **x != rule;
         for old in rules.rules.values().filter(|_| rules.chooses_location).filter(other) {
             let location = ringwise_knob::rules::by_content(old);
@@ -209,7 +210,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
     }
 }
 
-/// Where a rule for the same flow is already, which it replaces; else the lowest free place; else a spare one.
+/// The location of a rule for the same flow, which is replaced; else the lowest free location; else that of a spare rule.
 fn place(cx: &Cx, rules: &Rules, rule: &Rule, spare: &Spare) -> Option<u32> {
     let dev = cx.d.name().to_string();
     let mine = |n: &u32| {
@@ -233,16 +234,16 @@ fn ntuple(cx: &mut Cx) {
     cx.want(Want { setting, instead: Vec::new(), rule: "R1.10", reason, source, needed: true });
 }
 
-/// Round robin over these queues.
+/// Distributes the entries over these queues, round robin.
 fn over(queues: &[u32], size: usize) -> Vec<u32> {
     queues.iter().copied().cycle().take(size).collect()
 }
 
-/// What each queue gets of the device's table. With flows named, groups without a weight that have flows live by
-/// their rules; without, every queue takes part.
+/// Weight of each queue in the device's table. If flows are named, groups without a weight get their flows by rules only;
+/// otherwise every queue takes part.
 fn weights(teams: &[Team], rx: u32, led: &[bool]) -> Vec<u64> {
     let default = |t: &Team, led: bool| if led { 0 } else { t.queues.len() as u64 };
-    // A share is a group's; for single queues in whole numbers it is blown up by what all sizes have in common.
+    // A share applies to a group; multiply it by the common multiple of all group sizes to get whole numbers for queues.
     let common = teams.iter().map(|t| t.queues.len() as u64).fold(1, lcm);
     let mut per = vec![common; rx as usize];
     for (t, led) in teams.iter().zip(led) {
@@ -253,7 +254,7 @@ fn weights(teams: &[Team], rx: u32, led: &[bool]) -> Vec<u64> {
         }
     }
     if per.iter().all(|w| *w == 0) {
-        // Something must take what no rule knows.
+        // Some group must receive the flows that match no rule.
         let some = |t: &&Team| !t.urgent || teams.iter().all(|t| t.urgent);
         for q in teams.iter().filter(some).flat_map(|t| &t.queues) {
             per[*q as usize] = 1;
@@ -292,12 +293,12 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
     }
     let address = Address::RssTable { dev: dev.clone() };
     let covers = |table: &[u32]| used.iter().all(|q| table.contains(q)) && table.iter().all(|q| used.contains(q));
-    // The one from before there were groups comes back.
+    // The table from before the groups is restored.
     let comes_back = cx.out.made.of(&dev).iter().any(|m| match &m.before {
         Setting::RssTable { table, .. } => m.as_left && m.before.address().as_ref() == Some(&address) && covers(table),
         _ => false,
     });
-    // As it is: every queue that is to take part does, and nobody named a flow or a share.
+    // Keep the table: it uses every queue that should take part, and no flow or share is configured.
     let keep = !directed && !weighted && (comes_back || covers(&r.table)) && cx.d.channels.is_none();
     if !keep && !cx.out.laid.contains(&address) {
         let reason = match (directed, weighted) {

@@ -1,4 +1,4 @@
-//! Which queues belong to which group.
+//! Assigns queues to groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::{Group, Mistake, WrongWish, policies};
 pub(crate) struct Team {
     pub name: String,
     pub policy: Policy,
-    /// Somebody waits for the answers: its queues get the least disturbed CPUs.
+    /// A latency group: its queues get the least disturbed CPUs.
     pub urgent: bool,
     /// Ascending.
     pub queues: Vec<u32>,
@@ -25,16 +25,16 @@ pub(crate) struct Team {
     pub weight: Option<u32>,
     pub context: bool,
     pub flows: Vec<Flow>,
-    /// Its queues were named one by one.
+    /// Whether the configuration lists its queues.
     pub listed: bool,
-    /// Where the user laid it down; `None`: the goal's.
+    /// Where the user configured it; `None`: from the goal.
     pub by: Option<ConfiguredBy>,
 }
 
 pub(super) const LATENCY: &str = "latency";
 const BULK: &str = "bulk";
 
-/// Those of goal `mixed`.
+/// The groups of goal `mixed`.
 pub fn implied(intent: &Intent) -> [GroupWish; 2] {
     let of = |name: &str, queues| GroupWish {
         name: name.into(),
@@ -51,7 +51,7 @@ pub fn implied(intent: &Intent) -> [GroupWish; 2] {
     [of(LATENCY, latency), of(BULK, GroupQueues::Auto)]
 }
 
-/// The groups that are meant: those laid down; for `mixed` latency and bulk, of which either may be laid down.
+/// The groups of the device: the configured ones; for `mixed` latency and bulk, either of which may be configured.
 fn meant(d: &Dev, intent: &Intent) -> Vec<GroupWish> {
     let mine: Vec<GroupWish> = d.groups.iter().copied().cloned().collect();
     let named = |n: &str, g: &GroupWish| g.name.eq_ignore_ascii_case(n);
@@ -59,7 +59,7 @@ fn meant(d: &Dev, intent: &Intent) -> Vec<GroupWish> {
         return mine;
     }
     let pick = |w: GroupWish| match mine.iter().find(|g| named(&w.name, g)).cloned() {
-        // How many is the number's to say, where the group leaves it open.
+        // The number of latency queues applies if the group does not set one.
         Some(g) if g.queues == GroupQueues::Auto => GroupWish { queues: w.queues, ..g },
         Some(g) => g,
         None => w,
@@ -67,13 +67,13 @@ fn meant(d: &Dev, intent: &Intent) -> Vec<GroupWish> {
     implied(intent).into_iter().map(pick).collect()
 }
 
-/// Whether a number of latency queues has a say on this device.
+/// Whether a configured number of latency queues applies to this device.
 pub(crate) fn sized_by_number(d: &Dev, intent: &Intent) -> bool {
     let latency = |g: &GroupWish| g.name.eq_ignore_ascii_case(LATENCY);
     intent.pair_as_article || d.goal == Goal::Mixed && meant(d, intent).iter().any(latency)
 }
 
-/// What is wrong with the groups of one device.
+/// Collects the errors in the groups of one device.
 struct Mistakes<'a> {
     dev: &'a str,
     laid: &'a mut Laid,
@@ -86,7 +86,7 @@ impl Mistakes<'_> {
     }
 }
 
-/// Checks and divides. What is wrong goes to `laid` with all else that is.
+/// Checks the groups and divides the queues. Errors are added to `laid`.
 pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out: &mut Out) -> Vec<Team> {
     let meant = meant(d, intent);
     if meant.is_empty() {
@@ -112,7 +112,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     teams
 }
 
-/// The groups with the queues that were named one by one, which are noted in `claims`. `None`: they cannot be divided.
+/// The groups with the queues that they list, which are recorded in `claims`. `None`: the queues cannot be divided.
 fn checked(
     s: &Snapshot,
     d: &Dev,
@@ -136,7 +136,7 @@ fn checked(
             wrong.add(w, format_args!(" policy {}", w.policy), Mistake::NoPolicy { have });
             good = false;
         }
-        // Named CPUs that are not online do not keep the queues from being divided.
+        // An offline CPU is an error, but the queues can still be divided.
         online(s, w, wrong);
         let queues = claimed(d.rx, w, claims, wrong);
         good &= queues.is_some();
@@ -157,7 +157,7 @@ fn checked(
     good.then_some(teams)
 }
 
-/// Whether the group and the number of latency queues agree.
+/// Whether the group and the configured number of latency queues agree.
 fn one_number(d: &Dev, intent: &Intent, w: &GroupWish, wrong: &mut Mistakes) -> bool {
     let has = match &w.queues {
         GroupQueues::Count(n) => *n,
@@ -185,7 +185,7 @@ fn online(s: &Snapshot, w: &GroupWish, wrong: &mut Mistakes) {
     }
 }
 
-/// Queues that the group names one by one. `None`: not all of them exist and are free.
+/// The queues that the group lists. `None`: some of them do not exist or belong to another group.
 fn claimed(there: u32, w: &GroupWish, claims: &mut BTreeMap<u32, String>, wrong: &mut Mistakes) -> Option<Vec<u32>> {
     let GroupQueues::These(list) = &w.queues else { return Some(Vec::new()) };
     let mut queues = Vec::new();
@@ -203,8 +203,8 @@ fn claimed(there: u32, w: &GroupWish, claims: &mut BTreeMap<u32, String>, wrong:
     (queues.len() == list.len()).then_some(queues)
 }
 
-/// Queues that no group names, by interrupt: queues that share one share its moderation and its CPU. False: the queues
-/// of an interrupt are in several groups.
+/// Queues that no group lists, by interrupt: queues that share an interrupt also share its moderation and its CPU. False:
+/// the queues of an interrupt belong to several groups.
 fn free_units(
     d: &Dev,
     meant: &[GroupWish],
@@ -230,7 +230,7 @@ fn free_units(
     (free, whole)
 }
 
-/// Gives the free queues to the groups that did not name theirs. False: a group cannot have what it wants.
+/// Assigns the free queues to groups that do not list theirs. False: a group cannot have the requested number.
 fn divide(n: u32, meant: &[GroupWish], mut free: Vec<Vec<u32>>, teams: &mut [Team], wrong: &mut Mistakes) -> bool {
     let autos: Vec<usize> = (0..meant.len()).filter(|i| meant[*i].queues == GroupQueues::Auto).collect();
     let left = |free: &Vec<Vec<u32>>| free.iter().map(|u| u.len() as u32).sum::<u32>();
@@ -255,7 +255,8 @@ fn divide(n: u32, meant: &[GroupWish], mut free: Vec<Vec<u32>>, teams: &mut [Tea
     true
 }
 
-/// Queues of group `i`, of those that the open groups from it on divide: one part for latency, two for others.
+/// Number of queues of group `i`, of those left for it and the open groups after it: one part for latency, two parts for
+/// others.
 fn share(teams: &[Team], autos: &[usize], i: usize, left: u32) -> u32 {
     let parts = |t: usize| if teams[t].urgent { 1 } else { 2 };
     let rest: Vec<usize> = autos.iter().copied().filter(|a| *a >= i).collect();
@@ -291,7 +292,7 @@ pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<Team> {
     groups.iter().copied().filter_map(of).collect()
 }
 
-/// Queues of groups with CPUs of their own go there, by turns.
+/// Pins queues of groups with configured CPUs to these CPUs, round robin.
 pub(crate) fn pins(m: &Machine, teams: &[Team]) -> Vec<(usize, Option<usize>)> {
     let mut out = Vec::new();
     for t in teams {

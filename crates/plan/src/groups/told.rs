@@ -1,4 +1,4 @@
-//! How a group is moderated, in words: taken from what the plan lays down, whoever wanted it.
+//! Describes the moderation of a group, from all settings in the plan regardless of their source.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use ringwise_model::{CpuId, CpuSet};
 
 use super::{Cx, Team};
 
-/// One queue's moderation.
+/// Moderation of one queue.
 #[derive(PartialEq)]
 struct Told {
     text: String,
     by_instance: bool,
-    /// By the user, not by the group.
+    /// Whether the user configured it, not the group.
     laid: bool,
 }
 
@@ -73,7 +73,7 @@ fn planned<'a>(cx: &'a Cx, address: &Address) -> Option<&'a Setting> {
     cx.out.entries.get(address).map(|(_, s, _)| s)
 }
 
-/// Without the switches.
+/// The parameters without the switches.
 fn short(params: &BTreeMap<String, u32>) -> String {
     let plain: BTreeMap<String, u32> =
         params.iter().filter(|(k, _)| !k.starts_with("use-")).map(|(k, v)| (k.clone(), *v)).collect();
