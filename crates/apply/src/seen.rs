@@ -87,7 +87,7 @@ impl Seen {
 pub enum Happened {
     /// Nothing that would explain a change.
     Nothing,
-    /// It has another interface index: it was unbound or unplugged, or the driver was loaded again.
+    /// It has another interface index: it was unbound or unplugged, or the driver was reloaded.
     SetUpAnew,
     /// Its number of queues was changed.
     Channels {

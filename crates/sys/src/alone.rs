@@ -1,5 +1,5 @@
-//! At most one thread at a time for each thing that may hang: a device that never answers costs one thread, however
-//! often a process that goes on (exporter, `watch`) looks at the host again.
+//! Allows at most one thread at a time for each thing that may hang: a device that never answers costs one thread, however often
+//! a long-running process (exporter, `watch`) reads the host again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::Host;
 use crate::deadline::read_with_deadline;
 
-/// The host by its address, and what is read there. A thread that hangs holds the host, so the address stays its own.
+/// The host's address in memory, and what is read there. A hanging thread keeps the host alive, so no other host gets the
+/// address.
 type Key = (usize, String);
 
 static AT_WORK: Mutex<BTreeMap<Key, Instant>> = Mutex::new(BTreeMap::new());
@@ -18,11 +19,11 @@ fn at_work() -> MutexGuard<'static, BTreeMap<Key, Instant>> {
     AT_WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The right to read `what` of a host, until it is dropped. Whoever reads must hold a reference to that host.
+/// The right to read `what` of a host, until it is dropped. The reader must hold a reference to that host.
 pub struct Alone(Key);
 
 impl Alone {
-    /// Waits for an earlier reader until `deadline` after *its* start. `None`: it is late, and nothing should be asked.
+    /// Waits for an earlier reader until `deadline` after *its* start. `None`: that reader is late, and nothing should be read.
     pub fn new(host: &Arc<dyn Host>, what: impl Into<String>, deadline: Duration) -> Option<Self> {
         let key = (Arc::as_ptr(host).cast::<()>() as usize, what.into());
         let mut all = at_work();
@@ -42,8 +43,8 @@ impl Drop for Alone {
     }
 }
 
-/// As [`read_with_deadline`], but nothing is started while an earlier reading of `what` on this host is late; the answer is
-/// then `None` at once. `work` must own a reference to the host.
+/// As [`read_with_deadline`], but returns `None` at once while an earlier reading of `what` on this host is late. `work` must own
+/// a reference to the host.
 pub fn alone_with_deadline<T: Send + 'static>(
     host: &Arc<dyn Host>,
     what: &str,
@@ -91,7 +92,7 @@ mod tests {
             assert_eq!(ask(), None, "still at it");
         }
         assert_eq!(started.load(Ordering::SeqCst), 1);
-        // Another device, and this one on another host, are not concerned.
+        // Another device, and the same device on another host, are not affected.
         assert_eq!(alone_with_deadline(&host, "eth1", Duration::from_secs(60), || 7), Some(7));
         assert_eq!(alone_with_deadline(&self::host(), "eth0", Duration::from_secs(60), || 8), Some(8));
         go.send(()).unwrap();

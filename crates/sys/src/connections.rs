@@ -1,8 +1,8 @@
-//! Connections as the kernel tells them (sock_diag(7)), and the CPU that a socket's packets last came on. Not behind
-//! the seam: they are of the moment and name peers, and are never recorded.
+//! Connections as the kernel reports them (sock_diag(7)), and the CPU on which a socket's packets last arrived. Not part of
+//! [`Host`](crate::Host): they are momentary, name peers, and are never recorded.
 //!
-//! Where `tcp_diag` and `udp_diag` are modules the first request loads them, as `ss` does.
-//! Formats: linux/sock_diag.h, linux/inet_diag.h.
+//! If `tcp_diag` and `udp_diag` are modules, the first request loads them, as `ss` does. Formats: linux/sock_diag.h,
+//! linux/inet_diag.h.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,12 +12,12 @@ use crate::host::Result;
 use crate::real::dump_once;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// `1 << (INET_DIAG_INFO - 1)`: TCP's own counters come along.
+/// `1 << (INET_DIAG_INFO - 1)`: also returns TCP's own counters.
 const INFO: u8 = 1 << 1;
 /// `1 << TCP_ESTABLISHED`; for UDP sockets that are connected to one peer.
 const ESTABLISHED: u32 = 1 << 1;
 
-/// Those of one protocol (TCP 6, UDP 17) and family, each an `inet_diag_msg` with attributes.
+/// Connections of one protocol (TCP 6, UDP 17) and family, each an `inet_diag_msg` with attributes.
 pub fn dump(protocol: u8, v6: bool) -> Result<Vec<Vec<u8>>> {
     let what = format!("sock-diag of protocol {protocol}, IPv{} (dump)", if v6 { 6 } else { 4 });
     let family = if v6 { libc::AF_INET6 } else { libc::AF_INET } as u8;
@@ -26,9 +26,9 @@ pub fn dump(protocol: u8, v6: bool) -> Result<Vec<Vec<u8>>> {
     dump_once(&what, libc::NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, &body)
 }
 
-/// Of a socket of this process (`SO_INCOMING_CPU`); `None`: no packet yet, or it is not the process's any more.
-/// The kernel shows it to those who hold the socket, so we hold it for a moment (pidfd_getfd(2), since 5.6, needs what
-/// a debugger needs).
+/// `SO_INCOMING_CPU` of a socket of the process `pid`; `None`: no packet yet, or the socket does not belong to the process any
+/// more. The kernel shows it only to processes that hold the socket, so ringwise holds it for a moment (pidfd_getfd(2), since
+/// 5.6, needs the permissions of a debugger).
 pub fn incoming_cpu(pid: u32, inode: u64) -> io::Result<Option<u32>> {
     let wanted = format!("socket:[{inode}]");
     let mut found = None;
@@ -44,7 +44,7 @@ pub fn incoming_cpu(pid: u32, inode: u64) -> io::Result<Option<u32>> {
     // SAFETY: three integer arguments.
     let raw = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), theirs, 0) };
     let raw = libc::c_int::try_from(raw).ok().filter(|r| *r >= 0).ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created it, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
     let (mut cpu, mut size) = (-1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
     // SAFETY: the pointer and the size are those of `cpu`, which outlives the call.

@@ -1,5 +1,5 @@
-//! Kernel calls on a sick device can hang where no timeout reaches them. Such work runs in a thread
-//! of its own, which is abandoned when it is late.
+//! Kernel calls on a faulty device can hang where no timeout applies. Such work runs in a thread of its own, which is abandoned
+//! when it exceeds its deadline.
 
 use std::sync::mpsc;
 use std::thread;
@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use crate::reading::reading;
 
-/// Result of `work`, or None when it took longer than `time`. A late thread is left behind and never waited for: it must
-/// own what it uses (an `Arc` of the host), and its result is thrown away. A panic ends the process in release builds.
+/// The result of `work`, or `None` if it took longer than `time`. A late thread is abandoned and never joined: it must own what
+/// it uses (an `Arc` of the host), and its result is discarded. A panic ends the process in release builds.
 pub fn with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let started = thread::Builder::new().name("reader".into()).spawn(move || {
-        // Nobody listens any more when it is late.
+        // If it is late, no thread receives the result.
         let _ = sender.send(work());
     });
-    // Detached. Where no thread could be started the sender is gone, and receiving ends at once.
+    // Detached. If no thread could be started, the sender is gone, and receiving ends at once.
     drop(started);
     receiver.recv_timeout(time).ok()
 }
 
-/// The same for work that only reads: where it panics the answer is None at once, in release builds too ([`reading`]).
+/// The same for work that only reads: if it panics, the answer is `None` at once, in release builds too ([`reading`]).
 pub fn read_with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
     let started = thread::Builder::new().name("reader".into()).spawn(move || {
         let over = sender.clone();
         let value = reading(move || drop(over.send(None)), work);
-        // Nobody listens any more when it is late.
+        // If it is late, no thread receives the result.
         let _ = sender.send(Some(value));
     });
     drop(started);

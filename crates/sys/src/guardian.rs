@@ -1,5 +1,5 @@
-//! What a process needs that outlives the one it watches: sockets that hand over descriptors, process
-//! descriptors, a session and a control group of its own. No decisions here; `apply` makes them.
+//! System calls for a process that has to outlive the one it watches: sockets that pass descriptors, pidfds, a session and a
+//! control group of its own. `apply` makes the decisions.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Write};
@@ -15,13 +15,12 @@ fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
 }
 
-/// Who is at the other end, as the kernel noted it when the connection was made.
+/// The process at the other end, as the kernel recorded it when the connection was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// None: it lives in another process id namespace, where its number means nothing to us.
+    /// `None`: the process is in another PID namespace, so its number has no meaning here.
     pub pid: Option<u32>,
-    /// Effective user ID, as the user namespace of this process sees it; 65534 where it is not mapped
-    /// (user_namespaces(7)).
+    /// Effective user ID, as the user namespace of this process sees it; 65534 if it is not mapped (user_namespaces(7)).
     pub uid: u32,
 }
 
@@ -41,14 +40,14 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
 const DESCRIPTORS: usize = 4;
 const EACH: usize = size_of::<libc::c_int>();
 
-/// Room for them in a control message, aligned as the kernel wants it.
+/// Space for them in a control message, aligned as the kernel requires.
 #[repr(C)]
 union Control {
     _align: libc::cmsghdr,
     bytes: [u8; 64],
 }
 
-/// Sends `text` with copies of the descriptors: both ends then share the open files, and so their locks.
+/// Sends `text` with copies of the descriptors: both ends then share the open files, and with them their locks.
 pub fn send_fds(stream: &UnixStream, text: &[u8], fds: &[BorrowedFd]) -> io::Result<()> {
     if fds.is_empty() || fds.len() > DESCRIPTORS {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -80,12 +79,12 @@ pub fn send_fds(stream: &UnixStream, text: &[u8], fds: &[BorrowedFd]) -> io::Res
     }
 }
 
-/// One message and the descriptors that came with it. Length 0: the other end is closed.
+/// Receives one message and the descriptors that came with it. Length 0: the other end is closed.
 pub fn recv_fds(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut io = [IoSliceMut::new(buffer)];
     let mut control = Control { bytes: [0; 64] };
-    // SAFETY: as in `send_fds`; the kernel writes at most the lengths given, and `cmsg_len` covers what it has written.
-    // Descriptors in the answer are new and ours alone, so they may be owned.
+    // SAFETY: as in `send_fds`; the kernel writes at most the lengths given, and `cmsg_len` covers what it has written. The
+    // received descriptors are new and belong to this process alone, so they may be owned.
     unsafe {
         let mut msg: libc::msghdr = std::mem::zeroed();
         msg.msg_iov = io.as_mut_ptr().cast();
@@ -107,17 +106,17 @@ pub fn recv_fds(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Ve
     }
 }
 
-/// A descriptor that becomes readable when the process ends (5.3 and newer).
+/// A descriptor that becomes readable when the process ends (since 5.3).
 pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     // SAFETY: two integer arguments.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let fd = check(libc::c_int::try_from(fd).unwrap_or(-1))?;
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created it, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Which of them can be read, or have ended, within `wait`.
+/// Which of the descriptors become readable, or are closed by the other end, within `wait`.
 pub fn readable(fds: &[BorrowedFd], wait: Duration) -> io::Result<Vec<bool>> {
     let entry = |fd: &BorrowedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut list: Vec<libc::pollfd> = fds.iter().map(entry).collect();
@@ -131,7 +130,7 @@ pub fn readable(fds: &[BorrowedFd], wait: Duration) -> io::Result<Vec<bool>> {
     }
 }
 
-/// The process has ended, or its first thread has: others of it may hang in the kernel, where no signal ends them.
+/// Whether the process has ended, or its first thread has: other threads may hang in the kernel, where no signal ends them.
 pub fn ended(pid: u32) -> bool {
     match state(pid) {
         Ok(state) => matches!(state, Some('Z' | 'X')),
@@ -139,30 +138,30 @@ pub fn ended(pid: u32) -> bool {
     }
 }
 
-/// The state of its first thread, by the letters of proc(5): `T` stopped, `t` stopped by a debugger, `D` in the kernel and
-/// not to be interrupted.
+/// The state of its first thread, as a letter of proc(5): `T` stopped, `t` stopped by a debugger, `D` in an uninterruptible wait
+/// in the kernel.
 pub fn state(pid: u32) -> io::Result<Option<char>> {
-    // `PID (NAME) STATE`, and the name may hold anything.
+    // `PID (NAME) STATE`; the name may contain any character.
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     Ok(text.rsplit(") ").next().and_then(|t| t.chars().next()))
 }
 
-/// A file without a name that can be run as `/proc/self/fd/N`.
+/// A file without a name that can be executed as `/proc/self/fd/N`.
 pub fn memory_file(name: &str) -> io::Result<File> {
     let name = std::ffi::CString::new(name)?;
-    // Since 6.3 one may ask for it, and where vm.memfd_noexec is 1 one has to. No CLOEXEC: what runs it opens it
-    // by its number.
+    // The kernel accepts MFD_EXEC since 6.3, and requires it if vm.memfd_noexec is 1. No CLOEXEC: the program that executes the
+    // file opens it by its number.
     // SAFETY: a string that ends in 0, and flags.
     let make = |flags: libc::c_uint| check(unsafe { libc::memfd_create(name.as_ptr(), flags) });
     let fd = match make(libc::MFD_EXEC) {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => make(0)?,
         other => other?,
     };
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created it, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-/// Whether programs in this directory may be run.
+/// Whether the file system of this directory is mounted with `noexec`.
 pub fn no_exec(dir: &Path) -> io::Result<bool> {
     let path = std::ffi::CString::new(dir.as_os_str().as_bytes())?;
     // SAFETY: all-zero is a valid statvfs; the path ends in 0 and the struct is live.
@@ -174,51 +173,51 @@ pub fn no_exec(dir: &Path) -> io::Result<bool> {
     Ok(info.f_flag & libc::ST_NOEXEC != 0)
 }
 
-/// What is mapped now stays in memory: the program goes on where its file, or the network that it lies behind, is gone.
-/// Needs CAP_IPC_LOCK or a limit (RLIMIT_MEMLOCK) of that size.
+/// Locks everything that is mapped now in memory: the program continues even if its file, or the network file system that holds
+/// it, is gone. Needs CAP_IPC_LOCK or a limit (RLIMIT_MEMLOCK) of that size.
 pub fn stay_in_memory() -> io::Result<()> {
     // SAFETY: flags only; what is mapped later is not touched.
     check(unsafe { libc::mlockall(libc::MCL_CURRENT) }).map(|_| ())
 }
 
-/// A session of its own: no terminal, none of its signals.
+/// Starts a session of its own, without a terminal and its signals.
 pub fn new_session() -> io::Result<()> {
     // SAFETY: no arguments.
     check(unsafe { libc::setsid() }).map(|_| ())
 }
 
-/// Descriptors from 3 on are closed: what a shell or a caller left open must not be held for minutes.
+/// Closes descriptors from 3 on: what a shell or a caller left open must not stay open for minutes.
 pub fn close_others() -> io::Result<()> {
-    // SAFETY: closes descriptors of which this process, at its start, has handed out none.
+    // SAFETY: closes descriptors that no code of this process owns, because it has just started.
     check(unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0) } as libc::c_int).map(|_| ())
 }
 
-/// Signals that a session, a terminal or a well-meant `pkill` sends do nothing from now on.
+/// Ignores the signals that a session, a terminal or a `pkill` by the user may send.
 pub fn ignore_signals() {
     use libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2};
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2] {
-        // SAFETY: SIG_IGN runs no code of ours; the numbers are valid, so it cannot fail.
+        // SAFETY: SIG_IGN runs no code of ringwise; the numbers are valid, so it cannot fail.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
 }
 
-/// Ends every process of the group.
+/// Kills every process of the group.
 pub fn kill_group(leader: u32) {
     if let Ok(pid) = libc::pid_t::try_from(leader)
         && pid > 1
     {
-        // SAFETY: two integers; a group that is gone is no error to us.
+        // SAFETY: two integers; it is fine if the group is gone.
         unsafe { libc::kill(-pid, libc::SIGKILL) };
     }
 }
 
-/// The last to be chosen when memory runs out. Needs root.
+/// Makes this process the last choice of the OOM killer. Needs root.
 pub fn spared_by_oom() -> io::Result<()> {
     std::fs::write("/proc/self/oom_score_adj", "-1000")
 }
 
-/// Whether interfaces, processes, the time since boot and what is in `dir` are the same to us and to the first process. A
-/// service of systemd with a mount namespace of its own shares them; a container does not.
+/// Whether this process and the first process share interfaces, processes, the time since boot and the content of `dir`. A
+/// systemd service with a mount namespace of its own shares them; a container does not.
 pub fn shared_with_init(dir: &Path) -> bool {
     shared_below(Path::new("/proc"), dir)
 }
@@ -232,14 +231,14 @@ fn shared_below(proc: &Path, dir: &Path) -> bool {
     same("net") && same("pid") && (without_time || same("time")) && place()
 }
 
-/// Whether `dir` (absolute, without links) is the same directory below another root.
+/// Whether `dir` (absolute, without symbolic links) is the same directory below another root.
 fn same_place(root: &Path, dir: &Path) -> bool {
     let Ok(below) = dir.strip_prefix("/") else { return false };
     let place = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino()));
     matches!((place(&root.join(below)), place(dir)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// A control group of our own, outside that of the session which may be killed as a whole.
+/// A control group of this process, outside that of the session, which may be killed as a whole.
 #[derive(Debug)]
 pub struct OwnGroup {
     root: PathBuf,
@@ -247,7 +246,7 @@ pub struct OwnGroup {
 }
 
 impl OwnGroup {
-    /// Moves this process there. None: there are no control groups here, or it is in the topmost.
+    /// Moves this process into it. `None`: there are no control groups here, or the process is in the root group.
     pub fn enter(name: &str) -> io::Result<Option<Self>> {
         let mounts = std::fs::read_to_string("/proc/self/mounts")?;
         let mine = std::fs::read_to_string("/proc/self/cgroup")?;
@@ -264,7 +263,7 @@ impl OwnGroup {
         Ok(Some(Self { root, dir }))
     }
 
-    /// Takes it away again.
+    /// Removes it again.
     pub fn leave(self) -> io::Result<()> {
         enter(&self.root)?;
         std::fs::remove_dir(&self.dir)
@@ -275,8 +274,8 @@ fn enter(dir: &Path) -> io::Result<()> {
     File::options().write(true).open(dir.join("cgroup.procs"))?.write_all(b"0")
 }
 
-/// Where the tree by which sessions are killed is mounted, and the own place in it: the unified one, else
-/// the named one of systemd.
+/// The mount point of the control group tree by which sessions are killed, and the path of this process in it: the unified tree,
+/// else the named one of systemd.
 fn group_of<'a>(mounts: &str, mine: &'a str) -> Option<(PathBuf, &'a str)> {
     let mount = |wanted: &dyn Fn(&[&str]) -> bool| {
         mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).find(|f| f.len() > 3 && wanted(f)).map(|f| f[1].into())
@@ -291,7 +290,7 @@ fn group_of<'a>(mounts: &str, mine: &'a str) -> Option<(PathBuf, &'a str)> {
     Some((mount(&|f| f[2] == "cgroup2")?, place("0::")?))
 }
 
-/// A descriptor's copy that shares its open file.
+/// Duplicates a descriptor; both share the open file.
 pub fn same_file(fd: &impl AsFd) -> io::Result<OwnedFd> {
     fd.as_fd().try_clone_to_owned()
 }

@@ -15,7 +15,7 @@ fn descriptors_go_over_and_share_the_lock() {
     assert_eq!((&text[..n], fds.len()), (&b"lock\n"[..], 2));
     let got = File::from(fds.remove(0));
     drop(fds);
-    // The sender's end of it is gone; the lock is not.
+    // The sender's copy is closed; the lock is still held.
     drop(file);
     let other = File::open(&path).unwrap();
     assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
@@ -24,7 +24,7 @@ fn descriptors_go_over_and_share_the_lock() {
     std::fs::remove_file(path).unwrap();
     let me = Peer { pid: Some(std::process::id()), uid: crate::proc::euid() };
     assert_eq!((peer(&a).unwrap(), peer(&b).unwrap()), (me, me));
-    // A message without one, and the end.
+    // A message without a descriptor, and the end.
     (&a).write_all(b"done\n").unwrap();
     assert!(matches!(recv_fds(&b, &mut text).unwrap(), (5, fds) if fds.is_empty()));
     drop(a);
@@ -39,7 +39,7 @@ fn the_end_of_a_process_is_seen() {
     let fd = pidfd(child.id()).unwrap();
     child.kill().unwrap();
     assert_eq!(readable(&[fd.as_fd()], Duration::from_secs(60)).unwrap(), [true]);
-    // Not waited for yet: what is left of it is dead all the same.
+    // The process is not reaped yet, but it counts as ended.
     assert!(ended(child.id()));
     child.wait().unwrap();
     assert!(ended(child.id()) && !ended(std::process::id()));
@@ -61,7 +61,7 @@ fn a_program_without_a_name_runs() {
 
 #[test]
 fn mount_options() {
-    // /proc is mounted so wherever it is mounted by the book; what it says here is what mount says.
+    // /proc is usually mounted with these options; the test compares with what /proc/self/mounts reports.
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let says = mounts.lines().rfind(|l| l.split(' ').nth(1) == Some("/proc")).unwrap().contains("noexec");
     assert_eq!(no_exec(Path::new("/proc")).unwrap(), says);
@@ -87,7 +87,7 @@ fn the_same_directory_below_another_root() {
     let dir = std::env::temp_dir().join(format!("ringwise-root-{}", std::process::id()));
     let dir = { std::fs::create_dir_all(&dir).map(|()| dir.canonicalize().unwrap()).unwrap() };
     assert!(same_place(Path::new("/proc/self/root"), &dir));
-    // Of the same name and empty too, as in a container.
+    // A directory with the same name, empty too, as in a container.
     let below = dir.join("container").join(dir.strip_prefix("/").unwrap());
     std::fs::create_dir_all(&below).unwrap();
     assert!(!same_place(&dir.join("container"), &dir));

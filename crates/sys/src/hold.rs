@@ -1,5 +1,5 @@
-//! A wake-up time asked of all CPUs for as long as a program runs: `/dev/cpu_dma_latency`
-//! (Documentation/power/pm_qos_interface.rst, kernel/power/qos.c). The wish ends with the open file.
+//! A limit on the wake-up latency of all CPUs for as long as a program runs: `/dev/cpu_dma_latency`
+//! (Documentation/power/pm_qos_interface.rst, kernel/power/qos.c). The kernel drops the request when the file is closed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,23 +12,23 @@ use crate::real::io_error;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// The wish, while it lives.
+/// The request, which is active while this value lives.
 #[derive(Debug)]
 pub struct CpuLatency {
     file: File,
 }
 
-/// No CPU may take longer than this to wake up.
+/// Requests that no CPU takes longer than this to wake up.
 pub fn cpu_latency(microseconds: u32) -> Result<CpuLatency> {
     let wish = i32::try_from(microseconds).map_err(|_| Error::other(DEVICE, "at most 2147483647 us"))?;
     let mut file = OpenOptions::new().read(true).write(true).open(DEVICE).map_err(|e| io_error("open", DEVICE, &e))?;
-    // Four bytes are the number itself; any other length would be read as hexadecimal text.
+    // The kernel reads four bytes as the number itself, and any other length as hexadecimal text.
     file.write_all(&wish.to_ne_bytes()).map_err(|e| io_error("write", DEVICE, &e))?;
     Ok(CpuLatency { file })
 }
 
 impl CpuLatency {
-    /// The shortest that anybody wants now, microseconds.
+    /// The lowest latency that any program requests now, in microseconds.
     pub fn in_force(&mut self) -> Result<i32> {
         let mut bytes = [0; 4];
         self.file.read_exact(&mut bytes).map_err(|e| io_error("read", DEVICE, &e))?;
@@ -38,23 +38,23 @@ impl CpuLatency {
 
 const PASSED_ON: [libc::c_int; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
-/// Write end of the pipe to the thread that passes signals on.
+/// Write end of the pipe to the thread that forwards signals.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the kernel hands a live siginfo.
+    // SAFETY: with SA_SIGINFO the kernel passes a live siginfo.
     let code = unsafe { (*info).si_code };
-    // A terminal signals its whole foreground group: the program has got it as well.
+    // A terminal signals its whole foreground group, so the program has received the signal as well.
     if code != libc::SI_KERNEL {
         let byte = signal as u8;
-        // SAFETY: write(2) is async-signal-safe; one byte of a live variable. A pipe that is full loses nothing
-        // that matters: 65,536 signals wait in it.
+        // SAFETY: write(2) is async-signal-safe; one byte of a live variable. If the pipe is full, the signal is dropped, which
+        // does not matter: 65,536 signals are waiting by then.
         unsafe { libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
     }
 }
 
-/// Runs the program and waits for it; signals that are sent to us are sent on to it. Those we were started to
-/// ignore (`nohup`) stay ignored, by it as well.
+/// Runs the program and waits for it; signals that are sent to this process are forwarded to it. Signals that were ignored from
+/// the start (`nohup`) stay ignored, by the program as well.
 pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
     let (mut from, to) = io::pipe()?;
     // Open until the process ends: the handler may run at any time.
@@ -64,7 +64,7 @@ pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
     for signal in PASSED_ON {
         handle(signal)?;
     }
-    // Handlers end with exec: the program starts with the defaults.
+    // exec resets handlers: the program starts with the default actions.
     let mut child = command.spawn()?;
     let pid = Arc::new(Mutex::new(Some(child.id())));
     let there = pid.clone();
@@ -73,7 +73,7 @@ pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
         while from.read_exact(&mut byte).is_ok() {
             let pid = there.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(pid) = *pid {
-                // SAFETY: two integers; the child is not waited for while the lock is held, so the number is its.
+                // SAFETY: two integers; the child is not reaped while the lock is held, so the PID is still its own.
                 unsafe { libc::kill(pid as libc::pid_t, libc::c_int::from(byte[0])) };
             }
         }
@@ -83,7 +83,7 @@ pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// Waits until it has ended and leaves it to be waited for.
+/// Waits until the child has ended, but does not reap it.
 fn ended(child: &Child) -> io::Result<()> {
     loop {
         // SAFETY: all-zero is a valid siginfo_t, which is live during the call.
@@ -133,16 +133,16 @@ mod tests {
         c
     }
 
-    /// One test: handlers and the pipe belong to the whole process.
+    /// One test, because handlers and the pipe belong to the whole process.
     #[test]
     fn status_and_signals_pass_through() {
         assert_eq!(run(&mut sh("exit 42")).unwrap().code(), Some(42));
         assert_eq!(run(&mut sh("kill -TERM $$")).unwrap().signal(), Some(libc::SIGTERM));
         assert_eq!(run(&mut Command::new("/no/such")).unwrap_err().kind(), io::ErrorKind::NotFound);
-        // The child asks its parent for a signal, which comes back to it.
+        // The child sends a signal to its parent, which forwards it to the child.
         let asks = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done";
         assert_eq!(run(&mut sh(asks)).unwrap().code(), Some(9));
-        // It starts with the ordinary meaning of signals, not with our handlers.
+        // The program starts with the default actions of signals, not with our handlers.
         assert_eq!(run(&mut sh("kill -USR2 $$")).unwrap().signal(), Some(libc::SIGUSR2));
     }
 }

@@ -1,4 +1,4 @@
-//! The seam: files, one enum of kernel requests, and a clock.
+//! The trait [`Host`]: files, one enum of kernel requests, and a clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,53 +6,53 @@ use std::time::Duration;
 use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
 use ringwise_model::{Cause, Unread};
 
-/// Of a file operation or a kernel request.
+/// Result of a file operation or a kernel request.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A file operation or kernel request that failed. The errno and the kernel's own words survive.
+/// A file operation or kernel request that failed. It keeps the errno and the kernel's own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// What was tried: `read /proc/irq/30/smp_affinity_list`, `channels-set eth1`.
     pub what: String,
     /// For writes: the text that was written.
     pub data: Option<String>,
-    /// The kernel's errno. None: not from the kernel (a capture that does not hold it, a reply that breaks off).
+    /// The kernel's errno. `None`: the error is not from the kernel (a capture that does not hold the answer, a truncated reply).
     pub errno: Option<i32>,
-    /// extack message of the kernel, or our words where errno is none.
+    /// The kernel's extack message, or ringwise's own words if there is no errno.
     pub words: Option<String>,
-    /// With [`Cause::Late`] it was given up after its time: the call may still take effect.
+    /// With [`Cause::Late`] the call exceeded its deadline and was abandoned: it may still take effect.
     pub cause: Cause,
 }
 
 impl Error {
-    /// The kernel refused `what` with this errno and without a text of its own.
+    /// The kernel refused `what` with this errno and without a message.
     pub fn errno(what: impl Into<String>, errno: i32) -> Self {
         Self { what: what.into(), data: None, errno: Some(errno), words: None, cause: Cause::Other }
     }
 
-    /// Not the kernel's answer: say why there is none.
+    /// An error that is not the kernel's answer; `words` say why there is none.
     pub fn other(what: impl Into<String>, words: impl Into<String>) -> Self {
         Self { what: what.into(), data: None, errno: None, words: Some(words.into()), cause: Cause::Other }
     }
 
-    /// No answer within this time.
+    /// The call did not return within this time.
     pub fn late(what: impl Into<String>, time: Duration) -> Self {
         let Unread { what, why, cause, .. } = Unread::late(what, time);
         Self { cause, ..Self::other(what, why) }
     }
 
-    /// True where the call did not return within its deadline; it may still take effect.
+    /// Whether the call did not return within its deadline; it may still take effect.
     pub fn is_late(&self) -> bool {
         self.cause == Cause::Late
     }
 
-    /// What was tried without the verb: a path, or a request.
+    /// The object of the attempt, without the verb: a path, or a request.
     pub fn object(&self) -> &str {
         ["read ", "write "].iter().find_map(|verb| self.what.strip_prefix(verb)).unwrap_or(&self.what)
     }
 
-    /// The thing does not exist here, by the kernel's word: ENOENT, ENODEV, ENXIO, EOPNOTSUPP.
-    /// A capture that merely lacks it answers with no errno instead.
+    /// Whether the kernel answered that the object does not exist here: ENOENT, ENODEV, ENXIO, EOPNOTSUPP. If a capture merely
+    /// lacks it, there is no errno.
     pub fn is_absent(&self) -> bool {
         self.errno.is_some_and(|e| [ENOENT, ENXIO, ENODEV, EOPNOTSUPP].contains(&e))
     }
@@ -68,7 +68,7 @@ impl Error {
     }
 }
 
-/// A reading that failed, as the error of the call that needed it. The errno is named once.
+/// A failed read, as the error of the call that needed it. The errno is named once.
 impl From<Unread> for Error {
     fn from(u: Unread) -> Self {
         let words = match u.errno.map(errno_text) {
@@ -94,7 +94,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// `EINVAL (Invalid argument)`; names for the numbers that the interfaces we use can answer with.
+/// `EINVAL (Invalid argument)`. Knows the numbers that the interfaces in use can return.
 pub fn errno_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_string();
@@ -116,9 +116,9 @@ pub enum IoctlCmd {
     RxfhFieldsSet = 0x2a,
     /// `ETHTOOL_GRXCLSRLCNT`: how many flow steering rules there are.
     RuleCount = 0x2e,
-    /// `ETHTOOL_GRXCLSRULE`: one of them.
+    /// `ETHTOOL_GRXCLSRULE`: one flow steering rule.
     RuleGet = 0x2f,
-    /// `ETHTOOL_GRXCLSRLALL`: their locations.
+    /// `ETHTOOL_GRXCLSRLALL`: the locations of all rules.
     RuleList = 0x30,
     /// `ETHTOOL_SRXCLSRLDEL`.
     RuleDelete = 0x31,
@@ -132,30 +132,30 @@ pub enum IoctlCmd {
     PerQueue = 0x4b,
 }
 
-/// `ETHTOOL_GCOALESCE` as sub-command of [`IoctlCmd::PerQueue`]: the only one that asks.
+/// `ETHTOOL_GCOALESCE` as sub-command of [`IoctlCmd::PerQueue`]: the only one that only reads.
 const PERQUEUE_GET: u32 = 0x0e;
 
-/// One question to, or order for, the kernel. Devices are addressed by name.
+/// One request to the kernel, which reads or changes something. Devices are addressed by name.
 ///
-/// Payloads and replies are bytes in the host's byte order, encoded and decoded by `kfmt`:
-/// for netlink the attributes only (without `nlmsghdr` and `genlmsghdr`), one `Vec` per message of the
-/// reply; for RTM_GETLINK `ifinfomsg` and attributes; for ioctls the whole struct.
+/// Payloads and replies are bytes in the host's byte order, encoded and decoded by `kfmt`: for netlink the attributes only
+/// (without `nlmsghdr` and `genlmsghdr`), one `Vec` per message of the reply; for RTM_GETLINK `ifinfomsg` and attributes; for
+/// ioctls the whole struct.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Request {
     /// rtnetlink RTM_GETLINK, dump, all interfaces of the namespace.
     Links,
     /// rtnetlink RTM_GETADDR, dump.
     Addrs,
-    /// rtnetlink RTM_GETROUTE: the way to this address as the kernel would choose it now, all tables and rules
-    /// included. The reply is `rtmsg` and attributes.
+    /// rtnetlink RTM_GETROUTE: the route to this address that the kernel would choose now, including all tables and rules. The
+    /// reply is `rtmsg` and attributes.
     Route {
         /// Destination, IPv4 or IPv6.
         to: std::net::IpAddr,
     },
-    /// `/proc/net/route` and `ipv6_route`, the lines of default routes only: the tables may be endless.
+    /// `/proc/net/route` and `ipv6_route`, only the lines of default routes, because the tables may be very long.
     DefaultRoutes,
-    /// No question to the kernel but to this machine: its ssh sessions, one text a message, `own` or `held` and
-    /// the words of `SSH_CONNECTION`. A request, so that recordings hold the answer and no environment.
+    /// The ssh sessions of this machine; not a request to the kernel. One text per message: `own` or `held` and the words of
+    /// `SSH_CONNECTION`. It is a request so that recordings hold the answer but no environment variables.
     Sessions,
     /// An ethtool netlink command with no attributes besides the device header.
     /// `cmd`: number in `linux/ethtool_netlink.h`; `name`: its name there in lower case with dashes (`channels-get`).
@@ -167,7 +167,7 @@ pub enum Request {
         /// Interface name in this network namespace.
         dev: String,
     },
-    /// The same as a dump: one message for each thing of its kind that the device has.
+    /// The same as a dump: one message for each such object of the device.
     EthtoolDump {
         /// `ETHTOOL_MSG_*_GET` as user space sends it, here with `NLM_F_DUMP`.
         cmd: u8,
@@ -184,11 +184,10 @@ pub enum Request {
         name: &'static str,
         /// Interface that is changed.
         dev: String,
-        /// Whole attributes with their headers and padding; empty: sets nothing, which asks whether the driver has the
-        /// call.
+        /// Whole attributes with their headers and padding. Empty: sets nothing, which shows whether the driver has the call.
         attrs: Vec<u8>,
     },
-    /// The same, with `ETHTOOL_FLAG_STATS` in the header: what the device has counted comes along.
+    /// The same, with `ETHTOOL_FLAG_STATS` in the header: the reply includes the device's counters.
     EthtoolStats {
         /// `ETHTOOL_MSG_*_GET` of a command that has statistics, such as pause frames.
         cmd: u8,
@@ -209,7 +208,7 @@ pub enum Request {
         /// Interface name in this network namespace.
         dev: String,
     },
-    /// Their values (`ETHTOOL_GSTATS`), 64 bits each, all in one message.
+    /// Values of the driver's own counters (`ETHTOOL_GSTATS`), 64 bits each, all in one message.
     StatValues {
         /// Interface name in this network namespace.
         dev: String,
@@ -223,7 +222,7 @@ pub enum Request {
         /// Interface whose objects are returned; sent as its index.
         dev: String,
     },
-    /// A SET of the netdev family: `napi-set` 14. `attrs` are all its attributes; the device is named for people.
+    /// A SET of the netdev family: `napi-set` 14. `attrs` are all its attributes; the device name is only for messages.
     NetdevSet {
         /// Number in `linux/netdev.h`.
         cmd: u8,
@@ -241,9 +240,9 @@ pub enum Request {
         /// At least one, each below 65,536.
         cpus: Vec<u32>,
     },
-    /// Sleeps 10 ms on each of these CPUs, pinned there. The reply, eight bytes for each CPU whose
-    /// sleeper did not return within 2 s: its number and 0; or its number and the errno for which no thread could run
-    /// there (EINVAL: offline, or forbidden by a cpuset). Numbers of 32 bits in the host's byte order.
+    /// Sleeps 10 ms on each of these CPUs, with a thread that is pinned there. The reply has eight bytes for each CPU whose
+    /// thread did not return within 2 s: its number and 0; or its number and the errno because of which no thread could run there
+    /// (EINVAL: offline, or forbidden by a cpuset). Numbers have 32 bits in the host's byte order.
     Sleep {
         /// CPU numbers as in `/proc/stat`.
         cpus: Vec<u32>,
@@ -257,19 +256,19 @@ pub enum Request {
         /// The whole struct of this command; `cmd` overwrites its first 32 bits.
         payload: Vec<u8>,
     },
-    /// One message to the control socket of irqbalance, and its answer: `setup` asks, `settings …` changes.
+    /// One message to the control socket of irqbalance, and its answer: `setup` reads, `settings …` changes.
     Irqbalance {
         /// Absolute path of a unix socket.
         socket: String,
         /// `setup`, or `settings …` as irqbalance(1) describes.
         command: String,
     },
-    /// A small file of ours that another program reads: made with its directories and replaced as a whole, or
-    /// (`None`) taken away.
+    /// A small file of ringwise that another program reads. It is created with its directories and replaced as a whole, or
+    /// (`None`) removed.
     Place {
-        /// Absolute; directories that are missing are made.
+        /// Absolute; missing directories are created.
         path: String,
-        /// The whole file.
+        /// The whole content; `None` removes the file.
         content: Option<String>,
         /// Mode 0755 instead of 0644.
         executable: bool,
@@ -279,7 +278,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether it changes anything.
+    /// Whether the request changes anything.
     pub fn writes(&self) -> bool {
         match self {
             Self::EthtoolSet { .. }
@@ -291,7 +290,7 @@ impl Request {
             }
             | Self::Place { .. }
             | Self::DaemonReload => true,
-            // What is not known to only ask counts as writing.
+            // A sub-command that is not known to only read counts as writing.
             Self::Ioctl { cmd: IoctlCmd::PerQueue, payload, .. } => {
                 payload.get(4..8).is_none_or(|sub| sub != PERQUEUE_GET.to_ne_bytes())
             }
@@ -300,7 +299,7 @@ impl Request {
         }
     }
 
-    /// The device it is about, if one.
+    /// The device that the request is about, if there is one.
     pub fn dev(&self) -> Option<&str> {
         match self {
             Self::Links | Self::Addrs | Self::Route { .. } | Self::DefaultRoutes | Self::Sessions | Self::Qdiscs => {
@@ -372,9 +371,9 @@ impl fmt::Display for Request {
     }
 }
 
-/// Time as the tool needs it; tests use one that does not wait.
+/// The clock that ringwise uses; tests use one that does not wait.
 pub trait Clock: Send + Sync {
-    /// Time since boot, suspend included (CLOCK_BOOTTIME).
+    /// Time since boot, including suspend (CLOCK_BOOTTIME).
     fn since_boot(&self) -> Duration;
     /// Wall clock, seconds since 1970.
     fn unix_time(&self) -> u64;
@@ -382,7 +381,7 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, time: Duration);
 }
 
-/// A host around another one, by whose clock it goes.
+/// A host that wraps another one, and uses its clock.
 pub trait Around: Send + Sync {
     /// The host whose clock is used; it must not be the implementer itself.
     fn inside(&self) -> &dyn Host;
@@ -404,22 +403,22 @@ impl<T: Around> Clock for T {
 
 /// A host: the real one, a capture, or a simulated one. Paths are absolute (`/proc/…`, `/sys/…`, `/etc/…`).
 pub trait Host: Clock {
-    /// Whole content. A kernel file is read with as few calls as possible.
+    /// The whole content. A kernel file is read with as few calls as possible.
     fn read(&self, path: &str) -> Result<Vec<u8>>;
-    /// One `write(2)` of all of `data` to an existing file: no create, no truncate.
+    /// Writes `data` with one `write(2)` to an existing file, which is neither created nor truncated.
     fn write(&self, path: &str, data: &[u8]) -> Result<()>;
     /// Names in a directory, unsorted, without `.` and `..`.
     fn list(&self, path: &str) -> Result<Vec<String>>;
     /// Target of a symbolic link, not resolved.
     fn readlink(&self, path: &str) -> Result<String>;
-    /// One kernel request; the messages of its reply.
+    /// Sends one kernel request, and returns the messages of the reply.
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>>;
-    /// Not a machine that runs now: nothing can be written, no live question makes sense.
+    /// Whether this is not a running machine: nothing can be written, and live state cannot be read.
     fn is_recorded(&self) -> bool {
         false
     }
 
-    /// `read` as text without trailing white space. Bytes that are no UTF-8 are replaced.
+    /// `read` as text without trailing white space. Bytes that are not valid UTF-8 are replaced.
     fn read_text(&self, path: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.read(path)?).trim_end().to_string())
     }

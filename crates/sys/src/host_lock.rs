@@ -1,8 +1,8 @@
-//! One ringwise at a time in a network namespace, whatever each of them sees of the file system: who changes the
-//! interfaces listens at an abstract unix socket, whose names belong to the network namespace.
+//! One ringwise at a time in a network namespace, whatever each of them sees of the file system: a process that changes the
+//! interfaces listens at an abstract unix socket, because the names of these sockets belong to the network namespace.
 //!
-//! Any user may bind such a name. So there are several, who listens there is asked of the kernel, and only root and
-//! this user count: others are passed over and reported.
+//! Any user may bind such a name, so there are several names. The kernel reports which user listens at each, and only root and
+//! this user count: names that other users hold are skipped and reported.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,27 +16,27 @@ use crate::real::dump_once;
 pub const NAME: &str = "ringwise-lock";
 const NAMES: u32 = 8;
 
-/// A name that another user has taken.
+/// A name that another user holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
     /// `@ringwise-lock-3`: a unix socket in the abstract namespace (unix(7)).
     pub name: String,
-    /// Err: why it cannot be told who it is.
+    /// `Err`: why the user cannot be determined.
     pub uid: Result<u32, String>,
 }
 
-/// What became of an attempt to take the lock.
+/// The result of an attempt to take the lock.
 #[derive(Debug)]
 pub enum Attempt {
-    /// Ours until the descriptor and its copies are closed. None: strangers have all names, so another ringwise would
-    /// not be noticed.
+    /// This process holds the lock until the descriptor and its copies are closed. `None`: other users hold all names, so another
+    /// ringwise would not be detected.
     Taken {
         /// The listening socket that is the lock.
         socket: Option<OwnedFd>,
-        /// Names that users other than root and this one have taken, in the order of the names.
+        /// Names that users other than root and this one hold, in the order of the names.
         strangers: Vec<Stranger>,
     },
-    /// `pid`: of the process that took it; it may have handed it over since.
+    /// `pid`: the process that took the lock; it may have passed it on since.
     Held {
         /// The name at which the holder listens.
         name: String,
@@ -45,9 +45,9 @@ pub enum Attempt {
     },
 }
 
-/// Takes the lock, or tells who holds it.
+/// Takes the lock, or reports which process holds it.
 ///
-/// Errors: no socket can be made here.
+/// Errors: no socket can be created here.
 pub fn take(prefix: &str) -> io::Result<Attempt> {
     take_among(prefix, &|uid| uid == 0 || uid == euid())
 }
@@ -65,8 +65,8 @@ fn take_among(prefix: &str, counts: &dyn Fn(u32) -> bool) -> io::Result<Attempt>
             Err(e) => return Err(e),
         }
     }
-    // After listening, never before: of two that begin at once at least one sees the other. A holder may be at any
-    // name, because a stranger may have let go of an earlier one since.
+    // After listening, never before: if two start at once, at least one sees the other. The holder may use any name, because
+    // another user may have released an earlier one since.
     let mut strangers = Vec::new();
     for name in names.iter().filter(|n| mine.as_ref().is_none_or(|(m, _)| m != n)) {
         match owner(name) {
@@ -79,12 +79,12 @@ fn take_among(prefix: &str, counts: &dyn Fn(u32) -> bool) -> io::Result<Attempt>
     Ok(Attempt::Taken { socket: mine.map(|(_, s)| s.into()), strangers })
 }
 
-/// Who listens there. The kernel notes it in listen(2).
+/// The process that listens there. The kernel records it in listen(2).
 fn owner(name: &str) -> io::Result<Option<Peer>> {
     match local::connect(name, None) {
         Ok(stream) => peer(&stream).map(Some),
         Err(e) if e.raw_os_error() == Some(libc::ECONNREFUSED) => Ok(None),
-        // A queue that somebody has filled, or a security module between us: the socket has its owner all the same.
+        // The queue is full, or a security module refuses the connection: the socket still has an owner.
         Err(e) => match owner_by_diag(name) {
             Ok(uid) => Ok(uid.map(|uid| Peer { pid: None, uid })),
             Err(_) => Err(e),
@@ -92,7 +92,7 @@ fn owner(name: &str) -> io::Result<Option<Peer>> {
     }
 }
 
-/// `unix_diag`, with the user who made the socket (since 5.3). None: nobody listens there. Format: linux/unix_diag.h.
+/// Asks `unix_diag` for the user who created the socket (since 5.3). `None`: no process listens there. Format: linux/unix_diag.h.
 fn owner_by_diag(name: &str) -> crate::Result<Option<u32>> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const LISTENING: u32 = 1 << 10;

@@ -21,7 +21,7 @@ fn one_at_a_time_and_the_holder_is_known() {
     assert!(strangers.is_empty());
     let Attempt::Held { name, by } = take(&p).unwrap() else { panic!("two at once") };
     assert_eq!((name, by), (format!("@{p}-0"), Peer { pid: Some(std::process::id()), uid: euid() }));
-    // A copy holds it as well: there is no moment without it while it is handed over.
+    // A copy holds the lock as well, so the lock is held while it is passed on.
     let copy = first.as_ref().unwrap().try_clone().unwrap();
     drop(first);
     assert!(matches!(take(&p).unwrap(), Attempt::Held { .. }));
@@ -38,7 +38,7 @@ fn strangers_are_passed_over_and_named() {
     let (mine, strangers) = taken(take_among(&p, &nobody_counts).unwrap());
     let stranger = |n: u32| Stranger { name: name(n), uid: Ok(uid) };
     assert_eq!(strangers, [stranger(0), stranger(1)]);
-    // The stranger lets go of the first name: who holds a later one is seen all the same.
+    // The other user releases the first name: the holder of a later name is still found.
     drop(in_the_way);
     let Attempt::Held { name: held, .. } = take(&p).unwrap() else { panic!("two at once") };
     assert_eq!(held, name(2));
@@ -87,7 +87,7 @@ fn a_full_queue_does_not_hide_its_owner() {
     match take(&p).unwrap() {
         Attempt::Held { by, .. } => assert_eq!(by, Peer { pid: None, uid: euid() }),
         Attempt::Taken { strangers, .. } => {
-            // Without unix_diag it cannot be told, which is reported.
+            // Without unix_diag the user is unknown, which is reported.
             assert!(owner_by_diag(&format!("@{p}-0")).is_err());
             assert!(matches!(&strangers[..], [Stranger { uid: Err(_), .. }]), "{strangers:?}");
         }
@@ -104,7 +104,7 @@ fn another_user_cannot_hold_it_against_us() {
     const NOBODY: u32 = 65534;
     let their = std::thread::scope(|s| {
         let other = || {
-            // The system call is of this thread alone; the wrapper in libc would change all threads.
+            // The system call affects this thread only; the wrapper in libc would change all threads.
             // SAFETY: integer arguments.
             let rc = unsafe { libc::syscall(libc::SYS_setresuid, u32::MAX, NOBODY, u32::MAX) };
             assert_eq!(rc, 0, "{}", io::Error::last_os_error());
@@ -115,7 +115,7 @@ fn another_user_cannot_hold_it_against_us() {
     let (mine, strangers) = taken(take(&p).unwrap());
     assert!(mine.is_some());
     assert_eq!(strangers, [Stranger { name: format!("@{p}-0"), uid: Ok(NOBODY) }]);
-    // Also with a queue that they have filled themselves.
+    // Also if they have filled the queue themselves.
     while local::connect(&format!("@{p}-0"), None).is_ok() {}
     drop(mine);
     let (mine, strangers) = taken(take(&p).unwrap());

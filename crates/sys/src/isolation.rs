@@ -1,18 +1,18 @@
-//! Off the isolated CPUs, before anything else is read.
+//! Moves this process off the isolated CPUs before it reads anything else.
 //!
-//! Three small files are read for it where the caller happens to run: `isolated` and `nohz_full` below
-//! `/sys/devices/system/cpu`, and the isolated partitions of the control groups. They are plain lists that
-//! the kernel keeps in memory; no other CPU is asked.
+//! To do so, it reads three small files on the CPU where the caller happens to run: `isolated` and `nohz_full` below
+//! `/sys/devices/system/cpu`, and the isolated partitions of the control groups. They are plain lists that the kernel keeps in
+//! memory; no other CPU is involved.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Where the kernel says which CPUs are kept free of ordinary work.
+/// Files in which the kernel lists the CPUs that are kept free of ordinary work.
 const LISTS: [&str; 3] =
     ["sys/devices/system/cpu/isolated", "sys/devices/system/cpu/nohz_full", "sys/fs/cgroup/cpuset.cpus.isolated"];
 
-/// As many CPUs as the kernel can have.
+/// The highest CPU number that the kernel supports.
 pub(crate) const MAX_CPU: u32 = 8191;
 
 pub(crate) type Cpus = BTreeSet<u32>;
@@ -20,29 +20,29 @@ pub(crate) type Cpus = BTreeSet<u32>;
 /// What was done about the isolated CPUs. Lists are as the kernel writes them: `0-3,8`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Isolation {
-    /// No CPU is isolated, or none of those this process may use.
+    /// No CPU is isolated, or none of those that this process may use.
     Nothing,
-    /// This process and what it starts keep to `to`.
+    /// This process and the processes that it starts run only on `to`.
     Left {
         /// All isolated CPUs, by boot parameter, sysfs or cpuset.
         isolated: String,
-        /// The CPUs that are left: allowed and not isolated.
+        /// The remaining CPUs: allowed and not isolated.
         to: String,
     },
-    /// Only isolated CPUs are allowed: somebody put this process there on purpose.
+    /// Only isolated CPUs are allowed: the user put this process there on purpose.
     Asked {
         /// The affinity of this process (`sched_getaffinity`).
         allowed: String,
     },
-    /// It should have moved and could not.
+    /// The process should have moved, but the call failed.
     Failed {
         /// The call that failed, and the kernel's error.
         why: String,
     },
 }
 
-/// Takes the isolated CPUs out of those this thread may use. Threads and children inherit it, so call it
-/// before the first of them starts.
+/// Removes the isolated CPUs from those that this thread may use. Threads and children inherit the mask, so call it before the
+/// first of them starts.
 pub fn leave_isolated() -> Isolation {
     leave(Path::new("/"))
 }
@@ -50,7 +50,7 @@ pub fn leave_isolated() -> Isolation {
 fn leave(root: &Path) -> Isolation {
     let mut isolated = Cpus::new();
     for list in LISTS {
-        // Not there, or `(null)` where the kernel was not told: nothing is isolated by it.
+        // The file does not exist, or reads `(null)` because the kernel has no such parameter: it isolates nothing.
         if let Ok(text) = std::fs::read_to_string(root.join(list)) {
             isolated.extend(parse(&text));
         }
@@ -91,7 +91,7 @@ fn choose(allowed: &Cpus, isolated: &Cpus) -> Choice {
     }
 }
 
-/// `0-3,8`; what is no list has no CPU.
+/// Parses `0-3,8`; text that is not a list contains no CPU.
 fn parse(text: &str) -> Cpus {
     let mut out = Cpus::new();
     for part in text.trim().split(',') {
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(choose(&set("3"), &set("2-7")), Choice::Stay);
     }
 
-    /// In a thread of its own: the mask is that of the thread.
+    /// In a thread of its own, because the mask belongs to the thread.
     #[test]
     fn the_thread_and_what_it_starts_leave() {
         std::thread::spawn(|| {
@@ -186,7 +186,7 @@ mod tests {
             assert_eq!(leave(&root), left);
             assert_eq!(allowed().unwrap(), rest);
             assert_eq!(std::thread::spawn(allowed).join().unwrap().unwrap(), rest);
-            // Done already: nothing is isolated of what is left.
+            // Already moved: none of the remaining CPUs is isolated.
             assert_eq!(leave(&root), Isolation::Nothing);
             std::fs::write(cpu.join("nohz_full"), format(&rest)).unwrap();
             assert_eq!(leave(&root), Isolation::Asked { allowed: format(&rest) });

@@ -1,4 +1,4 @@
-//! The kernel's log as it lies in memory.
+//! The kernel's log buffer.
 
 use std::io;
 
@@ -9,8 +9,8 @@ const READ_ALL: libc::c_int = 3;
 const SIZE_BUFFER: libc::c_int = 10;
 const LARGEST: usize = 16 << 20;
 
-/// Everything that the ring buffer still holds, as text: `<6>[    1.234567] igb 0000:01:00.0 eth0: ...`.
-/// EPERM without root where `kernel.dmesg_restrict` is set.
+/// The whole content of the ring buffer as text: `<6>[    1.234567] igb 0000:01:00.0 eth0: ...`. EPERM without root if
+/// `kernel.dmesg_restrict` is set.
 pub fn kernel_log() -> Result<String> {
     let call = |action: libc::c_int, buffer: &mut [u8]| {
         let length = libc::c_int::try_from(buffer.len()).unwrap_or(libc::c_int::MAX);
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn read_or_refused_by_the_kernel() {
         match kernel_log() {
-            // Of an unprivileged container it may well be empty.
+            // In an unprivileged container it may be empty.
             Ok(text) => assert!(text.is_empty() || text.contains('['), "{text:.200}"),
             Err(e) => assert!(matches!(e.errno, Some(libc::EPERM | libc::ENOSYS)), "{e}"),
         }

@@ -1,6 +1,6 @@
-//! The only room with `unsafe`, libc, files and sockets: one seam, [`Host`], behind which the real
-//! machine ([`Real`]) or a recorded one ([`Captured`]) stands. It carries text and bytes and knows no
-//! values of `model`; `kfmt` turns them into such.
+//! The only crate with `unsafe`, libc, files and sockets. The trait [`Host`] is its interface to the other crates; the real
+//! machine ([`Real`]) and a recorded one ([`Captured`]) implement it. It passes text and bytes and knows no types of `model`;
+//! `kfmt` parses them into such types.
 #![warn(missing_docs)]
 
 mod alone;

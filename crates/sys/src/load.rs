@@ -1,5 +1,5 @@
-//! What load and its measurement need of the kernel: a thread's CPU, timer slack and CPU time, sockets with their
-//! buffers and losses, many of them waited for at once, network namespaces, hardware counters.
+//! Kernel interfaces that load generation and measurement need: a thread's CPU, timer slack and CPU time, sockets with their
+//! buffers and drops, epoll, network namespaces, hardware counters.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -20,9 +20,9 @@ fn last(what: &str) -> Error {
     Error::errno(what, io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-/// The calling thread runs on this CPU only.
+/// Pins the calling thread to this CPU.
 ///
-/// Errors: EINVAL: it does not exist, is offline, or a cpuset forbids it.
+/// Errors: EINVAL: the CPU does not exist, is offline, or a cpuset forbids it.
 pub fn pin(cpu: u32) -> Result<()> {
     let what = format!("sched_setaffinity to CPU {cpu}");
     if cpu > isolation::MAX_CPU {
@@ -31,7 +31,7 @@ pub fn pin(cpu: u32) -> Result<()> {
     isolation::allow(&[cpu].into()).map_err(|e| Error::errno(what, e.raw_os_error().unwrap_or(0)))
 }
 
-/// How late the timers of the calling thread may be on purpose; the kernel's default is 50,000 ns.
+/// How late the kernel may deliberately fire the timers of the calling thread; the kernel's default is 50,000 ns.
 pub fn timer_slack(ns: u32) -> Result<()> {
     // SAFETY: integers only.
     let rc = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(ns), 0, 0, 0) };
@@ -47,8 +47,8 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// The calling thread, and threads and processes that it starts from now on, use this network namespace
-/// (`ip netns add NAME`: `/run/netns/NAME`). Needs CAP_SYS_ADMIN.
+/// Moves the calling thread into this network namespace (`ip netns add NAME`: `/run/netns/NAME`), and with it the threads and
+/// processes that it starts from now on. Needs CAP_SYS_ADMIN.
 pub fn enter_netns(name: &str) -> Result<()> {
     let what = format!("network namespace {name}");
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
@@ -61,9 +61,9 @@ pub fn enter_netns(name: &str) -> Result<()> {
     if rc < 0 { Err(last(&what)) } else { Ok(()) }
 }
 
-/// Room for so many open files. Raises the limit of this process as far as it may.
+/// Raises the limit of this process so that it can open this many files, as far as permitted.
 ///
-/// Errors: the hard limit is lower and may not be raised; `words` say how high it is.
+/// Errors: the hard limit is lower and may not be raised; `words` name it.
 pub fn room_for_files(wanted: u64) -> Result<()> {
     let what = format!("room for {wanted} open files");
     // SAFETY: all-zero is a valid rlimit (plain integers).
@@ -85,8 +85,8 @@ pub fn room_for_files(wanted: u64) -> Result<()> {
     Ok(())
 }
 
-/// The program dies when the thread that starts it does: nothing that we started sends on without us.
-/// That thread must live as long as the program is to.
+/// The program is killed when the thread that starts it ends, so that no program continues to send without ringwise. That thread
+/// must live as long as the program should run.
 pub fn dies_with_us(command: &mut Command) {
     // SAFETY: one prctl(2) with integers, which is async-signal-safe.
     unsafe {
@@ -107,8 +107,8 @@ fn set(fd: &impl AsRawFd, name: libc::c_int, value: libc::c_int) -> libc::c_int 
     }
 }
 
-/// Asks for so much room for what waits to be read, beyond `net.core.rmem_max` where CAP_NET_ADMIN allows it.
-/// Returns what is in force: the kernel counts its own structures in, and doubles.
+/// Sets the size of the receive buffer, beyond `net.core.rmem_max` if CAP_NET_ADMIN allows it. Returns the effective size: the
+/// kernel includes its own structures, and doubles the requested value.
 pub fn receive_buffer(fd: &impl AsRawFd, bytes: u32) -> Result<u32> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     if set(fd, libc::SO_RCVBUFFORCE, value) < 0 && set(fd, libc::SO_RCVBUF, value) < 0 {
@@ -122,8 +122,8 @@ pub fn receive_buffer(fd: &impl AsRawFd, bytes: u32) -> Result<u32> {
     if rc < 0 { Err(last("SO_RCVBUF")) } else { Ok(now as u32) }
 }
 
-/// Datagrams that this socket has lost, for want of room mostly: the number that `SO_RXQ_OVFL` tells, without
-/// a datagram. 32 bits in the kernel. (`SO_MEMINFO`, `SK_MEMINFO_DROPS`: linux/sock_diag.h, since 4.12.)
+/// Number of datagrams that this socket has dropped, mostly because the receive buffer was full: the number that `SO_RXQ_OVFL`
+/// reports, but without a datagram. 32 bits in the kernel. (`SO_MEMINFO`, `SK_MEMINFO_DROPS`: linux/sock_diag.h, since 4.12.)
 pub fn socket_drops(fd: &impl AsRawFd) -> Result<u32> {
     const SO_MEMINFO: libc::c_int = 55;
     const DROPS: usize = 8;
@@ -142,27 +142,27 @@ pub fn socket_drops(fd: &impl AsRawFd) -> Result<u32> {
     Ok(info[DROPS])
 }
 
-/// Many descriptors waited for at once (epoll(7)).
+/// Waits for many descriptors at once (epoll(7)).
 pub struct Poll {
     fd: OwnedFd,
     events: Vec<libc::epoll_event>,
 }
 
 impl Poll {
-    /// Waits for nothing yet. Errors: no descriptor left (EMFILE, ENFILE), or no memory.
+    /// An empty set. Errors: no descriptor left (EMFILE, ENFILE), or no memory.
     pub fn new() -> Result<Self> {
         // SAFETY: a flag; the result is checked before use.
         let raw = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if raw < 0 {
             return Err(last("epoll_create1"));
         }
-        // SAFETY: the kernel has just made it for us.
+        // SAFETY: the kernel has just created it, and nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         Ok(Self { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; 256] })
     }
 
-    /// `key` is told when it can be read, again and again; with `edges` when it newly can be read or written.
-    /// It is forgotten when it is closed.
+    /// Adds a descriptor. `wait` returns `key` as long as it can be read; with `edges`, once whenever it becomes readable or
+    /// writable. Closing the descriptor removes it.
     pub fn add(&self, fd: &impl AsRawFd, key: u64, edges: bool) -> Result<()> {
         let more = if edges { libc::EPOLLOUT | libc::EPOLLET } else { 0 };
         let mut event = libc::epoll_event { events: (libc::EPOLLIN | more) as u32, u64: key };
@@ -171,8 +171,8 @@ impl Poll {
         if rc < 0 { Err(last("EPOLL_CTL_ADD")) } else { Ok(()) }
     }
 
-    /// Keys of those that are ready into `out` (at most 256), within `wait`, to the precision of the thread's
-    /// timer slack. None after it, or when a signal came.
+    /// Writes the keys of descriptors that are ready into `out` (at most 256). Waits up to `wait`, with the precision of the
+    /// thread's timer slack. `out` is empty after a timeout or a signal.
     pub fn wait(&mut self, wait: Duration, out: &mut Vec<u64>) -> Result<()> {
         out.clear();
         if self.take(out)? > 0 || wait.is_zero() {
@@ -180,7 +180,7 @@ impl Poll {
         }
         let time = libc::timespec { tv_sec: wait.as_secs() as libc::time_t, tv_nsec: wait.subsec_nanos() as _ };
         let mut one = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live pollfd and a live timespec; no signal mask. (epoll_wait knows milliseconds only.)
+        // SAFETY: one live pollfd and a live timespec; no signal mask. (epoll_wait takes only milliseconds.)
         let rc = unsafe { libc::ppoll(&raw mut one, 1, &raw const time, std::ptr::null()) };
         match rc {
             0 => Ok(()),
@@ -205,7 +205,7 @@ impl Poll {
     }
 }
 
-/// Datagrams handed over with one call.
+/// Number of datagrams that one call can transfer.
 pub const AT_ONCE: usize = 32;
 
 /// Sends the first `count` (at most [`AT_ONCE`]) parts of `bytes`, `size` each, on a connected socket. Returns how
@@ -227,7 +227,7 @@ pub fn send_many(socket: &UdpSocket, bytes: &mut [u8], size: usize, count: usize
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes up to [`AT_ONCE`] datagrams or frames: of each the first `head` bytes (into `bytes`, which holds that many of them)
+/// Receives up to [`AT_ONCE`] datagrams or frames: the first `head` bytes of each (into `bytes`, which has space for that many),
 /// and its whole length into `lengths`. Does not wait; EAGAIN: there is none.
 pub fn receive_many(
     socket: &impl AsRawFd,
@@ -259,7 +259,7 @@ pub fn receive_many(
     Ok(n)
 }
 
-/// Cycles of one CPU since it was opened, whoever ran there (perf_event_open(2)).
+/// Counts the cycles of one CPU since it was opened, for all tasks on it (perf_event_open(2)).
 #[derive(Debug)]
 pub struct Cycles {
     file: File,
@@ -272,7 +272,7 @@ impl Cycles {
     pub fn open(cpu: u32) -> Result<Self> {
         const TYPE_HARDWARE: u32 = 0;
         const CPU_CYCLES: u64 = 0;
-        /// `PERF_ATTR_SIZE_VER0`; every kernel takes it.
+        /// `PERF_ATTR_SIZE_VER0`; every kernel accepts it.
         const SIZE: u32 = 64;
         const CLOEXEC: libc::c_ulong = 8;
         // struct perf_event_attr: type, size, config, period, sample_type, read_format, flags, wakeup, bp.
@@ -286,7 +286,7 @@ impl Cycles {
         // SAFETY: the attributes are live and of the size that they name; the rest are integers.
         let raw = unsafe { libc::syscall(libc::SYS_perf_event_open, attr.as_ptr(), -1, cpu_id, -1, CLOEXEC) };
         match libc::c_int::try_from(raw) {
-            // SAFETY: the kernel has just made it for us.
+            // SAFETY: the kernel has just created it, and nothing else owns it.
             Ok(fd) if fd >= 0 => Ok(Self { file: unsafe { File::from_raw_fd(fd) } }),
             _ => Err(last(&format!("perf_event_open: cycles of CPU {cpu}"))),
         }
@@ -300,7 +300,7 @@ impl Cycles {
     }
 }
 
-/// Whether a program of this name is in one of the directories of PATH and may be run.
+/// Whether an executable program of this name is in one of the directories of PATH.
 pub fn in_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| {
@@ -376,7 +376,7 @@ mod tests {
         assert!(got < sent, "4 KiB do not hold them all");
     }
 
-    /// Where there is no counter the errno says so.
+    /// If there is no counter, the errno shows that.
     #[test]
     fn cycles_or_an_errno() {
         match Cycles::open(0) {

@@ -1,4 +1,4 @@
-//! Unix sockets by name: abstract ones (`@name`, gone with the process) and files for our own user alone.
+//! Unix sockets by name: abstract ones (`@name`, which vanish with the process) and files that only this user can connect to.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// The kernel takes at most `net.core.somaxconn` of them.
+/// The kernel limits it to `net.core.somaxconn`.
 const BACKLOG: libc::c_int = 4096;
 
 fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
@@ -20,12 +20,12 @@ fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
 struct Address {
     bytes: libc::sockaddr_un,
     length: libc::socklen_t,
-    /// The directory by whose descriptor a file is named.
+    /// The directory, if the address names a file through its descriptor.
     _dir: Option<File>,
 }
 
 impl Address {
-    /// `@name`: abstract, else a file. Paths may be longer than the 108 bytes of the address.
+    /// `@name`: abstract, else a file. Paths may be longer than the 108 bytes of an address.
     fn of(name: &str) -> io::Result<Self> {
         if let Some(name) = name.strip_prefix('@') {
             return Self::made(&[b"\0", name.as_bytes()].concat(), None);
@@ -57,13 +57,14 @@ impl Address {
 fn socket(flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
     let fd = check(unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, 0) })?;
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created it, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Listens at `@name`, or at a file that only this user (and root) can connect to. Nobody can before it has that mode.
+/// Listens at `@name`, or at a file that only this user (and root) can connect to. No process can connect before the file has
+/// that mode.
 ///
-/// Errors: EADDRINUSE, or the file cannot be made.
+/// Errors: EADDRINUSE, or the file cannot be created.
 pub fn listen(name: &str) -> io::Result<UnixListener> {
     let (address, fd) = (Address::of(name)?, socket(0)?);
     // SAFETY: the pointer and the length are those of `address`, which outlives the call.
@@ -77,14 +78,14 @@ pub fn listen(name: &str) -> io::Result<UnixListener> {
     };
     if let Err(e) = begin() {
         if !name.starts_with('@') {
-            let _ = fs::remove_file(name); // what went wrong is told
+            let _ = fs::remove_file(name); // the earlier error is returned
         }
         return Err(e);
     }
     Ok(fd.into())
 }
 
-/// Connects; where the listener's queue is full, within this time (EAGAIN after it). None: at once or not at all.
+/// Connects. If the listener's queue is full, waits up to this time (EAGAIN after it). `None`: does not wait.
 pub fn connect(name: &str, within: Option<Duration>) -> io::Result<UnixStream> {
     let (address, fd) = (Address::of(name)?, socket(if within.is_none() { libc::SOCK_NONBLOCK } else { 0 })?);
     let stream = UnixStream::from(fd);
@@ -94,7 +95,7 @@ pub fn connect(name: &str, within: Option<Duration>) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Has the name and does not listen.
+/// Binds the name but does not listen.
 #[cfg(test)]
 pub(crate) fn bound(name: &str) -> OwnedFd {
     let (address, fd) = (Address::of(name).unwrap(), socket(0).unwrap());
@@ -145,7 +146,7 @@ mod tests {
         let name = format!("@ringwise-full-{}", std::process::id());
         let listener = listen(&name).unwrap();
         let full = loop {
-            // Closed at once: they stay in the queue all the same.
+            // They are closed at once but stay in the queue.
             if let Err(e) = connect(&name, None) {
                 break e;
             }

@@ -1,7 +1,6 @@
-//! Lines for the log of the machine: journald by its own protocol, else syslog, else nowhere.
+//! Writes to the system log: to journald by its own protocol, else to syslog, else nowhere.
 //!
-//! The socket never blocks, and no error of it is one of the run: a full or missing log is nobody's reason
-//! to leave a host half tuned.
+//! The socket never blocks, and its errors are ignored: a full or missing log is no reason to leave a host half tuned.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -10,12 +9,12 @@ use std::path::Path;
 const JOURNALD: &str = "/run/systemd/journal/socket";
 const SYSLOG: &str = "/dev/log";
 const IDENTIFIER: &str = "ringwise";
-/// `LOG_DAEMON`, in a syslog line above the three bits of the priority.
+/// `LOG_DAEMON`, which a syslog line has above the three bits of the priority.
 const FACILITY: u8 = 3;
-/// Longest value once a datagram was found too large.
+/// Maximum length of a value after a datagram was found to be too large.
 const CUT: usize = 4096;
 
-/// As syslog numbers them.
+/// Numbers as in syslog(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// `LOG_ERR`: settings are left that could not be restored.
@@ -44,7 +43,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// journald where it listens, else syslog, else nothing.
+    /// Opens journald if it listens, else syslog, else nothing.
     pub fn open() -> Self {
         Self::at(Path::new(JOURNALD), Path::new(SYSLOG))
     }
@@ -63,7 +62,7 @@ impl Log {
         Self { to, login_uid: login_uid() }
     }
 
-    /// One line. `fields` come with it where the log has fields; the login uid always does.
+    /// Writes one line. `fields` are added if the log supports fields; the login uid is always added.
     pub fn line(&self, priority: Priority, message: &str, fields: &[Field]) {
         let socket = match &self.to {
             To::Journald(s) | To::Syslog(s) => s,
@@ -84,7 +83,7 @@ impl Log {
         if let Err(e) = socket.send(&datagram(&all, usize::MAX))
             && e.raw_os_error() == Some(libc::EMSGSIZE)
         {
-            // A second try, cut; whatever comes of that stays.
+            // A second attempt with shortened values; its result is ignored.
             let _ = socket.send(&datagram(&all, CUT));
         }
     }
@@ -100,7 +99,7 @@ fn connect(path: &Path) -> Option<UnixDatagram> {
     open().ok()
 }
 
-/// Who logged in, as the kernel remembers it through `su` and `sudo`. 4294967295: nobody did.
+/// The user who logged in, as the kernel remembers it through `su` and `sudo`. 4294967295: none.
 pub fn login_uid() -> Option<String> {
     let text = std::fs::read_to_string("/proc/self/loginuid").ok()?;
     let text = text.trim();
@@ -174,7 +173,7 @@ mod tests {
             "MESSAGE=transaction 1 begins\nPRIORITY=5\nSYSLOG_IDENTIFIER=ringwise\nRINGWISE_LOGINUID=1000\n\
              RINGWISE_TRANSACTION=1\n"
         );
-        // A value must not be able to end itself and begin a field of its own.
+        // A value must not be able to end itself and start another field.
         log.line(Priority::Error, "x", &[("RINGWISE_REASON", "a\nPRIORITY=0")]);
         let text = received(&ear);
         let at = text.windows(16).position(|w| w == b"RINGWISE_REASON\n").unwrap();
@@ -211,7 +210,7 @@ mod tests {
         let path = place.0.join("journald");
         let ear = UnixDatagram::bind(&path).unwrap();
         let log = Log::at(&path, &place.0.join("none"));
-        // Nobody reads: the queue of the socket is full long before this ends, or the test never would.
+        // No process reads: the socket's queue is full long before this ends. If the log blocked, the test would never end.
         for i in 0..5000 {
             log.line(Priority::Info, &i.to_string(), &[]);
         }

@@ -1,9 +1,9 @@
-//! First bytes of frames that an interface receives (packet(7)): sampled in the kernel, by receive queue, with bounded
-//! memory. Not behind the seam: frames are of the moment, and are never recorded.
+//! The first bytes of frames that an interface receives (packet(7)): sampled in the kernel, by receive queue, with limited
+//! memory. Not part of [`Host`](crate::Host): frames are momentary, and are never recorded.
 //!
-//! One socket for each receive queue in a fanout group by queue, and one for frames whose queue the driver does not
-//! say: a frame meets one of them only. A filter of classic BPF leaves out what is sent and chooses the sample;
-//! what it leaves out is never copied. Formats: linux/if_packet.h, linux/filter.h, linux/virtio_net.h.
+//! There is one socket for each receive queue in a fanout group by queue, and one for frames whose queue the driver does not
+//! report: each frame arrives at only one of them. A filter of classic BPF drops sent frames and chooses the sample; the kernel
+//! never copies what it drops. Formats: linux/if_packet.h, linux/filter.h, linux/virtio_net.h.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,13 +12,13 @@ use crate::host::{Error, Result};
 use crate::load::{AT_ONCE, receive_many};
 use crate::real::ifindex;
 
-/// Before the frame in [`Seen::bytes`]: `struct virtio_net_hdr`, by which frames that the kernel has put together are known.
+/// Bytes before the frame in [`Seen::bytes`]: `struct virtio_net_hdr`, which identifies frames that the kernel has merged (GRO).
 pub const VNET: usize = 10;
-/// Room for each frame behind that.
+/// Space for each frame after that header.
 const HEAD: usize = 128;
-/// Members of a group on every kernel; with more queues none is told apart.
+/// Number of sockets that a fanout group may have on every kernel; with more queues the frames are not separated by queue.
 const MEMBERS: u32 = 256;
-/// Kernel memory for frames that wait, all sockets together, and at least for each.
+/// Kernel memory for waiting frames: of all sockets together, and the minimum for each.
 const WAITING: u32 = 8 << 20;
 const WAITING_EACH: u32 = 64 << 10;
 
@@ -27,36 +27,37 @@ const PACKET_VNET_HDR: i32 = 15;
 const PACKET_FANOUT: i32 = 18;
 const FANOUT_QM: u32 = 5;
 const FANOUT_UNIQUE_ID: u32 = 0x2000;
-/// Since 5.15; earlier kernels pass over it, and the filter does the same at a higher price.
+/// Since 5.15. Earlier kernels ignore it, and the filter does the same at a higher cost.
 const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
 
 /// A frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// Receive queue; `None`: the driver does not say.
+    /// Receive queue; `None`: the driver does not report it.
     pub queue: Option<u32>,
     /// `virtio_net_hdr` and the first bytes of the frame.
     pub bytes: &'a [u8],
-    /// Bytes of the whole frame.
+    /// Length of the whole frame in bytes.
     pub length: usize,
 }
 
-/// Listens until it is dropped. The interface is not changed, and not made promiscuous.
+/// Listens until it is dropped. Does not change the interface, and does not make it promiscuous.
 pub struct Tap {
     what: String,
     sockets: Vec<OwnedFd>,
-    /// Whether the number of a socket in the group is that of a queue.
+    /// Whether a socket's number in the group corresponds to a queue.
     by_queue: bool,
     buffer: Vec<u8>,
 }
 
 impl Tap {
-    /// Of this interface with so many receive queues, one frame in `one_in` (a power of two). Needs CAP_NET_RAW.
+    /// Listens on this interface with `queues` receive queues, and samples one frame in `one_in` (a power of two). Needs
+    /// CAP_NET_RAW.
     pub fn open(dev: &str, queues: u32, one_in: u32) -> Result<Self> {
         let what = format!("listen on {dev}");
         let index = ifindex(&what, dev)?;
         let by_queue = (1..MEMBERS).contains(&queues);
-        // Queue q bears the mark q + 1, a frame without a queue 0; the group takes the remainder.
+        // A frame of queue q has the number q + 1, a frame without a queue 0; the group takes the remainder.
         let count = if by_queue { queues + 1 } else { 1 };
         let mut tap = Self { what, sockets: Vec::new(), by_queue, buffer: vec![0; AT_ONCE * (VNET + HEAD)] };
         let mut group = None;
@@ -78,7 +79,7 @@ impl Tap {
         Ok(tap)
     }
 
-    /// From now on one frame in `one_in`, by chance.
+    /// Samples one frame in `one_in` at random from now on.
     pub fn sample(&mut self, one_in: u32) -> Result<()> {
         for socket in &self.sockets {
             self.filter(socket, Some(one_in))?;
@@ -86,7 +87,7 @@ impl Tap {
         Ok(())
     }
 
-    /// Bound, and deaf until the whole group is there: else frames go to the wrong member.
+    /// A bound socket that receives nothing until the whole group exists: otherwise frames would go to the wrong member.
     fn socket(&self, index: u32, room: u32) -> Result<OwnedFd> {
         let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers; the result is checked before use. Protocol 0: nothing arrives before bind.
@@ -94,11 +95,11 @@ impl Tap {
         if raw < 0 {
             return Err(self.failed("CAP_NET_RAW is needed to see packets (root has it)"));
         }
-        // SAFETY: `raw` was just opened and is owned by nobody else.
+        // SAFETY: `raw` was just opened and nothing else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         self.filter(&socket, None)?;
         self.set(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1u32)?;
-        // The limit of the system holds for those without CAP_NET_ADMIN.
+        // Without CAP_NET_ADMIN the limit of the system applies.
         if self.set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(room / 2)).is_err() {
             self.set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &(room / 2))?;
         }
@@ -114,13 +115,13 @@ impl Tap {
         if rc < 0 { Err(self.failed("bind")) } else { Ok(socket) }
     }
 
-    /// `None`: nothing passes.
+    /// `None`: drops every frame.
     fn filter(&self, socket: &OwnedFd, one_in: Option<u32>) -> Result<()> {
         const LD_W_ABS: u16 = 0x20;
         const AND: u16 = 0x54;
         const JEQ: u16 = 0x15;
         const RET: u16 = 0x06;
-        /// `SKF_AD_OFF`, and what lies there.
+        /// `SKF_AD_OFF`, the base of the ancillary data.
         const AD: u32 = 0xffff_f000;
         const PKTTYPE: u32 = 4;
         const RANDOM: u32 = 56;
@@ -167,7 +168,7 @@ impl Tap {
         if rc < 0 { Err(self.failed(&format!("socket option {name}"))) } else { Ok(value) }
     }
 
-    /// Everything that waits. Does not wait itself.
+    /// Calls `each` for all waiting frames. Does not wait for more.
     pub fn drain(&mut self, mut each: impl FnMut(Seen)) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let done = (0..self.sockets.len()).try_for_each(|i| self.drain_one(i, &mut buffer, &mut each));
@@ -178,12 +179,12 @@ impl Tap {
     fn drain_one(&self, i: usize, buffer: &mut [u8], each: &mut impl FnMut(Seen)) -> Result<()> {
         let mut lengths = [0; AT_ONCE];
         let queue = if self.by_queue { (i as u32).checked_sub(1) } else { None };
-        // Sender after sender may fill it as fast as it is emptied; the rest waits for the next time.
+        // Senders may fill the socket as fast as it is emptied, so the rest is read the next time.
         for _ in 0..1024 {
             let n = match receive_many(&self.sockets[i], buffer, VNET + HEAD, &mut lengths) {
                 Ok(n) => n,
                 Err(e) => match e.raw_os_error() {
-                    // EINVAL: a frame that has no virtio_net_hdr; it is gone.
+                    // EINVAL: a frame without a virtio_net_hdr; the kernel has dropped it.
                     Some(libc::EINTR | libc::EINVAL) => continue,
                     Some(libc::EAGAIN) => return Ok(()),
                     errno => {
@@ -205,7 +206,7 @@ impl Tap {
         Ok(())
     }
 
-    /// Frames of the sample that found no room since the last call.
+    /// Number of sampled frames that were dropped because the buffer was full, since the last call.
     pub fn lost(&mut self) -> Result<u64> {
         let mut sum = 0;
         for socket in &self.sockets {

@@ -1,5 +1,5 @@
-//! This process and its surroundings: user, terminal, signals, other processes.
-//! No name service is asked (a static binary has none): names come from `/etc/passwd`.
+//! This process and its environment: user, terminal, signals, other processes. Names come from `/etc/passwd` only: a static
+//! binary cannot use a name service.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,25 +14,25 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Where the program was loaded: an address of a backtrace less this is the one that `addr2line` wants.
+/// The address at which the program was loaded. `addr2line` expects an address of a backtrace minus this one.
 pub fn load_address() -> usize {
     unsafe extern "C" {
-        /// The file's header, by the linker.
+        /// The ELF header; the linker defines this symbol.
         static __ehdr_start: u8;
     }
     (&raw const __ehdr_start).addr()
 }
 
-/// User and system time of this process so far, its threads included.
+/// User and system time of this process so far, including its threads.
 pub fn cpu_time() -> std::time::Duration {
     // SAFETY: all-zero is a valid timespec (plain integers).
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: `now` is a live timespec. The clock exists on every kernel; where it does not answer it stays 0.
+    // SAFETY: `now` is a live timespec. The clock exists on every kernel; if the call fails, the time stays 0.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
     std::time::Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Whether files of root can be written: CAP_DAC_OVERRIDE is in force. None: `/proc/self/status` does not tell.
+/// Whether this process can write root's files: CAP_DAC_OVERRIDE is effective. `None`: `/proc/self/status` cannot be read.
 pub fn may_override() -> Option<bool> {
     const CAP_DAC_OVERRIDE: u32 = 1;
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -47,7 +47,7 @@ pub fn uid() -> u32 {
     unsafe { libc::getuid() }
 }
 
-/// Who is at work: the user before `sudo`, else the real user by `/etc/passwd`, else `uid N`.
+/// Who runs the program: the user before `sudo`, else the real user by `/etc/passwd`, else `uid N`.
 pub fn user_name() -> String {
     if let Some(name) = std::env::var("SUDO_USER").ok().filter(|n| !n.is_empty()) {
         return name;
@@ -67,7 +67,7 @@ fn passwd_name(passwd: &str, uid: u32) -> Option<String> {
     })
 }
 
-/// Whether a process of this id exists (also when it is not ours). A zombie counts as alive.
+/// Whether a process with this ID exists, even one of another user. A zombie counts as alive.
 pub fn pid_alive(pid: u32) -> bool {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
     if pid <= 0 {
@@ -84,7 +84,7 @@ pub fn is_tty(fd: &impl AsFd) -> bool {
     unsafe { libc::isatty(fd.as_fd().as_raw_fd()) == 1 }
 }
 
-/// (columns, rows) of the terminal behind `fd`; None when it is none or does not know.
+/// (columns, rows) of the terminal behind `fd`; `None` if `fd` is not a terminal or the size is unknown.
 pub fn terminal_size(fd: &impl AsFd) -> Option<(u16, u16)> {
     // SAFETY: all-zero is a valid winsize (plain integers).
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
@@ -99,15 +99,14 @@ extern "C" fn note_signal(signal: libc::c_int) {
     RAISED.store(signal, Ordering::SeqCst);
 }
 
-/// SIGINT, SIGTERM and SIGHUP are noted from now on instead of ending the process.
-/// Blocking calls that a signal interrupts are taken up again, so look at [`SignalFlag::raised`]
-/// between steps.
+/// Records SIGINT, SIGTERM and SIGHUP from now on, so that they do not end the process. Blocking calls that a signal interrupts
+/// are restarted, so check [`SignalFlag::raised`] between steps.
 pub fn install_signal_flag() -> Result<SignalFlag> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: all-zero is a valid sigaction: empty mask, no flags; the handler is set below.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = note_signal as *const () as libc::sighandler_t;
-        // SAFETY: the handler only stores to an atomic, which is async-signal-safe; the old action is not asked for.
+        // SAFETY: the handler only stores to an atomic, which is async-signal-safe; the old action is not requested.
         let rc = unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
         if rc < 0 {
             let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
@@ -117,23 +116,23 @@ pub fn install_signal_flag() -> Result<SignalFlag> {
     Ok(SignalFlag(()))
 }
 
-/// What [`install_signal_flag`] has noted.
+/// The signals that [`install_signal_flag`] has recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalFlag(());
 
 impl SignalFlag {
-    /// Number of the last signal that came, if one did.
+    /// Number of the last signal that arrived, if any.
     pub fn raised(&self) -> Option<i32> {
         Some(RAISED.load(Ordering::SeqCst)).filter(|s| *s != 0)
     }
 
-    /// Forgets it.
+    /// Forgets the recorded signal.
     pub fn clear(&self) {
         RAISED.store(0, Ordering::SeqCst);
     }
 }
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP wait for this thread (and threads it starts).
+/// While it lives, SIGINT, SIGTERM and SIGHUP are blocked for this thread (and threads that it starts).
 #[must_use]
 pub struct BlockedSignals {
     old: libc::sigset_t,
@@ -141,7 +140,7 @@ pub struct BlockedSignals {
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP until the guard is dropped: for the few calls that must not be torn apart.
+/// Blocks SIGINT, SIGTERM and SIGHUP until the guard is dropped, for the few calls that must not be interrupted.
 pub fn block_signals() -> BlockedSignals {
     // SAFETY: all-zero memory is then initialised by sigemptyset; all pointers are to live sets;
     // with a valid `how` and sets these calls can not fail.

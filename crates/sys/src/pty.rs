@@ -1,4 +1,4 @@
-//! A terminal of our own, for tests of what a person sees.
+//! A pseudo-terminal, for tests of what the user sees.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The side of the person: what is written are keys, what is read is the screen.
+/// The user's side: writes are typed keys, reads are the screen.
 pub struct Pty {
     /// Bytes written are typed keys; bytes read are what the program prints, escape sequences included.
     pub master: File,
@@ -16,7 +16,7 @@ impl Pty {
     /// Opens `/dev/ptmx` with a window of this size, in characters. Errors: no pseudo-terminal left, or `/dev/pts` is
     /// not mounted.
     pub fn open(columns: u16, rows: u16) -> io::Result<Self> {
-        // SAFETY: a new descriptor, which nobody else has; the calls on it have no other conditions.
+        // SAFETY: a new descriptor, which nothing else owns; the calls on it have no other conditions.
         let master = unsafe {
             let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
             if fd < 0 {
@@ -41,9 +41,9 @@ impl Pty {
         if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The side of the program.
+    /// The program's side.
     pub fn slave(&self) -> io::Result<File> {
-        // SAFETY: TIOCGPTPEER takes flags and gives a new descriptor, which nobody else has.
+        // SAFETY: TIOCGPTPEER takes flags and gives a new descriptor, which nothing else owns.
         unsafe {
             let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
             let fd = libc::ioctl(self.master.as_raw_fd(), libc::TIOCGPTPEER, flags);
@@ -51,7 +51,7 @@ impl Pty {
         }
     }
 
-    /// The command will have it as its terminal, in a session of its own.
+    /// Makes the pseudo-terminal the command's controlling terminal, in a new session.
     pub fn give(&self, command: &mut Command) -> io::Result<()> {
         let slave = self.slave()?;
         command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
@@ -67,7 +67,7 @@ impl Pty {
         Ok(())
     }
 
-    /// Whether keys come one by one (not `ICANON`) and unseen (not `ECHO`).
+    /// Whether keys are read one by one (not `ICANON`) and not echoed (not `ECHO`).
     pub fn is_raw(&self) -> io::Result<bool> {
         let mut t = std::mem::MaybeUninit::uninit();
         // SAFETY: tcgetattr fills one termios when it succeeds, which is checked.

@@ -1,5 +1,5 @@
-//! Threads that read: what panics there costs its answer and nothing else, also where a panic ends the process (release
-//! builds). Writing threads have no such protection: there the process ends, and the guard restores the settings.
+//! Threads that only read. A panic in such a thread costs only its answer, even if a panic ends the process (release builds).
+//! Writing threads have no such protection: a panic ends the process, and the guard restores the settings.
 
 use std::cell::RefCell;
 use std::thread;
@@ -7,11 +7,12 @@ use std::thread;
 type Over = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// While this thread reads: tells whoever waits that there will be no answer.
+    /// Set while this thread reads: tells the waiting thread that there will be no answer.
     static OVER: RefCell<Option<Over>> = const { RefCell::new(None) };
 }
 
-/// Does `work` as a reading of this thread, which does nothing else. `over`: tells whoever waits that there will be no answer.
+/// Runs `work` as a reading of this thread, which must do nothing else. `over`: tells the waiting thread that there will be no
+/// answer.
 pub fn reading<T>(over: impl FnOnce() + 'static, work: impl FnOnce() -> T) -> T {
     OVER.set(Some(Box::new(over)));
     let value = work();
@@ -19,13 +20,13 @@ pub fn reading<T>(over: impl FnOnce() + 'static, work: impl FnOnce() -> T) -> T 
     value
 }
 
-/// Whether this thread reads.
+/// Whether this thread is reading.
 pub fn reads() -> bool {
     OVER.try_with(|o| o.try_borrow().map_or(true, |o| o.is_some())).unwrap_or(false)
 }
 
-/// For the panic hook. In a release build a thread that reads never comes back from here. Returns in every other thread,
-/// and where threads unwind.
+/// To be called by the panic hook. In a release build it does not return in a thread that reads. It returns in every other
+/// thread, and if panics unwind.
 pub fn panicked() {
     if cfg!(panic = "abort") {
         stay();
@@ -47,10 +48,11 @@ mod tests {
 
     use super::*;
 
-    /// What the panic hook does where panics do not unwind; the hook of this process is the test harness's.
+    /// What the panic hook does if panics do not unwind. The test cannot use it: the hook of this process belongs to the test
+    /// harness.
     #[test]
     fn a_reading_that_is_over_tells_it_and_stays() {
-        stay(); // not a reading: comes back
+        stay(); // not a reading: returns
         assert_eq!((reading(|| panic!("not over"), || (reads(), 7)), reads()), ((true, 7), false));
         let (sender, receiver) = channel();
         thread::spawn(move || {

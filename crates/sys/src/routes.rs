@@ -1,12 +1,12 @@
-//! Routes for a measurement: `unreachable` ones that make the main table as large as it is to be measured with.
-//! They bear a protocol number of their own, by which they are found and taken away (rtnetlink(7), RTM_NEWROUTE).
+//! Routes for a measurement: `unreachable` routes that enlarge the main table to the size that is to be measured. They have a
+//! protocol number of their own, by which they are found and removed (rtnetlink(7), RTM_NEWROUTE).
 
 use crate::host::{Error, Result, errno_text};
 use crate::real::netlink::{Fail, Socket};
 
-/// `rtm_protocol` of ours; `ip route flush proto 251` takes away what a killed process has left.
+/// The `rtm_protocol` of ringwise; `ip route flush proto 251` removes what a killed process has left.
 pub const PROTOCOL: u8 = 251;
-/// As many addresses as 198.19.0.0/16 has (RFC 2544's network, without the half that load is sent to).
+/// The number of addresses in 198.19.0.0/16 (the half of RFC 2544's network to which no load is sent).
 pub const MOST: u32 = 65_536;
 
 const NEW: u16 = 24;
@@ -20,16 +20,16 @@ const UNREACHABLE: u8 = 7;
 const NOWHERE: u8 = 255;
 const DST: u16 = 1;
 
-/// What was added, until it is dropped.
+/// The added routes, until it is dropped.
 #[derive(Debug)]
 pub struct Routes {
     count: u32,
 }
 
 impl Routes {
-    /// Ours that are there already go first.
+    /// Removes routes of an earlier run first.
     ///
-    /// Errors: not root (EPERM), no memory; what was added until then is gone again.
+    /// Errors: not root (EPERM), no memory; routes that were added until then are removed again.
     pub fn add(count: u32) -> Result<Self> {
         if count > MOST {
             return Err(Error::other("route-new", format!("{count} routes; at most {MOST}")));
@@ -55,7 +55,7 @@ impl Routes {
 
 impl Drop for Routes {
     fn drop(&mut self) {
-        // What cannot be taken away now is by the next one that adds, or by `ip route flush proto 251`.
+        // Routes that cannot be removed now are removed by the next run that adds some, or by `ip route flush proto 251`.
         if let Ok(mut socket) = open() {
             for i in 0..self.count {
                 let _ = change(&mut socket, DEL, address(i));
@@ -64,7 +64,7 @@ impl Drop for Routes {
     }
 }
 
-/// Spread over the network, so that a lookup goes through all of the trie.
+/// Addresses are spread over the network, so that a lookup traverses the whole trie.
 fn address(i: u32) -> [u8; 4] {
     let spread = (i as u16).reverse_bits().to_be_bytes();
     [198, 19, spread[0], spread[1]]
@@ -97,7 +97,7 @@ fn change(socket: &mut Socket, kind: u16, to: [u8; 4]) -> Result<()> {
         .map_err(|e| failed(&format!("{what} {}.{}.{}.{}", to[0], to[1], to[2], to[3]), e))
 }
 
-/// Destinations in the main table that bear our number.
+/// Destinations in the main table that have our protocol number.
 fn ours(socket: &mut Socket) -> Result<Vec<[u8; 4]>> {
     let list =
         socket.request(GET, DUMP, &[AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).map_err(|e| failed("routes", e))?;

@@ -1,5 +1,5 @@
-//! Files that people ask for (plans, reports): whole or not at all. Outside the [`Host`](crate::Host) seam,
-//! because a recorded or simulated host writes them to the real disk.
+//! Files that users request (plans, reports): written completely or not at all. Not part of the trait [`Host`](crate::Host),
+//! because they go to the real disk even for a recorded or simulated host.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -20,13 +20,13 @@ fn sync_dir(path: &Path) -> Result<()> {
     File::open(path).and_then(|d| d.sync_all()).map_err(failed("fsync", path))
 }
 
-/// Old content or new content, never a mixture, also after a power cut: temporary file, fsync, rename, fsync of the directory.
-/// For the owner's eyes. What a link points to is replaced, not the link; a pipe or a device is written to.
+/// Writes the old or the new content, never a mixture, even after a power failure: temporary file, fsync, rename, fsync of the
+/// directory. Only the owner can read the file. The target of a link is replaced, not the link; a pipe or a device is written to.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, bytes, 0o600, false)
 }
 
-/// The same for others to see: as the user's umask has it, or as the file was that is replaced.
+/// The same with the mode that the user's umask gives, or that of the replaced file.
 pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, bytes, 0o666, true)
 }
@@ -35,7 +35,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32, keep_mode: bool) -> Result<()> 
     let path = &target(path).map_err(failed("write", path))?;
     let there = fs::symlink_metadata(path).ok();
     if let Some(m) = there.as_ref().filter(|m| !m.is_symlink()) {
-        // Not ours to replace where it could not be written; a directory says what it is.
+        // A file that the user could not write must not be replaced; for a directory this reports the error.
         let mut f = OpenOptions::new().write(true).open(path).map_err(failed("write", path))?;
         if !m.is_file() {
             return f.write_all(bytes).map_err(failed("write", path));
@@ -58,7 +58,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32, keep_mode: bool) -> Result<()> 
     sync_dir(dir)
 }
 
-/// Where a link leads, if nobody else could have put it there; else the link itself, which is replaced.
+/// The target of a link, if no other user could have put the link there; else the link itself, which is replaced.
 pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
     let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(fs::read(&victim).unwrap(), b"mine");
             assert_eq!(fs::read(&to).unwrap(), b"new");
         }
-        // Nor to a device.
+        // A device is not written to either.
         let _ = fs::remove_file(&to);
         symlink("/dev/full", &to).unwrap();
         write_shared(&to, b"new").unwrap();

@@ -1,7 +1,7 @@
-//! A terminal taken over by a full screen, and given back on every way out.
+//! Takes over a terminal for full-screen output, and restores it however the program ends.
 //!
-//! Keys come one by one and are not echoed; signals that the keyboard makes stay signals. Those that end or stop the
-//! program wait until [`Terminal::wait`], so that nothing is torn apart and none is missed.
+//! Keys are read one by one and are not echoed; the keyboard still generates signals. Signals that end or stop the program are
+//! blocked until [`Terminal::wait`], so that no output is interrupted and no signal is missed.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,15 +16,15 @@ const OUT: libc::c_int = 1;
 const ENDS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 const OTHERS: [libc::c_int; 3] = [libc::SIGTSTP, libc::SIGCONT, libc::SIGWINCH];
 
-/// The other screen, no cursor, no wrapping at the edge; and back.
+/// Switches to the alternate screen without cursor and line wrapping; and back.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/// Whether the other screen is shown.
+/// Whether the alternate screen is shown.
 static SHOWN: AtomicBool = AtomicBool::new(false);
-/// As it was before [`enter`].
+/// The terminal settings before [`enter`].
 static BEFORE: Mutex<Option<libc::termios>> = Mutex::new(None);
-/// Signals that came, a bit each.
+/// Signals that arrived, one bit each.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn note(signal: libc::c_int) {
@@ -38,7 +38,7 @@ pub enum Event {
     Time,
     /// Bytes of keys.
     Keys(Vec<u8>),
-    /// Another size, or back from a stop: everything has to be drawn again.
+    /// The size changed, or the program was continued after a stop: everything has to be drawn again.
     Redraw,
     /// A signal that ends the program: see [`end_by`].
     End(i32),
@@ -46,7 +46,7 @@ pub enum Event {
     Gone,
 }
 
-/// Standard input and output are a full screen as long as it lives.
+/// Standard input and output are a full screen as long as this value lives.
 #[must_use]
 pub struct Terminal {
     /// Signals that were blocked before.
@@ -71,18 +71,18 @@ fn set(signals: &[libc::c_int]) -> libc::sigset_t {
 }
 
 fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> Result<()> {
-    // SAFETY: all-zero is a valid sigaction: empty mask, no flags. Without SA_RESTART ppoll is interrupted, too.
+    // SAFETY: all-zero is a valid sigaction: empty mask, no flags. Without SA_RESTART, ppoll is interrupted too.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
     action.sa_flags = if handler == libc::SIG_DFL { 0 } else { libc::SA_RESTART };
-    // SAFETY: `note` only changes an atomic, which is async-signal-safe; the old action is not asked for.
+    // SAFETY: `note` only changes an atomic, which is async-signal-safe; the old action is not requested.
     if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } < 0 {
         return Err(failed(&format!("handle signal {signal}")));
     }
     Ok(())
 }
 
-/// Takes the terminal over. Standard input and output must be one.
+/// Takes the terminal over. Standard input and output must be a terminal.
 pub fn enter() -> Result<Terminal> {
     let mut was = MaybeUninit::uninit();
     // SAFETY: tcgetattr fills one termios when it succeeds, which is checked.
@@ -110,13 +110,13 @@ pub fn enter() -> Result<Terminal> {
     Ok(t)
 }
 
-/// Keys one by one without echo, and the other screen.
+/// Sets the terminal to read single keys without echo, and shows the alternate screen.
 fn show() -> Result<()> {
     let Some(mut t) = *BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) else { return Ok(()) };
     t.c_lflag &= !(libc::ICANON | libc::ECHO);
     t.c_cc[libc::VMIN] = 1;
     t.c_cc[libc::VTIME] = 0;
-    // First, so that a failure leaves nothing half done; in the background it stops us until `fg`.
+    // First, so that a failure leaves nothing half done. In the background this call stops the process until `fg`.
     put(&t).map_err(|e| Error::errno("terminal settings of standard input", e.raw_os_error().unwrap_or(0)))?;
     SHOWN.store(true, Ordering::SeqCst);
     write(ENTER);
@@ -125,7 +125,7 @@ fn show() -> Result<()> {
 
 fn put(t: &libc::termios) -> io::Result<()> {
     loop {
-        // SAFETY: `t` is a live termios that tcgetattr made. At once: a stopped terminal would never drain.
+        // SAFETY: `t` is a live termios that tcgetattr made. TCSANOW, because a stopped terminal would never drain its output.
         if unsafe { libc::tcsetattr(IN, libc::TCSANOW, t) } == 0 {
             return Ok(());
         }
@@ -143,39 +143,39 @@ fn write(mut bytes: &[u8]) {
         match usize::try_from(n) {
             Ok(n) => bytes = &bytes[n..],
             Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            // A terminal that is gone needs nothing.
+            // If the terminal is gone, nothing has to be written.
             Err(_) => return,
         }
     }
 }
 
-/// Gives the terminal back, as it was; whether it had been taken. From any thread, also in a panic.
+/// Restores the terminal, and returns whether it had been taken over. May be called from any thread, also during a panic.
 pub fn leave() -> bool {
     if !SHOWN.swap(false, Ordering::SeqCst) {
         return false;
     }
     write(LEAVE);
-    // Somebody holds it only while he copies it.
+    // Other threads hold the lock only while they copy the value.
     let before = BEFORE.try_lock().ok().and_then(|b| *b);
     if let Some(t) = before {
-        let _ = put(&t); // nobody is left to be told
+        let _ = put(&t); // there is no way left to report an error
     }
     true
 }
 
-/// Ends the program by this signal, so that whoever started it sees that.
+/// Ends the program by this signal, so that its parent sees the reason.
 pub fn end_by(signal: i32) {
     leave();
     now(signal);
 }
 
-/// What the signal does to programs that do not handle it.
+/// Applies the signal's default action.
 fn now(signal: i32) {
     let one = set(&[signal]);
     if handle(signal, libc::SIG_DFL).is_err() {
         return;
     }
-    // SAFETY: sends a signal to this process and lets it come in this thread; the set is live.
+    // SAFETY: sends a signal to this process and delivers it to this thread; the set is live.
     unsafe {
         libc::raise(signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const one, std::ptr::null_mut());
@@ -183,7 +183,7 @@ fn now(signal: i32) {
 }
 
 impl Terminal {
-    /// Until a key, a signal or the end of the time.
+    /// Waits for a key, a signal or the end of the time.
     pub fn wait(&self, time: Duration) -> Event {
         if let Some(e) = self.signalled() {
             return e;
@@ -219,7 +219,7 @@ impl Terminal {
         if has(libc::SIGTSTP) {
             leave();
             now(libc::SIGTSTP);
-            // Somebody said `fg`.
+            // The user has run `fg`.
             self.again();
             return Some(Event::Redraw);
         }
@@ -230,18 +230,18 @@ impl Terminal {
         has(libc::SIGWINCH).then_some(Event::Redraw)
     }
 
-    /// After a stop the shell has set the terminal as it likes it.
+    /// During a stop the shell may have changed the terminal settings, so they are set again.
     fn again(&self) {
         let held = set(&[libc::SIGTSTP]);
         let _ = handle(libc::SIGTSTP, note as *const () as libc::sighandler_t);
         // SAFETY: the set is live; with a valid `how` the call can not fail.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, std::ptr::null_mut()) };
         CAME.fetch_and(!(1 << libc::SIGCONT), Ordering::SeqCst);
-        let _ = show(); // a terminal that is gone is seen at the next look
+        let _ = show(); // if the terminal is gone, the next wait reports it
     }
 }
 
-/// Shows the other screen again after a message was written below it.
+/// Shows the alternate screen again after a message was written to the normal one.
 pub fn reshow() {
     let _ = show();
     CAME.fetch_or(1 << libc::SIGWINCH, Ordering::SeqCst);

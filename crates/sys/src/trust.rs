@@ -1,4 +1,5 @@
-//! Who else can write where we do: directories of other users, links that they plant, names that they foresee.
+//! Checks whether other users can write where ringwise does: directories of other users, links that they create, names that they
+//! can guess.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -11,15 +12,15 @@ const STICKY: u32 = 0o1000;
 /// For `OpenOptions::custom_flags`: a link at the name is an error (ELOOP).
 pub const NO_LINK: i32 = libc::O_NOFOLLOW;
 
-/// Why somebody else than root and this user can change what is at `path`: the file or directory itself, or a directory
-/// above. What does not exist yet is judged by the nearest directory that does. In a directory with the sticky bit (`/tmp`)
-/// others cannot replace what is not theirs; at `path` itself that does not help.
+/// Why a user other than root and this user can change what is at `path`: the file or directory itself, or a parent directory. If
+/// it does not exist yet, the nearest existing directory counts. In a directory with the sticky bit (`/tmp`) other users cannot
+/// replace files that they do not own; that does not help if `path` itself is such a directory.
 pub fn others_write(path: &Path) -> Option<String> {
     let mut there = path.to_path_buf();
     while fs::symlink_metadata(&there).is_err() {
         there = there.parent()?.to_path_buf();
     }
-    // Links are what their target is; who could replace the link is told by its directory.
+    // A link is judged by its target; its directory shows who could replace the link.
     let unknown = |p: &Path, e: io::Error| Some(format!("who can write to {} is unknown: {e}", p.display()));
     let real = match fs::canonicalize(&there) {
         Ok(real) => real,
@@ -32,7 +33,7 @@ pub fn others_write(path: &Path) -> Option<String> {
             Ok(m) => m,
             Err(e) => return unknown(&p, e),
         };
-        // 65534: in a user namespace, whoever has no number there, root of the host among them.
+        // 65534: in a user namespace, every user that is not mapped there, including root of the host.
         if m.uid() != 0 && m.uid() != euid() && m.uid() != 65534 {
             return Some(format!("{} belongs to user {}", p.display(), m.uid()));
         }
@@ -51,7 +52,7 @@ pub fn others_write(path: &Path) -> Option<String> {
     None
 }
 
-/// A new file beside another, under a name that nobody foresees; it takes the other's place at the end, or is gone.
+/// A new file beside another, under a name that cannot be guessed. In the end it replaces the other file, or is removed.
 #[derive(Debug)]
 pub struct Beside {
     /// Open for writing, empty at first, with the mode that [`Beside::create`] was given.
@@ -62,7 +63,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Errors: the directory is not there or cannot be written. A link at the name is never followed.
+    /// Errors: the directory does not exist or cannot be written. A link at the name is never followed.
     pub fn create(to: &Path, mode: u32) -> io::Result<Self> {
         let name = to.file_name().ok_or_else(|| io::Error::other("not a file name"))?;
         for _ in 0..8 {
@@ -77,13 +78,13 @@ impl Beside {
         Err(io::Error::from(io::ErrorKind::AlreadyExists))
     }
 
-    /// On disk, and then under the name: the old file or the new one, never half of it.
+    /// Syncs the file and renames it: a reader finds the old or the new content, never a part.
     pub fn finish(self) -> io::Result<()> {
         self.file.sync_all()?;
         self.place()
     }
 
-    /// The same for what a power failure may take.
+    /// The same without a sync, for files that a power failure may lose.
     pub fn place(mut self) -> io::Result<()> {
         fs::rename(&self.temp, &self.to)?;
         self.done = true;
@@ -94,12 +95,12 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if !self.done {
-            let _ = fs::remove_file(&self.temp); // what went wrong before is the error to tell
+            let _ = fs::remove_file(&self.temp); // the earlier error is the one to report
         }
     }
 }
 
-/// Bytes that nobody can guess.
+/// Bytes that cannot be guessed.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! The default routes alone, from tables that may hold a million others.
+//! Reads only the default routes, from tables that may hold a million others.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::host::Result;
 
-/// Two messages: of `/proc/net/route` the head and the lines of default routes, and those of
-/// `/proc/net/ipv6_route`. A table that is not there is an empty one: the kernel lacks that family.
+/// Two messages: the header and the lines of default routes of `/proc/net/route`, and the lines of default routes of
+/// `/proc/net/ipv6_route`. A missing table counts as empty: the kernel does not support that address family.
 pub(super) fn default_routes(root: &Path) -> Result<Vec<Vec<u8>>> {
-    // The IPv4 table comes in the order of its addresses (net/ipv4/fib_trie.c): the defaults are first.
+    // The IPv4 table is sorted by address (net/ipv4/fib_trie.c), so the default routes come first.
     let v4 = pick(root, "/proc/net/route", |line, i| match line.split_whitespace().nth(1) {
         _ if i == 0 => Some(true),
         Some("00000000") => Some(true),
@@ -20,7 +20,7 @@ pub(super) fn default_routes(root: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(vec![v4, v6])
 }
 
-/// `keep`: whether the line belongs to the answer; None: nor does any after it.
+/// `keep`: whether the line belongs to the answer; `None`: neither this line nor any later one does.
 fn pick(root: &Path, path: &str, keep: impl Fn(&str, usize) -> Option<bool>) -> Result<Vec<u8>> {
     let failed = |e: std::io::Error| super::io_error("read", path, &e);
     let file = match File::open(root.join(&path[1..])) {

@@ -1,6 +1,5 @@
-//! `SIOCETHTOOL` with the caller's struct. The struct's size is checked against what the kernel will
-//! touch for this command, so that a short payload can not make it write past the buffer.
-//! Layouts: `linux/ethtool.h`, `net/ethtool/ioctl.c`.
+//! `SIOCETHTOOL` with the caller's struct. The size of the struct is checked against what the kernel accesses for this command,
+//! so that a short payload cannot make the kernel write beyond the buffer. Layouts: `linux/ethtool.h`, `net/ethtool/ioctl.c`.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,7 +12,7 @@ const RXFH_HEADER: usize = 24;
 /// `ethtool_per_queue_op` without data: command, sub-command and 4,096 bits; `ethtool_coalesce`.
 const PERQUEUE_HEADER: usize = 520;
 const COALESCE: usize = 92;
-/// `sizeof(struct ethtool_rxnfc)`, and where its locations begin.
+/// `sizeof(struct ethtool_rxnfc)`, and the offset of its locations.
 const RXNFC: usize = 192;
 const RULE_LOCATIONS: usize = 188;
 const GSTRINGS: u32 = 0x1b;
@@ -55,7 +54,7 @@ fn is_name(dev: &str) -> bool {
     !dev.is_empty() && dev.len() < libc::IFNAMSIZ && !dev.contains('\0')
 }
 
-/// The struct after the call. The first field (`cmd`) is set here.
+/// Returns the struct after the call. The first field (`cmd`) is set here.
 pub(super) fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> Result<Vec<u8>> {
     let what = request.to_string();
     if !is_name(dev) {
@@ -66,7 +65,7 @@ pub(super) fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8
         let words = format!("request of {} bytes where the kernel uses {need}", payload.len());
         return Err(Error::other(what, words));
     }
-    // u64 cells: the structs hold u64 fields, and a Vec<u8> promises no alignment.
+    // u64 cells, because the structs hold u64 fields and a Vec<u8> guarantees no alignment.
     let mut cells = vec![0u64; payload.len().div_ceil(8)];
     // SAFETY: `cells` holds at least payload.len() initialised bytes, any of which may be any value.
     let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), payload.len()) };
@@ -76,8 +75,8 @@ pub(super) fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8
     Ok(bytes.to_vec())
 }
 
-/// The call itself. The kernel reads and writes `bytes`: they must be as long as it will touch for the command in
-/// their first word.
+/// Makes the call. The kernel reads and writes `bytes`: it must be at least as long as what the kernel accesses for the command
+/// in its first word.
 fn call(what: &str, dev: &str, bytes: &mut [u8]) -> Result<()> {
     let fail = || Error::errno(what, io::Error::last_os_error().raw_os_error().unwrap_or(0));
     // SAFETY: no pointers; the result is checked before use.
@@ -85,7 +84,7 @@ fn call(what: &str, dev: &str, bytes: &mut [u8]) -> Result<()> {
     if raw < 0 {
         return Err(fail());
     }
-    // SAFETY: `raw` was just opened and is owned by nobody else.
+    // SAFETY: `raw` was just opened and nothing else owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(raw) };
     // SAFETY: all-zero is a valid ifreq (integers, and a union of integers and pointers).
     let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -93,16 +92,16 @@ fn call(what: &str, dev: &str, bytes: &mut [u8]) -> Result<()> {
         *to = from as libc::c_char;
     }
     ifreq.ifr_ifru.ifru_data = bytes.as_mut_ptr().cast();
-    // SAFETY: `ifreq` names a buffer that lives until after the call and is no shorter than what the
-    // kernel touches for this command (`touched`, `stats`).
+    // SAFETY: `ifreq` names a buffer that lives until after the call and is no shorter than what the kernel accesses for this
+    // command (`touched`, `stats`).
     let rc = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut ifreq) };
     if rc < 0 { Err(fail()) } else { Ok(()) }
 }
 
 /// Names (32 bytes each) or values (8 bytes each) of the driver's own counters.
 ///
-/// Before 6.18 or so the kernel writes as many as there are at that moment, whatever length is said, and a change of
-/// channels may come after the count was asked. So there is room for what no driver has.
+/// Before 6.18 or so the kernel writes as many as exist at that moment, whatever length is given, and the channels may change
+/// after the count was read. So the buffer has space for more counters than any driver has.
 pub(super) fn stats(request: &Request, dev: &str, names: bool) -> Result<Vec<u8>> {
     let what = request.to_string();
     if !is_name(dev) {
@@ -138,7 +137,7 @@ fn cells_as_bytes(cells: &mut [u64]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), cells.len() * 8) }
 }
 
-/// The interface's index in this network namespace; ENODEV if there is none of this name.
+/// The interface's index in this network namespace; ENODEV if no interface has this name.
 pub fn ifindex(what: &str, dev: &str) -> Result<u32> {
     let name = std::ffi::CString::new(dev).map_err(|_| Error::other(what, "not an interface name: NUL in it"))?;
     // SAFETY: `name` is a NUL-terminated string that lives during the call.

@@ -1,8 +1,8 @@
-//! The machine this program runs on.
+//! The machine on which this program runs.
 //!
-//! Files are read with one open and as few reads as their size allows, written with exactly one
-//! `write(2)`. Kernel requests: `netlink` (socket), `requests` (families and bodies), `ioctl`.
-//! Thread-safe: a request that hangs in the kernel holds no lock that another one needs.
+//! Files are read with one open and as few reads as their size allows, and written with exactly one `write(2)`. Kernel requests:
+//! `netlink` (socket), `requests` (families and bodies), `ioctl`. Thread-safe: a request that hangs in the kernel holds no lock
+//! that another one needs.
 
 mod defaults;
 mod ioctl;
@@ -24,19 +24,19 @@ use crate::host::{Clock, Error, Host, Request, Result};
 pub use ioctl::ifindex;
 pub(crate) use requests::dump_once;
 
-/// The running machine, by its files, netlink sockets and ioctls. Sockets are kept for the next request.
+/// The running machine, accessed through its files, netlink sockets and ioctls. Sockets are kept for the next request.
 pub struct Real {
     root: Option<PathBuf>,
     sockets: Mutex<requests::Pool>,
 }
 
 impl Real {
-    /// Paths are used as they are.
+    /// Uses paths as they are.
     pub fn new() -> Result<Self> {
         Ok(Self { root: None, sockets: Mutex::default() })
     }
 
-    /// Files below `prefix` instead of `/`; kernel requests still go to this machine.
+    /// Reads files below `prefix` instead of `/`; kernel requests still go to this machine.
     pub fn with_root(prefix: impl Into<PathBuf>) -> Result<Self> {
         Ok(Self { root: Some(prefix.into()), sockets: Mutex::default() })
     }
@@ -53,7 +53,7 @@ impl Real {
     }
 }
 
-/// `verb path: errno`; without an errno the words of std.
+/// `verb path: errno`; without an errno, the error text of std.
 pub fn io_error(verb: &str, path: &str, error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(errno) => Error::errno(format!("{verb} {path}"), errno),
@@ -71,7 +71,7 @@ fn read_all(file: &mut File) -> io::Result<Vec<u8>> {
             Ok(0) => return Ok(out),
             Ok(n) => {
                 out.extend_from_slice(&buffer[..n]);
-                // A first answer that fills the page announces a large table (/proc/interrupts).
+                // A first answer that fills the page indicates a large table (/proc/interrupts).
                 let next = if out.len() < 2048 { 4096 } else { 256 * 1024 };
                 bigger.resize(next, 0);
             }
@@ -93,7 +93,7 @@ impl Host for Real {
         };
         let mut file =
             OpenOptions::new().write(true).open(self.path(path)).map_err(|e| failed(io_error("write", path, &e)))?;
-        // One call: kernel files take each write as a value of its own. EINTR means nothing was taken.
+        // One call, because kernel files treat each write as a separate value. EINTR means that the kernel accepted nothing.
         loop {
             return match file.write(data) {
                 Ok(n) if n == data.len() => Ok(()),

@@ -1,9 +1,8 @@
 //! A blocking netlink socket: send one request, receive until its answer is complete.
 //!
-//! The buffer grows to what the kernel has (peek first), a dump that the kernel marks as inconsistent
-//! is reported as such, the extack words are kept, and nothing waits longer than [`TIMEOUT`].
-//! It does not know families or attributes of replies. Formats: `linux/netlink.h`,
-//! `Documentation/userspace-api/netlink/intro.rst`.
+//! The buffer grows to the size of the message (peek first). A dump that the kernel marks as inconsistent is reported as such,
+//! extack messages are kept, and no call waits longer than [`TIMEOUT`]. The module does not know families or attributes of
+//! replies. Formats: `linux/netlink.h`, `Documentation/userspace-api/netlink/intro.rst`.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -28,20 +27,20 @@ const HEADER: usize = 16;
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fail {
-    /// The kernel refused: errno and extack words.
+    /// The kernel refused: errno and extack message.
     Kernel { errno: i32, words: Option<String> },
     /// The dump changed while it was read.
     Inconsistent,
     /// The socket itself failed with this errno.
     Socket(i32),
-    /// Nothing came for [`TIMEOUT`].
+    /// No message arrived for [`TIMEOUT`].
     Timeout,
-    /// Bytes that are no netlink messages.
+    /// The bytes are not valid netlink messages.
     Broken(&'static str),
 }
 
 impl Fail {
-    /// Whether the socket is still in step and may be used again.
+    /// Whether the socket is still in sync and can be used again.
     pub(crate) fn in_step(&self) -> bool {
         matches!(self, Self::Kernel { .. })
     }
@@ -65,7 +64,7 @@ impl Socket {
         if raw < 0 {
             return Err(Fail::Socket(last_errno()));
         }
-        // SAFETY: `raw` was just opened and is owned by nobody else.
+        // SAFETY: `raw` was just opened and nothing else owns it.
         let fd = unsafe { OwnedFd::from_raw_fd(raw) };
         let socket = Self { fd, seq: 0, buf: vec![0; 32 * 1024] };
         let on = 1i32.to_ne_bytes();
@@ -129,13 +128,13 @@ impl Socket {
         }
     }
 
-    /// One datagram of the kernel into `buf`; its length.
+    /// Receives one datagram of the kernel into `buf`; returns its length.
     fn receive(&mut self, deadline: Instant) -> Result<usize, Fail> {
         loop {
             if Instant::now() > deadline + TIMEOUT {
                 return Err(Fail::Timeout);
             }
-            // First how much there is, then the data: nothing is ever cut off.
+            // Reads the length first, then the data, so that nothing is truncated.
             let wanted = self.recv(true)?;
             if wanted > self.buf.len() {
                 self.buf.resize(wanted.next_multiple_of(4096), 0);
@@ -175,7 +174,7 @@ impl Socket {
                     errno => return Err(Fail::Socket(errno)),
                 }
             }
-            // Another process may send to our port; only the kernel (pid 0) is heard.
+            // Another process may send to our port; only messages of the kernel (pid 0) are accepted.
             if !peek && from.nl_pid != 0 {
                 return Ok(0);
             }
@@ -204,7 +203,7 @@ pub(crate) fn put_attr(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// Attributes of `bytes` as (type without flag bits, value); ends silently at the first that does not fit.
+/// Attributes of `bytes` as (type without flag bits, value); stops silently at the first one that does not fit.
 pub(crate) fn attrs(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = u16_at(bytes, 0)? as usize;
@@ -223,7 +222,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The answer to one request as it comes together from datagrams.
+/// The answer to one request, collected from several datagrams.
 struct Answer {
     seq: u32,
     bodies: Vec<Vec<u8>>,
@@ -258,7 +257,7 @@ impl Answer {
                 NLMSG_NOOP => {}
                 NLMSG_ERROR => {
                     let error = u32_at(body, 0).ok_or(broken)? as i32;
-                    // Without CAPPED the request itself (header and body) stands before the attributes.
+                    // Without CAPPED the request itself (header and body) precedes the attributes.
                     let skip = if flags & NLM_F_CAPPED != 0 {
                         4 + HEADER
                     } else {

@@ -1,4 +1,4 @@
-//! Other programs that have a say in where interrupts go: irqbalance's socket, systemd's unit files.
+//! Other programs that affect where interrupts go: irqbalance's socket, systemd's unit files.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -14,7 +14,7 @@ use crate::with_deadline;
 /// irqbalance answers between two scans; a scan of a large machine takes a while.
 const ANSWER: Duration = Duration::from_secs(5);
 const RELOAD: Duration = Duration::from_secs(30);
-/// `setup` of a machine with thousands of bans is far below this.
+/// The answer to `setup` on a machine with thousands of bans is far smaller.
 const LONGEST: u64 = 1 << 20;
 const SYSTEMCTL: [&str; 2] = ["/usr/bin/systemctl", "/bin/systemctl"];
 
@@ -25,12 +25,12 @@ fn failed(what: &str, e: &io::Error) -> Error {
     }
 }
 
-/// One connection a message, as irqbalance wants it; it closes after its answer. Who is asking is told by the
-/// kernel: the receiving socket has `SO_PASSCRED`, so the sender need not say.
+/// One connection per message, as irqbalance expects; it closes the connection after its answer. The receiving socket has
+/// `SO_PASSCRED`, so the kernel identifies the sender.
 pub(super) fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let (socket, command) = (socket.to_path_buf(), command.to_string());
-    // Its queue holds two connections: of a stopped one even the connecting does not come back.
+    // Its queue holds two connections: if irqbalance is stopped, even connect(2) does not return.
     let done = with_deadline(ANSWER, move || -> io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(ANSWER))?;
@@ -47,7 +47,7 @@ pub(super) fn irqbalance(socket: &Path, request: &Request, command: &str) -> Res
     }
 }
 
-/// Beside it first, then renamed: whoever reads it sees all of the old one or all of the new one.
+/// Written to a temporary file first, then renamed: a reader sees either all of the old content or all of the new one.
 pub(super) fn place(path: &Path, request: &Request, content: Option<&str>, executable: bool) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let done = match content {
@@ -63,7 +63,7 @@ fn replace(path: &Path, text: &str, executable: bool) -> io::Result<()> {
     }
     let beside = PathBuf::from(format!("{}.new", path.display()));
     let mode = if executable { 0o755 } else { 0o644 };
-    // Left behind by a run that was cut short, with whatever mode.
+    // Left behind by an interrupted run, possibly with another mode.
     let _ = fs::remove_file(&beside);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
     file.write_all(text.as_bytes())?;
@@ -71,7 +71,7 @@ fn replace(path: &Path, text: &str, executable: bool) -> io::Result<()> {
     fs::rename(&beside, path)
 }
 
-/// With its directory, where that is empty then: it was made for this file.
+/// Removes the file, and its directory if that is empty then, because it was created for this file.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -131,7 +131,7 @@ mod tests {
         let ask = Request::Irqbalance { socket: path.display().to_string(), command: "setup".into() };
         assert_eq!(irqbalance(&path, &ask, "setup").unwrap(), [b"SLEEP 10 BANNED 0".to_vec()]);
         assert_eq!(server.join().unwrap(), b"setup");
-        // Nobody listens any more.
+        // No process listens any more.
         assert_eq!(irqbalance(&path, &ask, "setup").unwrap_err().errno, Some(ECONNREFUSED));
         assert!(irqbalance(&dir.join("none"), &ask, "setup").unwrap_err().is_absent());
         fs::remove_dir_all(dir).unwrap();

@@ -23,8 +23,8 @@ const TCMSG: usize = 20;
 const IFLA_IFNAME: u16 = 3;
 const RTA_DST: u16 = 1;
 const IFLA_EXT_MASK: u16 = 29;
-/// Leaves out the statistics of the address families, the largest part of a link's message; the device's
-/// own counters come all the same.
+/// Omits the statistics of the address families, the largest part of a link's message; the device's own counters are still
+/// included.
 const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
 /// In every ethtool request the header nest is attribute 1, in it the device name attribute 2.
 const ETHTOOL_A_HEADER: u16 = 1;
@@ -38,7 +38,7 @@ const NETDEV_A_QSTATS_SCOPE: u16 = 4;
 const NETDEV_QSTATS_SCOPE_QUEUE: u32 = 1;
 const DUMP_TRIES: u32 = 8;
 
-/// Idle sockets and the ids of the families, which stay the same until the machine restarts.
+/// Idle sockets, and the IDs of the families, which do not change until the machine restarts.
 #[derive(Default)]
 pub(super) struct Pool {
     route: Vec<Socket>,
@@ -66,12 +66,12 @@ fn error(what: &str, fail: Fail) -> Error {
     }
 }
 
-/// A dump on a socket of its own, for families that are asked once.
+/// A dump on a socket of its own, for families that are queried once.
 pub(crate) fn dump_once(what: &str, protocol: i32, kind: u16, body: &[u8]) -> Result<Vec<Vec<u8>>> {
     exchange(&Mutex::default(), protocol, kind, NLM_F_DUMP, body).map_err(|f| error(what, f))
 }
 
-/// One exchange on a socket of the pool. The pool is locked only to take and to give back.
+/// One exchange on a socket of the pool. The pool is locked only to take a socket and to return it.
 fn exchange(
     pool: &Mutex<Pool>,
     protocol: i32,
@@ -155,7 +155,7 @@ fn netdev_body(cmd: u8, index: u32) -> Vec<u8> {
     let attr = if cmd == NETDEV_CMD_QUEUE_GET { 2 } else { 1 };
     put_attr(&mut body, attr, &index.to_ne_bytes());
     if cmd == NETDEV_CMD_QSTATS_GET {
-        // Without a scope the kernel answers with one sum per device.
+        // Without a scope the kernel returns only one sum per device.
         put_attr(&mut body, NETDEV_A_QSTATS_SCOPE, &NETDEV_QSTATS_SCOPE_QUEUE.to_ne_bytes());
     }
     body
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn bodies_are_byte_exact() {
-        // little-endian hosts are the ones we build for
+        // ringwise is built for little-endian hosts only
         let body = ethtool_body(17, "eth1", &[]);
         let want = b"\x11\x01\0\0\x10\0\x01\x80\x09\0\x02\0eth1\0\0\0\0";
         assert_eq!(body, want);

@@ -1,9 +1,8 @@
-//! Ssh sessions of this machine: the one that this program was started from, else all that a server holds.
+//! The ssh sessions of this machine: the one in which this program was started, else all that an ssh server holds.
 //!
-//! `SSH_CONNECTION` of this process or of one that it descends from (sudo and su take it out of the
-//! environment) is believed while the descent leads to the server; under tmux or screen it does not, and the
-//! variable may be of a session long gone. Then every established connection that a server process holds
-//! counts, as it cannot be told by which of them somebody works.
+//! `SSH_CONNECTION` of this process or of an ancestor (sudo and su remove it from the environment) is trusted if the server is
+//! among the ancestors. Under tmux or screen it is not, and the variable may be of a session that ended long ago. In that case
+//! every established connection that a server process holds counts, because it is unknown which of them the user works over.
 
 use ringwise_model::errno::EACCES;
 use std::collections::BTreeSet;
@@ -15,7 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::host::{Error, Result};
 
 const WHAT: &str = "ssh sessions";
-/// Processes between this one and the first: more is a loop in a forged tree.
+/// Maximum number of ancestors: a longer chain is a loop in a forged tree.
 const DEPTH: usize = 64;
 /// TCP_ESTABLISHED (include/net/tcp_states.h).
 const ESTABLISHED: &str = "01";
@@ -24,12 +23,12 @@ const SSH_PORT: u16 = 22;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     own: bool,
-    /// Peer with its scope, its port, the own address, the own port: the order of `SSH_CONNECTION`.
+    /// Peer with its scope, its port, the local address, the local port: the order of `SSH_CONNECTION`.
     connection: String,
 }
 
-/// One message a session: `own` or `held`, and the four words of `SSH_CONNECTION`. Errors: it cannot be told
-/// whether there is one.
+/// One message per session: `own` or `held`, and the four words of `SSH_CONNECTION`. Errors: it cannot be determined whether
+/// there is a session.
 pub(super) fn sessions(root: &Path) -> Result<Vec<Vec<u8>>> {
     let own_environment = std::env::var("SSH_CONNECTION").ok().filter(|_| root == Path::new("/"));
     let found = look(root, std::process::id(), own_environment)?;
@@ -50,7 +49,7 @@ fn look(root: &Path, pid: u32, own_environment: Option<String>) -> Result<Vec<Se
     let (inodes, hidden) = held_by_servers(root)?;
     let mine = out.iter().map(|s: &Session| words(&s.connection)).collect::<Vec<_>>();
     for row in &table {
-        // Whose sockets cannot be seen, the port must tell.
+        // If sockets of other processes cannot be seen, the port decides.
         let counts = inodes.contains(&row.inode) || hidden && row.local.1 == SSH_PORT;
         let connection = row.text();
         if counts && !mine.contains(&words(&connection)) {
@@ -66,7 +65,7 @@ fn look(root: &Path, pid: u32, own_environment: Option<String>) -> Result<Vec<Se
 
 struct Descent {
     connection: Option<String>,
-    /// It leads to an ssh server (or to mosh's, which outlives the connection).
+    /// An ancestor is an ssh server (or mosh's server, which outlives the connection).
     server: bool,
 }
 
@@ -100,7 +99,7 @@ fn variable(environ: &[u8]) -> Option<String> {
     all.find_map(|v| v.strip_prefix(b"SSH_CONNECTION=")).map(|v| String::from_utf8_lossy(v).into_owned())
 }
 
-/// `12 (a (b) c) S 1 …`: the name may hold anything, parentheses included.
+/// `12 (a (b) c) S 1 …`: the name may contain any character, including parentheses.
 fn comm_and_parent(stat: &str) -> Option<(String, u32)> {
     let (head, tail) = stat.rsplit_once(')')?;
     let comm = head.split_once('(')?.1.to_string();
@@ -109,7 +108,7 @@ fn comm_and_parent(stat: &str) -> Option<(String, u32)> {
 
 type End = (IpAddr, u16);
 
-/// Peer and own end of an `SSH_CONNECTION`, scopes left aside.
+/// Peer and local end of an `SSH_CONNECTION`, without scopes.
 fn words(connection: &str) -> Option<(End, End)> {
     let mut w = connection.split_whitespace();
     let mut end = || {
@@ -143,14 +142,15 @@ fn established(root: &Path) -> Result<Vec<Row>> {
         match in_few_reads(&root.join(&path[1..])) {
             Ok(text) => out.extend(text.lines().skip(1).filter_map(row)),
             Err(e) if must => return Err(super::io_error("read", &path, &e)),
-            // No IPv6 here.
+            // This host has no IPv6.
             Err(_) => {}
         }
     }
     Ok(out)
 }
 
-/// For each read(2) beyond the first lines the kernel walks its whole table of connections, a millisecond or more.
+/// Reads with a large buffer: for each read(2) beyond the first lines the kernel walks its whole table of connections, which
+/// takes a millisecond or more.
 fn in_few_reads(path: &Path) -> std::io::Result<String> {
     let mut text = String::with_capacity(64 << 10);
     File::open(path)?.read_to_string(&mut text)?;
@@ -165,7 +165,7 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { local: end(f[1])?, remote: end(f[2])?, inode: f.get(9)?.parse().ok()? })
 }
 
-/// `0102000A:0016`: words of the address as numbers of this machine (net/ipv4/tcp_ipv4.c, `get_tcp4_sock`).
+/// `0102000A:0016`: the words of the address, printed as numbers of this machine (net/ipv4/tcp_ipv4.c, `get_tcp4_sock`).
 fn end(text: &str) -> Option<End> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -184,14 +184,14 @@ fn end(text: &str) -> Option<End> {
     Some((address, port))
 }
 
-/// `Uid:` of `/proc/PID/status`: real, effective, saved, file system. The owner of the directory says less: it is root for
+/// `Uid:` of `/proc/PID/status`: real, effective, saved, file system. The owner of the directory is less useful: it is root for
 /// every process that cannot be dumped.
 fn effective_uid(process: &Path) -> Option<u32> {
     let status = std::fs::read_to_string(process.join("status")).ok()?;
     status.lines().find_map(|l| l.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Inodes of the sockets of ssh servers; true: some are not shown to us.
+/// Inodes of the sockets of ssh servers; `true`: some are not visible to this process.
 fn held_by_servers(root: &Path) -> Result<(BTreeSet<u64>, bool)> {
     let mut out = (BTreeSet::new(), false);
     let list = std::fs::read_dir(root.join("proc")).map_err(|e| super::io_error("list", "/proc", &e))?;
@@ -201,12 +201,12 @@ fn held_by_servers(root: &Path) -> Result<(BTreeSet<u64>, bool)> {
             continue;
         }
         let Ok(comm) = std::fs::read_to_string(dir.join("comm")) else { continue };
-        // The server's own process is root's; a name alone can be anybody's. Where it cannot be told, it counts.
+        // The server's own process belongs to root; any user can use its name. If the user is unknown, the process counts.
         if !is_server(comm.trim_end()) || effective_uid(&dir).is_some_and(|uid| uid != 0) {
             continue;
         }
         let Ok(fds) = std::fs::read_dir(dir.join("fd")) else {
-            // Gone meanwhile, or of somebody else.
+            // The process has ended meanwhile, or belongs to another user.
             out.1 |= dir.exists();
             continue;
         };
@@ -289,7 +289,7 @@ mod tests {
         p.process(60, "tmux: server", 1, "SSH_CONNECTION=192.0.2.99 1 192.0.2.1 22\0");
         p.process(61, "bash", 60, "SSH_CONNECTION=192.0.2.99 1 192.0.2.1 22\0");
         assert_eq!(p.look(61), [(false, OTHER.to_string())]);
-        // The same with a variable that is still true: that one, and whoever else may sit before it.
+        // The same with a variable that is still correct: that session counts, and also any other user before it.
         p.process(61, "bash", 60, &format!("SSH_CONNECTION={MINE}\0"));
         assert_eq!(p.look(61), [(false, OTHER.to_string()), (true, MINE.to_string())]);
     }

@@ -1,4 +1,4 @@
-//! Whether CPUs serve timers: a thread pinned to each sleeps for a moment.
+//! Checks whether CPUs serve timers: a thread that is pinned to each CPU sleeps for a moment.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,7 +11,7 @@ use crate::load::pin;
 
 const SLEEP: Duration = Duration::from_millis(10);
 const BOUND: Duration = Duration::from_secs(2);
-/// Threads at a time.
+/// Number of threads at a time.
 const AT_ONCE: usize = 64;
 
 enum Said {
@@ -73,7 +73,7 @@ fn together(request: &Request, cpus: &[u32]) -> Result<BTreeMap<u32, i32>> {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
         }
     }
-    // Else they would stay on a CPU that may never run them again, and this process could not end.
+    // Otherwise the threads would stay on a CPU that may never run them again, and this process could not end.
     for tid in out.values().flatten().filter_map(|t| u32::try_from(*t).ok()) {
         free(tid);
     }
@@ -81,11 +81,11 @@ fn together(request: &Request, cpus: &[u32]) -> Result<BTreeMap<u32, i32>> {
     Ok(failed)
 }
 
-/// It may run where the thread that asks may.
+/// Lets the thread run wherever the calling thread may run.
 fn free(tid: u32) {
     if let Ok(cpus) = crate::isolation::allowed() {
         let cpus: Vec<u32> = cpus.into_iter().collect();
-        // Where that fails it has returned meanwhile.
+        // If this fails, the thread has returned meanwhile.
         let _ = tasks::set_cpus(&Request::ThreadCpus { pid: tid, cpus: cpus.clone() }, tid, &cpus);
     }
 }

@@ -1,20 +1,21 @@
-//! CPUs of a task.
+//! Sets the CPUs of a task.
 
 use std::io;
 
 use crate::host::{Error, Request, Result};
 
-/// The kernel's limit on x86 (`CONFIG_MAXSMP`); larger ones are refused, not cut.
+/// Limit for CPU numbers, above the kernel's own limit (8,192 CPUs on x86 with `CONFIG_MAXSMP`); larger numbers are refused, not
+/// truncated.
 const MAX_CPU: u32 = 1 << 16;
 
-/// `sched_setaffinity` with a mask of just the size that is needed.
+/// `sched_setaffinity` with a mask of exactly the size that is needed.
 pub(super) fn set_cpus(request: &Request, pid: u32, cpus: &[u32]) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let last = cpus.iter().copied().max().filter(|c| *c < MAX_CPU);
     let (Some(last), Ok(pid @ 1..)) = (last, libc::pid_t::try_from(pid)) else {
         return Err(Error::other(what, "no CPU, or no task of this number"));
     };
-    // The kernel takes whole longs.
+    // The kernel accepts whole longs only.
     let mut mask = vec![0u64; last as usize / 64 + 1];
     for c in cpus {
         mask[*c as usize / 64] |= 1 << (c % 64);
@@ -37,7 +38,7 @@ mod tests {
 
     #[test]
     fn refusals_keep_their_errno() {
-        // Of a task that cannot exist: above every pid_max.
+        // A task that cannot exist: above every pid_max.
         assert_eq!(set(0x7fff_fff0, &[0]).unwrap_err().errno, Some(libc::ESRCH));
         // 0 would be this thread itself.
         for (pid, cpus) in [(0, &[0][..]), (1, &[]), (1, &[MAX_CPU]), (u32::MAX, &[0])] {
