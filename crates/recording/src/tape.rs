@@ -33,7 +33,7 @@ struct Span {
 struct Point {
     line: Span,
     at_us: u64,
-    /// Index of the layout in `layouts`.
+    /// Index in `layouts`, and below it the index in `hosts`.
     layout: Option<usize>,
     host: usize,
 }

@@ -1,4 +1,4 @@
-//! Cells to a terminal: only what changed, and no sequence that an old terminal does not know.
+//! Writes cells to a terminal: only those that changed, with sequences that old terminals know, too.
 
 use std::io::{Error, Write, stdout};
 
@@ -48,7 +48,7 @@ impl Backend for Screen {
                 style = Some(wanted);
             }
             self.out.extend_from_slice(cell.symbol().as_bytes());
-            // All that is drawn is one column wide.
+            // Every character that is drawn is one column wide.
             next = Some((x + 1, y));
         }
         if style.is_some() {
@@ -57,7 +57,7 @@ impl Backend for Screen {
         Ok(())
     }
 
-    /// There is none while the screen is taken over.
+    /// The cursor is hidden already while the full screen is shown.
     fn hide_cursor(&mut self) -> Result<(), Error> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The heat map of CPUs, a line a node, and their table.
+//! The heat map of CPUs with a line for each node, and the table of CPUs.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +31,10 @@ const COLUMNS: [Column; 15] = [
     left("queues", 18),
 ];
 const TREND: u16 = 14;
-/// Lines of the heat map at most.
+/// The largest number of lines of the heat map.
 const HEAT: usize = 8;
 
-/// A shade by the share of softirqs and interrupts.
+/// The shade for this share of time in softirqs and interrupts.
 fn shade(busy: Option<f64>, ascii: bool) -> char {
     let shades = if ascii { ['.', '-', '=', '*', '#'] } else { ['·', '░', '▒', '▓', '█'] };
     match busy {
@@ -60,7 +60,7 @@ fn label_width(v: &View) -> usize {
     " node  ".len() + nodes.map(|n| n.to_string().len()).max().unwrap_or(1)
 }
 
-/// One line of the heat map: its label, and each CPU.
+/// One line of the heat map: its label, and a cell for each CPU.
 type Line = (String, Vec<(String, Option<Tint>)>);
 
 fn heat(v: &View, width: u16) -> Vec<Line> {
@@ -71,9 +71,9 @@ fn heat(v: &View, width: u16) -> Vec<Line> {
     }
     let digits = r.cpus.keys().map(|c| c.to_string().len()).max().unwrap_or(1);
     let most = nodes.values().map(Vec::len).max().unwrap_or(0);
-    // `12▓ 97 `, or only the shades where those have no room.
+    // `12▓ 97 `, or only the shades if the whole cells do not fit.
     let cell = digits + 5;
-    // ` node 0 `, wider where nodes have two digits.
+    // ` node 0 `; the label is wider if node numbers have two digits.
     let label = label_width(v);
     let numbers = label + most * cell <= usize::from(width);
     let mut out = Vec::new();
@@ -99,7 +99,7 @@ fn heat(v: &View, width: u16) -> Vec<Line> {
     out
 }
 
-/// `eth1:0,1 eth2:3`: receive or transmit queues whose interrupts it takes.
+/// `eth1:0,1 eth2:3`: receive or transmit queues whose interrupts this CPU handles.
 fn queues_of(v: &View, cpu: CpuId) -> String {
     let Some(r) = &v.rates else { return String::new() };
     let mut parts = Vec::new();
@@ -158,7 +158,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     }
     let all = v.cpus_shown();
     let mut heat = heat(v, area.width);
-    // Half of the room at most, so that the table has some, too.
+    // The heat map gets at most half of the height, so that the table fits, too.
     let lines = heat.len().min(HEAT).min(usize::from(area.height.saturating_sub(1)).div_ceil(2).max(2));
     let left_out = heat.len() - lines;
     heat.truncate(lines);
@@ -178,7 +178,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
         }
     }
     let top = 1 + lines as u16;
-    // A heading without a row says nothing.
+    // Do not draw a heading without rows.
     if top + 1 >= area.height {
         return;
     }

@@ -1,4 +1,4 @@
-//! The whole screen: title, two headlines, panels by size and choice, keys.
+//! The whole screen: title, two headlines, panels by size and choice, and keys.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -9,13 +9,13 @@ use super::{cpus, headline, help, links, past, queues};
 use ringwise_text::Tint;
 use ringwise_text::when;
 
-/// From here on panels stand side by side.
+/// From this width on, panels are side by side.
 const WIDE: u16 = 150;
 const TALL: u16 = 34;
-/// Seconds that the newest remark stays above the keys.
+/// The newest event is shown above the keys for this many seconds.
 const FRESH: u64 = 30;
 
-/// Draws the view into all of `area`, which is blank.
+/// Draws the view into `area`, which must be blank.
 pub fn draw(v: &View, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(*buf.area());
     let mut pen = Pen { buf, color: v.style.color, ascii: v.style.ascii };
@@ -72,7 +72,7 @@ fn title(v: &View, pen: &mut Pen<'_>, area: Rect) {
     pen.bar(area, 0);
 }
 
-/// Broken between words; what is left after so many lines is named.
+/// Breaks text between words into at most `lines` lines. A text that is cut ends with `...`.
 pub(super) fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut line = String::new();
@@ -118,7 +118,7 @@ fn keys(v: &View, width: u16) -> String {
     parts.join("  ")
 }
 
-/// The newest, while it is fresh.
+/// The newest event, if it is recent.
 fn remark(v: &View) -> Option<(String, Option<Tint>)> {
     let now = v.rates.as_ref()?.unix_time;
     if let Some(e) = v.remarks.back().filter(|e| now.saturating_sub(e.unix_time) <= FRESH) {
@@ -129,7 +129,7 @@ fn remark(v: &View) -> Option<(String, Option<Tint>)> {
     Some((format!("not read: {}", v.unread.first()?), None))
 }
 
-/// Heights of panels below each other.
+/// Draws the panels below each other.
 fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
     let want = [links::want(v, body.width), queues::want(v), cpus::want(v, body.width), past::WANT];
     let least = [want[0].min(6), want[1].min(6), want[2].min(5), 0];
@@ -142,10 +142,10 @@ fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
         got[i] = least.min(room);
         room -= got[i];
     }
-    // What is whole first: the interfaces are few.
+    // Give whole panels their height first: there are few interfaces.
     for i in first([0, 1, 2, 3]) {
         let more = want[i].saturating_sub(got[i]).min(room);
-        // A piece of the history says nothing.
+        // A few lines of the curves are not useful.
         if i != 3 || got[i] + more >= 4 {
             got[i] += more;
             room -= more;

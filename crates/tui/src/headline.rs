@@ -1,4 +1,4 @@
-//! The two lines that say where packets are lost and what holds up the rest.
+//! The two lines that show where packets are lost and what limits the throughput.
 
 use ringwise_model::Dir;
 use ringwise_observe::{Load, Loss, Place};
@@ -17,7 +17,7 @@ pub(super) fn headline(v: &View) -> [Cell; 2] {
     [losses(v, r.seconds), bottleneck(v)]
 }
 
-/// A loss a second and its place; most first.
+/// A loss per second, with its place.
 fn loss(v: &View, l: &Loss, seconds: f64) -> String {
     let n = thousands((l.packets as f64 / seconds).ceil() as u64);
     let place = match &l.place {
@@ -34,7 +34,7 @@ fn loss(v: &View, l: &Loss, seconds: f64) -> String {
     format!("{n}/s {place}")
 }
 
-/// Where the driver does not say which queue lost them: the one that has most to do.
+/// If the driver does not report which queue lost packets, the queue with most packets.
 fn hot(v: &View, link: &str) -> String {
     let link = v.rates.as_ref().and_then(|r| r.links.get(link));
     let hot = link.and_then(|l| {
@@ -49,7 +49,7 @@ fn hot(v: &View, link: &str) -> String {
 fn losses(v: &View, seconds: f64) -> Cell {
     let lost = &v.bottleneck.lost;
     if lost.is_empty() {
-        // Only what every watched interface tells is known to be none.
+        // A total of 0 is only known if every watched interface reports its losses.
         let told = |l: &ringwise_observe::LinkRates| l.reset.is_empty() && l.drops.total().is_some();
         let Some(r) = &v.rates else { return Cell::default() };
         let untold: Vec<&str> = r.links.iter().filter(|(_, l)| !told(l)).map(|(n, _)| n.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Keys, marks, and where the numbers are from.
+//! The help page: keys, marks, and the sources of the numbers.
 
 use ratatui_core::layout::Rect;
 

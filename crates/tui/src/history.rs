@@ -1,11 +1,11 @@
-//! What was shown before, for the small curves. Bounded: a fixed number of points of what still exists.
+//! Earlier intervals, for the small curves. Memory is bounded: a fixed number of points for each existing object.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use ringwise_model::{CpuId, Dir};
 use ringwise_observe::Rates;
 
-/// Points that are kept of each curve.
+/// Points of each curve.
 pub(super) const LENGTH: usize = 240;
 
 /// One interval of one curve.
@@ -13,9 +13,9 @@ pub(super) const LENGTH: usize = 240;
 pub enum Point {
     /// Packets per second; on the curve of a CPU, the busy share in per cent.
     Known(f32),
-    /// Not reported, or the device did not exist.
+    /// The value was not reported, or the device did not exist.
     Unknown,
-    /// A counter went backwards: no number, never a spike.
+    /// A counter went backwards. It is drawn as a gap, never as a spike.
     Reset,
 }
 
@@ -31,7 +31,7 @@ pub enum Curve {
 /// The last intervals of every curve, for the small curves of the screen. At most 240 intervals are kept.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    /// The newest last; all of one length.
+    /// The newest point is last; all curves have the same length.
     curves: BTreeMap<Curve, VecDeque<Point>>,
     length: usize,
 }
@@ -89,11 +89,12 @@ pub(super) fn top(points: &[Point]) -> f32 {
     points.iter().fold(0.0, |m, p| if let Point::Known(n) = p { m.max(*n) } else { m })
 }
 
-/// Eighths of a cell; in ASCII as many characters of growing weight.
+/// Eighths of a cell; in ASCII the same number of characters with increasing weight.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 9] = [' ', '_', '.', ',', '-', '~', '=', '*', '#'];
 
-/// A curve in `rows` lines of text from the top, scaled so that `full` fills them; the newest at the right end of `width`.
+/// A curve as `rows` lines of text, the top one first. It is scaled so that `full` fills them; the newest point is at
+/// the right end of `width`.
 pub(super) fn curve(points: &[Point], full: f32, width: usize, rows: usize, ascii: bool) -> Vec<String> {
     let shown = &points[points.len().saturating_sub(width)..];
     let shapes = if ascii { &ASCII } else { &BLOCKS };
@@ -103,7 +104,7 @@ pub(super) fn curve(points: &[Point], full: f32, width: usize, rows: usize, asci
         for p in shown {
             line.push(match p {
                 Point::Known(n) if full > 0.0 && *n > 0.0 => {
-                    // Any value above 0 is visible.
+                    // Values above 0 are always visible.
                     let eighths = ((n / full * rows as f32 * 8.0).round() as usize).clamp(1, rows * 8);
                     shapes[eighths.saturating_sub(row * 8).min(8)]
                 }

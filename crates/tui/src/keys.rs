@@ -1,13 +1,13 @@
-//! Bytes of the keyboard to keys.
+//! Decodes keys from the bytes of the keyboard.
 
-/// What a person pressed.
+/// A key that the user pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// A character, as typed.
     Char(char),
     /// Enter.
     Enter,
-    /// Escape, alone.
+    /// Escape, without a sequence.
     Escape,
     /// Tab.
     Tab,
@@ -31,11 +31,11 @@ pub enum Key {
     Home,
     /// End.
     End,
-    /// Ctrl-L, when another program wrote onto the screen.
+    /// Ctrl-L: redraws the screen after another program has written to it.
     Redraw,
 }
 
-/// What the loop has to do about a key. All other keys are handled by the view.
+/// What the loop has to do after a key. The view handles all other keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// The view has handled the key.
@@ -44,7 +44,7 @@ pub enum Act {
     Quit,
     /// Draw the whole screen again.
     Redraw,
-    /// Go forward by so many samples of the recording; back where negative.
+    /// Move forward by this many samples of the recording; backwards if negative.
     Seek(i64),
     /// Go to the first sample of the recording.
     First,
@@ -63,7 +63,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// All keys in these bytes. `done`: nothing follows soon, so an escape byte is the key Escape.
+    /// All keys in these bytes. `done`: no more bytes follow soon, so an escape byte is the key Escape.
     pub(crate) fn read(&mut self, bytes: &[u8], done: bool) -> Vec<Key> {
         self.rest.extend_from_slice(bytes);
         let (mut out, mut at) = (Vec::new(), 0);
@@ -92,7 +92,7 @@ impl Keys {
     }
 }
 
-/// The first key and how many bytes it has; unknown sequences are no key. `None`: more bytes are needed.
+/// The first key, and its number of bytes. An unknown sequence is no key. `None`: more bytes are needed.
 fn one(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
     let key = |k| Some((Some(k), 1));
     match bytes[0] {

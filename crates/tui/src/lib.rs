@@ -1,12 +1,13 @@
-//! What `watch` shows: the full screen, and [`lines`] for programs and eyes.
+//! The output of `watch`: the full screen, and [`lines`] for programs and people.
 //!
 //! ```text
 //!   Rates ─► View (state: what is shown, history, sort, filter) ─► draw (panels) ─► Buffer ─► backend ─► terminal
 //!   bytes of keys ─► Key ─► View::key ─► Act (what the loop has to do)
 //!   Tape ─► replay ─► View          Session: View ⇄ terminal
 //! ```
-//! [`draw`] is a pure function of a [`View`] and a size to a buffer of cells; only `backend` writes, and only [`Session`] waits for
-//! keys. No colour alone carries meaning: what is red or yellow has a number or a word, and heat a shade.
+//! [`draw`] is a pure function from a [`View`] and a size to a buffer of cells; only `backend` writes, and only
+//! [`Session`] waits for keys. Colour alone never carries meaning: everything in red or yellow also has a number or a
+//! word, and the heat map has shades.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The list of interfaces.
+//! The table of interfaces.
 
 use ratatui_core::layout::Rect;
 use ringwise_observe::{Flow, LinkRates};
@@ -21,7 +21,7 @@ const COLUMNS: [Column; 19] = [
     right("TX pps", 9),
     right("Mb/s", 7),
     right("line", 6),
-    // Beyond 80 columns; above them what is not nothing has a line of its own.
+    // Columns for more than 80 characters. With fewer, losses above 0 get a line of their own.
     right("NIC", 6),
     right("stack", 6),
     right("TX drop", 7),
@@ -33,7 +33,7 @@ const COLUMNS: [Column; 19] = [
     right("Mb/s link", 9),
     left("counted by", 10),
 ];
-/// Columns up to the places of losses.
+/// The number of columns up to the places of losses.
 const PLACES: usize = 16;
 const TREND: u16 = 24;
 
@@ -41,7 +41,7 @@ fn big(n: Option<f64>, word: &str) -> String {
     n.map_or_else(|| word.to_string(), |n| thousands(n.round() as u64))
 }
 
-/// By packets of 64 bytes, and by bits.
+/// Share of the line rate, by packets of 64 bytes and by bits.
 fn line(f: &Flow) -> Cell {
     let one = |n: Option<f64>| n.map_or_else(|| "-".into(), |n| format!("{n:.0}"));
     let most = f.line_percent.into_iter().chain(f.line_packets_percent).fold(0.0, f64::max);
@@ -95,7 +95,7 @@ fn row(v: &View, name: &str, l: &LinkRates, seconds: f64) -> Vec<Cell> {
     ]
 }
 
-/// Places of losses, pauses and resets, where they have no columns.
+/// Places of losses, pauses and resets, if they have no columns.
 fn places(v: &View, name: &str, l: &LinkRates, seconds: f64) -> Option<String> {
     let d = &l.drops;
     let mut parts = Vec::new();
@@ -133,7 +133,7 @@ fn shown(v: &View, width: u16) -> Shown {
     Shown { notes: names.iter().map(note).collect(), rows, widths }
 }
 
-/// Lines that all of it would take.
+/// The number of lines for the whole table.
 pub(super) fn want(v: &View, width: u16) -> usize {
     let s = shown(v, width);
     1 + s.rows.len() + s.notes.iter().flatten().count()
@@ -147,7 +147,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     pen.table(Rect { height: 1, ..area }, &COLUMNS, &s.widths, &[]);
     let head = heading(v, Panel::Links, "INTERFACE");
     pen.put(area, 0, 0, &head.text, head.tint);
-    // A filter is longer than the first column.
+    // A filter may be longer than the first column.
     if head.text.len() > s.widths.first().copied().unwrap_or(0) && head.text.len() > 10 {
         let rest = " ".repeat(usize::from(area.width));
         pen.put(area, 0, head.text.len() as u16, &rest, None);
@@ -156,7 +156,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let names = v.links_shown();
     let height = |i: usize| 1 + u16::from(s.notes[i].is_some());
     let whole = (0..names.len()).map(height).sum::<u16>() < area.height;
-    // The last line says what has no room; what is chosen is among what has some.
+    // The last line counts the rows that do not fit; the chosen interface is always visible.
     let room = if whole { area.height } else { area.height.saturating_sub(1) };
     let chosen = names.iter().position(|n| v.link() == Some(n)).unwrap_or(0);
     let mut from = 0;

@@ -1,10 +1,10 @@
-//! What all panels have: a heading, and the part of a long list that fits.
+//! Common parts of all panels: a heading, and the visible part of a long list.
 
 use super::table::Cell;
 use super::view::{Panel, View};
 use ringwise_text::Tint;
 
-/// The line above a panel; the one that the keys go to is marked.
+/// The line above a panel. The panel that receives keys is marked.
 pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {
     let c = v.choice(panel);
     let mark = if v.focus == panel { '>' } else { ' ' };
@@ -22,7 +22,7 @@ pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {
     Cell::new(text, Some(Tint::Bold))
 }
 
-/// First row shown, how many, and the words for it where not all are.
+/// The first visible row, the number of visible rows, and a text if some rows are not visible.
 pub(super) fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
     let n = all.min(room);
     let from = from.min(all - n);

@@ -1,4 +1,4 @@
-//! Curves of the chosen interface and of the busiest CPU, and the remarks.
+//! Curves of the chosen interface and of the busiest CPU, and the events.
 
 use ratatui_core::layout::Rect;
 
@@ -10,9 +10,9 @@ use ringwise_text::Tint;
 use ringwise_text::thousands;
 use ringwise_text::when;
 
-/// Lines that are enough.
+/// The largest useful number of lines.
 pub(super) const WANT: usize = 13;
-/// Columns before a curve.
+/// Width of the label before a curve.
 const LABEL: u16 = 20;
 
 pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
@@ -57,7 +57,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// The newest at the bottom.
+/// The events; the newest is at the bottom.
 pub(super) fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;

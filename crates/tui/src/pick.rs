@@ -1,4 +1,4 @@
-//! Which rows are shown, and in which order.
+//! Selects and sorts the rows of the panels.
 
 use std::cmp::Reverse;
 
@@ -11,13 +11,13 @@ use super::view::{Panel, View};
 /// The remark beside a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowMark {
-    /// What its counters show.
+    /// A mark from its counters.
     Counted(Mark),
     /// The kernel's watchdog found it stuck.
     Stuck,
-    /// Its interrupts land on another node than the device's.
+    /// Its interrupts are delivered to another node than the device's.
     Far,
-    /// At its byte queue limit.
+    /// It has reached its byte queue limit.
     AtLimit,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
         self.rx.into_iter().chain(self.tx)
     }
 
-    /// The most important remark. What the counters show comes before an evaluation.
+    /// The most important remark. A mark from counters takes precedence over an evaluation.
     pub fn mark(&self) -> Option<RowMark> {
         let full = |q: &QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
         let marks = || self.both().filter_map(|q| q.mark);
@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Its interrupts land on another node than the device's.
+    /// Whether its interrupts are delivered to another node than the device's.
     pub fn far(&self) -> bool {
         self.both()
             .any(|q| q.interrupts.is_some_and(|n| n > 0) && self.link.node.zip(q.node).is_some_and(|(a, b)| a != b))
@@ -81,7 +81,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Whether every word of the filter begins a word of the row. A word that ends with a digit must be a whole word.
+/// Whether every word of the filter is the beginning of a word of the row. A filter word that ends with a digit must
+/// match a whole word.
 pub(super) fn matches(filter: &str, row: &str) -> bool {
     let row = row.to_ascii_lowercase();
     filter.to_ascii_lowercase().split_whitespace().all(|f| {
@@ -112,7 +113,7 @@ impl View {
         all.into_iter().map(|(n, _)| n.as_str()).collect()
     }
 
-    /// Queues in the order of the screen: those of all interfaces, or of [`View::link`].
+    /// Queues in the order of the screen: of all interfaces, or of [`View::link`].
     pub fn queues_shown(&self) -> Vec<Row<'_>> {
         let Some(r) = &self.rates else { return Vec::new() };
         let c = self.choice(Panel::Queues);
@@ -171,7 +172,7 @@ impl View {
     }
 }
 
-/// Whether the CPU processed packets or took interrupts of the watched queues.
+/// Whether the CPU processed packets or handled interrupts of the watched queues.
 pub(super) fn works(c: &CpuRates) -> bool {
     let processed = c.counts.get(CpuCounter::SoftnetProcessed).is_some_and(|n| n > 0);
     c.interrupts > 0 || processed || c.busy_percent().is_some_and(|n| n >= 1.0)

@@ -49,7 +49,7 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
     };
     let share =
         |q: Option<&QueueRates>| q.and_then(|q| q.share_percent).map_or_else(|| "-".into(), |n| format!("{n:.1}%"));
-    // Two interrupts, where each direction has its own vector.
+    // There are two interrupts if each direction has its own vector.
     let mut vectors: Vec<&QueueRates> = q.both().filter(|q| q.irq.is_some()).collect();
     vectors.dedup_by_key(|q| q.irq);
     let irqs: Option<u64> = vectors.iter().map(|q| q.interrupts).sum();
@@ -78,7 +78,7 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
         if vectors.is_empty() { "-".into() } else { irqs.map_or("unknown".into(), |n| big(n as f64 / seconds)).into() },
         per.map_or_else(|| "-".into(), |n| format!("{n:.1}")).into(),
         if cpus.is_empty() { "-".into() } else { cpus.join(",").into() },
-        // The mark of the matrix: lands on another node than the device's.
+        // The same mark as in the matrix: delivered to another node than the device's.
         match node {
             Some(n) if q.far() => Cell::new(format!("{n}!"), Some(Tint::Yellow)),
             Some(n) => n.to_string().into(),

@@ -1,4 +1,4 @@
-//! A recording on the full screen: at its own pace or another, and at any moment of it.
+//! Replays a recording on the full screen, at its own speed or another, from any sample.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use super::keys::Act;
 use super::session::{Result, Session, Woken};
 use super::view::{Mode, View};
 
-/// How many intervals before the one that is shown are read for the curves.
+/// The number of earlier intervals that are read for the curves.
 const BEFORE: usize = 200;
 const STILL: Duration = Duration::from_secs(3600);
 
-/// Where and how fast a replay begins, and when it ends.
+/// The start, the speed and the end of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {
     /// The number of the sample that is shown first, from 1.
     pub from: usize,
     /// How many times faster than recorded.
     pub times: f64,
-    /// The replay ends after so many intervals; `None`: when the person quits.
+    /// The replay ends after this many intervals; `None`: when the user quits.
     pub count: Option<u64>,
 }
 
-/// Shows the recording until the person quits. Only the clock of `host` is used.
+/// Shows the recording until the user quits. Of `host`, only the clock is used.
 pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -> Result<()> {
     let Speed { from: mut at, times: mut speed, count: mut left } = speed;
     enter(view, tape, at)?;
@@ -81,7 +81,7 @@ pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -
     }
 }
 
-/// Shows this sample, with the curves of the intervals before it.
+/// Shows this sample, and the curves of the intervals before it.
 pub fn enter(view: &mut View, tape: &mut Tape, at: usize) -> Result<()> {
     view.forget();
     view.host = tape.host(at).to_string();

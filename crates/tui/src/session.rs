@@ -1,4 +1,4 @@
-//! The terminal while the full screen is shown: drawing, and the keys that a person presses.
+//! The terminal while the full screen is shown: draws the view, and reads keys.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use super::draw::draw;
 use super::keys::{Act, Key, Keys};
 use super::view::View;
 
-/// The bytes of a sequence follow its escape byte within this time.
+/// The bytes of a sequence arrive within this time after its escape byte.
 const SEQUENCE: Duration = Duration::from_millis(50);
 
-/// Why the full screen cannot go on.
+/// Why the full screen ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The terminal cannot be taken over.
+    /// The terminal could not be switched to full-screen mode.
     #[error("{0}")]
     Terminal(ringwise_sys::Error),
-    /// The screen cannot be written.
+    /// The screen could not be written.
     #[error("standard output: {0}")]
     Output(#[from] std::io::Error),
-    /// The recording cannot be read.
+    /// The recording could not be read.
     #[error("{0}")]
     Recording(#[from] ringwise_recording::Error),
 }
@@ -42,24 +42,24 @@ pub fn possible() -> bool {
 pub struct Session {
     screen: Terminal<Screen>,
     keys: Keys,
-    /// Keys that were pressed and not handled yet.
+    /// Keys that were pressed and are not handled yet.
     pressed: VecDeque<Key>,
     terminal: terminal::Terminal,
 }
 
-/// Why a wait is over.
+/// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// The time is over.
+    /// The time is up.
     Time,
     /// A key that the view cannot handle itself.
     Act(Act),
-    /// A signal that ends the program.
+    /// A signal that must end the program.
     End(i32),
 }
 
 impl Session {
-    /// Takes the terminal over.
+    /// Switches the terminal to full-screen mode.
     pub fn begin() -> Result<Self> {
         let terminal = terminal::enter().map_err(Error::Terminal)?;
         let screen = Terminal::new(Screen::default())?;
@@ -72,7 +72,7 @@ impl Session {
         Ok(())
     }
 
-    /// Draws and reacts to keys for this time. Only the clock of `host` is used.
+    /// Draws the view and handles keys for this time. Of `host`, only the clock is used.
     pub fn wait(&mut self, view: &mut View, host: &dyn Host, time: Duration) -> Result<Woken> {
         let until = host.since_boot() + time;
         loop {
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Restores the terminal and ends the process by this signal, as if it were not handled.
+    /// Restores the terminal and ends the process with this signal, as if the signal were not handled.
     pub fn end_by(self, signal: i32) {
         drop(self);
         terminal::end_by(signal);

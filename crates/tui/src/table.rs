@@ -1,4 +1,4 @@
-//! Columns of text in a buffer. Values are never cut: a column that does not fit is left out, the last ones first.
+//! Columns of text in a buffer. Values are never cut: columns that do not fit are left out, starting with the last.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -6,7 +6,7 @@ use ratatui_core::style::{Color, Modifier, Style};
 
 use ringwise_text::Tint;
 
-/// Where text goes, and whether in colour.
+/// Writes text to a buffer, with or without colour.
 pub(super) struct Pen<'a> {
     pub buf: &'a mut Buffer,
     pub color: bool,
@@ -39,7 +39,7 @@ impl From<&str> for Cell {
 
 pub(super) struct Column {
     pub title: &'static str,
-    /// At least so wide, that it does not move with every value.
+    /// The smallest width, so that the column does not move with every value.
     pub width: usize,
     pub left: bool,
 }
@@ -72,7 +72,7 @@ impl Pen<'_> {
             return;
         }
         let style = self.style(tint);
-        // What somebody else named may hold anything.
+        // Names from outside may contain any character.
         let text: String = text.chars().map(|c| self.seen(c)).collect();
         self.buf.set_stringn(area.x + from, area.y + line, text, usize::from(area.width - from), style);
     }
@@ -85,7 +85,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Title lines stand out without colour, too.
+    /// Makes a title line stand out, even without colour.
     pub(super) fn bar(&mut self, area: Rect, line: u16) {
         if line < area.height {
             let row = Rect { y: area.y + line, height: 1, ..area }.intersection(*self.buf.area());
@@ -93,7 +93,7 @@ impl Pen<'_> {
         }
     }
 
-    /// How many of these columns fit, and how wide each is.
+    /// The widths of the columns that fit.
     pub(super) fn fit(columns: &[Column], rows: &[Vec<Cell>], room: u16) -> Vec<usize> {
         let (mut widths, mut used) = (Vec::new(), 0);
         for (i, c) in columns.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Pen<'_> {
         widths
     }
 
-    /// A heading and its rows, as many as there is room for.
+    /// A heading and as many of its rows as fit.
     pub(super) fn table(&mut self, area: Rect, columns: &[Column], widths: &[usize], rows: &[Vec<Cell>]) {
         let mut x = 0;
         for (i, (c, width)) in columns.iter().zip(widths).enumerate() {

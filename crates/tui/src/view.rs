@@ -1,4 +1,4 @@
-//! What is shown: the newest interval, what was before, and what the person chose.
+//! The state of the screen: the newest interval, earlier ones, and the choices of the user.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use super::keys::{Act, Key};
 use ringwise_recording::Event;
 use ringwise_text::Style;
 
-/// The sort orders of each panel; it begins with the first one.
+/// The sort orders of each panel; the first one is the default.
 pub(super) const SORTS: [&[&str]; 4] = [
     &["name", "packets", "drops"],
     &["number", "packets", "drops", "cpu"],
@@ -17,9 +17,9 @@ pub(super) const SORTS: [&[&str]; 4] = [
     &[""],
 ];
 
-/// How many remarks are kept.
+/// How many events are kept.
 const REMARKS: usize = 100;
-/// How many intervals wait while the screen stands still.
+/// How many intervals are held back while the screen is paused.
 const WAITING: usize = 600;
 
 /// Parts of the screen that can have the focus.
@@ -40,14 +40,14 @@ pub(super) const PANELS: [Panel; 4] = [Panel::Links, Panel::Queues, Panel::Cpus,
 /// Where the intervals come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mode {
-    /// From this host.
+    /// This host.
     Live {
         /// The file of `--record`.
         recorded_to: Option<String>,
     },
-    /// From a recording.
+    /// A recording.
     Replay {
-        /// The sample that is shown, from 1.
+        /// The sample on the screen, from 1.
         at: usize,
         /// The last sample; sample 0 has no interval.
         of: usize,
@@ -56,20 +56,20 @@ pub enum Mode {
     },
 }
 
-/// What a person chose for one panel.
+/// The user's choices for one panel.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
-    /// Index of the sort order among those of the panel; 0 is the one it begins with.
+    /// Index of the sort order among those of the panel; 0 is the default.
     pub sort: usize,
     /// Rows are in the opposite order.
     pub backwards: bool,
-    /// Words that a row must contain; empty: all rows.
+    /// Words that a row must contain; empty: all rows are shown.
     pub filter: String,
     /// First row that is shown.
     pub from: usize,
 }
 
-/// Everything that the full screen shows. [`draw`](crate::draw) makes the screen from it.
+/// The state of the full screen. [`draw`](crate::draw) makes the screen from it.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Name of the host.
@@ -78,34 +78,34 @@ pub struct View {
     pub style: Style,
     /// Where the intervals come from.
     pub mode: Mode,
-    /// The interval that is shown; `None` before the first one.
+    /// The interval on the screen; `None` before the first one.
     pub rates: Option<Rates>,
     /// Losses, busiest CPU and full links of `rates`.
     pub bottleneck: Bottleneck,
-    /// The intervals before.
+    /// Earlier intervals.
     pub history: History,
     /// Resets, interfaces that appeared, and other events, the newest last.
     pub remarks: VecDeque<Event>,
     /// Resets of each interface since the view began.
     pub resets: BTreeMap<String, u64>,
-    /// CPU time of the last sample, and the share of one CPU that all samples took, as text.
+    /// CPU time of the last sample, and the share of one CPU that all samples used, as text.
     pub cost: Option<String>,
     /// What cannot be read, one text each.
     pub unread: Vec<String>,
-    /// The screen stands still; new intervals wait.
+    /// The screen is paused; new intervals are held back.
     pub paused: bool,
     waiting: VecDeque<(Rates, Vec<Event>)>,
-    /// The panel that keys apply to.
+    /// The panel that receives keys.
     pub focus: Panel,
-    /// By panel, in the order of [`Panel`].
+    /// The choices of each panel, in the order of [`Panel`].
     pub choices: [Choice; 4],
-    /// The interface whose queues are shown; `None`: that of the bottleneck.
+    /// The interface whose queues are shown; `None`: the interface of the bottleneck.
     pub picked: Option<String>,
-    /// Queues of all interfaces.
+    /// Show queues of all interfaces.
     pub all: bool,
-    /// A filter is being typed.
+    /// The user is typing a filter.
     pub typing: bool,
-    /// The page of keys is shown.
+    /// The help page is shown.
     pub help: bool,
 }
 
@@ -134,7 +134,7 @@ impl View {
         }
     }
 
-    /// Adds an interval. While paused it waits.
+    /// Adds an interval. While paused, it is held back.
     pub fn push(&mut self, rates: Rates, events: Vec<Event>) {
         if self.paused {
             self.waiting.push_back((rates, events));
@@ -160,12 +160,12 @@ impl View {
         self.rates = Some(rates);
     }
 
-    /// How many intervals wait because the screen stands still.
+    /// The number of intervals that are held back because the screen is paused.
     pub fn held(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Forgets what was shown, because another moment of a recording follows.
+    /// Clears what was shown, because another part of a recording follows.
     pub fn forget(&mut self) {
         self.history.clear();
         self.remarks.clear();
@@ -179,7 +179,7 @@ impl View {
         &self.choices[p as usize]
     }
 
-    /// The panel whose order and filter the keys change. The curves are of one interface, so for them it is the table of
+    /// The panel whose order and filter the keys change. The curves show one interface, so for them it is the table of
     /// interfaces.
     pub fn listed(&self) -> Panel {
         if self.focus == Panel::Past { Panel::Links } else { self.focus }
@@ -189,7 +189,7 @@ impl View {
         &mut self.choices[self.listed() as usize]
     }
 
-    /// The interface whose queues and curves are shown: one that passes the filter of interfaces, if there is any.
+    /// The interface whose queues and curves are shown. It passes the filter of interfaces, if any interface does.
     pub fn link(&self) -> Option<&str> {
         let r = self.rates.as_ref()?;
         let shown = self.links_shown();
@@ -206,7 +206,7 @@ impl View {
         Some(name)
     }
 
-    /// Handles a key and returns what is left for the loop.
+    /// Handles a key, and returns what the loop has to do.
     pub fn key(&mut self, key: Key) -> Act {
         if self.typing {
             self.typed(key);
@@ -282,7 +282,7 @@ impl View {
         self.focus = PANELS[(self.focus as usize + by) % PANELS.len()];
     }
 
-    /// In the table of interfaces the choice moves, in other panels the rows.
+    /// In the table of interfaces this moves the choice; in other panels it scrolls the rows.
     fn scroll(&mut self, by: isize) {
         let names: Vec<String> = self.links_shown().into_iter().map(str::to_string).collect();
         if matches!(self.focus, Panel::Links | Panel::Past) {

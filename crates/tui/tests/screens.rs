@@ -1,4 +1,4 @@
-//! The view on recordings: goldens at two sizes in `tests/golden/screen`, and the pictures of the README.
+//! Screens of recordings: golden files for two sizes in `tests/golden/screen`, and the pictures of the README.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ fn style() -> Style {
     Style { color: true, ..Style::plain(Some(80)) }
 }
 
-/// The view at sample `at` of the recording, as somebody would have seen it live.
+/// The view at sample `at` of the recording, as it would be live.
 fn at(at: usize, style: Style) -> View {
     let mut tape = tape();
     let mut v = View::new(tape.host(at), style, Mode::Live { recorded_to: None });
@@ -45,7 +45,7 @@ fn rows(b: &Buffer) -> Vec<String> {
     cells.map(|r| r.iter().map(|c| c.symbol()).collect::<String>().trim_end().to_string()).collect()
 }
 
-/// The text, and below it a letter for each cell that looks different: red, yellow, bold, dim, reversed.
+/// The text, followed by a letter for each cell with another style: red, yellow, bold, dim, reversed.
 fn text(b: &Buffer) -> String {
     let mut out = rows(b).join("\n") + "\n--- red yellow Bold dim Inverse\n";
     for row in b.content().chunks(usize::from(b.area().width)) {
@@ -67,10 +67,10 @@ fn text(b: &Buffer) -> String {
 }
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (200, 60)];
-/// Samples of the recording: a hot queue that loses; a CPU that went; fewer channels.
+/// Samples of the recording: a hot queue with losses; a CPU that went offline; fewer channels.
 const LOSSY: usize = 1;
 const SPREAD: usize = 15;
-/// One CPU takes five queues.
+/// One CPU handles the interrupts of five queues.
 const PICTURE: usize = 16;
 
 fn find(what: &str) -> usize {
@@ -210,7 +210,7 @@ fn paused_it_stands_still_and_loses_nothing() {
     assert_eq!(text(&shot(&v, 200, 60)), text(&shot(&at(5, style()), 200, 60)));
 }
 
-/// The keys on the history change the list that its interface is chosen from.
+/// While the curves have the focus, keys change the table from which their interface is chosen.
 #[test]
 fn the_history_is_of_an_interface_that_the_filter_lets_through() {
     let mut v = at(LOSSY, style());
@@ -227,7 +227,7 @@ fn the_history_is_of_an_interface_that_the_filter_lets_through() {
         "{screen}"
     );
     assert!(!screen.lines().any(|l| l.contains("HISTORY") && l.contains("filter:")), "{screen}");
-    // One that lets nothing through leaves the panels of one interface as they were.
+    // A filter without matches does not change the panels of one interface.
     v.choices[0].filter = "nosuch0".into();
     assert_eq!(v.link(), Some(first.as_str()));
     v.key(Key::Escape);
@@ -326,7 +326,7 @@ fn picture(b: &Buffer) -> String {
             let n = row[x..].iter().take_while(same).count();
             let run: String = row[x..x + n].iter().map(|c| c.symbol()).collect();
             let bold = if row[x].modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-            // Each piece at its own place, as fonts differ in width.
+            // Place each piece of text separately, because fonts differ in width.
             let mut at = 0;
             for piece in run.split("  ") {
                 let blanks = piece.chars().take_while(|c| *c == ' ').count();

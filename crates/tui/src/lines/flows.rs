@@ -1,4 +1,4 @@
-//! What `watch --per-flow` prints: a line for each flow, or a line of JSON for each interval
+//! The output of `watch --per-flow`: a line for each flow, or a line of JSON for each interval
 //! (`schemas/ringwise.flows.v1.json`).
 
 use std::net::IpAddr;
@@ -12,11 +12,11 @@ use ringwise_text::Style;
 use ringwise_text::plural;
 use ringwise_text::when;
 
-/// Name and version of the document.
+/// Name of the document.
 pub const SCHEMA: &str = "ringwise.flows";
 const VERSION: u64 = 1;
 
-/// What was sampled in one interval.
+/// The sample of one interval.
 #[derive(Debug, Clone, Default)]
 pub struct Interval {
     /// Name of the interface.
@@ -25,9 +25,9 @@ pub struct Interval {
     pub seconds: f64,
     /// End of the interval, in seconds since 1970.
     pub unix_time: u64,
-    /// One frame in so many was looked at, chosen at random.
+    /// On average one of this many frames was sampled, chosen at random.
     pub one_in: u32,
-    /// The sampled packets, by queue and flow. Counts are of the sample and not scaled.
+    /// The sampled packets, by queue and flow. The counts are not scaled.
     pub flows: Flows,
     /// Frames of the sample that were lost because the buffer was full.
     pub lost: u64,
@@ -36,7 +36,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Estimated packets per second, from a number of sampled packets.
+    /// Estimated packets per second from a number of sampled packets.
     fn a_second(&self, packets: u64) -> f64 {
         packets as f64 * f64::from(self.one_in) / self.seconds
     }
@@ -55,7 +55,7 @@ pub fn head(shape: Shape, dev: &str, unix: u64, seconds: f64, style: &Style) -> 
     )
 }
 
-/// The heaviest flows of each queue.
+/// The heaviest flows of each queue as text.
 pub fn text(shape: Shape, i: &Interval, top: usize, style: &Style) -> String {
     if shape == Shape::Json { json(i, top) } else { lines(i, top, style) }
 }

@@ -1,10 +1,10 @@
 //! `ringwise.watch`: one line of JSON for each interval, members in the order of `schemas/ringwise.watch.v1.json`.
-//! It is written without serde: derived code for these maps would add a tenth of a megabyte to the program.
+//! This code does not use serde, because derived code for these maps would add a tenth of a megabyte to the program.
 
 use ringwise_model::{Counter as _, Dir};
 use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, Mark, QueueRates, Rates, Source};
 
-/// Name and version of the document.
+/// Name of the document.
 pub(super) const SCHEMA: &str = "ringwise.watch";
 const VERSION: u64 = 1;
 
@@ -87,7 +87,7 @@ impl Json {
     }
 }
 
-/// The line, its end included.
+/// The line, including its line feed.
 pub fn json(r: &Rates) -> String {
     let mut j = Json("{".into());
     j.word("schema", Some(SCHEMA));

@@ -1,4 +1,4 @@
-//! What `watch` prints: lines for programs and people, and the page of `--once`.
+//! The output of `watch`: lines for programs and people, and the page of `--once`.
 
 pub mod flows;
 mod json;
@@ -13,7 +13,7 @@ use ringwise_text::when;
 pub use json::json;
 pub use page::page;
 
-/// What is printed of each interval.
+/// The shape of the output for each interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// One line for each interface.
@@ -49,7 +49,7 @@ pub fn head(shape: Shape, host: &str, unix: u64, seconds: f64, style: &Style) ->
     format!("# {host} {date}{zone}  interval {seconds:.3} s  bits: frames without preamble and FCS\n{}", columns(shape))
 }
 
-/// One line for each interface or queue, after remarks on what appeared and disappeared.
+/// One line for each interface or queue, after the events of the interval.
 pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
     let time = when::clock(r.unix_time, style.utc);
     let mut out = String::new();
@@ -80,7 +80,7 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
     out
 }
 
-/// A whole number, or this word where it is not known.
+/// A whole number, or `otherwise` if it is not known.
 pub(crate) fn whole(n: Option<f64>, otherwise: &str) -> String {
     n.map_or_else(|| otherwise.to_string(), |n| format!("{n:.0}"))
 }
@@ -89,7 +89,7 @@ pub(crate) fn percent(n: Option<f64>) -> String {
     n.map_or_else(|| "-".to_string(), |n| format!("{n:.0}%"))
 }
 
-/// The word in place of a number that is not known.
+/// The word instead of a number that is not known.
 pub(crate) fn missing(l: &LinkRates) -> &'static str {
     if l.reset.is_empty() { "unknown" } else { "reset" }
 }
@@ -99,7 +99,7 @@ pub(crate) fn a_second(n: u64, seconds: f64) -> String {
     format!("{:.0}", (n as f64 / seconds).ceil())
 }
 
-/// A name and a number at the ends of so many columns, with at least one space between them.
+/// A name at the left and a number at the right of this many columns, with at least one space between them.
 pub(crate) fn name_and(name: &str, number: &str, columns: usize) -> String {
     let room = columns.saturating_sub(name.chars().count() + 1);
     format!("{name} {number:>room$}")
@@ -142,7 +142,7 @@ fn queue(time: &str, name: &str, q: &QueueRates, seconds: f64) -> String {
         + "\n"
 }
 
-/// The word of a mark.
+/// The word for a mark.
 pub(crate) fn marked(mark: Mark) -> &'static str {
     match mark {
         Mark::Hot => "hot",

@@ -1,4 +1,4 @@
-//! The page of `watch --once`: interfaces, their queues, CPUs, what was lost where. At most 80 columns.
+//! The page of `watch --once`: interfaces with their queues, CPUs, and losses by place. At most 80 columns wide.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use ringwise_text::when;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{plural, thousands, visible};
 
-/// The page of one interval. It ends with a line feed.
+/// The page of one interval, with a line feed at its end.
 pub fn page(host: &str, r: &Rates, style: &Style) -> String {
     let host = visible(host);
     let mut out = format!("{host}  {}  over {:.3} s\n\n", when::full(r.unix_time, style.utc), r.seconds);
@@ -110,7 +110,7 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
     }
 }
 
-/// One line for each queue number with both directions, since they mostly share a vector.
+/// One line for each queue number with both directions, because they mostly share a vector.
 fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut String) {
     let node = l.node.map_or_else(|| "node unknown".to_string(), |n| format!("node {n}"));
     let _ = write!(out, "\nQUEUES OF {name} ({node}) by {}{}\n", source(l), evenness(l));
@@ -126,7 +126,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
             None => "-".into(),
         };
         let any = rx.or(tx);
-        // Two interrupts, where each direction has its own vector.
+        // There are two interrupts if each direction has its own vector.
         let mut vectors: Vec<&QueueRates> = [rx, tx].into_iter().flatten().filter(|q| q.irq.is_some()).collect();
         vectors.dedup_by_key(|q| q.irq);
         let irqs: Option<u64> = vectors.iter().map(|q| q.interrupts).sum();
@@ -155,7 +155,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
     }
 }
 
-/// The CPUs that processed packets or took interrupts; the others are summed up in one line.
+/// The CPUs that processed packets or handled interrupts; one line sums up the others.
 fn cpus(r: &Rates, out: &mut String) {
     let count = |c: &CpuRates, counter| c.counts.get(counter).unwrap_or(0);
     let works = |c: &CpuRates| {
