@@ -1,4 +1,4 @@
-//! Settings of a plan as bands: one column for each queue, the present value above the planned one.
+//! The settings of a plan as bands: one column for each queue, with the present value above the planned one.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::plan_index::PlanPart;
 use ringwise_text::Style;
 use ringwise_text::{hang, len, numbers, pad, right};
 
-/// Columns between the title and the first queue.
+/// Width of the heading before the first queue.
 const HEAD: usize = 6;
 
-/// One knob on all queues of one device.
+/// One kind of setting on all queues of one device.
 pub struct Band<'a> {
-    /// Name of the knob, and of the vectors' direction where both have their own.
+    /// Name of the setting. If the two directions have their own vectors, it includes the direction.
     pub title: String,
-    /// What its columns are: `queue`.
+    /// What a column is, for example `queue`.
     noun: &'static str,
-    /// By ascending number of the queue; a setting of the device is one column without a number.
+    /// In the order of queue numbers; a setting of the device is one column without a number.
     pub columns: Vec<Column>,
     /// The steps that the band shows, in writing order.
     pub steps: Vec<&'a Step>,
@@ -27,7 +27,7 @@ pub struct Band<'a> {
 
 /// One queue of a band.
 pub struct Column {
-    /// `None`: a setting of the device, not of a queue.
+    /// `None`: the setting belongs to the device.
     pub queue: Option<u32>,
     /// The value before the step.
     pub now: String,
@@ -35,8 +35,8 @@ pub struct Column {
     pub then: String,
 }
 
-/// Order and title of the band that a setting belongs to. Receive and transmit vectors of their own
-/// get a band each.
+/// Order and title of the band for a setting. If receive and transmit queues have their own vectors, each direction
+/// gets a band.
 fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
     let plain = |order: u8, title: &str, of: Option<u32>| (order, title.to_string(), of);
     match a {
@@ -71,12 +71,12 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
         }
         Address::Sysctl { name } => plain(23, name, None),
         Address::CpuLatency { cpu } => plain(24, "resume latency", Some(cpu.0)),
-        // It belongs neither to a queue nor to the device; `rivals.rs` shows it.
+        // This belongs to the host, although it names a device; `rivals.rs` shows it.
         Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => plain(25, "irqbalance", None),
     }
 }
 
-/// What the columns of a band are.
+/// What a column of the band is.
 fn noun(a: &Address) -> &'static str {
     match a {
         Address::RssContext { .. } => "context",
@@ -86,7 +86,7 @@ fn noun(a: &Address) -> &'static str {
     }
 }
 
-/// Bands of one device, or of the host, in writing order, without those that change nothing.
+/// The bands of one device, or of the host, in writing order. Bands without changes are left out.
 pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
     let settings = || part.target.iter().filter(|(_, a)| !of_rival(a));
     let has = |f: fn(&Of) -> bool| settings().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
@@ -126,8 +126,8 @@ fn then_text(s: &Setting, layout: Option<&DevLayout>) -> String {
     }
 }
 
-/// The value that was found. For an interrupt it is the CPU where it is delivered rather than the configured mask, unless
-/// that would look like no change.
+/// The present value. For an interrupt it is the CPU where it is delivered instead of the configured mask, unless that
+/// would look like no change.
 pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
     let asked = match &st.from {
         Fact::Known(v) => members_of(v, &st.setting).value_text(),
@@ -146,7 +146,7 @@ pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
     format!("{e}{}", if is_far(s, nic, e) { "!" } else { "" })
 }
 
-/// The part of the value found that the step changes.
+/// The part of the present value that the step changes.
 fn members_of(found: &Setting, step: &Setting) -> Setting {
     let mut out = found.clone();
     match (&mut out, step) {
@@ -190,7 +190,7 @@ fn too_long(head: &str, then: &str, style: &Style) -> bool {
     style.width.is_some_and(|w| len(head) + len(then).min(20) > w)
 }
 
-/// One line for all queues with the same change.
+/// One line for each group of queues with the same change.
 fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style) -> String {
     let label = |queues: &Vec<u32>| {
         let list = numbers(queues.iter().copied());
@@ -212,7 +212,7 @@ fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style
 }
 
 impl Band<'_> {
-    /// One line for each queue, where the values are too wide for columns.
+    /// One line for each queue, for values that are too wide for columns.
     fn rows(&self, marked: &str, style: &Style) -> String {
         let mut alike: Vec<(Vec<u32>, &Column)> = Vec::new();
         for c in &self.columns {

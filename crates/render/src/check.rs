@@ -1,4 +1,4 @@
-//! `check` for people.
+//! The pages of `check` for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,12 +11,12 @@ use ringwise_text::Recording;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{one_line, pad, plural};
 
-/// Unread values of one reason above which they are counted instead of listed.
+/// If more values than this could not be read for the same reason, the page shows their number instead of a list.
 const MANY: usize = 3;
 
 fn wrap(text: &str, indent: usize, style: &Style) -> String {
     let text = one_line(text);
-    // Not a terminal: a record a line.
+    // Without a terminal each record is one line.
     let Some(width) = style.width else { return text.into_owned() };
     let mut out = String::new();
     let mut at = indent;
@@ -36,7 +36,7 @@ fn wrap(text: &str, indent: usize, style: &Style) -> String {
     out
 }
 
-/// One host. `until`: a day to propose for `--accept`.
+/// The page of one host. `until`: the day to propose for `--accept`.
 pub fn report(r: &Report, until: &str, style: &Style) -> String {
     let host = r.host.as_deref().unwrap_or("this host");
     let unread = unread_rules(r);
@@ -130,7 +130,7 @@ fn summary(r: &Report, unread: usize) -> String {
     )
 }
 
-/// By severity, a line each; what reads alike on several interfaces once.
+/// Findings by severity, one line each. Several interfaces with the same text share a line.
 fn groups(findings: &[Finding], style: &Style) -> String {
     let mut out = String::new();
     let width = findings.iter().map(|f| f.dev.as_deref().unwrap_or("host").len()).max().unwrap_or(4);
@@ -146,7 +146,7 @@ fn groups(findings: &[Finding], style: &Style) -> String {
         };
         out += &style.paint(tint, &s.name().to_uppercase());
         out.push('\n');
-        // A host has thousands of findings: those that read alike are found by their text.
+        // A host may have thousands of findings, so those with the same text are looked up by their text.
         let mut lines: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
         let mut places: BTreeMap<(&str, &str, &[String]), usize> = BTreeMap::new();
         for f in mine {
@@ -180,7 +180,8 @@ fn groups(findings: &[Finding], style: &Style) -> String {
     out
 }
 
-/// Commands of ours, with the rules that each mends; what is the same but for the interface once.
+/// The proposed commands, each with the rules whose findings it removes. Commands that differ only in the interface
+/// share an entry.
 fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
     struct Fix {
         command: String,
@@ -213,7 +214,7 @@ fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
             }
         }
     }
-    // Every remedy is a `ringwise plan`, which can be made of a recording as well.
+    // Every remedy is a `ringwise plan`, which also works for a recording.
     let here = |c: String| style.recording.reads(c);
     let told = |f: Fix| match f.devs.is_empty() {
         true => (here(f.command), f.ids),
@@ -258,7 +259,8 @@ fn could_not(r: &Report, style: &Style) -> String {
     out
 }
 
-/// Several hosts: a line each, worst first (what could not be read may be worse than all), then what many share.
+/// Several hosts: one line each, the worst first; unreadable captures come before all others. Then the findings that
+/// many hosts share.
 pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
     let names: Vec<String> = all.iter().map(|r| r.name_among(all)).collect();
     let width = names.iter().chain(unopened.iter().map(|u| &u.file)).map(String::len).max().unwrap_or(4);

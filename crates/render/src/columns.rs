@@ -1,4 +1,4 @@
-//! The CPUs of a host as columns: nodes, cores with their threads side by side, caches.
+//! The CPUs of a host as columns: by node, with the threads of a core side by side, and with their caches.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 pub(crate) struct Column {
     pub cpu: CpuId,
     pub place: Place,
-    /// Rank of the core on the host. `None`: siblings unknown, or offline.
+    /// Index of the core on the host. `None`: its siblings are unknown, or the CPU is offline.
     pub core: Option<usize>,
-    /// Rank of the L3 on the host.
+    /// Index of the L3 cache on the host.
     pub l3: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Node(NodeId),
-    /// Online, node not known.
+    /// The CPU is online, and its node is not known.
     NoNode,
     Offline,
 }
 
-/// Ranks of cores and caches, by their first CPU.
+/// Indexes of cores and caches, in the order of their first CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Ranks {
     core: BTreeMap<CpuId, usize>,
@@ -54,14 +54,14 @@ impl Ranks {
         self.l3.get(&c).copied()
     }
 
-    /// Some core has more than one thread.
+    /// Whether any core has more than one thread.
     pub(crate) fn smt(&self) -> bool {
         let mut seen = std::collections::BTreeSet::new();
         self.core.values().any(|c| !seen.insert(*c))
     }
 }
 
-/// Every CPU that is present, node by node, threads of a core side by side; offline ones last.
+/// Every present CPU, by node, with the threads of a core side by side. Offline CPUs are last.
 pub(crate) fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
     let all = t.present.known().map_or_else(|| t.online.clone(), |p| p.union(&t.online));
     let mut out: Vec<Column> = all

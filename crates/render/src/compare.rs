@@ -1,4 +1,4 @@
-//! Several devices side by side: which queues sit on which CPU in each, and what differs.
+//! Compares several devices: the CPU of each queue, and all differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ fn each(nics: &[&Nic], f: impl Fn(&Nic) -> String) -> Vec<String> {
     nics.iter().map(|n| f(n)).collect()
 }
 
-/// Queues by CPU: `queue on CPU` in queue order, to see whether two ports are laid out alike.
+/// The placement of queues as text, `queue on CPU` in queue order, to find devices with the same placement.
 fn layout(n: &Nic) -> String {
     let parts: Vec<String> = n
         .queue_vectors()

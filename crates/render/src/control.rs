@@ -1,10 +1,10 @@
-//! Ways that must not be cut, and what a plan would do to them.
+//! Connections that control the host, and how a plan would affect them.
 use ringwise_plan::Plan;
 
 use ringwise_text::hang;
 use ringwise_text::{Style, Tint};
 
-/// Head of the plan: whom it hangs on.
+/// The heading of the plan: the connections that must stay up.
 pub fn head(plan: &Plan, w: Option<usize>) -> String {
     if plan.control.is_empty() {
         return String::new();
@@ -13,7 +13,7 @@ pub fn head(plan: &Plan, w: Option<usize>) -> String {
     hang("Control path: ", &format!("{}.", ways.join("; ")), w)
 }
 
-/// Steps that would interrupt one, with what they need.
+/// Steps that would interrupt such a connection, and the options that they need.
 pub fn cuts(plan: &Plan, style: &Style) -> String {
     if plan.cuts.is_empty() {
         return String::new();
@@ -31,7 +31,7 @@ pub fn cuts(plan: &Plan, style: &Style) -> String {
     style.paint(Tint::Yellow, hang("", &text, style.width).trim_end()) + "\n"
 }
 
-/// For the question of apply: what happens to the way in.
+/// For the question of `apply`: how the plan affects the connection of the user.
 pub fn before_asking(plan: &Plan, style: &Style) -> String {
     if !plan.cuts.is_empty() {
         return cuts(plan, style);

@@ -1,4 +1,4 @@
-//! Features, and what is only shown: private flags, firmware, PCIe link, sysctls, how CPUs save power.
+//! Features, and facts that are only shown: private flags, firmware, PCIe link, sysctls, power saving of CPUs.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,24 @@ use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Pcie, PcieLink, Sn
 use ringwise_text::Style;
 use ringwise_text::{hang, pad, set, word};
 
-/// Features that have a say in where packets go and how many interrupts they cost.
+/// Features that affect where packets go and how many interrupts they cause.
 const ALWAYS: &[&str] =
     &["rx-gro", "rx-lro", "rx-ntuple-filter", "rx-hashing", "tx-tcp-segmentation", "tx-generic-segmentation"];
-/// The same, named where they are on only.
+/// More such features, shown only if they are on.
 const WHERE_ON: &[&str] = &["rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding", "tx-nocache-copy"];
 
-/// Of the several that `tso` means one that every driver with TSO has.
+/// `tso` stands for several features; the one shown is the one that every driver with TSO has.
 fn label(name: &str) -> &str {
     if name == "tx-tcp-segmentation" { "tso" } else { short_name(name) }
 }
 
-/// Not in this recording, or not asked: then there is no line. Another reason is one.
+/// Whether the value is not in this recording, or was not read on purpose: then it gets no line. Other unknown values
+/// get one.
 pub(crate) fn silent<T>(f: &Fact<T>) -> bool {
     matches!(f, Fact::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::NotRecorded))
 }
 
-/// `gro gso tso rxhash on; lro ntuple off (fixed)`. None: nothing is known of it.
+/// `gro gso tso rxhash on; lro ntuple off (fixed)`. `None`: the features are not known.
 pub(crate) fn features(n: &Nic) -> Option<String> {
     let all = match &n.features {
         f if silent(f) => return None,
@@ -50,7 +51,7 @@ pub(crate) fn features(n: &Nic) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// Where the link to the bus is slower than it could be. None: nothing to say.
+/// A link to the bus that is slower than it could be. `None`: it is not.
 pub(crate) fn slow_pcie(n: &Nic) -> Option<String> {
     n.pcie.known().filter(|p| p.now != p.max && p.now.mtps.is_some()).map(pcie)
 }
@@ -63,7 +64,7 @@ fn pcie(p: &Pcie) -> String {
     if p.now == p.max { one(p.now) } else { format!("{} of {}", one(p.now), one(p.max)) }
 }
 
-/// `-v`: what of the device is only shown, and all of its features.
+/// With `-v`: facts about the device that are only shown, and all of its features.
 pub(crate) fn device(n: &Nic, style: &Style) -> String {
     let mut rows: Vec<(&str, String)> = Vec::new();
     if !silent(&n.firmware) {
@@ -89,7 +90,7 @@ pub(crate) fn device(n: &Nic, style: &Style) -> String {
     block(rows, style)
 }
 
-/// `-v`: of the host, once.
+/// With `-v`: facts about the host.
 pub(crate) fn host(s: &Snapshot, style: &Style) -> String {
     let h: &Host = &s.host;
     let mut rows: Vec<(&str, String)> = Vec::new();
@@ -114,7 +115,7 @@ pub(crate) fn host(s: &Snapshot, style: &Style) -> String {
     block(rows, style)
 }
 
-/// CPUs whose wake-up time somebody has limited.
+/// CPUs with a limit for their wake-up latency.
 fn latency(h: &Host) -> String {
     let mut by: BTreeMap<&str, CpuSet> = BTreeMap::new();
     for (cpu, f) in &h.cpu_latency {

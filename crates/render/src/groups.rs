@@ -1,4 +1,5 @@
-//! Groups of queues in a plan: how they are moderated and reached, where their programs go, what the plan cannot know.
+//! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
+//! the plan cannot know.
 
 use ringwise_plan::{Group, Plan, Program};
 
@@ -30,7 +31,7 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
     plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
 }
 
-/// CPUs for programs, as systemd and cgroups take them.
+/// CPUs for programs, in the syntax of systemd and cgroups.
 pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     if plan.programs.is_empty() {
         return String::new();
@@ -47,7 +48,7 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     out
 }
 
-/// Of the one unit that is named, else a place for its name.
+/// The systemd unit, or a placeholder if its name is not known.
 fn unit(p: &Program) -> String {
     match p.names.as_slice() {
         [one] if one.contains('.') => one.clone(),

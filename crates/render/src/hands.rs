@@ -1,4 +1,4 @@
-//! Manual changes: when they happened, what they look like, and the two ways to continue.
+//! Manual changes: when they happened, their likely cause, and the two ways to continue.
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Happened, Newer, Outcome, Standing};
@@ -14,7 +14,7 @@ fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())
 }
 
-/// `between 02:51:10 and 02:51:40`, with the date where it is not today's or the two dates differ.
+/// `between 02:51:10 and 02:51:40`. It includes the date if that is not today's, or if the two dates differ.
 pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
     let day = |t: u64| when::minute(t, utc).get(..10).map(str::to_string);
     let today = now.and_then(day);
@@ -28,7 +28,7 @@ pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
     }
 }
 
-/// `changed between …` after a line of `verify`; `same time` where the line before shows the same time.
+/// `changed between …` after a line of `verify`; `same time` if the line before shows the same time.
 pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
     let Some(w) = s.changed else { return String::new() };
     if last.replace(w) == Some(w) {
@@ -46,7 +46,7 @@ pub struct Evidence {
     pub rivals: Option<Vec<String>>,
 }
 
-/// What `verify` shows beside the settings.
+/// What `verify` shows in addition to the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
     /// The command that applied it last, without flags that only that run needed. `None`: a reviewed plan was applied, or
@@ -60,7 +60,8 @@ pub struct Advice {
     pub now: Option<u64>,
 }
 
-/// The last lines of `verify` where something is not as applied. `changed`: some of it outside ringwise.
+/// The last lines of `verify` if settings differ from those applied. `changed`: some of them were changed outside
+/// ringwise.
 pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) -> String {
     let mut out = String::new();
     if let Some(text) = looks_like(drifted, &a.evidence) {
@@ -83,7 +84,7 @@ pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) 
     out + &keep(drifted, style)
 }
 
-/// How to keep what differs.
+/// How to keep the present values.
 fn keep(drifted: &[&Standing], style: &Style) -> String {
     let mut out = String::new();
     let there = |c: &str| style.recording.there(c);
@@ -101,7 +102,7 @@ fn keep(drifted: &[&Standing], style: &Style) -> String {
     out
 }
 
-/// A transaction of this boot whose journal is damaged, or can be read by a later version only.
+/// A transaction of this boot whose journal is damaged, or which only a later version can read.
 pub fn newer(n: &Newer, style: &Style) -> String {
     let text = format!("transaction {} is not counted here: {} ({})", n.transaction, n.why, n.path.display());
     let mut out = hang("", &text, style.width);
@@ -114,7 +115,7 @@ pub fn newer(n: &Newer, style: &Style) -> String {
     out
 }
 
-/// `Looks like: …`, a guess together with the evidence for it.
+/// `Looks like: …`: a guess at the cause, with the evidence for it.
 pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
@@ -167,7 +168,7 @@ fn origin(h: &Hand, utc: bool) -> String {
     }
 }
 
-/// Lines below a band whose steps undo manual changes.
+/// Lines below a band with steps that undo manual changes.
 pub fn marks(index: &PlanIndex, steps: &[&ringwise_knob::Step], style: &Style) -> String {
     let mut out = String::new();
     for h in index.manual_changes(steps) {
@@ -181,7 +182,7 @@ pub fn marks(index: &PlanIndex, steps: &[&ringwise_knob::Step], style: &Style) -
     out
 }
 
-/// `(by hand, since …)` after a line of `plan --full`.
+/// The note about a manual change after a line of `plan --full`.
 pub fn mark(index: &PlanIndex, st: &ringwise_knob::Step, utc: bool) -> String {
     index.manual_change(st).map(|h| format!(" ({})", origin(h, utc))).unwrap_or_default()
 }
@@ -218,7 +219,7 @@ pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
     out
 }
 
-/// `2 of these undo a change somebody made by hand. Keep it instead: ringwise adopt eth2`
+/// How many manual changes the plan undoes, and the `adopt` command that keeps one of them.
 pub fn undone(plan: &Plan, style: &Style) -> String {
     if plan.by_hand.is_empty() {
         return String::new();

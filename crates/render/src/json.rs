@@ -1,4 +1,5 @@
-//! Documents for programs: `schema` and `version` first, raw numbers, no formatting for terminals.
+//! JSON documents for programs: `schema` and `version` come first, numbers are raw, and nothing is formatted for
+//! terminals.
 
 use ringwise_model::{Dir, Nic, Snapshot, Vector};
 use serde::Serialize;
@@ -6,19 +7,19 @@ use serde_json::{Value, json};
 
 use ringwise_text::is_listed;
 
-/// A value with its name and version in front.
+/// A value, preceded by the name and version of its document.
 #[derive(Serialize)]
 pub struct Document<'a, T: Serialize> {
     /// Name of the document, as in its schema file.
     pub schema: &'a str,
     /// Version of the document, as in its schema file.
     pub version: u32,
-    /// Its members are beside `schema` and `version`.
+    /// Its members are on the same level as `schema` and `version`.
     #[serde(flatten)]
     pub body: T,
 }
 
-/// The snapshot as it is, and `interfaces`: the chain queue by queue. `devs`: only those; empty: all.
+/// The unchanged snapshot, and `interfaces`: the way of packets for each queue. `devs`: only these; empty: all.
 pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
     let interfaces: Vec<Value> = s
         .nics
@@ -38,7 +39,7 @@ pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
     })
 }
 
-/// The interface has queues of its own, or they could not be read.
+/// Whether the interface has queues of its own, or queues that could not be read.
 fn has_queues(n: &Nic) -> bool {
     n.has_own_queues() || is_listed(n) && n.queues_unread().is_some()
 }
@@ -60,7 +61,7 @@ fn interface(n: &Nic) -> Value {
             })
             .collect();
     let mut doc = json!({"name": n.name(), "driver": n.driver, "node": n.node, "queues": queues});
-    // In version 1 the queues are a list even where they are unknown.
+    // In version 1 the queues are a list even if they are unknown.
     if let Some(why) = n.queues_unread() {
         doc["queues_unread"] = json!(why);
     }

@@ -1,4 +1,4 @@
-//! `learned`: a line for each setting that a plan goes round.
+//! The page of `learned`: one line for each setting that plans avoid.
 
 use ringwise_knob::Learned;
 use ringwise_knob::learned::What;
@@ -16,7 +16,7 @@ fn found(l: &Learned, errno_text: fn(i32) -> String) -> String {
     }
 }
 
-/// `errno_text`: the name and the words of an errno.
+/// The page. `errno_text` returns the name and the message of an errno.
 pub fn text(list: &[Learned], forgotten: bool, errno_text: fn(i32) -> String, style: &Style) -> String {
     if list.is_empty() {
         return "Nothing was learned: no device has refused or ignored a setting yet.\n".into();

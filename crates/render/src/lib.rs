@@ -1,8 +1,10 @@
-//! The pages of the commands: a snapshot, a plan, findings, an outcome or a history in; text, JSON or a picture out.
+//! Renders the pages of the commands. The input is a snapshot, a plan, findings, an outcome or a history; the output is
+//! text, JSON or a picture.
 //!
-//! One module is one page, named after its command; the rest are parts that pages share (bands of equal settings, the matrix of
-//! queues and CPUs, columns of CPUs). How wide a page is, its colours and its times come with a [`ringwise_text::Style`]. Nothing here reads
-//! a file or asks the terminal, and nothing decides: values that were decided elsewhere are put into words.
+//! A module is a page, named after its command, or a part that several pages share (bands of equal settings, the matrix
+//! of queues and CPUs, columns of CPUs). A [`ringwise_text::Style`] holds the width of the page, its colours and its
+//! time zone. This crate reads no file and no terminal, and it decides nothing: it only formats values that other
+//! crates computed.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

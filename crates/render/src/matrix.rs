@@ -1,4 +1,4 @@
-//! Queues × CPUs: where each queue's interrupt goes.
+//! The matrix of queues and CPUs: where each queue's interrupt is delivered.
 
 use ringwise_model::{CpuSet, Fact, Nic, Topology, Vector};
 
@@ -6,9 +6,9 @@ use super::columns::{Column, Place, Ranks, columns};
 use ringwise_text::{Mark, Style, Tint};
 use ringwise_text::{hang, len, pad, plural, right, set, thousands, vector_label};
 
-/// Above this many CPUs a matrix says less than a list.
+/// With more CPUs than this, a list is easier to read than a matrix.
 const MAX_MATRIX_CPUS: usize = 96;
-/// Fewer unused columns side by side than this are not worth folding.
+/// Fewer adjacent unused columns than this are not folded.
 const MIN_FOLD: usize = 6;
 
 struct Row {
@@ -17,16 +17,16 @@ struct Row {
     asked: String,
 }
 
-/// Some columns printed as one cell.
+/// One or several columns that are printed as one cell.
 struct Cell {
     columns: Vec<usize>,
     width: usize,
-    /// Blanks in front.
+    /// Spaces before the cell.
     gap: usize,
     folded: bool,
 }
 
-/// The matrix with its legend, or the list on a large machine.
+/// The matrix with its legend, or the list on a host with many CPUs.
 pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
     let ranks = Ranks::of(t);
     let cols = columns(t, &ranks);
@@ -61,7 +61,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
     format!("{body}\n{}", legend(t, nic, &rows, style))
 }
 
-/// CPUs of both kinds of mask: the list, the hex mask with `--raw`, a count where a terminal has no room.
+/// A set of CPUs: as a list, with the hex mask for `--raw`, or as a number if it is too long for a terminal.
 fn asked(f: &Fact<CpuSet>, style: &Style) -> String {
     match f {
         Fact::Known(c) if style.raw => format!("{} ({})", set(c), ringwise_text::mask(c)),
@@ -85,7 +85,7 @@ fn mark(isolated: &CpuSet, nic: &Nic, v: &Vector, c: &Column) -> Mark {
             _ => Mark::Here,
         },
         Fact::Known(e) if !e.is_empty() => rest,
-        // Where it goes is not known; it can only be one of those asked for.
+        // The CPU that handles it is not known; it can only be one of the configured CPUs.
         _ => match &v.asked {
             Fact::Known(a) if !a.contains(c.cpu) => rest,
             _ => Mark::Unknown,
@@ -115,7 +115,7 @@ fn compact(cols: &[Column]) -> Vec<Cell> {
     (0..cols.len()).map(|i| Cell { columns: vec![i], width: 1, gap: compact_gap(cols, i), folded: false }).collect()
 }
 
-/// Runs of CPUs of one node that no queue lands on become one cell `·×56`.
+/// Adjacent CPUs of one node to which no queue interrupt is delivered become one cell `·×56`.
 fn folded(cols: &[Column], rows: &[Row], style: &Style) -> Vec<Cell> {
     let unused = |i: usize| {
         let first = rows[0].marks[i];
@@ -156,7 +156,7 @@ fn fold_text(style: &Style, m: Mark, n: usize) -> String {
     format!("{}{}{n}", style.mark(m), style.times())
 }
 
-/// The CPUs of a folded cell, where the list is short; else `...`.
+/// The CPUs of a folded cell if the list is short, otherwise `...`.
 fn fold_head(cols: &[Column], from: usize, to: usize) -> String {
     let list = cols[from..to].iter().map(|c| c.cpu).collect::<CpuSet>().to_string();
     if len(&list) <= 9 { list } else { "...".into() }
@@ -200,7 +200,7 @@ fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ran
     out
 }
 
-/// Puts text at a column unless something stands there already.
+/// Writes text at a column, unless the place is taken.
 fn put(line: &mut String, column: usize, text: &str) {
     if len(line) <= column {
         *line = pad(line, column);
@@ -208,7 +208,7 @@ fn put(line: &mut String, column: usize, text: &str) {
     }
 }
 
-/// Lines for node, core and CPU numbers; narrow columns carry their number from top to bottom.
+/// Lines for node, core and CPU numbers. In narrow columns the numbers are written from top to bottom.
 fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String {
     let wide = cells.iter().all(|c| !c.folded && c.width > 1);
     let mut marks = Vec::with_capacity(cells.len());
@@ -233,7 +233,7 @@ fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String
     out + &upright_heads(cols, cells, label)
 }
 
-/// The name of each node above its first cell. `marks`: the column at which each cell has its mark.
+/// The name of each node above its first cell. `marks`: the column of the mark of each cell.
 fn node_head(cols: &[Column], cells: &[Cell], marks: &[usize]) -> String {
     let mut nodes = String::new();
     for (i, c) in cells.iter().enumerate() {
@@ -270,7 +270,7 @@ fn core_head(cols: &[Column], cells: &[Cell], marks: &[usize], label: usize) -> 
     format!("{line}\n")
 }
 
-/// CPU numbers from top to bottom, one digit a line.
+/// CPU numbers from top to bottom, one digit on each line.
 fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
     let digits = cols.iter().map(|c| c.cpu.0).max().unwrap_or(0).to_string().len();
     let mut rows = Vec::new();
@@ -302,7 +302,7 @@ fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
     out
 }
 
-/// One row a queue: `TxRx-0  CPU 4  node 0 core 2  L3 0   asked 4`.
+/// One line for each queue: `TxRx-0 CPU 4 node 0 core 2 L3 0 asked 4`.
 fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Style) -> String {
     let names: Vec<String> = vectors.iter().map(|v| vector_label(v)).collect();
     let width = names.iter().map(|n| len(n)).max().unwrap_or(0);
@@ -372,7 +372,7 @@ fn legend(t: &Topology, nic: &Nic, rows: &[Row], style: &Style) -> String {
             parts.push((m, text));
         }
     }
-    // Blanks that must not break stand in as a character that no word has.
+    // Spaces that must not break are replaced by a character that occurs in no word.
     let text: Vec<String> =
         parts.iter().map(|(m, w)| format!("{} {w}", style.mark(*m)).replace(' ', "\u{1}")).collect();
     let mut out = hang("", &text.join("\u{2}\u{2} "), style.width).replace(['\u{1}', '\u{2}'], " ");

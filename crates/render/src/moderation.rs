@@ -1,4 +1,4 @@
-//! Moderation of queues that are not all alike, and NAPI, in words.
+//! Moderation of queues that differ from each other, and NAPI settings, as text.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ fn set(queues: impl IntoIterator<Item = u32>) -> String {
     queues.into_iter().map(CpuId).collect::<CpuSet>().to_string()
 }
 
-/// `0-3 rx 5 us, tx 10 us; 4-7 rx 62 us, tx 122 us` where the queues differ, or are not what the device says.
-/// None: nothing that the device's own line does not say.
+/// `0-3 rx 5 us, tx 10 us; 4-7 rx 62 us, tx 122 us`. `None`: all queues have the values that the device's own line
+/// shows.
 pub(crate) fn of_queues(n: &Nic) -> Option<String> {
     let (Fact::Known(all), Fact::Known(device)) = (&n.queue_coalesce, &n.coalesce) else { return None };
     let values: BTreeMap<u32, BTreeMap<String, u32>> = all.iter().map(|(q, c)| (*q, c.0.clone())).collect();
@@ -46,7 +46,7 @@ fn values(v: &NapiValues) -> Vec<String> {
     out
 }
 
-/// None: nothing is set, or it is not in this recording.
+/// `None`: nothing is set, or the recording does not have it.
 pub(crate) fn napi(n: &Nic) -> Option<String> {
     let napi = match &n.napi {
         Fact::Known(napi) => napi,
@@ -81,7 +81,7 @@ pub(crate) fn napi(n: &Nic) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What took the place of settings that were refused or not kept: one line for each reason and kind.
+/// The values in effect instead of settings that were refused or not kept: one line for each reason and kind.
 pub(crate) fn instead(o: &Outcome, width: Option<usize>) -> String {
     let mut groups: BTreeMap<(String, String), (usize, String)> = BTreeMap::new();
     for i in &o.instead {

@@ -1,4 +1,4 @@
-//! `apply`, `rollback`, `recover`: a line as it happens, and what came of it.
+//! The output of `apply`, `rollback` and `recover`: a line for each event, and the outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use ringwise_text::when;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{hang, one_line, pad, plural};
 
-/// Settings as they were before, for `0-15 -> 0`.
+/// The settings before the change, for `0-15 -> 0`.
 pub type Before = BTreeMap<Address, String>;
 
 fn address(s: &Setting) -> String {
@@ -38,7 +38,7 @@ fn failure(f: &Failure) -> Vec<String> {
     out
 }
 
-/// One line (or a few) for an event; `None` where there is nothing worth a line.
+/// One or more lines for an event; `None` if the event is not shown.
 pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<String> {
     let change = |s: &Setting| {
         let was = s.address().and_then(|a| before.get(&a).cloned());
@@ -116,7 +116,7 @@ fn seconds(o: &Outcome) -> String {
     format!("{:.1} s", o.took_ms as f64 / 1000.0)
 }
 
-/// The changes of a plan that were made, as `plan` and `history` count them: `41 changes`, `4 of 8 changes`.
+/// The changes that were made, counted as in `plan` and `history`: `41 changes`, `4 of 8 changes`.
 pub fn changes(o: &Outcome) -> String {
     let made = o.changes();
     match o.unmet.len() {
@@ -125,7 +125,7 @@ pub fn changes(o: &Outcome) -> String {
     }
 }
 
-/// Everything that was discovered again at the end.
+/// The settings that were read back at the end.
 fn read_back(o: &Outcome) -> String {
     let beside = o.verified_of.saturating_sub(o.changes());
     match (o.verified == o.verified_of, beside) {
@@ -155,7 +155,7 @@ fn count(o: &Outcome) -> String {
     text + ";"
 }
 
-/// What came of it. `verb`: `Applied`, `Rolled back`, `Recovered`.
+/// The outcome. `verb`: `Applied`, `Rolled back`, `Recovered`.
 pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
     let w = style.width;
     let mut out = not_as_asked(o, w);
@@ -186,7 +186,7 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
     out
 }
 
-/// Settings that the kernel or the driver did not take as they were requested.
+/// Settings that the kernel or the driver refused or changed to other values.
 fn not_as_asked(o: &Outcome, w: Option<usize>) -> String {
     let mut out = String::new();
     for r in &o.refused {
@@ -281,7 +281,7 @@ fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
     out
 }
 
-/// The offline CPUs that any of them waits for.
+/// The offline CPUs that these settings need.
 pub fn offline(list: &[NotPutBack]) -> CpuSet {
     list.iter().fold(CpuSet::new(), |all, n| all.union(&n.offline))
 }

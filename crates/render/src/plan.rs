@@ -1,4 +1,4 @@
-//! `plan` for people: what, why, what not, and the next command.
+//! The page of `plan` for people: changes, reasons, what was skipped, and the next command.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use ringwise_model::shell::quote;
 use ringwise_text::{self as text, hang, len, pad, plural};
 use ringwise_text::{Style, Tint};
 
-/// Numbers for sources, in the order in which they are first named.
+/// Numbers of the sources, in the order in which the page names them.
 #[derive(Default)]
 struct Notes {
     list: Vec<(String, Vec<String>)>,
@@ -45,16 +45,16 @@ impl Notes {
     }
 }
 
-/// How the page is made.
+/// The options of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     /// The flags of this plan, for the next command.
     pub again: String,
     /// The file that holds this plan.
     pub file: Option<String>,
-    /// The plan is of another host, or of another time.
+    /// The plan is for another host or another time.
     pub recorded: bool,
-    /// One line a setting instead of bands.
+    /// One line for each setting instead of bands.
     pub full: bool,
 }
 
@@ -202,7 +202,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes,
     out
 }
 
-/// Different reasons of one band, each once, with the numbers of their sources.
+/// The different reasons in one band, each once, with the numbers of their sources.
 fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
     let mut seen: Vec<(&Reason, Vec<String>)> = Vec::new();
     for st in steps {
@@ -224,7 +224,7 @@ fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
     out
 }
 
-/// `--full`: one line a setting, those that hold too.
+/// For `--full`: one line for each setting, including those that do not change.
 fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
     let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
     let addresses: Vec<String> =
@@ -268,7 +268,7 @@ fn change(from: &Fact<Setting>, to: &Setting) -> String {
     format!("{what} {now} -> {}", to.value_text())
 }
 
-/// Left out, refused, warnings.
+/// Warnings, and settings that cannot be set or were skipped.
 fn rest(plan: &Plan, w: Option<usize>) -> String {
     let mut out = String::new();
     for warning in &plan.warnings {
@@ -283,7 +283,7 @@ fn rest(plan: &Plan, w: Option<usize>) -> String {
     out
 }
 
-/// What the user named and the plan leaves out: it comes first.
+/// Settings that the user requested and the plan skipped. They come first on the page.
 fn named(plan: &Plan, w: Option<usize>) -> String {
     left_out(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned, because", w)
 }

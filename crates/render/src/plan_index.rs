@@ -1,11 +1,11 @@
-//! A plan by device: a page shows one device after the other, and each of them looks for its own part of the plan.
+//! A plan by device, because a page shows one device after the other and needs the part of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Hand, Setting, Step};
 use ringwise_plan::{DevLayout, DoubledCore, Group, Plan};
 
-/// The part of one device, or of the host itself, in the order of the plan.
+/// The part of one device or of the host, in the order of the plan.
 #[derive(Default)]
 pub struct PlanPart<'a> {
     pub target: Vec<(&'a Setting, Address)>,
@@ -19,7 +19,7 @@ pub struct PlanPart<'a> {
 pub struct PlanIndex<'a> {
     pub host: PlanPart<'a>,
     devices: BTreeMap<&'a str, PlanPart<'a>>,
-    /// Places of the manual changes that the plan overrides.
+    /// Indexes of the manual changes that the plan overrides.
     manual: BTreeMap<Address, usize>,
     changes: &'a [Hand],
 }
@@ -65,12 +65,12 @@ impl<'a> PlanIndex<'a> {
         self.devices.get(dev)
     }
 
-    /// The manual change that a step overrides.
+    /// The manual change that this step overrides.
     pub fn manual_change(&self, step: &Step) -> Option<&'a Hand> {
         step.setting.address().and_then(|a| self.manual.get(&a)).and_then(|i| self.changes.get(*i))
     }
 
-    /// Those that any of these steps overrides, in the order of the plan.
+    /// The manual changes that any of these steps overrides, in the order of the plan.
     pub fn manual_changes(&self, steps: &[&Step]) -> Vec<&'a Hand> {
         let places =
             steps.iter().filter_map(|st| self.manual.get(&st.setting.address()?)).copied().collect::<BTreeSet<_>>();

@@ -1,4 +1,4 @@
-//! Who else would move what we set: the line of `status`, and the plan's word on irqbalance.
+//! Competing programs that would move interrupts: the line of `status`, and irqbalance in the plan.
 
 use ringwise_knob::rivals::{Left, live_ban, live_restart};
 use ringwise_knob::{Family, Setting, Step};
@@ -8,7 +8,7 @@ use ringwise_plan::Plan;
 use ringwise_text::Style;
 use ringwise_text::{hang, pad, plural};
 
-/// `irqbalance running, 16 interrupts of eth1 eth2 banned`; then the others.
+/// irqbalance (`irqbalance running, 16 interrupts of eth1 eth2 banned`), then other programs.
 pub fn line(s: &Snapshot) -> String {
     let mut parts = Vec::new();
     match (&s.host.irqbalance, &s.host.rivals) {
@@ -29,7 +29,7 @@ pub fn line(s: &Snapshot) -> String {
         let held: Vec<String> = s.held.iter().map(|h| format!("{} by {}", h.bus_address, h.driver)).collect();
         parts.push(format!("held by user space: {}", held.join(", ")));
     }
-    // Named by a recording that holds no more than names.
+    // Old recordings have only the names of programs.
     for name in s.host.rivals.known().into_iter().flatten() {
         let told = name == "irqbalance" && (s.host.irqbalance.is_known() || !parts.is_empty())
             || s.host.rival_details.iter().any(|r| r.running && r.name.starts_with(name.as_str()));
@@ -45,7 +45,7 @@ pub fn line(s: &Snapshot) -> String {
     }
 }
 
-/// Devices all of whose interrupts are left alone, and how many these are.
+/// Devices all of whose interrupts irqbalance leaves alone, and the number of these interrupts.
 fn left_alone(s: &Snapshot) -> (Vec<&str>, usize) {
     let all = |n: &&ringwise_model::Nic| {
         matches!(live_ban(s, n.name()), Fact::Known(Setting::IrqbalanceBan { left: Left::All, .. }))
@@ -79,12 +79,12 @@ fn other(r: &Rival) -> String {
     }
 }
 
-/// Steps of the plan that irqbalance is told.
+/// Steps of the plan that change settings of irqbalance.
 pub fn steps(plan: &Plan) -> Vec<&Step> {
     plan.steps.iter().filter(|st| st.setting.address().is_some_and(|a| a.family() == Family::Rivals)).collect()
 }
 
-/// Now and then, as one knob of the host.
+/// The present and the planned state of irqbalance, as one band of the host.
 pub fn band(steps: &[&Step], s: Option<&Snapshot>, style: &Style) -> String {
     let mut devs: Vec<String> = Vec::new();
     let mut bans = false;
@@ -101,7 +101,7 @@ pub fn band(steps: &[&Step], s: Option<&Snapshot>, style: &Style) -> String {
         true => format!("running, would move {what} of {}{every}", devs.join(" ")),
         false => format!("running, leaves {what} of {} alone until its restart", devs.join(" ")),
     };
-    // Where the unit cannot be added to, no such setting is laid down.
+    // If the systemd unit cannot be extended, no setting keeps the ban across a restart.
     let lasts = |d: &String| s.is_some_and(|s| live_restart(s, d).is_known());
     let after = if devs.iter().all(lasts) { "again after its restart" } else { "until its restart" };
     let then = format!("running, all of them banned ({after})");

@@ -8,10 +8,10 @@ use super::facts::silent;
 use ringwise_text::Style;
 use ringwise_text::{hang, pad};
 
-/// Lines of `-v` that are printed; the JSON has them all.
+/// The number of rules that `-v` prints; the JSON has all of them.
 const MOST: usize = 256;
 
-/// `2 in 64 places, ntuple on`. None: nothing is known of it.
+/// `2 in 64 places, ntuple on`. `None`: nothing is known about rules.
 pub(crate) fn line(n: &Nic) -> Option<String> {
     let ntuple = n.features.known().and_then(|all| all.get(NTUPLE));
     let all = match &n.rules {
@@ -38,7 +38,7 @@ pub(crate) fn line(n: &Nic) -> Option<String> {
     Some(format!("{count}{places}{feature}{chosen}"))
 }
 
-/// `-v`: each rule with its place.
+/// With `-v`: each rule with its location.
 pub(crate) fn list(n: &Nic, style: &Style) -> String {
     let Some(all) = n.rules.known() else { return String::new() };
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `show`: one device in full, or one line each.
+//! The page of `show`: one device in full, or one line for each device.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use ringwise_text::{
     hang, link, no_answer, numbers, pad, plural, sentence, set, source, thousands, user, vector_label, word,
 };
 
-/// Devices in full; several are compared at the end.
+/// Devices in full. Several devices are compared at the end.
 pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
     let mut out = String::new();
     for n in nics {
@@ -35,7 +35,7 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
 
 /// `eth1  igb 0000:03:00.0  node 0  1000 Mb/s full  8 combined queues (max 8)`
 fn head(n: &Nic, style: &Style) -> String {
-    // Blanks within a part must not break: they stand in as a character that no name has.
+    // Spaces within a part must not break, so they are replaced by a character that occurs in no name.
     let parts: Vec<String> = head_parts(n).iter().map(|p| p.replace(' ', "\u{1}")).collect();
     let text = hang(&format!("{}  ", n.name()), &parts.join("\u{1} "), style.width);
     let text: String = text.replace('\u{1}', " ").lines().map(|l| format!("{}\n", l.trim_end())).collect();
@@ -184,7 +184,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Queues that no interrupt is known for.
+/// Queues without a known interrupt.
 fn unmapped(n: &Nic) -> String {
     if !n.has_own_queues() {
         return String::new();
@@ -225,7 +225,7 @@ fn carries(s: &Snapshot, n: &Nic) -> String {
     if n.lower.is_empty() {
         return parts.join(", ");
     }
-    // A bridge may have thousands of ports.
+    // A bridge may have thousands of ports, so members are looked up by index.
     let by_index = s.by_index();
     let lower: Vec<&str> = n.lower.iter().filter_map(|l| by_index.get(l)).map(|n| n.name()).collect();
     if !lower.is_empty() {
@@ -286,7 +286,7 @@ fn not_read(n: &Nic, style: &Style) -> String {
     unread::text(&n.unread, limit)
 }
 
-/// `-v`: every vector with its number.
+/// With `-v`: every vector with its number.
 fn vectors(n: &Nic) -> String {
     let head = ["IRQ", "SERVES", "ASKED", "EFFECTIVE", "COUNT", "MAP", "MOVABLE", "NAME"].map(String::from).to_vec();
     let mut rows = vec![head];
@@ -315,7 +315,7 @@ fn vectors(n: &Nic) -> String {
     super::table::plain(&rows, &[0, 4])
 }
 
-/// For a host without interfaces, or a note about one value.
+/// A line about a fact, for a host without interfaces or for a note about one value.
 pub fn fact_line<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
     sentence(f, "-", show)
 }

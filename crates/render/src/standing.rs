@@ -1,4 +1,4 @@
-//! `verify`, `history` and `status`: what is in effect, and whether the host still matches it.
+//! The pages of `verify`, `history` and `status`: the transactions in effect, and whether the host still matches them.
 
 use std::collections::BTreeSet;
 
@@ -28,26 +28,26 @@ fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())
 }
 
-/// Interrupts of one queue over a time, and the CPUs that they were configured for.
+/// Interrupts of one queue over an interval, and the CPUs for which they were configured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counted {
     /// Name of the interface.
     pub dev: String,
     /// `rx-3`
     pub queue: String,
-    /// CPUs that the interrupt was configured for.
+    /// CPUs for which the interrupt was configured.
     pub planned: CpuSet,
-    /// CPUs that counted interrupts. `None`: not known (the vector appeared, vanished or was reset).
+    /// CPUs that handled interrupts. `None`: not known (the vector appeared, vanished or was reset).
     pub seen_on: Option<CpuSet>,
-    /// Interrupts in the time, on all CPUs. `None`: not known, for the same reasons as `seen_on`.
+    /// Interrupts in the interval, on all CPUs. `None`: not known, for the same reasons as `seen_on`.
     pub interrupts: Option<u64>,
     /// Packets received and sent by the queues of the vector. `None`: they are not counted.
     pub packets: Option<u64>,
-    /// Its transmit queue does not send.
+    /// Its transmit queue is stuck.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck: Option<How>,
-    /// Packets came, but are not processed on the planned CPU yet: the queue is never empty, and it is polled on the CPU
-    /// where polling began.
+    /// Packets arrived, but they are not processed on the planned CPU yet: the queue is never empty, so it stays on the
+    /// CPU where polling began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub polled: bool,
     /// The CPU where it is polled. `None`: not known.
@@ -56,23 +56,23 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Interrupts on other CPUs, a queue that does not send, or a queue that is polled elsewhere.
+    /// Whether there is a finding: interrupts on other CPUs, a stuck queue, or a queue that is polled on another CPU.
     pub fn is_finding(&self) -> bool {
         self.astray() || self.stuck.is_some() || self.polled
     }
 
-    /// Interrupts came, and not all of them on the planned CPUs.
+    /// Whether interrupts were handled on other CPUs than planned.
     pub fn astray(&self) -> bool {
         self.seen_on.as_ref().is_some_and(|s| !s.is_subset(&self.planned))
     }
 
-    /// Neither an interrupt nor a packet came, so nothing could be verified.
+    /// Whether neither an interrupt nor a packet arrived, so that nothing could be verified.
     pub fn idle(&self) -> bool {
         self.interrupts == Some(0) && self.packets.is_none_or(|n| n == 0) && self.stuck.is_none()
     }
 }
 
-/// The page of `verify`. `counted`: what `--for` counted, and over how many seconds.
+/// The page of `verify`. `counted`: the counts of `--for`, and the length of the interval in seconds.
 pub fn verify(
     host: &str,
     v: &Verify,
@@ -176,7 +176,7 @@ fn counts(list: &[Counted], seconds: f64, style: &Style) -> String {
     out
 }
 
-/// Findings of a queue other than the CPU.
+/// Findings of a queue that are not about the CPU of its interrupt.
 fn stands_still(c: &Counted) -> Option<String> {
     match c.stuck {
         Some(How::NothingCompleted { ms, bytes }) => {
@@ -217,7 +217,7 @@ fn state(e: &Entry) -> String {
     }
 }
 
-/// `undone by timer`; `None` where the ending is enough.
+/// `undone by timer`; `None` if the ending alone is enough.
 fn trial(e: &Entry) -> Option<String> {
     match &e.trial.as_ref()?.fate {
         Fate::Undone { by, .. } if e.ending == Ending::PutBack => Some(format!("undone by {by}")),
@@ -248,7 +248,7 @@ fn what(e: &Entry) -> String {
     let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
     parts.push(match (&e.kind, kept) {
         (Kind::Adopt, _) => plural(e.steps, "setting"),
-        // Counted as the apply itself counted them.
+        // The same numbers as `apply` printed.
         (_, Some(o)) => outcome::changes(o),
         _ => plural(e.steps, "change"),
     });
@@ -270,10 +270,10 @@ pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
     Some(last).filter(|e| matches!(e.kind, Kind::Rollback { .. }))
 }
 
-/// What `recover` would restore: the transaction that was interrupted, otherwise the last one if something of it could not
-/// be put back.
+/// What `recover` would restore: the interrupted transaction, otherwise the last one if a part of it could not be
+/// restored.
 pub fn to_recover(list: &[Entry]) -> Option<&Entry> {
-    // A trial without a guard is recovered as well; a guard that is alive holds the lock.
+    // A trial without a guard is recovered as well; a guard that is running holds the lock.
     let open = |e: &&Entry| matches!(e.ending, Ending::Unfinished | Ending::OnTrial { .. });
     let cut = list.iter().filter(|e| e.this_boot).find(open);
     cut.or_else(|| list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::PutBackIncomplete))
@@ -295,7 +295,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     let mut newest: Vec<&Entry> = list.iter().collect();
     newest.sort_by_key(|e| std::cmp::Reverse(e.id));
     for e in newest {
-        // Its header is lost, so none of this is known; a time of 0 would be shown as 1970.
+        // The header of the journal is lost, so these values are unknown; a time of 0 would be shown as 1970.
         let unknown = || "unknown".to_string();
         let (time, who) = match e.unix_time {
             0 => (unknown(), unknown()),
@@ -309,7 +309,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     table::plain(&rows, &[0])
 }
 
-/// The page of `rollback -n`: each setting with its present value and the one that it gets.
+/// The page of `rollback -n`: each setting with its present value and the value that would be restored.
 pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
     let then = match id {
         0 => "as first found since boot".to_string(),

@@ -1,4 +1,4 @@
-//! `ringwise` alone, and `ringwise status`: the first screen, which must be understood at once.
+//! The pages of `ringwise` without a command and of `ringwise status`. They are the first that a user sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,24 +13,24 @@ use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural};
 use ringwise_text::{Style, Tint};
 
-/// What `status` shows besides the snapshot.
+/// What `status` shows in addition to the snapshot.
 #[derive(Debug, Default)]
 pub struct Standings {
-    /// `None`: a recording, or the state directory could not be read (then `unreadable` has the reason).
+    /// `None`: this is a recording, or the state directory could not be read (`unreadable` has the reason).
     pub verify: Option<Verify>,
     /// The last transaction in effect.
     pub last: Option<Entry>,
-    /// The last transaction, if it is a rollback; what was applied before may have been undone entirely.
+    /// The last transaction, if it is a rollback; it may have undone everything that was applied before.
     pub rolled_back: Option<Entry>,
-    /// The transaction of which something could not be put back.
+    /// A transaction of which a part could not be restored.
     pub half_way: Option<u64>,
     /// Settings that a rollback could not restore because CPUs were offline.
     pub waiting: Option<Waiting>,
     /// The last transaction, if it is a rollback by the guard because transmit queues stood still.
     pub stuck: Option<Entry>,
-    /// Why the journals cannot be read; `None`: they were, or it is a recording.
+    /// Why the journals cannot be read; `None`: they were read, or this is a recording.
     pub unreadable: Option<String>,
-    /// What the next boot applies. `None`: a recording.
+    /// What the next boot applies. `None`: this is a recording.
     pub boot: Option<Boot>,
     /// Time since boot; the deadline of a trial is on the same clock.
     pub since_boot: Duration,
@@ -50,14 +50,14 @@ pub struct Waiting {
 }
 
 impl Standings {
-    /// The trial that has not ended although its deadline has passed, and for how long it is overdue.
+    /// The trial that has not ended although its deadline has passed, and the time since then.
     pub fn overdue(&self) -> Option<(&Pending, Duration)> {
         let trial = self.verify.as_ref()?.trial.as_ref()?;
         Some((trial, trial.trial.overdue(self.since_boot)?))
     }
 }
 
-/// Whether the user must do something. What is not known counts as a problem.
+/// Whether something needs attention. Unknown states count as problems.
 pub fn needs_somebody(st: &Standings) -> bool {
     matches!(st.boot, Some(Boot::Skipped { .. }))
         || st.half_way.is_some()
@@ -71,12 +71,12 @@ fn is_off(v: &Verify) -> bool {
     v.unfinished.is_some() || v.trial.is_some() || !v.newer.is_empty() || v.drifted().any(was_asked)
 }
 
-/// Settings that `--passive` does not read are unknown and count as unchanged.
+/// Whether the setting was read. Settings that `--passive` does not read are unknown and count as unchanged.
 fn was_asked(s: &Standing) -> bool {
     !matches!(&s.how, Match::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::Passive))
 }
 
-/// How the page is made: `recorded` is another machine or another time, `all` lists software interfaces too.
+/// The options of the page.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Page {
     /// The page is about a recording.
@@ -152,7 +152,7 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
     })
 }
 
-/// `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
+/// The state of the settings: `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
 fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
     let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
     let left_out = v.drifted().count() - drifted.len();
@@ -163,7 +163,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
         let all = v.settings.len();
         let text =
             if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
-        // For a single transaction: how many settings it found set already.
+        // For a single transaction: the number of settings that had the right value before.
         let of_last = last.filter(|e| e.steps < all && v.settings.iter().all(|s| s.transaction == e.id));
         let whole = |e: &&Entry| e.outcome.as_ref().is_some_and(|o| o.refused.is_empty() && o.ignored.is_empty());
         return match of_last.filter(whole) {
@@ -171,7 +171,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
             None => text,
         };
     }
-    // The last time at which all settings were known to match.
+    // The latest time at which all settings were known to match.
     let windows: Option<Vec<Window>> = drifted.iter().map(|s| s.changed).collect();
     let since = windows.and_then(|w| w.iter().map(|w| w.after).min());
     let since = since.map(|t| format!(" since {}", when::minute(t, style.utc))).unwrap_or_default();
@@ -179,7 +179,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
     style.paint(Tint::Yellow, &text)
 }
 
-/// Everything that waits for the user, one line each.
+/// Everything that needs the user, one line each.
 fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     let red = |t: String| style.paint(Tint::Red, &t);
     let mut out = Vec::new();
@@ -254,7 +254,7 @@ fn trial(p: &Pending, style: &Style) -> String {
     }
 }
 
-/// The first remark behind an interface: what depends on it, or what changed.
+/// The first remark about an interface: a connection that depends on it, or a change.
 fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
     let mut parts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in s.control.known().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What spreads packets besides interrupts, in words: RSS, RPS, RFS, XPS, moderation, rings.
+//! Settings that distribute packets, other than interrupts, as text: RSS, RPS, RFS, XPS, moderation, rings.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, RingKind, RingPar
 use ringwise_text::Style;
 use ringwise_text::{mask, numbers, plural, sentence, set};
 
-/// Queues with the same value, in queue order of the first of each.
+/// Groups of queues with the same value, in the order of their first queue.
 fn groups<T: PartialEq + Clone>(of: impl Iterator<Item = (u32, T)>) -> Vec<(Vec<u32>, T)> {
     let mut out: Vec<(Vec<u32>, T)> = Vec::new();
     for (q, v) in of {
@@ -44,7 +44,7 @@ pub(crate) fn rss(f: &Fact<Rss>) -> String {
     })
 }
 
-/// Nothing where the driver has none, or a recording does not tell.
+/// `None` if the driver has no contexts, or the recording does not contain them.
 fn contexts(all: &Fact<BTreeMap<u32, RssContext>>) -> Option<String> {
     let all = match all {
         Fact::Known(all) if all.is_empty() => return None,
@@ -56,7 +56,7 @@ fn contexts(all: &Fact<BTreeMap<u32, RssContext>>) -> Option<String> {
     Some(each.join("; "))
 }
 
-/// `128 entries, 16 a queue`, or the entries of each queue.
+/// `128 entries, 16 a queue`, or the number of entries of each queue.
 pub(crate) fn table(table: &[u32]) -> String {
     if table.is_empty() {
         return "no table".into();
@@ -82,7 +82,7 @@ pub(crate) fn table(table: &[u32]) -> String {
     }
 }
 
-/// ethtool's letters in words, flow types with the same fields together.
+/// The hash fields as words instead of ethtool's letters. Flow types with the same fields share a text.
 fn fields(f: &BTreeMap<String, String>) -> String {
     let mut by: Vec<(String, Vec<&str>)> = Vec::new();
     for (flow, letters) in f.iter().filter(|(_, l)| !l.is_empty()) {
@@ -99,7 +99,7 @@ fn fields(f: &BTreeMap<String, String>) -> String {
     {
         return format!("all {} flow types: {}", flows.len(), letters(l));
     }
-    // The longest list, where it is one, is that of the rest.
+    // The longest list is last. If it has more than four flow types, only their number is shown.
     by.sort_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
     let rest = by.len() - 1;
     let parts = by.iter().enumerate().map(|(i, (l, flows))| match flows.len() {
@@ -143,7 +143,7 @@ fn letters(l: &str) -> String {
     }
 }
 
-/// Why no queue is shown.
+/// The reason why no queue is shown.
 fn no_queue(n: &Nic, dir: &str) -> String {
     match n.queues_unread() {
         Some(u) => format!("unknown ({})", u.why),
@@ -261,7 +261,7 @@ pub(crate) fn pause(n: &Nic) -> String {
     })
 }
 
-/// What an empty set or a zero means, for those knobs of this device that have one.
+/// The meaning of an empty set or a zero, for those settings of this device that have one.
 pub(crate) fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
     let mut out = Vec::new();
     let empty = |f: &Fact<CpuSet>| f.known().is_some_and(CpuSet::is_empty);

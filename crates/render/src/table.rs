@@ -1,4 +1,4 @@
-//! Interfaces, one line each, and what is not shown.
+//! The table of interfaces, one line each, and the number of hidden ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use ringwise_text::{
 };
 use ringwise_text::{Style, Tint};
 
-/// Queues now and at most: `8/63`, separate ones as `4+4/8+8`; where the driver has no channels to change,
-/// those that are there: `1/1`.
+/// Queues at present and at most: `8/63`, or `4+4/8+8` for separate ones. If the driver does not report channels, the
+/// existing queues: `1/1`.
 fn queues(n: &Nic) -> String {
     let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
     let there = if n.queues_unread().is_some() {
@@ -33,7 +33,7 @@ fn queues(n: &Nic) -> String {
     }
 }
 
-/// CPUs that the device's queue interrupts go to.
+/// CPUs that handle the device's queue interrupts.
 fn irq_cpus(n: &Nic) -> String {
     let mut all = CpuSet::new();
     let mut unknown = false;
@@ -53,7 +53,7 @@ fn irq_cpus(n: &Nic) -> String {
     }
 }
 
-/// `master`: the bond or bridge that it is a member of.
+/// `master`: the bond or bridge of which the interface is a member.
 fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
     let mut parts = Vec::new();
     if let Some(w) = no_answer(n) {
@@ -96,7 +96,7 @@ fn stacked(n: &Nic) -> Option<(u32, usize)> {
     (k > 1).then_some((cpu, k))
 }
 
-/// The table and the line of what is not in it. `extra`: remarks by interface that come first.
+/// The table, and a line about hidden interfaces. `extra`: remarks by interface, placed before the others.
 pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, style: &Style) -> String {
     let listed: Vec<&Nic> = s.nics.iter().filter(|n| all || is_listed(n)).collect();
     let mut rows = vec![["INTERFACE", "DRIVER", "NODE", "LINK", "QUEUES", "IRQ CPUS"].map(String::from).to_vec()];
@@ -125,7 +125,7 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
     if listed.is_empty() {
         out.push_str("no interface with a driver\n");
     } else {
-        // Remarks are last and longest: they continue below themselves.
+        // Remarks are in the last column, because they are the longest and continue below themselves.
         for (line, r) in plain_padded(&rows).into_iter().zip(&remarks) {
             let room = style.width.filter(|w| *w >= len(&line) + 2 + 20);
             match (style.width, room) {
@@ -157,7 +157,7 @@ fn plain_padded(rows: &[Vec<String>]) -> Vec<String> {
     text.lines().map(|l| pad(l, width)).collect()
 }
 
-/// `2,114 vlan`, `1 bridge`: software interfaces without a line.
+/// Software interfaces without a line: `2,114 vlan`, `1 bridge`.
 pub fn hidden(s: &Snapshot, listed: &[&Nic]) -> Vec<String> {
     let mut count: BTreeMap<String, u64> = s.bystanders.count.iter().map(|(k, n)| (k.clone(), u64::from(*n))).collect();
     for n in s.nics.iter().filter(|n| !listed.iter().any(|l| l.name() == n.name())) {

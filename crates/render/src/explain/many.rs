@@ -1,4 +1,4 @@
-//! Many flows: a table of queues, how even it is, and what would be better.
+//! Many flows: a table of queues, how evenly they are loaded, and what would improve it.
 
 use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
@@ -12,17 +12,17 @@ use super::{hang, wrap};
 use ringwise_text::Style;
 use ringwise_text::{numbers, plural, right, thousands, visible};
 
-/// A rule for each flow that is too heavy, and a table that leaves their queues out.
+/// A flow rule for each heavy flow, and an RSS table without the queues of these rules.
 pub struct Isolated {
     /// Flow, rule in the syntax of `ethtool -N`, queue.
     pub rules: Vec<(Counted, String, u32)>,
     /// The RSS table without the queues that get a rule.
     pub table: Vec<u32>,
-    /// Load of the fullest of the other queues, divided by their mean.
+    /// Load of the busiest other queue, divided by the mean of the other queues.
     pub others_to_mean: f64,
     /// How many entries of the table change.
     pub moves: usize,
-    /// The device accepts rules only after its feature `ntuple` is switched on.
+    /// The device accepts rules only with its feature `ntuple` on.
     pub ntuple_off: bool,
 }
 
@@ -34,27 +34,27 @@ pub struct Many<'a> {
     pub nic: &'a Nic,
     /// Where the flows come from: a capture, a file, sampled packets.
     pub from: &'a str,
-    /// What limits the answer, one text each.
+    /// Limits of the answer, one text each.
     pub notes: &'a [String],
-    /// The source has no numbers of packets, so each flow counts as one.
+    /// The source does not count packets, so each flow counts as one.
     pub uncounted: bool,
-    /// How the flows are spread over queues on the host as it is.
+    /// The flows by queue with the present settings.
     pub now: Spread,
-    /// The same with the settings of `--what-if`; `None`: without them.
+    /// The flows by queue with the settings of `--what-if`; `None`: there are none.
     pub then: Option<Spread>,
     /// The RSS table of `--balance`; `None`: not requested.
     pub balanced: Option<Balanced>,
-    /// `None`: the table alone is enough, or the device cannot have rules.
+    /// `None`: changing the table is enough, or the device does not support rules.
     pub isolated: Option<Isolated>,
     /// What would help, one text each.
     pub advice: Vec<String>,
-    /// The settings of `--what-if` as typed; empty: none.
+    /// The settings of `--what-if` as the user typed them; empty: none.
     pub what_if: &'a [String],
-    /// Why the device perhaps ignores its RSS table; `None`: nothing indicates that.
+    /// Why the device may ignore its RSS table; `None`: there is no sign of that.
     pub doubt: Option<String>,
 }
 
-/// `FLOW QUEUE IRQ CPU NODE`; CPU: where the work is done, RPS included.
+/// `FLOW QUEUE IRQ CPU NODE`. CPU is the one that processes the packets, RPS included.
 pub fn plain(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> String {
     let mut out = String::from("#flow queue irq cpu node\n");
     let word = |n: Option<u32>| n.map_or_else(|| "unknown".into(), |n| n.to_string());
@@ -99,7 +99,7 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str(&hang("as if   ", &m.what_if.join("  "), w));
     }
     out.push('\n');
-    // Where no flow could be placed, columns of zeros would look like an answer.
+    // If no flow could be assigned to a queue, columns of zeros would look like an answer.
     if [Some(&m.now), m.then.as_ref()].into_iter().flatten().any(|s| s.total.flows > s.undecided.flows) {
         table(&mut out, m);
         out.push('\n');
@@ -252,7 +252,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
     }
 }
 
-/// The proposed table assumes the settings of `--what-if`.
+/// The next command. The proposed table assumes the settings of `--what-if`.
 fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
     let dev = m.nic.name();
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));

@@ -1,4 +1,4 @@
-//! `explain`: one flow station by station, in text, as a document and as a drawing; many flows in [`many`].
+//! The pages of `explain`: the way of one flow as text, as a document and as a drawing; many flows are in [`many`].
 
 mod draw;
 pub mod many;
@@ -19,7 +19,7 @@ pub use draw::svg;
 /// Name of the document.
 pub const SCHEMA: &str = "ringwise.explain";
 
-/// Text that fits is not folded, because its columns are separated by more than one space.
+/// Text that fits is not folded: folding would lose the spaces between its columns.
 fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     let fits = width.is_some_and(|w| head.chars().count() + text.chars().count() <= w);
     ringwise_text::hang(head, text, width.filter(|_| !fits))
@@ -31,17 +31,17 @@ pub struct OneFlow<'a> {
     pub host: &'a Snapshot,
     /// The direction of the question first, then the replies.
     pub directions: Vec<Direction>,
-    /// Where a packet changes node or L3 cache on its way, one text each.
+    /// Where a packet moves to another node or L3 cache, one text each.
     pub crossings: Vec<String>,
-    /// How the two directions of a connection meet on CPUs; `None`: there is one direction only, or it is not known.
+    /// How the two directions of a connection share CPUs; `None`: there is only one direction, or it is not known.
     pub meeting: Option<String>,
     /// What could not be determined, with the reason.
     pub unknown: Vec<String>,
     /// Whether the host forwards packets; `None`: unknown.
     pub forwarding: Option<bool>,
-    /// The flow goes through the host instead of beginning or ending on it.
+    /// The host forwards the flow, instead of being one of its ends.
     pub through: bool,
-    /// The settings of `--what-if` as typed; empty: none.
+    /// The settings of `--what-if` as the user typed them; empty: none.
     pub what_if: &'a [String],
 }
 
@@ -164,7 +164,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
         (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
         (None, _) => {
             let may = format!("not decidable: one of the queues {}", numbers(st.may_be.iter().copied()));
-            // Without a hash, its line shows the reason.
+            // If there is no hash, the line of the hash shows the reason.
             let why = st.why_not.as_deref().filter(|_| st.hash.is_some() && st.fields.is_some());
             line("    queue    ", &format!("{may}{}", why.map_or_else(String::new, |w| format!(" ({w})"))));
         }
@@ -246,7 +246,7 @@ fn departure(out: &mut String, number: &str, x: &Departure, style: &Style) {
     }
 }
 
-/// One line: the stations, and the boundaries between them.
+/// One line with the stations and the boundaries between them.
 fn drawing(s: &Snapshot, d: &Direction) -> String {
     let mut out = String::new();
     if let Some(a) = &d.arrival {

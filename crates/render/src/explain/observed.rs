@@ -1,4 +1,4 @@
-//! What was counted while a flow was looked at, beside the prediction.
+//! Counts that were observed for a flow, shown beside the prediction.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use super::{OneFlow, body, wrap};
 use ringwise_text::Style;
 use ringwise_text::{hang, plural, thousands};
 
-/// Packets of the flow alone.
+/// The sampled packets of the flow.
 #[derive(Debug, Default)]
 pub struct OfFlow {
     /// Packets by receive queue; `None`: the driver does not report the queue.
     pub queues: BTreeMap<Option<u32>, u64>,
-    /// One packet in so many was looked at.
+    /// On average one of this many packets was sampled.
     pub one_in: u32,
-    /// Packets that were not looked at because the buffer was full.
+    /// Packets that were not sampled because the buffer was full.
     pub lost: u64,
 }
 
-/// What was counted during `--observe`.
+/// The counts of `--observe`.
 #[derive(Debug)]
 pub struct Observed {
     /// Length of the observation.
     pub seconds: f64,
-    /// How often the program and its socket were looked at.
+    /// How often the program and its socket were inspected.
     pub looks: u32,
     /// `Err`: why packets could not be sampled.
     pub flow: Result<OfFlow, String>,
@@ -38,7 +38,7 @@ pub struct Observed {
     pub program: BTreeMap<CpuId, u32>,
     /// CPUs on which the packets of the flow's socket arrived, and how often this was seen.
     pub incoming: BTreeMap<CpuId, u32>,
-    /// Why `incoming` could not be read; `None`: it was, or there is no socket.
+    /// Why `incoming` could not be read; `None`: it was read, or there is no socket.
     pub incoming_unread: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub fn json(one: &OneFlow, o: &Observed) -> Value {
     wrap(b)
 }
 
-/// The answer for people, with what was counted beside the prediction.
+/// The answer for people, with the observed counts beside the prediction.
 pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     let mut out = super::text(one, style);
     let arrival = one.directions.iter().find_map(|d| d.arrival.as_ref());

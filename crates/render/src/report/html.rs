@@ -1,4 +1,4 @@
-//! The report as one file for a browser: nothing is loaded from anywhere.
+//! The report as a single HTML file that loads nothing from elsewhere.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid #d8dee4}th:fir
 td{font-variant-numeric:tabular-nums}.bar{width:9em}svg{display:block}.claim{border-left:4px solid #b26a00;padding:.3em .8em;background:#fff6e5}\
 @media (prefers-color-scheme:dark){body{background:#14171a;color:#e3e6e9}th,td{border-color:#363c42}.claim{background:#33270f}}";
 
-/// Two bars on one scale, where both numbers are known.
+/// Two bars with the same scale, if both numbers are known.
 fn bars(f: &Figure) -> String {
     let (Some(b), Some(a)) = (f.before, f.after) else { return String::new() };
     let most = b.max(a);

@@ -1,5 +1,5 @@
-//! `ringwise report`: two windows side by side, as text, as a page for browsers, and as JSON. What is shown was
-//! observed on traffic that changes by itself, and the text points this out.
+//! The report of `ringwise report`: it compares two windows, as text, HTML and JSON. The traffic also changes for other
+//! reasons, and the text says so.
 
 mod html;
 
@@ -28,7 +28,7 @@ pub struct Report {
     pub host: String,
     /// Number of the transaction.
     pub transaction: u64,
-    /// What the transaction was for.
+    /// The purpose of the transaction.
     pub title: String,
     /// The reason that the user gave with `--reason`.
     pub reason: Option<String>,
@@ -44,19 +44,19 @@ pub struct Report {
     pub until_now: bool,
     /// The figures of both windows.
     pub comparison: Comparison,
-    /// What limits the comparison, one text each.
+    /// Limits of the comparison, one text each.
     pub notes: Vec<String>,
 }
 
 /// Name of the document.
 pub const SCHEMA: &str = "ringwise.report";
 
-/// Shown with every report, whatever the numbers are.
+/// Part of every report, whatever the numbers are.
 pub(crate) const CLAIM: &str = "observed, not proven";
 pub(crate) const WHY: &str = "The traffic was not the same before and after, and nothing else was held still: these numbers say what \
 was seen, not what the transaction did.";
 
-/// A number as people read it: whole where it is large, with two places where it is small.
+/// A number for people: whole if it is large, with two decimal places if it is small.
 pub(crate) fn number(n: Option<f64>) -> String {
     match n {
         None => "unknown".into(),
@@ -69,7 +69,7 @@ pub(crate) fn number(n: Option<f64>) -> String {
     }
 }
 
-/// `+5.3 %`; `new` where there was nothing before; empty where the change is not known.
+/// `+5.3 %`; `new` if the first value is 0; empty if the change is not known.
 pub(crate) fn change(f: &Figure) -> String {
     match (f.before, f.after, f.change_percent()) {
         (_, _, Some(p)) => format!("{p:+.1} %"),
@@ -79,7 +79,7 @@ pub(crate) fn change(f: &Figure) -> String {
     }
 }
 
-/// How much more or less traffic there was. It is the first thing to know about the other figures.
+/// The change of the load, which readers must know to judge the other figures.
 pub(crate) fn load(c: &Comparison) -> String {
     let Some(f) = &c.load else { return "not known".into() };
     let Some(after) = f.after else { return format!("{} {} before", number(f.before), f.what) };
@@ -156,7 +156,7 @@ pub fn text(r: &Report, style: &Style) -> String {
     out
 }
 
-/// The cell in the column of the second window.
+/// The cell of the second window.
 pub(crate) fn after(r: &Report, f: &Figure) -> String {
     if r.after.is_none() { "-".into() } else { number(f.after) }
 }

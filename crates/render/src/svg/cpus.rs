@@ -1,4 +1,4 @@
-//! The right half: CPUs in cores and nodes, and which of them are worth a box.
+//! The right half of the picture: CPUs by core and node, and which of them get a box.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use ringwise_model::{CpuId, NodeId, Topology};
 
 use crate::columns::{Place, Ranks, columns};
 
-/// Up to this many cores all are drawn.
+/// Up to this many cores, all of them are drawn.
 const ALL_CORES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Core {
     pub rank: Option<usize>,
     pub l3: Option<usize>,
-    /// Something leads to them: one below the other, so that each has its own line.
+    /// CPUs with lines. They are below each other, so that each has a row for its lines.
     pub used: Vec<CpuId>,
-    /// The other threads, beside them.
+    /// The other threads of the core, drawn beside them.
     pub idle: Vec<CpuId>,
 }
 
@@ -28,10 +28,10 @@ impl Core {
 #[derive(Debug)]
 pub(super) struct NodeBox {
     pub place: Place,
-    /// The device is here.
+    /// The node of the device.
     pub own: bool,
     pub cores: Vec<Core>,
-    /// Not drawn.
+    /// The number of cores that are not drawn.
     pub other_cores: usize,
     pub other_cpus: usize,
 }

@@ -1,4 +1,4 @@
-//! From values and places to shapes.
+//! Draws the shapes from values and positions.
 
 use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 
@@ -18,7 +18,7 @@ use ringwise_text::{set, vector_label, word};
 
 const QUEUE: (&str, &str) = ("#e6ebf2", "#8592a6");
 
-/// Everything that is drawn of one device.
+/// The parts of one device's picture.
 struct Picture<'a> {
     s: &'a Snapshot,
     n: &'a Nic,
@@ -56,7 +56,7 @@ pub(super) fn device(s: &Snapshot, n: &Nic) -> Canvas {
 }
 
 impl Picture<'_> {
-    /// Title, what the device is, and what stands in which column. Returns where the columns begin.
+    /// Draws the title, a description of the device, and the headings of the columns. Returns where the columns begin.
     fn title(&self, c: &mut Canvas, room: f64) -> f64 {
         let parts = head_parts(self.n);
         let mut y = MARGIN + 10.0;
@@ -91,7 +91,7 @@ impl Picture<'_> {
         y + 16.0
     }
 
-    /// Nodes and cores: what lines run over.
+    /// Draws nodes and cores, below the lines.
     fn frames(&self, c: &mut Canvas, p: &Places) {
         let (z, x) = (&self.z, &self.x);
         let numa = !self.s.topology.nodes.is_absent();
@@ -116,7 +116,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Known to be on another node than the device; `None` where one of the two is unknown.
+    /// Whether the CPU is on another node than the device; `None` if one of the nodes is unknown.
     fn far(&self, cpu: CpuId) -> Option<bool> {
         Some(self.s.topology.node_of(cpu)? != *self.n.node.known()?)
     }
@@ -125,7 +125,7 @@ impl Picture<'_> {
         let mut seen = Seen::default();
         self.thin_lines(c, p, &mut seen);
         let x = &self.x;
-        // Far ones on top: they are the ones to find.
+        // Draw lines to remote nodes last, on top, because they are what the user looks for.
         for pass in [false, true] {
             for (b, ys) in self.blocks.iter().zip(&p.blocks) {
                 let Target::Cpus(cpus) = &b.target else { continue };
@@ -156,7 +156,7 @@ impl Picture<'_> {
         seen
     }
 
-    /// XPS and RPS, below the others.
+    /// Draws the lines of XPS and RPS, below the other lines.
     fn thin_lines(&self, c: &mut Canvas, p: &Places, seen: &mut Seen) {
         let x = &self.x;
         let aside = p.pitch / 2.0;
@@ -174,7 +174,7 @@ impl Picture<'_> {
             let Some((_, y)) = row(Dir::Tx, *queue) else { continue };
             let ink = Ink::line(XPS, 1.0, XPS_DASH);
             seen.xps = true;
-            // Between the interrupts' boxes to the queue's right edge.
+            // The line passes between the boxes of the interrupts to the right edge of the queue.
             let edge = at(x.tx + x.tx_w, y + self.z.cell / 2.0 - 4.0);
             c.curve(edge, at(x.irq, y + aside), &ink);
             c.line(&[at(x.irq, y + aside), at(x.out(), y + aside)], &ink);
@@ -186,7 +186,8 @@ impl Picture<'_> {
             let Some((b, y)) = row(Dir::Rx, *queue) else { continue };
             let ink = Ink::line(RPS, 1.2, RPS_DASH);
             seen.rps = true;
-            // From the interrupt, whose CPU hands the packets on; without one from the queue.
+            // The line begins at the interrupt, because its CPU passes the packets on; without an interrupt it begins
+            // at the queue.
             let y = if b.vector.is_some() { b_top(b, p, &self.blocks).unwrap_or(y) } else { y } - self.z.cell / 4.0;
             if b.vector.is_none() {
                 c.line(&[at(x.tx, y), at(x.out(), y)], &ink);
@@ -202,7 +203,7 @@ impl Picture<'_> {
         let words = Font::left(z.font, INK);
         for (b, ys) in self.blocks.iter().zip(&p.blocks) {
             let first = ys[0];
-            // Words stand beside the middle of their rows, an interrupt at the first.
+            // Text is centred beside its rows; an interrupt is at the first row.
             let y = if b.vector.is_some() { first } else { (first + ys[ys.len() - 1]) / 2.0 };
             let y = y.min(first + 3.5 * p.pitch);
             let plain = Ink::line(UNSURE, 1.2, if b.vector.is_some() { "" } else { "2 2" });
@@ -239,7 +240,7 @@ impl Picture<'_> {
             if let Target::Words(text) = &b.target {
                 let tx = if b.vector.is_some() { x.out() + 8.0 } else { x.irq };
                 let w = width(text, z.font);
-                // Other lines pass here: the words must stay readable.
+                // Other lines pass here, so the text needs a background.
                 let behind = Area { x: tx - 3.0, y: y - z.font * 0.65, w: w + 6.0, h: z.font * 1.3 };
                 c.rect(behind, 0.0, &Ink::filled(PAGE, "none"), "");
                 c.text(at(tx, y), text, &words);

@@ -1,4 +1,4 @@
-//! Groups of queues: those whose moderation or RSS contexts are the same.
+//! Groups of queues with the same moderation or the same RSS contexts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use ringwise_model::{Coalesce, Fact, Nic};
 
 use ringwise_text::{numbers, plural};
 
-/// Fill and frame. Told apart by the letter too.
+/// Fill and frame. A letter distinguishes the groups as well.
 const COLOURS: [(&str, &str); 6] = [
     ("#cfe6f5", "#3f87b5"),
     ("#ffe0ad", "#b87400"),
@@ -24,7 +24,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// No groups where all queues are alike.
+    /// Finds the groups; there are none if all queues are alike.
     pub(super) fn of(n: &Nic) -> Self {
         let per_queue = n.queue_coalesce.known();
         let contexts = n.rss.known().and_then(|r| r.contexts.known());
@@ -78,13 +78,13 @@ impl Groups {
         self.about.is_empty()
     }
 
-    /// Letter, colours and what is said of each.
+    /// Letter, colours and description of each group.
     pub(super) fn legend(&self) -> impl Iterator<Item = (String, (&'static str, &'static str), &str)> {
         self.about.iter().enumerate().map(|(k, a)| (letter(k), colours(k), a.as_str()))
     }
 }
 
-/// Parameters that are not the same everywhere.
+/// Parameters whose values differ.
 fn differing<'a>(all: impl Iterator<Item = Option<&'a Coalesce>>) -> Vec<&'a str> {
     let all: Vec<&Coalesce> = all.flatten().collect();
     let names: BTreeSet<&str> = all.iter().flat_map(|c| c.0.keys()).map(String::as_str).collect();
@@ -102,7 +102,7 @@ pub(super) fn colours(k: usize) -> (&'static str, &'static str) {
     COLOURS[k % COLOURS.len()]
 }
 
-/// What is to be said where nothing could be told apart.
+/// A note if groups cannot be determined.
 pub(super) fn unknown(n: &Nic) -> Option<String> {
     match &n.queue_coalesce {
         Fact::Unknown(u) => Some(format!("unknown (moderation of single queues: {})", u.why)),

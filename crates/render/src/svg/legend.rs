@@ -1,4 +1,4 @@
-//! What the lines and colours mean, of those that are there.
+//! The legend, limited to the lines and colours in the picture.
 
 use super::MARGIN;
 use super::groups::Groups;
@@ -14,7 +14,7 @@ pub(super) struct Seen {
     pub near: bool,
     pub far: bool,
     pub unsure: bool,
-    /// An interrupt with several lines.
+    /// An interrupt has lines to several CPUs.
     pub one_of: bool,
     pub xps: bool,
     pub rps: bool,
@@ -42,7 +42,7 @@ enum Sample<'a> {
     Sign(&'a str),
 }
 
-/// Returns where it ends.
+/// Draws the legend. Returns its lower edge.
 pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Groups) -> f64 {
     let mut items: Vec<(Sample, &str)> = Vec::new();
     let mut when = |on: bool, sample: Sample<'static>, text: &'static str| {

@@ -1,4 +1,4 @@
-//! Lines between the halves: interrupts to CPUs, and XPS and RPS where they are not too many.
+//! Lines between the halves: from interrupts to CPUs, and those of XPS and RPS if they are not too many.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use ringwise_model::{CpuId, CpuSet, Fact, Nic, Topology};
 
 use super::rows::{Block, Target};
 
-/// With more lines than this nobody can follow one.
+/// With more lines than this, a single line cannot be followed.
 const MAX_XPS: usize = 128;
 const MAX_RPS: usize = 64;
 
@@ -16,7 +16,7 @@ pub(super) struct Steering {
     pub xps: Vec<(u32, Vec<CpuId>)>,
     /// Receive queue and the CPUs that RPS sends its packets to.
     pub rps: Vec<(u32, Vec<CpuId>)>,
-    /// Set, but too many to draw.
+    /// The number of XPS settings that are not drawn because they are too many.
     pub xps_left_out: usize,
     pub rps_left_out: usize,
 }
@@ -34,7 +34,7 @@ impl Steering {
         Self { xps, rps, xps_left_out, rps_left_out }
     }
 
-    /// CPUs that a line leads to.
+    /// CPUs at the end of a line.
     pub(super) fn used(&self, blocks: &[Block<'_>]) -> BTreeSet<CpuId> {
         let irqs = blocks.iter().filter_map(|b| match &b.target {
             Target::Cpus(c) => Some(c.as_slice()),

@@ -11,7 +11,7 @@ pub(super) const XPS_DASH: &str = "5 3";
 pub(super) const RPS_DASH: &str = "1.5 2.5";
 pub(super) const FAR_DASH: &str = "10 3";
 
-/// The mark of a line to another node, for those who do not see the colour.
+/// Marks a line to another node, for people who cannot see the colour.
 pub(super) fn badge(c: &mut Canvas, p: Point) {
     c.dot(p, 7.0, FAR);
     c.text(p, "!", &Font::left(11.0, PAGE).bold().middle());

@@ -1,5 +1,5 @@
-//! `show --svg`: the block diagram of an interface. Queues, the interrupts that serve them, the CPUs these go to,
-//! in cores and nodes, and the lines between. The same host gives the same bytes.
+//! The picture of `show --svg`: the block diagram of an interface, with its queues, their interrupts, and the CPUs by
+//! core and node, connected by lines. The same host always gives the same bytes.
 
 mod cpus;
 mod draw;
@@ -17,7 +17,7 @@ use ringwise_model::{Nic, Snapshot};
 
 const MARGIN: f64 = 20.0;
 
-/// One picture; several devices stand below each other.
+/// One picture; several devices are drawn below each other.
 pub fn render(s: &Snapshot, nics: &[&Nic]) -> String {
     let mut all = Canvas::default();
     for n in nics {

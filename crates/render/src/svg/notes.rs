@@ -1,4 +1,4 @@
-//! What a picture of lines cannot say, in words below it.
+//! Text below the picture, for what its lines cannot show.
 
 use ringwise_model::{CpuId, Fact, Nic, Role, Snapshot};
 
@@ -9,7 +9,7 @@ use crate::steering;
 use ringwise_text::Style;
 use ringwise_text::{no_answer, plural, sentence};
 
-/// Longer than this is for `show`, not for a picture.
+/// A longer text belongs to `show`, not to a picture.
 const MAX: usize = 240;
 
 pub(super) fn notes(
@@ -71,7 +71,7 @@ pub(super) fn notes(
     out
 }
 
-/// What the lines say already.
+/// A short text for settings that the lines show already.
 fn drawn(lines: &[(u32, Vec<CpuId>)], queues: usize) -> Option<String> {
     (!lines.is_empty()).then(|| format!("set on {} of {}, as drawn", lines.len(), plural(queues, "queue")))
 }

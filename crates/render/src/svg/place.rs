@@ -1,4 +1,4 @@
-//! Where everything stands: sizes from what is to be shown, so that the picture is as large as its content.
+//! The layout of the picture. Sizes follow from the content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ pub(super) const NODE_PAD: f64 = 10.0;
 const NODE_GAP: f64 = 14.0;
 const OTHERS: f64 = 18.0;
 pub(super) const CORE_PAD: f64 = 3.0;
-/// Room for text in a box, both sides together.
+/// Horizontal padding in a box, of both sides together.
 const INNER: f64 = 14.0;
 
-/// Sizes that do not depend on the place.
+/// Sizes that are the same everywhere.
 #[derive(Debug)]
 pub(super) struct Sizes {
     pub font: f64,
-    /// From queue to queue.
+    /// Distance between queues.
     pub pitch: f64,
     pub cell: f64,
-    /// From CPU to CPU of a core.
+    /// Distance between CPUs of a core.
     pub cpu: f64,
     pub core_gap: f64,
 }
@@ -38,7 +38,7 @@ pub(super) struct Columns {
     pub rx_w: f64,
     pub tx: f64,
     pub tx_w: f64,
-    /// The line that gathers the queues of one interrupt.
+    /// The line that joins the queues of one interrupt.
     pub join: f64,
     pub irq: f64,
     pub irq_w: f64,
@@ -61,13 +61,13 @@ impl Columns {
     }
 }
 
-/// What each CPU's box says.
+/// The labels of the CPU boxes.
 #[derive(Debug)]
 pub(super) struct Labels {
     pub cpu: BTreeMap<CpuId, String>,
-    /// CPUs that take interrupts; the others are there for XPS or RPS.
+    /// CPUs that handle interrupts; the others are drawn for XPS or RPS.
     pub takes: BTreeSet<CpuId>,
-    /// Some CPU takes several interrupts.
+    /// A CPU handles several interrupts.
     pub repeated: bool,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn others(n: &NodeBox) -> Option<String> {
         .then(|| format!("{more}{} ({}) without a line", plural(n.other_cores, "core"), plural(n.other_cpus, "CPU")))
 }
 
-/// Several caches in a node: then it matters which.
+/// Whether a node has several caches, so that the picture must show them.
 pub(super) fn caches(nodes: &[NodeBox]) -> bool {
     let l3 = |n: &NodeBox| n.cores.iter().filter_map(|c| c.l3).collect::<BTreeSet<_>>().len();
     nodes.iter().any(|n| l3(n) > 1)
@@ -190,13 +190,13 @@ impl Sizes {
     }
 }
 
-/// Heights: one a row of each block, one a node with its cores.
+/// Vertical positions: one for each row of a block, and one for each node with its cores.
 #[derive(Debug)]
 pub(super) struct Places {
     pub blocks: Vec<Vec<f64>>,
     pub pitch: f64,
     pub nodes: Vec<NodePlace>,
-    /// Left edge of each CPU that has a box of its own for lines.
+    /// Left edge of each CPU with a box of its own, where its lines end.
     pub cpus: BTreeMap<CpuId, Point>,
     pub bottom: f64,
 }
@@ -213,9 +213,9 @@ pub(super) fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[Node
     let cores: usize = nodes.iter().map(|n| n.cores.len()).sum();
     let left = rows as f64 * z.pitch;
     let natural = z.nodes_height(nodes, 0.0);
-    // The shorter half is spread a little, and then stands in the middle.
+    // The shorter half is stretched a little and then centred vertically.
     let pitch = (natural / rows.max(1) as f64).clamp(z.pitch, z.pitch * 1.5);
-    // Without a line between them there is nothing to align.
+    // Without lines between the halves, nothing needs to be aligned.
     let lines = nodes.iter().flat_map(|n| &n.cores).any(|c| !c.used.is_empty());
     let pitch = if lines { pitch } else { z.pitch };
     let most = if lines { z.cpu * 0.6 } else { 0.0 };

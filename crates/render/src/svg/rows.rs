@@ -1,4 +1,4 @@
-//! The left half: queues in rows, by the interrupt that serves them, and where that goes.
+//! The left half of the picture: queues in rows by interrupt, and the CPUs of each interrupt.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Nic, Topology, Vector};
 
 use ringwise_text::{is_down, numbers};
 
-/// More queues without an interrupt than this beside others that have one are told in one box.
+/// If other queues have interrupts, more queues without one than this share a box.
 const MAX_LOOSE: usize = 8;
-/// An interrupt that may go to more CPUs than this has no lines.
+/// An interrupt that may be handled by more CPUs than this has no lines.
 const MAX_TARGETS: usize = 4;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Row {
 #[derive(Debug)]
 pub(super) struct Cell {
     pub label: String,
-    /// `None`: a box for several.
+    /// `None`: the box is for several queues.
     pub queue: Option<u32>,
 }
 
@@ -35,11 +35,11 @@ pub(super) struct Block<'a> {
 #[derive(Debug)]
 pub(super) enum Target {
     Cpus(Vec<CpuId>),
-    /// Nothing to draw a line to, and why.
+    /// A text instead of a line, with the reason.
     Words(String),
 }
 
-/// Every queue of the device once.
+/// The blocks of a device. Each of its queues is in one block.
 pub(super) fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
     let (mut rx_seen, mut tx_seen) = (BTreeSet::new(), BTreeSet::new());
     let mut out: Vec<Block> = Vec::new();
@@ -105,13 +105,13 @@ fn target(t: &Topology, v: &Vector) -> Target {
     }
 }
 
-/// The list, or a count where it is long.
+/// The list of CPUs, or their number if the list is long.
 pub(super) fn short(c: &CpuSet) -> String {
     let s = c.to_string();
     if s.len() <= 12 { s } else { format!("{} CPUs", c.len()) }
 }
 
-/// The tie between queue and interrupt is not certain.
+/// Whether the mapping of the interrupt to its queues is uncertain.
 pub(super) fn doubtful(v: &Vector) -> bool {
     v.confidence != Confidence::Sure
 }
