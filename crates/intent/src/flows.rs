@@ -7,8 +7,8 @@ use ringwise_sys::Host;
 use crate::error::{Error, Result};
 use crate::missing::Missing;
 
-/// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run is an
-/// error, as a group without its flows is none; at boot, where programs start in their own time, it is left out.
+/// Adds the looked-up flows to `intent`; the names stay, because the plan mentions them. A program that does not listen
+/// is an error, because a group needs at least one flow. At boot it is skipped, because programs may start later.
 pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
     let mut missing = Vec::new();
     for g in &mut intent.groups {
@@ -35,7 +35,7 @@ pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Ve
                 }
             }
         }
-        // The same port in two programs is one flow.
+        // Two programs may listen on the same port; it is one flow.
         for f in flows {
             if !g.flows.contains(&f) {
                 g.flows.push(f);
@@ -131,7 +131,7 @@ mod tests {
         );
     }
 
-    /// This very program, on a port that the kernel has chosen.
+    /// The test process itself listens, on a port that the kernel chose.
     #[test]
     fn the_name_stays_beside_what_was_found() {
         let socket = match TcpListener::bind("0.0.0.0:0") {

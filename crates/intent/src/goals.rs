@@ -7,8 +7,8 @@ use ringwise_config::{Config, Entry};
 use ringwise_model::{ConfiguredBy, Goal, Intent, Knob, Snapshot, Wish};
 use ringwise_sys::Host;
 
-/// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
-/// key in its place is the user's, and must be there.
+/// The settings of each goal in the file. They are comments, because a goal's setting that a device does not support is
+/// reported and skipped. The same setting as a key is a request of the user, and the device must support it.
 pub fn implied(c: &Config) -> String {
     let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).collect();
     goals.insert(c.host.goal.unwrap_or_default());
@@ -19,7 +19,7 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     let lays = ringwise_plan::lays_down(goal, &c.policies);
     let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
     let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
-    // The keys alone: they are for every interface.
+    // Only the keys, because they apply to every interface.
     let text = ringwise_config::print_knobs(&entry);
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let mut out = String::new();
@@ -43,7 +43,7 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     out
 }
 
-/// The host's role, guessed from what it shows.
+/// The role of the host, guessed from its state.
 pub fn role(host: &dyn Host, s: &Snapshot) -> RoleGuess {
     let sockets = host.read_text("/proc/net/sockstat").ok();
     let sockets = sockets.and_then(|t| ringwise_check::tcp_in_use(&t));

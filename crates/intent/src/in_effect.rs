@@ -1,17 +1,18 @@
-//! The settings in effect as a configuration: what `persist` writes where no flag says what else.
+//! The settings in effect as a configuration: `persist` writes it when no flag requests anything else.
 
 use ringwise_apply::{Ending, Entry, Verify};
 use ringwise_config::Config;
 use ringwise_knob::{Of, Setting};
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Intent, Knob, Wish};
 
-/// Of the journals of this boot, oldest first. `None`: nothing is in effect, and an empty file would be a goal of its own.
+/// From the journals of this boot, oldest first. `None`: nothing is in effect. An empty file would be a goal of its
+/// own.
 pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     if v.settings.is_empty() {
         return None;
     }
     let kept = history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
-    // The goal decides again at each boot; what was configured beside it stays as it is in effect.
+    // The goal is planned again at each boot; the other configured settings keep the values that are in effect.
     let goal = kept.filter_map(|e| Some(e.requested.as_ref()?.intent.goal)).next();
     let wishes = wishes(v.settings.iter().map(|s| &s.want));
     let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, ..Intent::default() });
@@ -19,7 +20,7 @@ pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     Some(c)
 }
 
-/// Settings as a user would configure them. Queues with the same value stand together.
+/// Settings as a user would configure them. Queues with the same value are grouped.
 fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
     let mut out: Vec<Wish> = Vec::new();
     for s in settings {
@@ -33,7 +34,7 @@ fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
     out
 }
 
-/// None: not the file's business (irqbalance, vectors that serve no queue, threads).
+/// `None`: the configuration file has no key for it (irqbalance, vectors that serve no queue, threads).
 fn knob(s: &Setting) -> Option<(Option<String>, Knob)> {
     let queue = |q: &u32| Some(vec![*q]);
     let of = |of: &Of| match of {
@@ -80,7 +81,7 @@ fn knob(s: &Setting) -> Option<(Option<String>, Knob)> {
     })
 }
 
-/// Both as one, where only the queues differ.
+/// Merges two knobs that differ only in their queues.
 fn join(a: &Knob, b: &Knob) -> Option<Knob> {
     use Knob as K;
     let queues = |a: &Option<Vec<u32>>, b: &Option<Vec<u32>>| -> Option<Option<Vec<u32>>> {

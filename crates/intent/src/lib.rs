@@ -1,5 +1,5 @@
-//! What is wanted of a host: flags over the configuration file, what is in effect already, and what was changed outside
-//! ringwise; made into the plan that `apply`, `plan`, `check` and `persist` use.
+//! What is requested of a host: flags, which override the configuration file, the settings in effect, and manual
+//! changes; combined into the plan that `apply`, `plan`, `check` and `persist` use.
 //!
 //! ```text
 //!   IntentFlags + file ─► Wanted ─(host)─► Intent ─┐

@@ -3,16 +3,16 @@
 use ringwise_knob::{Hand, Made, Origin};
 use ringwise_plan::Hands;
 
-/// What a plan does about it.
+/// What a plan does about manual changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// Adopted stays; the rest is part of the plan, and marked.
+    /// Keep adopted changes; the plan contains the others, marked as manual.
     Ask,
-    /// All of it stays.
+    /// Keep all of them.
     Keep,
-    /// Adopted stays, the rest does not; marked as with `Ask`.
+    /// Keep adopted changes, override the others; marked as with `Ask`.
     Changed,
-    /// Nothing stays.
+    /// Override all of them.
     Over,
 }
 

@@ -3,7 +3,7 @@
 use ringwise_model::{ConfiguredBy, FlowsUnknown};
 use ringwise_plan::{NotPossible, Obstacle};
 
-/// A flow that is led to its group by no rule, because where it goes is not known.
+/// A flow that no rule steers to its group, because its addresses and ports are not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     pub(crate) dev: String,
@@ -15,7 +15,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// For the plan, which goes on without it.
+    /// The note for the plan, which is made without this flow.
     pub(crate) fn not_possible(&self) -> NotPossible {
         NotPossible {
             address: None,

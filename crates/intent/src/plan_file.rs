@@ -239,7 +239,7 @@ mod tests {
         let expired = refusal(&text, &here(), 1_003_600);
         assert!(matches!(expired, Error::PlanExpired { end: 1_003_600, now: 1_003_600, .. }), "{expired}");
         ok(&written(None), u64::MAX / 2).unwrap();
-        // Another layout is the same plan, another value is not.
+        // A different layout is the same plan; a different value is another plan.
         let value: Value = serde_json::from_str(&text).unwrap();
         ok(&serde_json::to_string(&value).unwrap(), 1_000_000).unwrap();
         for (a, b) in [("\"eth1\"", "\"eth2\""), ("\"x\"", "\"y\""), ("1003600", "9003600"), ("8.33333", "8.43333")] {
