@@ -1,4 +1,4 @@
-//! What a workload sees of the session around it, and what it gives back.
+//! What a workload knows about its session, and what it returns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::meter::{Measured, Meter, ordinary};
 pub struct Measurement {
     /// One result for each group of load threads.
     pub loads: Vec<LoadResult>,
-    /// What the host under test counted meanwhile.
+    /// What the host under test counted during the trial.
     pub measured: Measured,
-    /// What kept it from being more.
+    /// What limited the result.
     pub limit: Limit,
-    /// Why the numbers may not mean what they should, in words.
+    /// Why the numbers may be misleading, as text.
     pub doubts: Vec<String>,
 }
 
@@ -38,27 +38,27 @@ pub trait Workload {
     fn peer_facts(&self) -> BTreeMap<String, String>;
     /// Every combination of the axes, in the order in which results are shown.
     fn points(&self) -> Vec<Point>;
-    /// Loads and measures once.
+    /// Runs the load and measures once.
     ///
-    /// Errors: the peer, the link, a program; the session ends with the host as found.
+    /// Errors: the peer, the link or a program fails. The session then ends and restores the host.
     fn trial(&mut self, point: &Point, state: &str, cx: &TrialContext) -> Result<Measurement>;
-    /// Ends what was started at either end.
+    /// Ends what was started at both ends.
     fn end(&mut self) {}
 }
 
-/// The same for all trials of a session.
+/// Values that are the same for all trials of a session.
 pub struct TrialContext {
     /// The host under test.
     pub host: Arc<dyn Host>,
     /// Interfaces that are counted.
     pub devs: Vec<String>,
-    /// Of the random choice of flows.
+    /// Seed of the random choice of flows.
     pub seed: u64,
-    /// Loaded before each trial and not counted.
+    /// How long the load runs before each trial without being counted.
     pub warmup: Duration,
-    /// Measured each time.
+    /// Measured time of each trial.
     pub time: Duration,
-    /// That are not isolated.
+    /// CPUs that are not isolated.
     cpus: CpuSet,
     stop: Arc<AtomicBool>,
 }
@@ -80,7 +80,7 @@ impl TrialContext {
         Meter::new(&self.host, &self.devs, &self.cpus)
     }
 
-    /// Sleeps, and gives up at a signal.
+    /// Sleeps. Returns an error when a signal arrives.
     pub(crate) fn wait(&self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         loop {
@@ -100,7 +100,7 @@ impl TrialContext {
         Ok(())
     }
 
-    /// A link that went down meanwhile makes every number wrong.
+    /// Fails if a link went down during the trial, because then every number is wrong.
     pub(crate) fn links(&self) -> Result<()> {
         for dev in &self.devs {
             match self.host.read_text(&format!("/sys/class/net/{dev}/carrier")) {
@@ -117,14 +117,14 @@ impl TrialContext {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The next events of `apply` belong to the transaction that makes this state.
+    /// A state is about to be applied; the next `Apply` events belong to its transaction.
     Switching {
         /// Its name.
         state: &'a str,
     },
-    /// Of the transaction that makes a state.
+    /// An event of the transaction that applies a state.
     Apply(&'a ringwise_apply::Event),
-    /// What the state in effect is not, although it was requested.
+    /// A requested setting that is not in effect, although its state is.
     Doubt(&'a str),
     /// A trial begins.
     Trial {
@@ -161,6 +161,6 @@ pub enum Event<'a> {
         /// As it was written to the results.
         trial: &'a Trial,
     },
-    /// It is out of the search; the host was restored.
+    /// A candidate dropped out of the search; the host was restored.
     CandidateFailed(&'a Error),
 }

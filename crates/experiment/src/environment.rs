@@ -1,4 +1,4 @@
-//! Under which conditions a session measures: the ports, what the numbers do not show, and facts of the host.
+//! The conditions under which a session measures: the ports, what the numbers do not cover, and facts of the host.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// The ports under test.
 ///
-/// Errors: one that is not in the snapshot, or has no link.
+/// Errors: a port is not in the snapshot, or has no link.
 pub fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
     let one = |d: &String| {
         let nic = s.nic(d).ok_or_else(|| ringwise_discover::Error::not_in(s, d))?;
@@ -29,7 +29,7 @@ pub fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
     devs.iter().map(one).collect()
 }
 
-/// What the numbers are not about.
+/// What the numbers do not cover.
 pub fn caveat(s: &Snapshot, devs: &[String]) -> Option<String> {
     let soft: Vec<&str> = devs
         .iter()
@@ -48,7 +48,7 @@ pub fn caveat(s: &Snapshot, devs: &[String]) -> Option<String> {
     ))
 }
 
-/// Values of the host under test that no state sets, in words.
+/// Values of the host under test that no state sets, as text.
 pub fn environment(host: &dyn Host, s: &Snapshot, devs: &[String], load: &dyn Workload) -> Environment {
     let mut facts = facts(host);
     let mut add = |name: String, f: &Fact<String>| {
@@ -100,7 +100,7 @@ pub fn environment(host: &dyn Host, s: &Snapshot, devs: &[String], load: &dyn Wo
     Environment { hash, facts, peer, capture: None }
 }
 
-/// Facts of the host that may matter for the numbers and that no state changes.
+/// Facts of the host that may affect the numbers and that no state changes.
 fn facts(host: &dyn Host) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut file = |name: &str, path: &str| {

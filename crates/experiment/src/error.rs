@@ -1,4 +1,4 @@
-//! What can go wrong in a session, and how the host is left by it.
+//! What can go wrong in a session, and how it leaves the host.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use ringwise_bench::side::{self, Reply};
 use ringwise_model::Unread;
 use ringwise_model::words::with_causes;
 
-/// Of a session.
+/// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What an error means for the session and for the host.
@@ -19,7 +19,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Class {
     /// The caller asked for something that does not exist.
     Usage,
-    /// It cannot be measured. States that were applied are restored at the end of the session.
+    /// The measurement is not possible. States that were applied are restored at the end of the session.
     Failed,
     /// `apply` refused before it wrote anything.
     Refused,
@@ -43,7 +43,8 @@ pub enum AddressFault {
     NoAddress,
 }
 
-/// The text is complete: causes, errno and the words of the kernel or of the other end are part of it.
+/// Why a session failed. The text is complete: causes, errno and the words of the kernel or of the other end are part
+/// of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SIGINT or SIGTERM.
@@ -89,7 +90,7 @@ pub enum Error {
         /// The kernel's error.
         error: ringwise_sys::Error,
     },
-    /// Of what went wrong without a link the link is the first cause.
+    /// Something failed while the link was down. The lost link is reported first, because it is the likely cause.
     #[error("{link}; {error}")]
     WithoutLink {
         /// What happened to the link.
@@ -100,24 +101,24 @@ pub enum Error {
     /// Two readings of the counters have the same time.
     #[error("the clock of this host stands still: nothing can be counted")]
     ClockStandsStill,
-    /// `--detect` without blocks of calibration.
+    /// `--detect` was given without calibration blocks.
     #[error("--detect needs --calibrate 2 or more: without it the noise is not known")]
     NoiseUnknown,
-    /// The change that `--detect` names is smaller than the noise lets one find.
+    /// The change that `--detect` requests is too small to be found with this noise.
     #[error(
         "a change of {wanted} % in {metric} would not be found: the first state measured against itself varies by {noise:.1} %, and \
          {pairs} pairs find {}", .can.map_or("none at all".to_string(), |c| format!("{c:.1} % at best"))
     )]
     NotDetectable {
-        /// The change in per cent.
+        /// The requested change in per cent.
         wanted: f64,
-        /// What it is a change of.
+        /// The metric that should change.
         metric: &'static str,
         /// Spread of the calibration in per cent.
         noise: f64,
         /// Pairs of trials in the session.
         pairs: u32,
-        /// The smallest change in per cent that they find; none: they find none.
+        /// The smallest change in per cent that these pairs can find. None: they cannot find any.
         can: Option<f64>,
         /// Pairs that would find it.
         need: u64,
@@ -126,7 +127,7 @@ pub enum Error {
     /// An end refused or failed, or the peer is lost.
     #[error(transparent)]
     Side(#[from] side::Error),
-    /// A reply of another kind than the request has.
+    /// The reply does not match the request.
     #[error("{side}: an answer that does not belong to the question: {reply:?}")]
     Unexpected {
         /// The end that replied.
@@ -134,10 +135,10 @@ pub enum Error {
         /// What it replied.
         reply: Box<Reply>,
     },
-    /// The path of this program, which is started again in a network namespace.
+    /// The path of this program cannot be found. The program is started again in a network namespace.
     #[error("this program cannot be found: {0}")]
     NoProgram(io::Error),
-    /// A name that ssh would take for an option.
+    /// A host name that ssh would read as an option.
     #[error("\"{0}\" is no host for ssh")]
     NotAHost(String),
     /// The interface under test has no address that the peer could load.
@@ -159,14 +160,14 @@ pub enum Error {
     /// No CPU took packets while a load ran.
     #[error("which CPU takes the packets could not be found")]
     ReceiverNotFound,
-    /// `--mix`.
+    /// The value of `--mix` is not valid.
     #[error("\"{0}\" is no mix of latency and throughput threads (right would be e.g. 2/3:1/3)")]
     Mix(String),
 
     /// `/dev/cpu_dma_latency` cannot be held.
     #[error("{0}: the recipe keeps CPUs awake")]
     CpuLatency(ringwise_sys::Error),
-    /// Counters of the peer's ports make no difference of two readings.
+    /// Two readings of the counters of the peer's ports cannot be compared.
     #[error(transparent)]
     Counts(#[from] CountsError),
     /// Packets were sent, and the sink received none.
@@ -186,17 +187,17 @@ pub enum Error {
     TooShort {
         /// Trials that fit, and trials that are needed.
         error: TooShort,
-        /// Time of one trial.
+        /// Seconds that one trial takes.
         seconds: f64,
     },
-    /// The budget of a search was used up.
+    /// The budget of a search was used up before a candidate was proved better.
     #[error("the time was over before one was proved better")]
     TimeOver,
 
     /// A transaction was refused or could not be written.
     #[error("{}{}", .state.as_ref().map(|s| format!("state {s}: ")).unwrap_or_default(), with_causes(.error))]
     Apply {
-        /// While this state was applied. None: while the host was restored.
+        /// The state that was being applied. None: the host was being restored.
         state: Option<String>,
         /// What `apply` reports.
         error: ringwise_apply::Error,
@@ -211,7 +212,7 @@ pub enum Error {
         /// False: only in part.
         put_back: bool,
     },
-    /// The trial of a state is over, so what was measured may be of another state.
+    /// The transaction of a state ended during the trial, so the result may belong to another state.
     #[error("transaction {0} was ended while its state was measured (by the clock, or by somebody)")]
     TrialEnded(u64),
     /// The guard did not finish within its time.

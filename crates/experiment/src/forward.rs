@@ -20,12 +20,12 @@ use crate::meter::Measured;
 use crate::session::{Experiment, Finished};
 use crate::sides::{PATIENCE, Sides, unexpected};
 
-/// Sources of the recipe in turn: as many as a device has room for rules, mostly.
+/// Number of sources that the recipe uses in turn. Most devices have room for as many rules.
 pub const SOURCES: u32 = 64;
-/// Of what is left of the interval between a rate that is lost at and one that is not.
+/// The search stops when the interval between a rate without loss and a rate with loss is this fraction.
 const PRECISION: f64 = 0.02;
 const MOST_TRIALS: u32 = 24;
-/// What RFC 2544's partial drop rate is called with here.
+/// The threshold at which the partial drop rate of RFC 2544 is reported here.
 const PARTIAL_PERCENT: f64 = 0.5;
 
 /// How packets are made.
@@ -33,20 +33,20 @@ const PARTIAL_PERCENT: f64 = 0.5;
 pub enum Recipe {
     /// Random sources and destinations.
     Random,
-    /// Sources in turn, each frame four times, CPUs kept awake.
+    /// Sources in turn, each frame sent four times, CPUs kept awake.
     Turn,
 }
 
 /// Packets through this host. Lists of numbers are axes of the session.
 #[derive(Debug, Clone)]
 pub struct ForwardSpec {
-    /// Ports here by which packets come in, and the one by which they go out.
+    /// Ports of this host that receive packets.
     pub into: Vec<String>,
-    /// See `into`.
+    /// The port of this host that sends the packets on.
     pub out: String,
-    /// The peer's ports, one for each of `into`, and the one where packets arrive.
+    /// The peer's ports that send, one for each of `into`.
     pub generators: Vec<String>,
-    /// See `generators`.
+    /// The peer's port that receives the forwarded packets.
     pub sink: String,
     /// How packets are made.
     pub recipe: Recipe,
@@ -54,19 +54,19 @@ pub struct ForwardSpec {
     pub addresses: Addresses,
     /// Payload bytes; empty: those of the recipe.
     pub sizes: Vec<u32>,
-    /// Sources in turn; empty, or a recipe of random ones: the recipe's own.
+    /// Number of sources used in turn. Empty, or a recipe with random sources: the recipe's own number.
     pub flows: Vec<u32>,
-    /// Offered packets a second; none: as many as can be had.
+    /// Offered packets a second. Empty: as many as possible.
     pub rates: Vec<f64>,
-    /// Ports in that are loaded at once.
+    /// How many ports of `into` are loaded at once.
     pub interfaces: Vec<u32>,
-    /// Routes that are added while it is measured.
+    /// Number of routes that are added during the measurement.
     pub routes: Vec<u32>,
-    /// The highest rate is searched, up to the largest of `rates`.
+    /// Search the highest rate, up to the largest of `rates`.
     pub find_rate: bool,
-    /// CPUs that generate; none: all of the peer, the last ones first, because a layout begins at the first.
+    /// CPUs that generate. None: all CPUs of the peer, the last ones first, because a layout begins at the first CPU.
     pub cpus_peer: Option<CpuSet>,
-    /// The peer is a network namespace of this host: its CPUs are ours.
+    /// The peer is a network namespace of this host, so both share the CPUs.
     pub same_host: bool,
 }
 
@@ -77,9 +77,9 @@ pub struct Forward {
     from: Vec<From>,
     ports: Vec<Port>,
     routes: Option<Routes>,
-    /// Where the last trial was: another state has its interrupts moved first.
+    /// The state of the last trial. Before a trial in another state, its interrupts are moved.
     state: String,
-    /// `/dev/cpu_dma_latency`, held as the recipe has it.
+    /// `/dev/cpu_dma_latency`, held open as the recipe requires.
     _awake: Option<hold::CpuLatency>,
 }
 
@@ -112,7 +112,7 @@ impl Forward {
         Ok(Self { spec, sides, from, ports, routes: None, state: String::new(), _awake: awake })
     }
 
-    /// Every port here that is counted.
+    /// All ports of this host that are counted.
     pub fn devs(&self) -> Vec<String> {
         self.spec.into.iter().chain([&self.spec.out]).cloned().collect()
     }
@@ -152,7 +152,7 @@ impl Forward {
         Ok(())
     }
 
-    /// Sends at this rate, and what became of it.
+    /// Sends at this rate and returns the result.
     fn once(&mut self, p: &Point, per_s: Option<f64>, state: &str, cx: &TrialContext) -> Result<Measurement> {
         self.routes(p)?;
         let load = self.load(p, per_s, cx);
@@ -176,7 +176,8 @@ impl Forward {
             let (sent, arrived) = (spans(&senders, a, b)?, spans(&sink, a, b)?);
             Ok(flow(&sent, &[], &[], Some(&arrived)))
         };
-        // Rates are those of the window, losses those of the whole run: nothing is on its way at its ends.
+        // Rates are measured over the window. Losses are measured over the whole run, because no packet is in flight at
+        // its ends.
         let (whole, window) = (both(before, last)?, both(warm, end)?);
         if whole.sent > 0 && whole.arrived == Some(0) {
             return Err(self.nothing_arrived(cx));
@@ -200,7 +201,7 @@ impl Forward {
         Ok(Measurement { loads: vec![l], measured, limit, doubts })
     }
 
-    /// Line rate of the port out, and what was lost between the ports of this host.
+    /// Adds the line rate of the outgoing port, and the packets that were lost between the ports of this host.
     fn host_side(&self, m: &mut Measured, l: &LoadResult, frame: u32) {
         let link = |dev: &str| m.rates.links.get(dev);
         let received: Option<u64> = self.spec.into.iter().map(|d| link(d)?.rx.packets).sum();
@@ -211,7 +212,7 @@ impl Forward {
         m.side.transmitted_per_s = forwarded_per_s;
         let lost = |from: Option<f64>, to: Option<f64>| -> Option<u64> {
             let n = (from? - to?) * m.seconds;
-            // Both ends of the window have packets on their way.
+            // At both ends of the window packets are in flight.
             (n > 0.001 * from? * m.seconds).then_some(n as u64)
         };
         let places = [
@@ -236,7 +237,7 @@ impl Forward {
             }
         }
         if let (Some(ns), Some(n)) = (m.side.cpu_ns_per_packet, forwarded.filter(|n| *n > 0)) {
-            // For each packet that was forwarded, not received.
+            // Per forwarded packet, not per received packet.
             let packets = received.unwrap_or(n).max(n);
             m.side.cpu_ns_per_packet = Some(ns * packets as f64 / n as f64);
             m.side.cycles_per_packet = m.side.cycles_per_packet.map(|c| c * packets as f64 / n as f64);
@@ -272,7 +273,7 @@ impl Forward {
 }
 
 impl Forward {
-    /// The highest rate that is tried: `--rate`, else what the ports in carry together.
+    /// The highest rate that is tried: `--rate`, or the sum of the line rates of the incoming ports.
     fn top(&self, p: &Point) -> f64 {
         let n = p.interfaces.map_or(self.from.len(), |n| self.from.len().min(n as usize)) as f64;
         let frame = frame_of_payload(p.size_bytes.unwrap_or(20));
@@ -306,7 +307,7 @@ impl Workload for Forward {
         let points = cross(points, &l.interfaces, |p, n| p.interfaces = Some(*n));
         let points = cross(points, &l.routes, |p, n| p.routes = Some(*n));
         let points = cross(points, &l.flows, |p, n| p.flows = Some(*n));
-        // The rates of a search are not its points.
+        // The rates of a search are not points of the session.
         let rates = if l.find_rate { &[] } else { l.rates.as_slice() };
         cross(points, rates, |p, rate| p.offered_per_s = Some(*rate))
     }
@@ -330,7 +331,7 @@ impl Experiment<'_> {
         let mut rates = Vec::new();
         let broken = self.rates(load, &mut trials, &mut rates).err();
         load.end();
-        // The offered rates are none of the points.
+        // The offered rates are not points of the session.
         let comparisons = compare::rates(&self.session, &rates);
         self.finish(trials, rates, comparisons, broken)
     }

@@ -1,13 +1,13 @@
-//! The sessions of `ringwise bench`: states of the host under test are applied one after the other, a load runs in each of them,
-//! and what was measured is compared.
+//! The sessions of `ringwise bench`: they apply the states of the host under test one after the other, run a load in
+//! each state, and compare the results.
 //!
 //! ```text
 //!   Prepared states ─► Switch (apply: one transaction on trial each) ─┐
 //!   Workload (Messages, Forward) ─► Sides (bench) + Meter (observe) ──┴─► Experiment ─► Finished
 //! ```
 //!
-//! The caller reads the command line, plans the states, asks, and prints what [`Event`] reports. Load, order of trials and
-//! statistics are those of `ringwise_bench`; each result is written to a file as soon as there is one.
+//! The caller reads the command line, plans the states, asks the user, and prints each [`Event`]. Load, order of trials
+//! and statistics are those of `ringwise_bench`. Each result is written to a file as soon as it is measured.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

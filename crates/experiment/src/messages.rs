@@ -1,4 +1,4 @@
-//! Workloads of messages between two ends: rr, burst, mixed, stream, and one receiver by place.
+//! Workloads that exchange messages between two ends: rr, burst, mixed, stream, and one receiver at different CPUs.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -20,13 +20,13 @@ use crate::sides::{PATIENCE, Sides, cpus, unexpected};
 pub enum Kind {
     /// Request and response, one at a time for each connection.
     Rr,
-    /// Several requests on the way for each connection.
+    /// Several requests in flight for each connection.
     Burst,
     /// Threads of [`Kind::Rr`] beside threads of [`Kind::Burst`].
     Mixed,
-    /// One way.
+    /// Messages in one direction.
     Stream,
-    /// One receiver, by its place.
+    /// One receiver, placed on different CPUs.
     Receive,
 }
 
@@ -41,10 +41,10 @@ pub enum Driver {
     Iperf3,
 }
 
-/// Load threads by the physical cores of this host.
+/// Number of load threads, in proportion to the physical cores of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// A thread for four cores.
+    /// One thread for every four cores.
     Light,
     /// A thread for each core.
     Medium,
@@ -53,7 +53,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Threads a core.
+    /// Threads per core.
     fn factor(self) -> f64 {
         match self {
             Self::Light => 0.25,
@@ -71,7 +71,7 @@ impl Level {
     }
 }
 
-/// Latency messages of mixed are not longer.
+/// Upper limit for the latency messages of mixed.
 const LATENCY_BYTES: u32 = 1024;
 
 /// A load of messages. Lists are axes of the session; an empty one is the default of the kind.
@@ -83,42 +83,42 @@ pub struct MessagesSpec {
     pub sizes: Vec<u32>,
     /// Load threads, of all groups together.
     pub threads: Vec<u32>,
-    /// Where no threads are given.
+    /// Load levels; used if `threads` is empty.
     pub levels: Vec<Level>,
     /// `1/2:1/2`: latency to throughput threads.
     pub mixes: Vec<String>,
-    /// Connections of all threads together; empty: one a thread.
+    /// Connections of all threads together. Empty: one per thread.
     pub flows: Vec<u32>,
     /// Zipf's exponents.
     pub skews: Vec<f64>,
-    /// Offered a second, of all threads.
+    /// Offered messages a second, of all threads together.
     pub rates: Vec<f64>,
     /// None: the default of the kind.
     pub protocol: Option<Protocol>,
-    /// Requests on the way for each connection of burst and mixed.
+    /// Requests in flight for each connection of burst and mixed.
     pub burst: u32,
-    /// CPUs of the threads; none: all that may be used.
+    /// CPUs of the load threads. None: all that may be used.
     pub cpus_here: Option<CpuSet>,
     /// The same at the peer.
     pub cpus_peer: Option<CpuSet>,
     /// What generates the load.
     pub driver: Driver,
-    /// This host loads, and the peer answers.
+    /// This host generates the load, and the peer answers.
     pub here_loads: bool,
     /// Where the load goes.
     pub address: IpAddr,
     /// Where it goes if this host loads.
     pub peer_address: Option<IpAddr>,
-    /// The answering end waits so long: a known delay, to prove the harness on.
+    /// The answering end waits so many microseconds: a known delay that proves the harness.
     pub delay_us: u32,
-    /// Only in this state; none: in all of them.
+    /// The delay applies in this state only. None: in all states.
     pub delay_in: Option<String>,
 }
 
 impl MessagesSpec {
-    /// Transport of the load: as it was asked for, else the default of the kind.
+    /// Transport of the load: the requested one, or the default of the kind.
     pub fn protocol(&self) -> Protocol {
-        // One flow without a window shows what a receiver can take.
+        // Without flow control, one flow shows what a receiver can process.
         self.protocol.unwrap_or(if self.kind == Kind::Receive { Protocol::Udp } else { Protocol::Tcp })
     }
 
@@ -135,7 +135,7 @@ impl MessagesSpec {
         }
     }
 
-    /// Of latency to throughput threads; empty: the kind has no mix.
+    /// Shares of latency and throughput threads. Empty: the kind has no mix.
     fn mixes(&self) -> Vec<String> {
         match (self.kind, self.mixes.is_empty()) {
             (Kind::Mixed, true) => ["1/2:1/2", "2/3:1/3", "1/3:2/3", "1:0", "0:1"].map(String::from).to_vec(),
@@ -149,16 +149,16 @@ impl MessagesSpec {
 pub struct Messages {
     spec: MessagesSpec,
     sides: Sides,
-    /// Physical cores here: what a load level counts in.
+    /// Physical cores of this host; load levels are relative to them.
     cores: u32,
     cpus_here: Vec<u32>,
     cpus_peer: Vec<u32>,
-    /// Of [`Kind::Receive`], found by a look at the traffic.
+    /// For [`Kind::Receive`]: CPUs that were found by watching the traffic.
     places: Vec<(String, u32)>,
 }
 
 impl Messages {
-    /// Errors: a mix that is none, CPUs that are unknown.
+    /// Errors: a mix is not valid, CPUs are unknown.
     pub fn new(spec: MessagesSpec, sides: Sides, s: &Snapshot) -> Result<Self> {
         let allowed = meter::ordinary(s).to_string();
         let mut one = BTreeMap::new();
@@ -180,7 +180,7 @@ impl Messages {
         Ok(Self { spec, cores, cpus_here, cpus_peer, sides, places: Vec::new() })
     }
 
-    /// Threads and the level's name.
+    /// The numbers of threads, each with the name of its level.
     fn threads(&self) -> Vec<(u32, Option<&'static str>)> {
         let l = &self.spec;
         if l.kind == Kind::Receive {
@@ -206,7 +206,7 @@ impl Messages {
             pattern,
             size_bytes,
             threads: n,
-            // Thread i is where the answering thread i is, as netperf -T has it.
+            // Thread i runs on the same CPU as answering thread i, as with netperf -T.
             cpus: (from..from + n).map(|i| cpus[i as usize % cpus.len()]).collect(),
             to: (from..from + n).map(|i| to[i as usize % to.len()]).collect(),
             flows: p.flows.unwrap_or(n).max(n),
@@ -231,8 +231,8 @@ impl Messages {
         })
     }
 
-    /// Where the receiver is, found with a short load: the CPU that took most of the packets, and others by how far
-    /// they are from it. What is not here is left out, with a word.
+    /// Finds the CPUs for the receiver with a short load: the CPU that took most of the packets, and one CPU for each
+    /// distance from it. A distance that this host does not have is skipped and reported.
     ///
     /// Errors: the load fails, or no CPU takes packets.
     pub fn find_places(&mut self, cx: &TrialContext, s: &Snapshot) -> Result<()> {
@@ -250,7 +250,8 @@ impl Messages {
         Ok(())
     }
 
-    /// Loads and counts. `cpu`: of the receiver, where its place is the point. `delayed`: by `--delay-us`.
+    /// Runs the load and counts. `cpu`: the receiver's CPU, if that is what the point varies. `delayed`: `--delay-us`
+    /// applies.
     fn once(
         &mut self,
         p: &Point,
@@ -260,7 +261,7 @@ impl Messages {
         cx: &TrialContext,
     ) -> Result<Counted> {
         let done = self.loaded(p, cpu, delayed, times, cx);
-        // Whatever came of it, nobody goes on answering, or loading.
+        // After an error both ends must stop answering and loading.
         if done.is_err() {
             self.sides.stop();
         }
@@ -309,7 +310,7 @@ impl Messages {
         Ok(Counted { loads, taken, measured })
     }
 
-    /// What the answering end is asked, and the program of the other with its port.
+    /// The request for the answering end, and the program of the other end with its port.
     fn answering(&self, p: &Point, cpu: Option<u32>, delayed: bool) -> Result<(Request, Option<(&'static str, u16)>)> {
         let here_loads = self.spec.here_loads;
         let cpus = match (cpu, here_loads) {
@@ -337,7 +338,7 @@ impl Messages {
     }
 }
 
-/// One load with what both ends saw.
+/// One load and what both ends counted.
 struct Counted {
     loads: Vec<LoadResult>,
     taken: Vec<Taken>,
@@ -358,7 +359,7 @@ fn mix(text: &str, threads: u32) -> Result<(u32, u32)> {
         return Err(Error::Mix(text.into()));
     };
     let mut n = (f64::from(threads) * latency / (latency + bulk)).round() as u32;
-    // A part that is asked for has a thread.
+    // A part with a share has at least one thread.
     if latency > 0.0 {
         n = n.max(1);
     }
@@ -368,7 +369,7 @@ fn mix(text: &str, threads: u32) -> Result<(u32, u32)> {
     Ok((n, threads - n))
 }
 
-/// CPUs by how far they are from one; each kind once, the first CPU of it.
+/// CPUs by their distance from one CPU: the first CPU of each distance.
 fn places(cpu: CpuId, s: &Snapshot) -> Vec<(String, u32)> {
     let t = &s.topology;
     let mut out: Vec<(String, u32)> = vec![("same-cpu".into(), cpu.0)];
@@ -433,7 +434,7 @@ impl Workload for Messages {
         if l.kind != Kind::Receive {
             return points;
         }
-        // A receiver that was found nowhere is measured nowhere.
+        // Without a known CPU there is no point to measure.
         if self.places.is_empty() {
             return Vec::new();
         }

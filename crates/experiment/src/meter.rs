@@ -13,36 +13,36 @@ use ringwise_sys::load::Cycles;
 
 use crate::error::{Error, Result};
 
-/// A CPU with less idle time than this is the limit.
+/// A CPU that is busier than this, in per cent, is the limit.
 const FULL_PERCENT: f64 = 97.0;
-/// A link with more than this is.
+/// A link with more load than this, in per cent of line rate, is the limit.
 const LINE_PERCENT: f64 = 97.0;
 
 pub(crate) struct Meter<'a> {
     counting: LiveCounters<'a>,
     first: Counters,
-    /// One for each CPU, or why not.
+    /// One counter for each CPU, or why there is none.
     cycles: ringwise_sys::Result<Vec<Cycles>>,
     cycles_first: Option<u64>,
-    /// CPUs on which an ordinary thread looks how late it runs.
+    /// CPUs on which an ordinary thread measures how late it runs.
     cpus: CpuSet,
-    /// From `begin` to `end`.
+    /// Runs from `begin` to `end`.
     probe: Option<std::result::Result<DelayProbe, delay::Error>>,
 }
 
-/// From `begin` to `end`.
+/// What was measured from `begin` to `end`.
 #[derive(Debug)]
 pub struct Measured {
     /// Time between both readings.
     pub seconds: f64,
-    /// As the results have it.
+    /// The form that results store.
     pub side: HostSide,
-    /// The counters that it was made of.
+    /// The counters that `side` is computed from.
     pub rates: Rates,
 }
 
 impl<'a> Meter<'a> {
-    /// Queues and vectors as they are now: a new one after each switch of a state.
+    /// Reads the present queues and vectors; each switch of a state needs a new meter.
     pub(crate) fn new(host: &'a Arc<dyn Host>, devs: &[String], cpus: &CpuSet) -> Result<Self> {
         let layout = look(host, devs)?;
         let again = move |there: &[String]| look(host, there).ok();
@@ -60,19 +60,19 @@ impl<'a> Meter<'a> {
         self.cycles_first = self.cycles();
     }
 
-    /// Of all CPUs since they were opened.
+    /// Cycles of all CPUs since the counters were opened.
     fn cycles(&mut self) -> Option<u64> {
         self.cycles.as_mut().ok()?.iter_mut().map(|c| c.read().ok()).sum()
     }
 
-    /// Errors: the counters of the beginning are of another time.
+    /// Errors: the counters cannot be compared with those of the beginning.
     pub(crate) fn end(&mut self) -> Result<Measured> {
         let last = self.counting.read();
         let probe = self.probe.take();
         let rates = Rates::between(self.counting.layout(), &self.first, &last).ok_or(Error::ClockStandsStill)?;
         let mut side = side(&rates, &self.first, &last);
         let cycles = self.cycles().zip(self.cycles_first).map(|(b, a)| b.saturating_sub(a));
-        // Time and cycles are of the same packets.
+        // Packets cover the same time as the cycles.
         let packets = side.received_per_s.zip(side.transmitted_per_s).map(|(a, b)| a.max(b) * rates.seconds);
         side.cycles_per_packet = cycles.zip(packets.filter(|n| *n > 0.0)).map(|(c, n)| c as f64 / n);
         match probe {
@@ -93,7 +93,7 @@ fn look(host: &Arc<dyn Host>, devs: &[String]) -> Result<Layout> {
     Ok(Layout::of(&ringwise_discover::snapshot(host, &options)?, devs))
 }
 
-/// CPUs that are nobody's alone: the isolated ones are left in peace.
+/// CPUs that are not isolated.
 pub(crate) fn ordinary(s: &Snapshot) -> CpuSet {
     let isolated = s.topology.isolated_all();
     s.topology.online.iter().filter(|c| !isolated.contains(*c)).collect()
@@ -107,11 +107,11 @@ fn delays(side: &mut HostSide, list: &[(u32, f64, f64)]) {
     }
 }
 
-/// Pure.
+/// Computes the result from two readings.
 fn side(r: &Rates, first: &Counters, last: &Counters) -> HostSide {
     let mut out = HostSide { cpus: cpus(first, last), ..HostSide::default() };
     let sum = |f: fn(&LinkRates) -> Option<u64>| -> Option<u64> {
-        // One that is not told makes the sum unknown.
+        // One unknown value makes the sum unknown.
         r.links.values().map(f).sum()
     };
     let (rx, tx) = (sum(|l| l.rx.packets), sum(|l| l.tx.packets));
@@ -119,7 +119,7 @@ fn side(r: &Rates, first: &Counters, last: &Counters) -> HostSide {
     out.transmitted_per_s = tx.map(|n| n as f64 / r.seconds);
     let interrupts: u64 = r.cpus.values().map(|c| c.interrupts).sum();
     out.interrupts_per_s = Some(interrupts as f64 / r.seconds);
-    // What only goes out costs as well; forwarded packets count once.
+    // Sent packets cost time too; a forwarded packet counts once.
     let packets = rx.zip(tx).map(|(a, b)| a.max(b)).filter(|n| *n > 0);
     out.interrupts_per_packet = packets.map(|n| interrupts as f64 / n as f64);
     let busy: f64 = out.cpus.iter().map(|c| c.busy_percent).sum::<f64>() / 100.0;
@@ -143,7 +143,7 @@ fn side(r: &Rates, first: &Counters, last: &Counters) -> HostSide {
     out
 }
 
-/// Between frames of the mean size of its busier direction, at line rate.
+/// Time between two frames at line rate, for the mean frame size of the busier direction.
 fn budget_ns(l: &LinkRates) -> Option<f64> {
     let busier = if l.rx.pps >= l.tx.pps { &l.rx } else { &l.tx };
     let (speed, bytes) = (l.speed_mbps.filter(|s| *s > 0)?, busier.avg_bytes?);
@@ -164,7 +164,7 @@ fn place(p: &Place) -> String {
     }
 }
 
-/// Ticks of `/proc/stat` as shares of all that passed. `guest` is in `user` already.
+/// Ticks of `/proc/stat` as shares of all ticks. `user` already contains `guest`.
 fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
     let one = |(cpu, after): (&CpuId, &CpuSample)| {
         let (before, after) = (&first.cpus.get(cpu)?.counts, &after.counts);
@@ -191,8 +191,8 @@ fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
     last.cpus.iter().filter_map(one).collect()
 }
 
-/// What kept it from being more, as far as this host can tell. `offered`: whether all that was offered was done;
-/// none where nothing was offered but as much as can be had.
+/// What limited the result, as far as this host can tell. `offered`: whether all of the offered load was processed.
+/// None: the load was not limited to a rate.
 pub(crate) fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
     if offered == Some(true) {
         return Limit::Offered;

@@ -1,4 +1,5 @@
-//! Queue count, ring size, moderation and placement for one workload, by successive halving within a time.
+//! Searches queue count, ring size, moderation and placement for one workload, by successive halving within a time
+//! budget.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +13,20 @@ use crate::context::{Event, Workload};
 use crate::error::{Class, Error, Result};
 use crate::session::{Experiment, Finished};
 
-/// What is searched.
+/// What a search varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Among {
-    /// Goals.
+    /// Placement for different goals.
     Placement,
     /// Microseconds between interrupts.
     Moderation,
-    /// Their number.
+    /// Number of queues.
     Queues,
-    /// Their size.
+    /// Size of receive rings.
     Rings,
 }
 
-/// A state that may be better than the one that was found; of every interface under test.
+/// A state that may be better than the host as found. It applies to every interface under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Candidate {
     /// Interrupts and queues placed for this goal.
@@ -36,7 +37,7 @@ pub enum Candidate {
     Queues(u32),
     /// Size of each receive ring in packets.
     RxRing(u32),
-    /// Goal stream, a receive ring of this size, and moderation of so many microseconds.
+    /// Goal stream, with this receive ring size and moderation.
     Bulk {
         /// Size of each receive ring in packets.
         ring: u32,
@@ -45,8 +46,8 @@ pub enum Candidate {
     },
 }
 
-/// What one can do about an interface, each alone, and the most likely together. `among` empty: all of it.
-/// `disruption`: also what interrupts traffic, queues and rings.
+/// Candidates for an interface: each change alone, and the most promising ones together. `among` empty: all kinds.
+/// `disruption`: also changes that interrupt traffic (queues and rings).
 pub fn candidates(s: &Snapshot, devs: &[String], among: &[Among], disruption: bool) -> Vec<Candidate> {
     let of = |kind: Among| among.is_empty() || among.contains(&kind);
     let mut out = Vec::new();
@@ -77,19 +78,20 @@ pub fn candidates(s: &Snapshot, devs: &[String], among: &[Among], disruption: bo
     out
 }
 
-/// What a candidate is measured by.
+/// The metric that compares candidates.
 pub fn metric(load: &dyn Workload) -> Metric {
     if load.name() == "rr" { Metric::LatencyP99 } else { Metric::Rate }
 }
 
-/// Higher is better.
+/// The score of a trial; higher is better.
 fn score(t: &Trial, metric: Metric) -> Option<f64> {
     let v = compare::value(t, metric).filter(|v| *v > 0.0)?;
     Some(if metric.higher_is_better() { v } else { 1e9 / v })
 }
 
 impl Experiment<'_> {
-    /// Searches the best of the states behind the first one, at `point`, within `budget`. None: the search was broken off.
+    /// Searches the best of the states after the first one, at `point`, within `budget`. None: the search was
+    /// interrupted.
     ///
     /// Errors: as [`Experiment::run`].
     pub fn search(
@@ -106,7 +108,7 @@ impl Experiment<'_> {
             Ok(o) => (Some(o), None),
             Err(e) => (None, Some(e)),
         };
-        // Trials that chose one would flatter it: only those of the proof are compared.
+        // The trials that selected a candidate would favour it, so only the trials of the proof are compared.
         let comparisons = compare::compare(&self.session, &trials[proof.unwrap_or(trials.len())..]);
         Ok((self.finish(trials, Vec::new(), comparisons, broken)?, outcome))
     }
@@ -125,7 +127,7 @@ impl Experiment<'_> {
         if candidates == 0 {
             return Err(Error::NoCandidate);
         }
-        // What one takes here, switching and putting back included, nobody knows before.
+        // How long one trial takes on this host, with switching and restoring, is only known after measuring it.
         self.one_trial(load, p, (Phase::Calibration, 1, 0, 0), trials)?;
         let each = begin.elapsed().max(Duration::from_millis(1));
         trials.clear();
@@ -140,7 +142,7 @@ impl Experiment<'_> {
             if asked.is_empty() || begin.elapsed() > budget {
                 break;
             }
-            // The last one and the start: the proof.
+            // The last candidate and the host as found: the proof.
             if asked.len() == 2 {
                 proof.get_or_insert(trials.len());
             }
@@ -153,7 +155,7 @@ impl Experiment<'_> {
                 let n = trials.len();
                 match self.one_trial(load, p, (Phase::Measure, state, block, order), trials) {
                     Ok(()) => scores.push(trials.get(n).and_then(|t| score(t, metric))),
-                    // A candidate that cannot be had here is out; the host was put back.
+                    // A candidate that cannot be applied drops out; the host was restored.
                     Err(e) if e.class() == Class::PutBack && state != 0 && self.cx.go_on().is_ok() => {
                         (self.tell)(&Event::CandidateFailed(&e));
                         scores.push(None);

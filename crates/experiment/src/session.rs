@@ -1,4 +1,4 @@
-//! A session: points by states, in blocks and random order, always back to the host as found.
+//! A session: points by states, in blocks and in random order. At the end the host is restored.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,10 +14,10 @@ use crate::context::{Event, Measurement, TrialContext, Workload};
 use crate::error::{Error, Result};
 use crate::states::Switch;
 
-/// For setting up and taking down a trial, and for a slow machine.
+/// Extra time for setting up and ending a trial, and for slow machines.
 const AROUND: Duration = Duration::from_secs(30);
 
-/// Results as they come: what was measured before a crash is kept.
+/// Writes each result at once, so that a crash loses none.
 #[derive(Debug)]
 pub struct ResultsFile {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct ResultsFile {
 }
 
 impl ResultsFile {
-    /// Errors: it exists, or cannot be made.
+    /// Errors: the file exists, or cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.map_err(|e| match e.kind() {
@@ -48,25 +48,25 @@ pub struct Experiment<'a> {
     pub(crate) switch: Switch<'a>,
     pub(crate) session: Session,
     results: ResultsFile,
-    /// A change of so many per cent must be found 80 times of 100, or nothing is switched.
+    /// Refuse to switch states unless a change of this many per cent would be found in 80 of 100 cases.
     detect: Option<f64>,
     pub(crate) begin: Instant,
     pub(crate) tell: &'a mut dyn FnMut(&Event),
 }
 
-/// What came of a session.
+/// The outcome of a session.
 #[derive(Debug)]
 pub struct Finished {
-    /// With their end.
+    /// The results, with their end record.
     pub results: Results,
-    /// The host is as found.
+    /// The host is as it was found.
     pub restored: bool,
-    /// Why it ended early.
+    /// Why the session ended early.
     pub broken: Option<Error>,
 }
 
 impl<'a> Experiment<'a> {
-    /// Writes `session` to `results`. `begin`: what times count from. `tell` is called as things happen.
+    /// Writes `session` to `results`. `begin`: the start of all times. `tell` is called for each event.
     ///
     /// Errors: the results cannot be written.
     pub fn new(
@@ -82,9 +82,9 @@ impl<'a> Experiment<'a> {
         Ok(Self { cx, switch, session, results, detect, begin, tell })
     }
 
-    /// Everything, to the end: results, comparisons, the host as found.
+    /// Runs the whole session: trials, comparisons, restoring the host.
     ///
-    /// Errors: the results cannot be written. Whatever else goes wrong is in [`Finished::broken`].
+    /// Errors: the results cannot be written. All other errors are in [`Finished::broken`].
     pub fn run(mut self, load: &mut dyn Workload) -> Result<Finished> {
         let points = load.points();
         let mut trials = Vec::new();
@@ -94,7 +94,7 @@ impl<'a> Experiment<'a> {
         self.finish(trials, Vec::new(), comparisons, broken)
     }
 
-    /// Back to the host as found, the comparisons, the end of the file.
+    /// Restores the host, compares, and completes the file.
     pub(crate) fn finish(
         mut self,
         trials: Vec<Trial>,
@@ -149,7 +149,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// What one trial may take, with what is around it.
+    /// The longest time of one trial, with setup and cleanup.
     pub(crate) fn one(&self) -> Duration {
         self.cx.warmup + self.cx.time + AROUND
     }
@@ -163,7 +163,7 @@ impl<'a> Experiment<'a> {
         self.switch.go(state, hold, self.tell)
     }
 
-    /// A trial whose links were there to its end. Of what went wrong without a link the link is the first cause.
+    /// Runs a trial and checks its links. If a link was lost, it is reported as the cause of other errors.
     pub(crate) fn measured(&self, load: &mut dyn Workload, p: &Point, state: &str) -> Result<Measurement> {
         let got = load.trial(p, state, &self.cx);
         match (self.cx.links(), got) {
@@ -173,7 +173,7 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Writes a trial down, if its state was in effect until now.
+    /// Stores a trial if its state was in effect until now.
     pub(crate) fn keep(&mut self, point: Point, slot: &Slot, at_s: f64, got: Measurement) -> Result<Trial> {
         self.switch.holds()?;
         let trial = Trial {
@@ -197,7 +197,7 @@ impl<'a> Experiment<'a> {
         self.results.add(&Line::Rate(Box::new(rate.clone())))
     }
 
-    /// Refused before anything is switched where so many pairs with this noise could not find the change.
+    /// Refuses before any switch if this number of pairs could not find the change with this noise.
     fn detectable(&self, trials: &[Trial]) -> Result<()> {
         let Some(wanted) = self.detect else { return Ok(()) };
         let metric = compare::primary(&self.session.workload).first().copied().unwrap_or(Metric::Rate);

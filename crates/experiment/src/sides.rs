@@ -1,4 +1,4 @@
-//! The two ends: this process, and the peer behind TCP, ssh or a network namespace.
+//! The two ends: this process, and the peer behind TCP, ssh or in a network namespace.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,10 +13,10 @@ use ringwise_model::{CpuSet, Fact, Snapshot};
 
 use crate::error::{AddressFault, Error, Result};
 
-/// What every request but a load has time for.
+/// Time limit of every request except a load.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Both ends of every trial. What they run ends when this is dropped.
+/// Both ends of every trial. Dropping this ends what they run.
 pub struct Sides {
     pub(crate) here: LocalSide,
     pub(crate) peer: RemoteSide,
@@ -24,16 +24,16 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// `bench serve` at an address.
+    /// Connects to `bench serve` at an address.
     ///
     /// Errors: unreachable, another version, another secret.
     pub fn tcp(at: SocketAddr, secret: Option<&str>) -> Result<Self> {
         Ok(Self::with(RemoteSide::tcp(at, secret)?))
     }
 
-    /// `bench serve` that is started on another host.
+    /// Starts `bench serve` on another host.
     ///
-    /// Errors: as [`Sides::tcp`], and what ssh reports.
+    /// Errors: as [`Sides::tcp`], and errors of ssh.
     pub fn ssh(host: &str) -> Result<Self> {
         if host.starts_with('-') {
             return Err(Error::NotAHost(host.into()));
@@ -44,13 +44,13 @@ impl Sides {
         Ok(Self::with(RemoteSide::child(c, host)?))
     }
 
-    /// This program once more, in a network namespace (as `ip netns` has it).
+    /// Starts this program again in a network namespace (named as for `ip netns`).
     ///
-    /// Errors: as [`Sides::tcp`]; the namespace does not exist.
+    /// Errors: as [`Sides::tcp`], or the namespace does not exist.
     pub fn netns(name: &str) -> Result<Self> {
         let mut c = Command::new(std::env::current_exe().map_err(Error::NoProgram)?);
         c.args(["bench", "serve", "--stdio", "--netns", name]);
-        // Ctrl-C is for us: it ends when its input does.
+        // Ctrl-C is meant for this process only; the other one ends when its input ends.
         c.process_group(0);
         Ok(Self::with(RemoteSide::child(c, &format!("namespace {name}"))?))
     }
@@ -66,7 +66,7 @@ impl Sides {
         list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).collect::<BTreeMap<_, _>>()
     }
 
-    /// Who answers, and who loads.
+    /// The end that answers, and the end that loads.
     pub(crate) fn pair(&mut self, here_loads: bool) -> (&mut dyn Side, &mut dyn Side) {
         match here_loads {
             false => (&mut self.here, &mut self.peer),
@@ -74,14 +74,14 @@ impl Sides {
         }
     }
 
-    /// Ends what either answers; errors of something that is gone already are nobody's concern.
+    /// Ends what both ends run. Errors are ignored, because an end may be gone already.
     pub(crate) fn stop(&mut self) {
         let _ = self.here.ask(Request::Stop, PATIENCE);
         let _ = self.peer.ask(Request::Stop, PATIENCE);
     }
 }
 
-/// The words of a reply that is not the one that belongs there.
+/// The error for a reply that does not match the request.
 pub(crate) fn unexpected(side: &dyn Side, reply: Reply) -> Error {
     let side = side.name().to_string();
     match reply {
