@@ -22,10 +22,10 @@ use crate::sides::{PATIENCE, Sides, unexpected};
 
 /// Number of sources that the recipe uses in turn. Most devices have room for as many rules.
 pub const SOURCES: u32 = 64;
-/// The search stops when the interval between a rate without loss and a rate with loss is this fraction.
+/// Precision of the search, relative to the interval between a rate with loss and a rate without.
 const PRECISION: f64 = 0.02;
 const MOST_TRIALS: u32 = 24;
-/// The threshold at which the partial drop rate of RFC 2544 is reported here.
+/// The loss in per cent that is accepted for the partial drop rate (RFC 2544).
 const PARTIAL_PERCENT: f64 = 0.5;
 
 /// How packets are made.
@@ -201,7 +201,7 @@ impl Forward {
         Ok(Measurement { loads: vec![l], measured, limit, doubts })
     }
 
-    /// Adds the line rate of the outgoing port, and the packets that were lost between the ports of this host.
+    /// Adds the rates of received and forwarded packets, and where packets were lost.
     fn host_side(&self, m: &mut Measured, l: &LoadResult, frame: u32) {
         let link = |dev: &str| m.rates.links.get(dev);
         let received: Option<u64> = self.spec.into.iter().map(|d| link(d)?.rx.packets).sum();
@@ -212,7 +212,7 @@ impl Forward {
         m.side.transmitted_per_s = forwarded_per_s;
         let lost = |from: Option<f64>, to: Option<f64>| -> Option<u64> {
             let n = (from? - to?) * m.seconds;
-            // At both ends of the window packets are in flight.
+            // A difference of up to 0.1 % may be packets in flight at the ends of the window.
             (n > 0.001 * from? * m.seconds).then_some(n as u64)
         };
         let places = [

@@ -1,7 +1,7 @@
 //! The states that are compared, and the way from one to another.
 //!
-//! Every state is one transaction from the host as found, on trial: a guard puts it back when this process is gone, at the
-//! latest when the time ends that its measurement may take. Between two states the host is as found.
+//! Every state is one transaction from the host as found, on trial: a guard restores the host when this process is
+//! gone, at the latest when the time limit of the measurement expires. Between two states the host is as found.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,50 +17,50 @@ use ringwise_sys::Host;
 use crate::context::Event;
 use crate::error::{Error, Result, left_text};
 
-/// For a guard to put back, channels and links included.
+/// Time for the guard to restore everything, including channels and links.
 const BOUND: Duration = Duration::from_secs(120);
 
 /// A state that can be switched to.
 #[derive(Debug)]
 pub struct Prepared {
-    /// As the results name it.
+    /// The state as results name it.
     pub state: State,
-    /// The devices that the steps name, and the steps from the host as found; none: it is the host as found.
+    /// The devices of the steps, and the steps from the host as found. None: the host as found.
     pub plan: Option<(Vec<DevId>, Vec<Step>)>,
 }
 
 impl Prepared {
-    /// Settings that are changed for it; `None`: it is the host as found.
+    /// Number of settings that the state changes. `None`: the host as found.
     pub fn changes(&self) -> Option<usize> {
         self.plan.as_ref().map(|(_, steps)| steps.len())
     }
 }
 
-/// The host, from state to state.
+/// Switches the host between states.
 pub struct Switch<'a> {
     host: &'a Arc<dyn Host>,
     policy: Policy,
     store: Store,
-    /// Who switches; the title and the steps are those of each state.
+    /// The user who switches; each state adds its title and steps.
     request: Request,
     states: Vec<Prepared>,
     at: usize,
     transaction: Option<u64>,
-    /// When the guard puts it back.
+    /// When the guard restores the host.
     until: Instant,
-    /// What the states' steps found; it must be so in the end.
+    /// The values before the first state; at the end the host must have them again.
     start: Vec<Setting>,
-    /// What the state that is in force is not, although it was asked for.
+    /// Requested settings that are not in effect in the present state.
     pub(crate) doubts: Vec<String>,
-    /// Where it could not be put back as it was.
+    /// Settings that could not be restored.
     not_back: Vec<NotPutBack>,
 }
 
-/// Not any state.
+/// The index of no state.
 const NOWHERE: usize = usize::MAX;
 
 impl<'a> Switch<'a> {
-    /// `policy`: its guard is needed, and its stop ends the session. `request`: who switches, without steps.
+    /// `policy`: must have a guard; its stop signal ends the session. `request`: the user who switches, without steps.
     pub fn new(host: &'a Arc<dyn Host>, store: Store, policy: Policy, request: Request, states: Vec<Prepared>) -> Self {
         let mut start: Vec<Setting> = Vec::new();
         for step in states.iter().filter_map(|p| p.plan.as_ref()).flat_map(|(_, steps)| steps) {
@@ -75,11 +75,12 @@ impl<'a> Switch<'a> {
         Self { host, policy, store, request, states, at: NOWHERE, transaction: None, until, start, doubts, not_back }
     }
 
-    /// The host is in this state when it returns, for `hold` at least; what measures longer is put back meanwhile.
+    /// Switches to a state, which stays in effect for at least `hold`. A measurement that takes longer loses it,
+    /// because the guard restores the host.
     ///
-    /// Errors: it was refused, or could not be applied or restored.
+    /// Errors: the transaction was refused, or could not be applied or restored.
     pub fn go(&mut self, to: usize, hold: Duration, tell: &mut dyn FnMut(&Event)) -> Result<()> {
-        // It stays, unless its time would be over before.
+        // The state is in effect already. It is applied again only if its trial would expire too early.
         if self.at == to && (self.transaction.is_none() || Instant::now() + hold <= self.until) {
             return Ok(());
         }
@@ -90,7 +91,7 @@ impl<'a> Switch<'a> {
             return Ok(());
         };
         let mut policy = self.policy.clone();
-        // Counted from the end of the verification, so it is a little later.
+        // The guard counts from the end of the verification, so its deadline is a little later.
         self.until = Instant::now() + hold;
         (policy.trial, policy.tied) = (Some(hold), true);
         policy.differs = !steps.is_empty();
@@ -125,7 +126,7 @@ impl<'a> Switch<'a> {
         Ok(())
     }
 
-    /// Whether the state that was switched to is in force still: its trial has not been ended by the clock or somebody.
+    /// Fails if the present state is no longer in effect, because its trial expired or another program ended it.
     pub(crate) fn holds(&self) -> Result<()> {
         let Some(id) = self.transaction else { return Ok(()) };
         let (host, _) = ringwise_discover::host(self.host.as_ref());
@@ -135,7 +136,7 @@ impl<'a> Switch<'a> {
         }
     }
 
-    /// To the host as found.
+    /// Restores the host as found.
     fn back(&mut self, why: &str) -> Result<()> {
         self.doubts.clear();
         let Some(id) = self.transaction else { return Ok(()) };
@@ -145,7 +146,7 @@ impl<'a> Switch<'a> {
         {
             return Err(e.into());
         }
-        // A stop that was asked for must not stop what puts back.
+        // A stop signal must not interrupt restoring.
         let patient = Policy { guard: self.policy.guard.clone(), ..Policy::default() };
         let o = settle(self.host, &self.store, id, BOUND, &patient, &mut |_| {})?;
         let Some(o) = o else {
@@ -159,7 +160,7 @@ impl<'a> Switch<'a> {
         Ok(())
     }
 
-    /// The end: as found, and looked at. What is not as it was, in words.
+    /// Restores the host as found and compares. Returns the settings that differ, as text.
     pub(crate) fn restored(&mut self) -> Result<Vec<String>> {
         self.back("the measurement has ended")?;
         let mut wrong: Vec<String> = std::mem::take(&mut self.not_back).iter().map(left_text).collect();

@@ -10,8 +10,8 @@ use ringwise_model::Intent;
 use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
 
-/// The same intent as the first plan's, on the same host. What was changed outside ringwise is as it was then: what
-/// differs now is the work of this run.
+/// Plans for the intent of the first plan, on the same host. Manual changes are those that were known then; later
+/// differences are the work of this run.
 #[derive(Debug)]
 pub(crate) struct Replanner {
     pub(crate) options: Options,
@@ -22,8 +22,8 @@ pub(crate) struct Replanner {
     pub(crate) at_boot: bool,
 }
 
-/// At boot no one is there to name something else: what was named and is refused is left out, and the rest is better than
-/// nothing.
+/// At boot no user can choose another value. A setting that the user configured and that is refused is skipped, and the
+/// rest is applied.
 pub fn without_names(steps: &mut [Step]) {
     let named = steps.iter_mut().filter(|s| s.if_refused == IfRefused::PutBack);
     named.for_each(|s| s.if_refused = IfRefused::Replan);
@@ -46,11 +46,11 @@ impl Planner for Replanner {
     }
 }
 
-/// Settings of a plan that hold already, without those that the user or another program had set and that stay.
+/// Settings of a plan that have their value already, without those that the user or another program set and that stay.
 pub fn already(plan: &Plan) -> Vec<Setting> {
     let written = plan.steps.iter().map(|s| &s.setting);
     let others = written.chain(plan.kept.iter().map(|k| &k.hand.setting));
-    // One setting has one value in a plan, and one that stays.
+    // A setting has one value in a plan, or it stays.
     let others: BTreeMap<_, Vec<&Setting>> = others.fold(BTreeMap::new(), |mut by, s| {
         by.entry(s.address()).or_default().push(s);
         by

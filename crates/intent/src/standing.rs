@@ -103,14 +103,14 @@ impl Standing {
 pub struct Parts {
     /// Newest first.
     pub list: Vec<Part>,
-    /// The newest transaction of which it is unknown what was requested.
+    /// The newest transaction whose request is unknown.
     pub unknown: Option<Applied>,
 }
 
 /// One apply, as it was requested.
 #[derive(Debug)]
 pub struct Part {
-    /// What was requested, limited to `devs`. Permission to interrupt traffic is taken out.
+    /// What was requested, limited to `devs`, without the permission to interrupt traffic.
     pub intent: Intent,
     /// It was for the whole host: for all interfaces that no later apply names.
     pub whole: bool,
@@ -120,7 +120,7 @@ pub struct Part {
     pub from_config: bool,
 }
 
-/// The intent by which a host is judged: what was done with permission to interrupt traffic is not proposed again.
+/// The intent by which a host is checked. Changes that needed permission to interrupt traffic are not proposed again.
 fn judged(requested: &Intent, devs: &[String]) -> Intent {
     let mut i = Intent { devs: devs.to_vec(), allow_disruption: false, ..requested.clone() };
     if !devs.is_empty() {
@@ -154,7 +154,7 @@ fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
     v.drifted().filter(|s| s.how != Match::Pending && s.now.unread().is_none()).filter_map(words).collect()
 }
 
-/// The whole host with the goals of interfaces that were applied by themselves.
+/// Adds the goals of interfaces that were applied separately to the intent of the whole host.
 pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
     for (devs, part) in parts {
         let of = |d: &Option<String>| d.as_ref().is_some_and(|d| devs.contains(d));
@@ -168,7 +168,7 @@ pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
     }
 }
 
-/// The plan of the whole host; interfaces that were applied by themselves are planned as they were then.
+/// The plan of the whole host. Interfaces that were applied separately are planned as requested then.
 ///
 /// Errors: the whole host cannot be planned.
 pub fn plan(
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(parts.unknown, None);
     }
 
-    /// Captures and journals of versions that kept a command line only.
+    /// Captures and journals of versions that recorded only the command line.
     #[test]
     fn what_an_earlier_version_recorded_is_unknown() {
         let s = host(&["eth0", "eth1"]);
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(parts.list[0].devs, ["eth1"]);
     }
 
-    /// An interface by itself has the wishes that name it, and those that name none.
+    /// The intent of one interface contains the settings that name it, and those that name no interface.
     #[test]
     fn an_interface_that_a_later_apply_names_is_no_part_of_an_earlier_one() {
         let s = host(&["eth0", "eth1"]);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!((&parts[1].devs, &parts[1].intent.wishes), (&vec!["eth0".to_string()], &vec![wish("eth0")]));
     }
 
-    /// Words that a person typed beside it change nothing, and what was printed is read as the same flags.
+    /// The user's other words on the command line change nothing, and a printed command is read as the same flags.
     #[test]
     fn the_command_that_applies_the_same_again() {
         let entry = |requested: Option<Requested>| -> Entry {
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(again(&entry(None)), None, "an earlier version");
     }
 
-    /// One interface with fewer queues than the others were given: nothing of that is a finding.
+    /// One interface has fewer queues than the others, because its apply requested so: that is no finding.
     #[test]
     fn an_interface_applied_by_itself_is_planned_by_itself() {
         let s = host(&["eth0", "eth1"]);

@@ -1,4 +1,4 @@
-//! What is wanted: the configuration file, `--set` and the flags over it, before anything of the host is read.
+//! What is requested: the configuration file, overridden by `--set` and flags, before the host is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -9,23 +9,23 @@ use ringwise_model::{Goal, GoalChoice, GroupQueues, Intent, IntentFlags, NicKind
 
 use crate::error::{Error, Result};
 
-/// Where the file is looked for.
+/// The default path of the configuration file.
 pub const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
 
-/// Read, sound, and not yet about any host.
+/// A request that was read and checked, but not yet matched with a host.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// None: flags alone.
+    /// None: only flags were given.
     file: Option<PathBuf>,
     config: Config,
-    /// `--set`, each, then the flags.
+    /// Each `--set`, then the flags.
     over: Vec<Config>,
     devs: Vec<String>,
 }
 
-/// The file at `path`.
+/// Reads the file at `path`.
 ///
-/// Errors: it cannot be read; every fault of it.
+/// Errors: the file cannot be read, or has faults; all of them are listed.
 pub fn load(path: &Path) -> Result<Config> {
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, e))?;
     parse(path, &text)
@@ -39,12 +39,12 @@ fn parse(path: &Path, text: &str) -> Result<Config> {
     Ok(ringwise_config::parse(&path.display().to_string(), text)?)
 }
 
-/// The file that is named, else the default one where it is there. `none`: no file.
+/// Finds the named file, or the default one if it exists. `none`: no file.
 fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)>> {
     match named {
         Some(p) if p == Path::new("none") => Ok(None),
         Some(p) => Ok(Some((p.to_path_buf(), load(p)?))),
-        // What lies here says nothing about a recorded host.
+        // The default file of this host does not apply to a recorded host.
         None if recorded => Ok(None),
         None => match std::fs::read_to_string(DEFAULT_FILE) {
             Ok(text) => Ok(Some((DEFAULT_FILE.into(), parse(Path::new(DEFAULT_FILE), &text)?))),
@@ -54,10 +54,10 @@ fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)
     }
 }
 
-/// Flags over the file that is named, else over the default one where it is there. `file`: `none` for no file. `recorded`:
-/// it is for a recording, about which the default file of this host says nothing.
+/// Flags override the named file, or the default one if it exists. `file`: `none` for no file. `recorded`: the request
+/// is for a recording, to which the default file of this host does not apply.
 ///
-/// Errors: goal `auto`; a file or flags that are wrong, or contradict each other.
+/// Errors: goal `auto`; a file or flags that are wrong or contradict each other.
 pub fn read(a: &IntentFlags, file: Option<&Path>, recorded: bool) -> Result<Wanted> {
     if a.goal == Some(GoalChoice::Auto) {
         return Err(Error::AutoGoal);
@@ -94,7 +94,7 @@ pub fn read(a: &IntentFlags, file: Option<&Path>, recorded: bool) -> Result<Want
     Ok(wanted)
 }
 
-/// What was laid over the file contradicts it, or itself.
+/// Fails if the overrides contradict the file or each other.
 fn sound(c: &Config) -> Result<()> {
     match ringwise_config::contradictions(c) {
         wrong if wrong.is_empty() => Ok(()),
@@ -102,7 +102,7 @@ fn sound(c: &Config) -> Result<()> {
     }
 }
 
-/// Flags and `--set` alone, as a configuration.
+/// Only flags and `--set`, as a configuration.
 ///
 /// Errors: as [`read`].
 pub fn of_flags(a: &IntentFlags) -> Result<Config> {
@@ -117,8 +117,8 @@ fn named_goal(a: &IntentFlags) -> Option<Goal> {
     }
 }
 
-/// `--latency-queues` goes before the number that the file has for that group. Queues that are named stay: the plan says
-/// that the two contradict each other.
+/// `--latency-queues` overrides the number in the file for that group. Named queues stay; the plan reports that the two
+/// contradict each other.
 fn resize_latency(config: &mut Config, over: &[Config]) {
     let last = |f: fn(&HostPart) -> bool| over.iter().rev().map(|o| &o.host).find(|h| f(h));
     let Some(n) = last(|h| h.latency_queues.is_some()).and_then(|h| h.latency_queues) else { return };
@@ -131,7 +131,7 @@ fn resize_latency(config: &mut Config, over: &[Config]) {
     }
 }
 
-/// Flags as `[host]` would say them.
+/// Flags as the `[host]` section of a file.
 fn flags(a: &IntentFlags) -> HostPart {
     HostPart {
         goal: named_goal(a),
@@ -150,7 +150,7 @@ fn flags(a: &IntentFlags) -> HostPart {
 }
 
 impl Wanted {
-    /// As one file. Without a host only what names an interface is joined.
+    /// Combines everything into one file. Without a host only entries that name an interface are merged.
     fn whole(&self) -> Config {
         let mut c = self.config.clone();
         self.over.iter().for_each(|o| c.lay(o));
@@ -164,17 +164,18 @@ impl Wanted {
         c
     }
 
-    /// Only the host knows whether an entry by driver, address or label is the interface that `--set` names.
+    /// Whether the host is needed to decide if an entry by driver, address or label is the interface that `--set`
+    /// names.
     fn needs_host(&self) -> bool {
         let named = self.over.iter().flat_map(|o| &o.entries);
         let mut unknown = named.filter(|e| !self.config.entries.iter().any(|have| have.matcher == e.matcher));
         !self.config.entries.is_empty() && unknown.next().is_some()
     }
 
-    /// As one file that means on this host what flags and file mean together, and notes for the user. `host` is called
-    /// where that needs a host.
+    /// One file that means the same on this host as flags and file together, and notes for the user. `host` is called
+    /// only if the host is needed.
     ///
-    /// Errors: those of `host`; what is ambiguous, or names nothing, is so on paper too.
+    /// Errors: those of `host`; an entry is ambiguous on this host, or matches nothing.
     pub fn joined<E: From<Error>>(
         &self,
         host: impl FnOnce() -> std::result::Result<Snapshot, E>,
@@ -192,7 +193,7 @@ impl Wanted {
         ringwise_config::bind(&self.config, &self.over, &s.nics).map_err(Error::Unbound)
     }
 
-    /// With what the goal has for every member that was left open.
+    /// Fills each member that is not configured with the goal's value.
     fn in_full(&self, mut c: Config) -> Config {
         let dev_goals =
             c.entries.iter().filter_map(|e| Some((e.matcher.to_string(), e.goal?))).collect::<BTreeMap<_, _>>();
@@ -210,13 +211,13 @@ impl Wanted {
         c
     }
 
-    /// On this host, and notes for the user.
+    /// The intent for this host, and notes for the user.
     ///
-    /// Errors: an entry that is ambiguous or names nothing; entries that contradict each other here.
+    /// Errors: an entry is ambiguous or matches nothing; entries contradict each other on this host.
     pub fn intent(&self, s: &Snapshot) -> Result<(Intent, Vec<String>)> {
         let bound = self.bound(s)?;
         let (mut i, mut notes) = (bound.intent, bound.notes);
-        // An entry by driver or address is known to be the interface of --set only now.
+        // Only now is it known whether an entry by driver or address is the interface of `--set`.
         sound(&Config::of_intent(&i))?;
         i.config = self.file.as_ref().map(|f| f.display().to_string());
         if !self.devs.is_empty() {
@@ -232,7 +233,7 @@ impl Wanted {
     }
 }
 
-/// Replaces a bond, bridge or VLAN by the interfaces below it, which have the queues. Returns notes for the user as well.
+/// Replaces a bond, bridge or VLAN by the interfaces below it, which have the queues. Also returns notes for the user.
 fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut devs, mut notes) = (Vec::new(), Vec::new());
     for dev in named {
