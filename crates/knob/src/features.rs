@@ -2,8 +2,8 @@
 
 use ringwise_model::{Fact, Feature, Nic, Snapshot};
 
-use crate::errno::EOPNOTSUPP;
 use crate::{Address, Descriptor, Family, NotProjected, Reaction, Setting, known, nic};
+use ringwise_model::errno::EOPNOTSUPP;
 
 pub(crate) struct FeaturesFamily;
 

@@ -2,8 +2,8 @@
 
 use ringwise_model::{CpuId, CpuSet, Fact, Host, Snapshot};
 
-use crate::errno::{EINVAL, ENOENT};
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path};
+use ringwise_model::errno::{EINVAL, ENOENT};
 
 pub(crate) struct HostFamily;
 

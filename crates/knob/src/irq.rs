@@ -2,8 +2,8 @@
 
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
 
-use crate::errno::{EINVAL, EIO, ENOENT, ENOSPC, EOVERFLOW, EPERM, ERANGE};
 use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, nic, path, set_text};
+use ringwise_model::errno::{EINVAL, EIO, ENOENT, ENOSPC, EOVERFLOW, EPERM, ERANGE};
 
 pub(crate) struct IrqFamily;
 

@@ -2,11 +2,10 @@
 #![warn(missing_docs)]
 
 use ringwise_model::DevId;
+use ringwise_model::errno::EOPNOTSUPP;
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Family, Setting};
-
-const EOPNOTSUPP: i32 = 95;
 
 /// A refused or ignored write, stored with device, driver and kernel; it is dropped when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

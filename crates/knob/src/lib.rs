@@ -18,7 +18,6 @@ pub mod channels;
 pub mod coalesce;
 mod declare;
 mod diff;
-mod errno;
 mod family;
 pub mod features;
 mod hand;

@@ -2,8 +2,8 @@
 
 use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
 
-use crate::errno::{EINVAL, ENOENT, EOPNOTSUPP, ERANGE, ESRCH};
 use crate::{Address, Descriptor, Family, Match, NotProjected, Of, Reaction, Setting, known, nic, path, set_text};
+use ringwise_model::errno::{EINVAL, ENOENT, EOPNOTSUPP, ERANGE, ESRCH};
 
 pub(crate) struct NapiFamily;
 

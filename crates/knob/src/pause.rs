@@ -2,8 +2,8 @@
 
 use ringwise_model::{Fact, Nic, Pause, Snapshot};
 
-use crate::errno::EINVAL;
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, known, nic};
+use ringwise_model::errno::EINVAL;
 
 pub(crate) struct PauseFamily;
 

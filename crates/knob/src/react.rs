@@ -1,7 +1,9 @@
 //! The meaning of an errno for each setting.
 
 use crate::Address;
-use crate::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOENT, ENOSPC, ENXIO, EOPNOTSUPP, EPERM, EROFS};
+use ringwise_model::errno::{
+    EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOENT, ENOSPC, ENXIO, EOPNOTSUPP, EPERM, EROFS,
+};
 
 /// How to react to a failed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use ringwise_model::{Count, Fact, Nic, RingKind, RingValues, Rings, Snapshot};
 
-use crate::errno::ERANGE;
 use crate::{Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, known, nic};
+use ringwise_model::errno::ERANGE;
 
 pub(crate) struct RingsFamily;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::errno::{ECONNREFUSED, EMSGSIZE, ENOENT};
 use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, irq, known, path};
+use ringwise_model::errno::{ECONNREFUSED, EMSGSIZE, ENOENT};
 
 pub(crate) struct RivalsFamily;
 

@@ -2,9 +2,9 @@
 
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot, Topology};
 
-use crate::errno::{EOVERFLOW, ERANGE};
 use crate::mask::mask;
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path, rx_queue, set_text};
+use ringwise_model::errno::{EOVERFLOW, ERANGE};
 
 pub(crate) struct RpsFamily;
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use ringwise_model::{Action, Fact, Nic, Rule, Rules, Snapshot, fnv};
 
-use crate::errno::{EEXIST, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP};
 use crate::features::NTUPLE;
 use crate::{Address, Descriptor, Family, NotProjected, Reaction, Setting, features, known, nic};
+use ringwise_model::errno::{EEXIST, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP};
 
 pub(crate) struct RulesFamily;
 

@@ -2,9 +2,9 @@
 
 use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot};
 
-use crate::errno::{ENOENT, EOPNOTSUPP, EOVERFLOW, ERANGE};
 use crate::mask::mask;
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path, set_text, tx_queue};
+use ringwise_model::errno::{ENOENT, EOPNOTSUPP, EOVERFLOW, ERANGE};
 
 pub(crate) struct XpsFamily;
 
