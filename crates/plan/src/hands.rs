@@ -1,4 +1,4 @@
-//! Settings that are somebody else's: kept as they are, or marked where a step would undo them.
+//! Manual changes: kept as they are, or marked if a step would undo them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,15 @@ use crate::dev::Dev;
 use crate::machine::Machine;
 use crate::wanted::Wanted;
 
-/// What others have set, by what is to become of it.
+/// Manual changes by how the plan treats them.
 #[derive(Debug, Clone, Default)]
 pub struct Hands {
-    /// Stays; what the plan would have instead is in [`crate::Plan::kept`].
+    /// These settings stay; the value that the plan proposes instead is in [`crate::Plan::kept`].
     pub keep: Vec<Hand>,
-    /// A step on it is in [`crate::Plan::by_hand`] too.
+    /// A step that changes one of these is also in [`crate::Plan::by_hand`].
     pub mark: Vec<Hand>,
-    /// Not somebody else's: what transactions in force have made for groups. What of it no group needs goes.
+    /// Objects that active transactions created for groups; they are no manual changes. Those that no group needs are
+    /// removed.
     pub made: Vec<Made>,
 }
 
@@ -32,7 +33,7 @@ impl Hands {
     }
 }
 
-/// The address, and for an interrupt those of all queues that its vector serves now.
+/// The address of the setting; for an interrupt, the addresses of all queues that its vector serves now.
 pub(crate) fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
     let Some(address) = setting.address() else { return Vec::new() };
     let vector = match &address {
@@ -48,7 +49,7 @@ pub(crate) fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
     out
 }
 
-/// What earlier plans have made for groups, by device.
+/// Objects that earlier plans created for groups, by device.
 #[derive(Debug, Default)]
 pub(crate) struct MadeByDevice(BTreeMap<String, Vec<Made>>);
 
@@ -68,15 +69,15 @@ impl MadeByDevice {
     }
 }
 
-/// What stays, by every name it goes by.
+/// Settings that stay, by all of their addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Keep {
     by: BTreeMap<Address, Hand>,
-    /// Where the plan wanted something else.
+    /// Settings for which the plan proposed another value.
     pub done: Vec<Kept>,
     /// Addresses of the manual changes in `done`.
     noted: BTreeSet<Address>,
-    /// Interrupts among `done`, by device: their places in the list.
+    /// Interrupts among `done`, by device: their indices in the list.
     interrupts: BTreeMap<String, Vec<usize>>,
 }
 
@@ -87,7 +88,7 @@ impl Keep {
     }
 
     fn note(&mut self, hand: Hand, wanted: Setting) {
-        // Each address has one manual change.
+        // Each address has at most one manual change.
         if !hand.address().is_some_and(|a| self.noted.insert(a)) {
             return;
         }
@@ -97,7 +98,7 @@ impl Keep {
         self.done.push(Kept { hand, wanted });
     }
 
-    /// The value that stays instead of the wanted one. None: the plan goes on.
+    /// The value that stays instead of the proposed one. `None`: the plan continues with the proposed one.
     pub(crate) fn instead_of(&mut self, address: &Address, w: &Wanted) -> Option<Setting> {
         let hand = self.by.get(address)?.clone();
         if !matches!(w.live, Fact::Known(_)) {
@@ -110,19 +111,19 @@ impl Keep {
         Some(now)
     }
 
-    /// Whether the count of channels stays as somebody has set it.
+    /// Whether a manual change of the channel count stays.
     pub(crate) fn channels(&mut self, dev: &str, wanted: &Setting) -> bool {
         let Some(hand) = self.by.get(&Address::Channels { dev: dev.to_string() }).cloned() else { return false };
         self.note(hand, wanted.clone());
         true
     }
 
-    /// Whether an interrupt of this device stays elsewhere than the plan would have it.
+    /// Whether an interrupt of this device stays on another CPU than the plan proposes.
     pub(crate) fn moves(&self, dev: &str) -> bool {
         self.interrupts.contains_key(dev)
     }
 
-    /// The layout as it will be, for what is said about it.
+    /// Updates the layout with the interrupts that stay, for the reports about it.
     pub(crate) fn lay_out(&self, m: &Machine, d: &mut Dev) {
         for k in self.interrupts.get(d.name()).into_iter().flatten().filter_map(|at| self.done.get(*at)) {
             let Setting::IrqCpus { of, cpus, .. } = &k.hand.setting else { continue };

@@ -1,4 +1,4 @@
-//! Interrupt affinity: one CPU a queue vector.
+//! Interrupt affinity: one CPU per queue vector.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use crate::target::{Out, SCALING, Why};
 use crate::wanted::Wanted;
 use crate::{Refusal, goal};
 
-/// Where the interrupts of all devices go now.
+/// Current CPUs of the interrupts of all devices.
 pub(crate) struct Now {
     /// Queues of all considered devices by CPU.
     all: Vec<u32>,
-    /// The same as planned.
+    /// The same, as planned.
     planned: Vec<u32>,
     devices: usize,
 }
@@ -37,13 +37,13 @@ impl Now {
     }
 }
 
-/// Queues of the device with the CPU that takes them now; the two vectors of a pair on one CPU count once.
+/// Queues of the device with the CPU that handles them now; two vectors of a pair on one CPU count once.
 fn pairs(m: &Machine, d: &Dev) -> BTreeSet<(u32, Option<usize>)> {
     let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
     d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, Dev::now(m, v)))).collect::<BTreeSet<_>>()
 }
 
-/// What is wrong with the present layout of one device.
+/// Problems of the current layout of one device.
 struct Diagnosis<'a> {
     m: &'a Machine<'a>,
     zone: &'a Zone,
@@ -54,7 +54,7 @@ struct Diagnosis<'a> {
     per_core: Vec<u32>,
     vectors: u32,
     near_core_free: bool,
-    /// Most queues of the device, and of all, that a CPU carries as well as it can be: less while a near one has none.
+    /// The lowest possible maximum of queues per CPU, of the device and of all devices; lower if a near CPU has no queue.
     best: u32,
     best_of_all: u32,
 }
@@ -143,12 +143,12 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// Queues of the device that are served now by CPUs with the L3 cache of this one.
+    /// Queues of the device that are handled now by CPUs with the same L3 cache as `cpu`.
     fn per_l3(&self, cpu: usize) -> usize {
         self.m.l3s[self.m.l3[cpu]].iter().map(|c| self.per_cpu[*c] as usize).sum()
     }
 
-    /// Where nothing is wrong with the CPU as such.
+    /// The reason for a move if nothing is wrong with the current CPU itself.
     fn why_at_all(&self, d: &Dev, now: usize, to: usize) -> Reason {
         let (m, goal, cpu, planned) = (self.m, d.goal, self.m.cpus[now], self.m.cpus[to]);
         if !self.usable[now] {
@@ -207,7 +207,7 @@ pub(crate) fn plan(
         out.want(None, learned, Wanted { setting, live, matched, anew, needed: true }, || x.why(d, v, cpu));
     };
     if d.channels.is_some() {
-        // What shares a vector after the change is the driver's choice: both directions are named, on one CPU.
+        // The driver chooses which queues share a vector after the change: the plan sets both directions to one CPU.
         for (q, cpu) in d.cpu.iter().enumerate() {
             let Some(cpu) = *cpu else { continue };
             let q = q as u32;

@@ -1,4 +1,4 @@
-//! Placement: what was found and what is wanted in, a reasoned list of settings out.
+//! The planner: computes a list of settings, each with its reason, from a snapshot of the host and an intent.
 //!
 //! ```text
 //!   select ─► channels ─► units ─► place ─► irq xps rps rfs ─► steps, layout, expected effect
@@ -7,7 +7,8 @@
 //!                         vectors
 //! ```
 //!
-//! Pure: no file, no clock, and neither the order nor the names of devices change a layout.
+//! Pure functions: the planner reads no file and no clock, and the layout depends neither on the order nor on the names
+//! of devices.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The host's CPUs with dense indices, so that placing thousands of queues looks nothing up twice.
+//! The host's CPUs with dense indices, so that placing thousands of queues needs few map lookups.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ const NEAR_DISTANCE: u32 = 12;
 pub(crate) struct Machine<'a> {
     pub topo: &'a Topology,
     pub isolated: CpuSet,
-    /// Online CPUs, ascending. Everything below is indexed by the position in it.
+    /// Online CPUs, ascending. All other lists are indexed by the position in this list.
     pub cpus: Vec<CpuId>,
     index: Vec<u32>,
     pub core: Vec<usize>,
@@ -23,7 +23,7 @@ pub(crate) struct Machine<'a> {
     pub cores: Vec<Vec<usize>>,
     /// Online CPUs of each locality unit, ascending: an L3 domain within one node.
     pub l3s: Vec<Vec<usize>>,
-    /// Online CPUs by node; one entry under `None` where nodes are not known.
+    /// Online CPUs by node; one entry under `None` if the nodes are unknown.
     pub by_node: BTreeMap<Option<NodeId>, Vec<usize>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Machine<'a> {
                 (Some(set), _, _) => (0, lead(set).0),
                 (None, Some(n), _) => (1, n.0),
                 (None, None, Some(p)) => (2, p),
-                // Nothing is known about caches, nodes or packages: one unit, else nothing could be shared.
+                // Caches, nodes and packages are unknown: all CPUs form one unit, otherwise no CPUs could share anything.
                 (None, None, None) => (3, 0),
             };
             let core = *core_of.entry(core_key).or_insert_with(|| {
@@ -98,12 +98,12 @@ impl<'a> Machine<'a> {
         cpus.into_iter().map(|i| self.cpus[i]).collect()
     }
 
-    /// More than one node with CPUs, so that near and far mean something.
+    /// Whether several nodes have CPUs, so that local and remote differ.
     pub(crate) fn has_nodes(&self) -> bool {
         self.by_node.len() > 1
     }
 
-    /// What "near" means for this device.
+    /// What counts as near for this device.
     pub(crate) fn near(&self, nic: &Nic) -> Near {
         if let Fact::Known(n) = &nic.node
             && self.topo.node(*n).is_some()
@@ -120,9 +120,9 @@ impl<'a> Machine<'a> {
         Near::All
     }
 
-    /// Class and distance of every CPU for devices with this idea of near.
-    /// `wide`: nodes up to distance 12 count as near, so that an idle core there goes before a second thread at
-    /// home (`forward`); else the device's own node is filled first, second threads included.
+    /// Class and distance of every CPU for devices with the same `near`. `wide`: nodes up to distance 12 count as near,
+    /// so that an idle core there takes precedence over a second thread of the device's node (`forward`); otherwise the
+    /// device's own node is filled first, second threads included.
     pub(crate) fn zone(&self, near: &Near, wide: bool) -> Zone {
         let n = self.cpus.len();
         let mut z = Zone { class: vec![Class::Near; n], distance: vec![0; n], home: vec![true; n] };
@@ -145,7 +145,7 @@ impl<'a> Machine<'a> {
                 }
             }
             Near::Node(node) => {
-                // A node may have no CPUs (online): the nearest ones that have some stand in for it.
+                // A node may have no online CPUs: the nearest nodes with online CPUs replace it.
                 let far = u32::MAX;
                 let tell: BTreeMap<Option<NodeId>, u32> = self
                     .by_node
@@ -183,9 +183,9 @@ impl<'a> Machine<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Near {
     Node(NodeId),
-    /// The node is unknown, but the device names its CPUs.
+    /// The node is unknown, but the device lists its local CPUs.
     Cpus(CpuSet),
-    /// Unknown: every CPU counts the same.
+    /// Unknown: all CPUs are treated alike.
     All,
 }
 

@@ -1,5 +1,5 @@
-//! Why something that the user configured cannot be, as data: a code with its facts. The text of each has two parts:
-//! what was found, and what is expected instead.
+//! Why a configured setting is invalid, as a code with facts. The text of each mistake has two parts: what was found, and
+//! what is expected.
 
 mod text;
 
@@ -15,7 +15,7 @@ use crate::Obstacle;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", remote = "Self")]
 pub enum Mistake {
-    /// It cannot be set here, and the user wants an error then (`--strict`).
+    /// The setting is not possible here, and the user requested an error in this case (`--strict`).
     Strict {
         /// Why it cannot be set.
         obstacle: Box<Obstacle>,
@@ -23,47 +23,47 @@ pub enum Mistake {
     // Interfaces and CPUs
     /// There is no interface of this name.
     NoInterface {
-        /// Those that can be planned.
+        /// Interfaces that can be planned.
         have: Vec<String>,
     },
     /// The setting belongs to an interface, and none is named.
     NoInterfaceNamed,
-    /// CPUs that are not online are named.
+    /// The configuration names CPUs that are offline.
     OfflineCpus {
-        /// Those that are not online.
+        /// The offline CPUs.
         offline: CpuSet,
-        /// All that are named. `None`: the text names those that are offline only.
+        /// All CPUs that the configuration names. `None`: the text names only the offline ones.
         of: Option<CpuSet>,
-        /// All CPUs of the host that are online.
+        /// All online CPUs of the host.
         online: CpuSet,
     },
     /// A list of CPUs for interrupts is empty.
     NoCpus,
     /// The list of CPUs for a group is empty.
     NoCpusOfGroup {
-        /// All CPUs of the host that are online.
+        /// All online CPUs of the host.
         online: CpuSet,
     },
     // Queues
-    /// Queues are named that the interface does not have.
+    /// The configuration names queues that the interface does not have.
     NoSuchQueue {
-        /// Which queues.
+        /// Direction of the queues.
         direction: Dir,
         /// How many the interface has.
         queues: u32,
     },
     /// Another queue shares the interrupt, and is configured for other CPUs.
     SharedInterrupt {
-        /// The queues that were configured before.
+        /// The queues that were configured earlier.
         queues: Vec<u32>,
-        /// Where their interrupt is to go.
+        /// The affinity that was configured for their interrupt.
         setting: Setting,
         /// Where that was configured.
         by: Vec<ConfiguredBy>,
     },
     /// More channels than the driver has.
     TooManyChannels {
-        /// Most that the driver has.
+        /// The driver's maximum.
         most: u32,
     },
     /// No queue of a direction would be left.
@@ -74,14 +74,14 @@ pub enum Mistake {
         transmit: Option<u32>,
     },
     // Rings, features, moderation, NAPI
-    /// The driver does not have rings of this size.
+    /// The driver does not support rings of this size.
     RingSize {
         /// Descriptors now.
         now: u32,
         /// Most descriptors. `None`: the driver reports no maximum.
         most: Option<u32>,
     },
-    /// The driver does not have this value of a ring parameter that is no number of descriptors.
+    /// The driver does not support this value of a ring parameter that is not a number of descriptors.
     RingNumber {
         /// The value now.
         now: u32,
@@ -92,60 +92,60 @@ pub enum Mistake {
     },
     /// The device has no feature of this name.
     NoSuchFeature {
-        /// Names that are like it, or that can be changed.
+        /// Similar names, or names of features that can be changed.
         like: Vec<String>,
     },
-    /// The driver does not let the feature change.
+    /// The driver does not allow changing the feature.
     FeatureFixed {
-        /// As it stays.
+        /// The fixed state of the feature.
         on: bool,
         /// Interface name.
         dev: String,
     },
     /// The driver does not have the parameter.
     NoParameter {
-        /// Those that it has.
+        /// Parameters that the driver has.
         has: Vec<String>,
     },
     /// The parameter is 0 or 1.
     Switch,
     /// The parameter is 0, 1 or 2.
     ThreadSwitch,
-    /// The parameter is one of the device, and single queues are named.
+    /// The parameter exists only for the device, and the configuration names single queues.
     OfDeviceOnly,
-    /// Adaptive moderation, which is configured too, overwrites the value.
+    /// Adaptive moderation is also configured and overwrites the value.
     AdaptiveOverwrites {
         /// Name of the switch: `use-adaptive-rx`.
         switch: String,
     },
     /// The driver refuses the interval: one interrupt serves receive and transmit.
     OneInterval {
-        /// Its name.
+        /// Name of the driver.
         driver: String,
     },
     /// The driver refuses the value.
     DriverRefuses {
-        /// Its name.
+        /// Name of the driver.
         driver: String,
-        /// Values that it takes, as documented.
+        /// Values that the driver accepts, as documented.
         takes: String,
-        /// The nearest of them.
+        /// The nearest accepted value.
         nearest: u32,
     },
     // RSS and flow rules
-    /// The device hashes no such flow type.
+    /// The device does not hash this flow type.
     NoFlowType {
-        /// Those that it hashes.
+        /// Flow types that the device hashes.
         have: Vec<String>,
     },
-    /// A letter stands for no field.
+    /// The letter is not a hash field.
     NoField {
         /// As configured.
         letter: char,
     },
-    /// The table cannot be made.
+    /// The table is not possible.
     Table {
-        /// Why.
+        /// The reason.
         error: TableError,
         /// Entries of the device's table.
         entries: usize,
@@ -159,31 +159,31 @@ pub enum Mistake {
     },
     /// The hash key has another length.
     KeyLength {
-        /// Bytes that were configured.
+        /// Length of the configured key in bytes.
         has: usize,
         /// Bytes of the device's key.
         bytes: usize,
     },
-    /// The kernel has no such transform.
+    /// The kernel does not support this transform.
     NoTransform {
-        /// Those that there are.
+        /// Supported transforms.
         have: Vec<String>,
     },
-    /// The rule leads to an RSS context that does not exist.
+    /// The rule steers to an RSS context that does not exist.
     NoContext {
         /// As configured.
         context: u32,
     },
-    /// The driver chooses the places of rules, and one is configured.
+    /// The driver chooses the locations of rules, but a location is configured.
     DriverChoosesPlaces,
-    /// The device has no such place for a rule.
+    /// The device does not have this rule location.
     NoSuchPlace {
-        /// Places of the device.
+        /// Number of locations of the device.
         places: u32,
     },
-    /// No place is left for the rule.
+    /// The rule table is full.
     PlacesFull {
-        /// Places of the device.
+        /// Number of locations of the device.
         places: u32,
     },
     /// The feature is off, and flow rules need it.
@@ -193,50 +193,50 @@ pub enum Mistake {
     },
     /// A flow table has more entries than the kernel allows.
     TooManyEntries {
-        /// Most that it allows.
+        /// The kernel's maximum.
         most: u32,
     },
     // The host
     /// ringwise does not set this sysctl.
     NoSysctl {
-        /// Those that it sets here.
+        /// sysctls that ringwise sets here.
         have: Vec<String>,
     },
-    /// No resume latency.
+    /// The value is not a valid resume latency.
     NotALatency,
     // Groups
-    /// The layout of the article makes the groups itself.
+    /// The layout of the article creates all groups itself.
     BesideArticle,
-    /// Two groups have one name.
+    /// Two groups have the same name.
     SameName,
-    /// The number of latency queues is configured twice, differently.
+    /// The number of latency queues is configured twice with different values.
     OtherNumber {
         /// The other number.
         number: u32,
     },
     /// There is no policy of this name.
     NoPolicy {
-        /// Those that there are.
+        /// Available policies.
         have: Vec<String>,
     },
-    /// Another group has the queue.
+    /// The queue belongs to another group.
     InOtherGroup {
-        /// Its name.
+        /// Name of that group.
         group: String,
     },
-    /// Queues of one interrupt are in several groups.
+    /// Queues that share an interrupt belong to several groups.
     InterruptOfSeveralGroups {
         /// The queues of the interrupt.
         queues: Vec<u32>,
     },
-    /// The group cannot have so many queues.
+    /// The group cannot have this number of queues.
     GroupSize {
         /// Queues of the interface.
         queues: u32,
-        /// Most that the group can have.
+        /// Maximum for the group.
         room: u32,
     },
-    /// Written by another version of ringwise: kept as it was read.
+    /// Written by another version of ringwise; kept as it was read.
     #[serde(skip)]
     Other(MistakeParts),
 }
@@ -244,14 +244,14 @@ pub enum Mistake {
 /// The members of a mistake in documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MistakeParts {
-    /// What was configured or what the host has instead, as a text for people.
+    /// What was configured, or the host's actual state, as a text for people.
     pub found: String,
     /// What is expected, or what to do.
     pub right: String,
-    /// `None`: written by a version that knew texts only.
+    /// `None`: written by a version of ringwise that recorded only texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `None`: the code has none.
+    /// `None`: the code has no facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Value>,
 }

@@ -1,4 +1,5 @@
-//! What drivers are known to take of a whole device's moderation: for goals and groups the nearest, for wishes a word.
+//! Device-wide moderation that drivers are known to refuse. Goals and groups use the nearest accepted value; configured
+//! values are reported.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ pub(crate) fn driver(nic: &Nic) -> Option<&str> {
     nic.driver.known().map(String::as_str)
 }
 
-/// Receive and transmit have one interval: drivers of which that is known refuse the other.
+/// Whether receive and transmit share one interval: drivers that are known to do so refuse a separate one for transmit.
 pub(crate) fn one_interval(d: &Dev) -> bool {
     if !matches!(driver(d.nic), Some("igb" | "igc")) {
         return false;
@@ -28,18 +29,18 @@ pub(crate) fn one_interval(d: &Dev) -> bool {
     d.nic.queue_vectors().any(|v| !v.rx().is_empty() && !v.tx().is_empty())
 }
 
-/// A policy as the device takes it.
+/// A policy with the values that the device accepts.
 pub(crate) struct Fixed {
     pub params: Params,
-    /// Not among the driver's parameters.
+    /// Parameters that the driver does not have.
     pub missing: Vec<String>,
-    /// `tx-usecs` was left out.
+    /// Whether `tx-usecs` was omitted.
     pub one_interval: bool,
-    /// Values that the driver does not take.
+    /// Values that were replaced, because the driver refuses them.
     pub moved: Vec<Nearest>,
 }
 
-/// `has`: what the device reports.
+/// `has`: parameters that the device reports.
 pub(crate) fn fixed(d: &Dev, policy: &Policy, has: &Params) -> Fixed {
     let policies::Fit { mut params, missing } = policies::fit(policy, has);
     let one_interval = one_interval(d) && params.remove("tx-usecs").is_some();
@@ -58,12 +59,12 @@ fn is_usecs(name: &str) -> bool {
     matches!(name, "rx-usecs" | "tx-usecs")
 }
 
-/// Some drivers report what they do not take for one of the directions: the other one alone.
+/// Some drivers report a parameter that they refuse for one direction: as an alternative, receive alone.
 pub(crate) fn rx_alone(dev: &str, params: &Params) -> Vec<Setting> {
     less(dev, params, |k| k.contains("tx"))
 }
 
-/// The same without some; none where nothing goes or nothing is left.
+/// The parameters without some of them; empty if nothing is removed or nothing is left.
 fn less(dev: &str, params: &Params, mut goes: impl FnMut(&str) -> bool) -> Vec<Setting> {
     let left: Params =
         params.iter().filter(|(k, _)| !goes(k)).map(|(k, v)| (k.clone(), *v)).collect::<BTreeMap<_, _>>();
@@ -71,14 +72,14 @@ fn less(dev: &str, params: &Params, mut goes: impl FnMut(&str) -> bool) -> Vec<S
     some.then(|| Setting::Coalesce { dev: dev.to_string(), params: left }).into_iter().collect()
 }
 
-/// A value that somebody laid down and the driver is known not to take.
+/// A configured value that the driver is known to refuse.
 pub(crate) struct NotTaken {
     /// `rx-usecs 5`
     pub what: String,
     pub mistake: Mistake,
 }
 
-/// Those of these values, and what can be had without them.
+/// The values in `params` that the driver is known to refuse, and the alternatives without them.
 pub(crate) fn not_taken(d: &Dev, params: &Params) -> (Vec<NotTaken>, Vec<Setting>) {
     let one = one_interval(d);
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! NAPI threads run where the interrupt of their queue goes.
+//! NAPI threads run on the CPU that handles the interrupt of their queue.
 
 use ringwise_knob::{Address, Of, Reason, Setting, napi as knob_napi};
 use ringwise_model::{CpuSet, Fact};
@@ -18,7 +18,8 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
         };
         let mut all: Vec<Of> = Vec::new();
         if restarted {
-            // New instances are as the device says. Which directions share one is the driver's choice: both are named.
+            // New instances get the device's value. The driver chooses which queues share an instance: the plan sets both
+            // directions.
             if device.or(napi.device.threaded).is_some_and(|t| t > 0) && !napi.instances.is_empty() {
                 all.extend((0..d.rx).map(Of::Rx).chain((0..d.tx.unwrap_or(0)).map(Of::Tx)));
             }
@@ -36,7 +37,7 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
                 Fact::Known(_) => ringwise_knob::Match::Differs,
                 _ => ringwise_knob::Match::Gone,
             };
-            // One that a step before makes is not there yet.
+            // A thread that an earlier step creates does not exist yet.
             let anew = restarted || live.is_absent();
             let w = Wanted { setting, live, matched, anew, needed: false };
             out.want(Some(d.nic), learned, w, || Why {
@@ -48,7 +49,7 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
     }
 }
 
-/// Whether a thread polls, with what the plan lays down.
+/// Whether a thread polls the queue, with the settings of the plan applied.
 fn threaded(d: &Dev, of: Of, device: Option<u32>, out: &Out) -> bool {
     let first = Address::Napi { dev: d.name().to_string(), of: Of::Rx(0) };
     let wanted = out.entries.alike(&first).into_iter().find_map(|(_, s, _)| match s {
@@ -64,7 +65,7 @@ fn same(d: &Dev, a: Of, b: Of) -> bool {
     a == b || id(a).is_some() && id(a) == id(b)
 }
 
-/// As the interrupt is laid down, else where it is.
+/// The CPUs of the interrupt in the plan, else its current ones.
 fn cpus(m: &Machine, d: &Dev, of: Of, out: &Out) -> Option<CpuSet> {
     let first = Address::IrqCpus { dev: d.name().to_string(), of: Of::Rx(0) };
     let laid = out.entries.alike(&first).into_iter().find_map(|(_, s, _)| match s {

@@ -1,5 +1,5 @@
-//! Why something cannot be set here, why an interface is left alone, and why a goal is not possible, as data: a code
-//! with its facts. [`std::fmt::Display`] is the text that people read.
+//! Why a setting is not possible, why an interface is skipped, and why a goal is not possible, as a code with facts.
+//! [`std::fmt::Display`] gives the text for people.
 
 mod text;
 
@@ -26,43 +26,43 @@ pub enum Obstacle {
     NoQueues,
     /// sysfs lists no receive queue of the interface.
     NoQueuesRead,
-    /// No driver of the kernel is bound to the device.
+    /// No kernel driver is bound to the device.
     NoDriver,
-    /// Neither the kind of the interface nor its interrupts are known.
+    /// The kind of the interface and its interrupts are unknown.
     KindUnknown,
     /// A user-space driver such as vfio-pci holds the device.
     UserspaceDriver {
-        /// Its name: `vfio-pci`.
+        /// Name of the driver: `vfio-pci`.
         driver: String,
     },
     /// The link is down, and the user did not name the interface.
     LinkDown,
     /// The driver requests interrupts for the queues only when the link is up.
     LinkDownNoInterrupts,
-    /// The interface lies on others, which can be planned.
+    /// The interface is stacked on others, which can be planned.
     LiesOn {
-        /// What it is about.
+        /// The underlying obstacle.
         obstacle: Box<Obstacle>,
-        /// Names of the interfaces below.
+        /// Names of the lower interfaces.
         below: Vec<String>,
     },
-    /// Only the channels of the interface are left alone: a program or a device uses the queues.
+    /// Only the channels of the interface are skipped: a program or a device uses the queues.
     ChannelsInUse {
         /// Who uses them.
         by: Vec<User>,
     },
-    /// What the user configured is for an interface that is left alone.
+    /// The user configured a setting for an interface that is skipped.
     LeftAlone {
-        /// What it is about.
+        /// The underlying obstacle.
         obstacle: Box<Obstacle>,
     },
     // What was read, and what was learned
-    /// The value could not be read, so it could not be put back.
+    /// The value could not be read, so it could not be restored.
     NotReadable {
         /// What could not be read, and why.
         unread: Unread,
     },
-    /// The value could not be read, and the goal does not need it: it stays as it is.
+    /// The value could not be read, and the goal does not need it: it stays unchanged.
     NotReadableStays {
         /// What could not be read, and why.
         unread: Unread,
@@ -71,24 +71,24 @@ pub enum Obstacle {
     NotThere,
     /// A write on this kernel was refused or ignored before (`learned.json`).
     Learned {
-        /// What came of the write.
+        /// The result of the write.
         what: What,
     },
-    /// Something else is written in its place.
+    /// Another setting is written instead.
     Instead {
-        /// What it is about.
+        /// The underlying obstacle.
         obstacle: Box<Obstacle>,
         /// What is written.
         instead: Setting,
     },
     /// The user configured it.
     Configured {
-        /// What it is about.
+        /// The underlying obstacle.
         obstacle: Box<Obstacle>,
-        /// Where, the last place with precedence.
+        /// Where it is configured; the last place takes precedence.
         by: Vec<ConfiguredBy>,
     },
-    /// Queues exist only after a channel change that was left out.
+    /// Queues exist only after a channel change that was skipped.
     AfterChannelChange {
         /// Whose queues.
         whose: AfterChange,
@@ -102,9 +102,9 @@ pub enum Obstacle {
     },
     /// `/proc/irq/N/smp_affinity_list` does not exist.
     NoAffinityFile,
-    /// Which interrupts serve the queues is not known.
+    /// It is unknown which interrupts serve the queues.
     InterruptsUnknown,
-    /// The CPUs that the interrupts of the queues go to are not known.
+    /// The CPUs that handle the interrupts of the queues are unknown.
     InterruptCpusUnknown,
     // Channels
     /// The queues are used by a program or a device.
@@ -114,9 +114,9 @@ pub enum Obstacle {
     },
     /// The driver has no channel count that can be set.
     NoChannelCount,
-    /// The same, with the number of queues that the interface has.
+    /// Like [`Obstacle::NoChannelCount`], with the number of queues of the interface.
     NoChannelCountHas {
-        /// How many the interface has.
+        /// Number of queues of the interface.
         queues: u32,
     },
     /// The channel counts could not be read.
@@ -129,37 +129,37 @@ pub enum Obstacle {
         /// `rx`, `tx` or `combined`.
         kind: String,
     },
-    /// A flow rule that nobody configured leads to a queue that would be removed.
+    /// A flow rule that is not configured steers to a queue that would be removed.
     RuleNeedsQueue {
         /// Interface name.
         dev: String,
-        /// Place of the rule in the table of the device.
+        /// Location of the rule in the table of the device.
         location: u32,
         /// The rule.
         rule: Rule,
-        /// How many would be left.
+        /// Number of queues that would be left.
         queues: u32,
-        /// Further rules like it.
+        /// Number of further rules with this obstacle.
         more: u32,
     },
-    /// All members of a bond keep one layout, and one of them stays as it is.
+    /// All members of a bond share one layout, and one member stays unchanged.
     BondKeepsLayout {
         /// Name of the bond.
         bond: String,
-        /// The member that stays as it is.
+        /// The member that stays unchanged.
         dev: String,
-        /// How many that member has.
+        /// Number of queues of that member.
         queues: u32,
     },
     // Rings, features, pause frames
-    /// The driver has no ring sizes.
+    /// The driver does not support setting ring sizes.
     NoRingSizes,
     /// The driver does not report this ring, or this parameter of its rings.
     NoRing {
         /// `rx` or `tx`, or the key of the parameter.
         kind: String,
     },
-    /// The driver has no pause frames to set.
+    /// The driver does not support setting pause frames.
     NoPauseFrames,
     /// RDMA may need the pause frames, which stay on.
     PauseFramesForRdma {
@@ -170,21 +170,21 @@ pub enum Obstacle {
     NoFeatures,
     /// The device does not have the feature.
     NoSuchFeature,
-    /// The driver does not let the feature change.
+    /// The driver does not allow changing the feature.
     FeatureFixed {
-        /// As it stays.
+        /// The fixed state of the feature.
         on: bool,
     },
-    /// The feature is requested already, and is off because another one is.
+    /// The feature is requested already, but another feature that it depends on is off.
     FeatureDepends,
     // Moderation, NAPI
-    /// The goal sets moderation, and the driver has none that can be set.
+    /// The goal sets moderation, but the driver has none that can be set.
     NoModerationSet,
-    /// The user configured moderation, and the driver has none.
+    /// The user configured moderation, but the driver has none.
     NoModeration,
     /// The driver has no adaptive moderation.
     NoAdaptive,
-    /// The driver moderates the interface, not single queues.
+    /// The driver moderates only the whole interface, not single queues.
     ModeratesAsWhole,
     /// One interrupt serves receive and transmit, and `rx-usecs` is its interval.
     OneInterval,
@@ -198,19 +198,19 @@ pub enum Obstacle {
         /// Name of the policy.
         policy: String,
     },
-    /// Whether the driver moderates single queues could not be read.
+    /// It could not be read whether the driver moderates single queues.
     QueueModerationUnread {
         /// What could not be read, and why.
         unread: Unread,
     },
-    /// No single queue can be moderated, and the moderation of the interface is configured beside the groups.
+    /// Single queues cannot be moderated, and the moderation of the interface is configured in addition to the groups.
     ModerationConfigured,
-    /// Neither driver nor kernel moderates single queues: the policy of one group holds for all.
+    /// Neither driver nor kernel moderates single queues: the policy of one group applies to all.
     OnePolicyForAll {
         /// Name of the policy.
         policy: String,
     },
-    /// Neither the driver moderates nor the kernel defers.
+    /// The driver does not moderate, and the kernel does not defer interrupts.
     NoModerationNoDeferral,
     /// The kernel has no NAPI settings.
     NoNapi,
@@ -224,46 +224,46 @@ pub enum Obstacle {
         /// Names of the settings.
         missing: Vec<String>,
     },
-    /// Kernel or driver has no settings of single NAPI instances (Linux 6.13).
+    /// Kernel or driver has no settings for single NAPI instances (Linux 6.13).
     NoNapiInstances,
     /// The kernel has no `pm_qos_resume_latency_us`.
     NoResumeLatency,
     // RSS, flow rules
     /// The device has no RSS.
     NoRss,
-    /// The device has RSS and no table.
+    /// The device has RSS, but no table.
     NoRssTable,
-    /// The device has no hash function to set.
+    /// The hash function of the device cannot be set.
     NoHashFunction,
-    /// The device has no hash key to set.
+    /// The hash key of the device cannot be set.
     NoHashKey,
     /// The kernel has no input transforms (Linux 6.8).
     NoSymmetric,
-    /// Which fields are hashed could not be read.
+    /// The hashed fields could not be read.
     HashFieldsUnread,
     /// The driver has no RSS contexts.
     NoContexts,
-    /// The driver has no RSS contexts: each rule of the group leads to one queue.
+    /// The driver has no RSS contexts: each rule of the group steers to one queue.
     NoContextForGroup,
-    /// The driver takes no flow rules.
+    /// The driver does not support flow rules.
     NoFlowRules,
-    /// The driver takes no flow rules, so no flow reaches a group on purpose.
+    /// The driver does not support flow rules, so no flow can be steered to a group.
     NoFlowRulesForGroup,
-    /// Whether the driver takes flow rules could not be read.
+    /// It could not be read whether the driver supports flow rules.
     FlowRulesUnread {
         /// What could not be read, and why.
         unread: Unread,
     },
-    /// All places of the device hold rules.
+    /// All rule locations of the device are in use.
     FlowRulesFull,
-    /// The device has no RSS table: the driver decides where other flows go.
+    /// The device has no RSS table: the driver distributes other flows.
     NoTableForGroups,
     /// The RSS table could not be read: other flows may reach every queue.
     TableUnread {
         /// What could not be read, and why.
         unread: Unread,
     },
-    /// The flows of a program or unit are not known.
+    /// The flows of a program or unit are unknown.
     FlowsNotFound {
         /// In JSON a text, with a code and its facts beside it.
         #[serde(flatten)]
@@ -272,7 +272,7 @@ pub enum Obstacle {
     // RPS, XPS, the host
     /// The kernel is built without RPS.
     NoRps,
-    /// The interface has one transmit queue, and so no XPS.
+    /// The interface has one transmit queue, and therefore no XPS.
     OneTransmitQueue,
     /// The number of queues of one direction is unknown.
     QueueCountUnknown {
@@ -281,9 +281,9 @@ pub enum Obstacle {
     },
     /// sysfs has no `xps_cpus` for the interface.
     NoXpsFile,
-    /// The kernel has no such sysctl.
+    /// The kernel does not have this sysctl.
     NoSysctl,
-    /// The kernel has no such file.
+    /// The kernel does not have this file.
     NoFile,
     // The layout of the article
     /// `--pair-as-article` needs `--far-node ok --smt all`.
@@ -306,32 +306,32 @@ pub enum Obstacle {
         dev: String,
         /// Queues for latency that were requested.
         latency: u32,
-        /// How many the interface has.
+        /// Number of queues of the interface.
         queues: u32,
     },
     /// `--pair-as-article` needs a CPU for each queue.
     PairNeedsCpus {
         /// Interface name.
         dev: String,
-        /// Queues that would go to one node.
+        /// Number of queues for one node.
         half: u32,
-        /// How many the interface has.
+        /// Number of queues of the interface.
         queues: u32,
         /// Usable CPUs of that node.
         cpus: u32,
     },
-    /// Written by another version of ringwise: kept as it was read.
+    /// Written by another version of ringwise; kept as it was read.
     #[serde(skip)]
     Other(Coded),
 }
 
-/// Whose queues exist only after a channel change that was left out.
+/// The queues that exist only after a channel change that was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterChange {
-    /// Those of the table.
+    /// The queues of the table.
     Table,
-    /// The ones that are named.
+    /// The named queues.
     Named,
 }
 

@@ -1,5 +1,5 @@
-//! Which CPUs carry queues: the least loaded physical core first, spread over the L3 domains of the
-//! near nodes, hardware threads last.
+//! Chooses the CPUs that handle queues: the least loaded physical core first, spread over the L3 domains of the near
+//! nodes, second hardware threads last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ impl Loads {
     }
 }
 
-/// A core of which some threads may carry queues.
+/// A core with threads that may handle queues.
 #[derive(Clone)]
 pub(crate) struct CoreCand {
     pub core: usize,
@@ -35,9 +35,9 @@ pub(crate) struct CoreCand {
     pub weakness: u32,
     pub distance: u32,
     pub home: bool,
-    /// Another thread of the core is kept free for other work, which a queue here would slow down.
+    /// Whether another thread of the core is kept free for other work, which a queue here would slow down.
     pub partial: bool,
-    /// Usable threads, ascending; with one queue a core only the first.
+    /// Usable threads, ascending; only the first if each core gets one queue.
     pub threads: Vec<usize>,
 }
 
@@ -68,15 +68,15 @@ pub(crate) fn candidates(m: &Machine, z: &Zone, usable: &[bool], smt: Smt, far_a
     out
 }
 
-/// How good the next free place of a core is; smaller is better.
+/// Rank of the next free thread of a core; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Worth {
-    /// How often every thread of the core has a queue already.
+    /// How many queues every thread of the core has already.
     round: u32,
     class: Class,
     /// 0: the core is idle; 1: its second thread; …
     tier: u32,
-    /// Queues of this very device on the core.
+    /// Queues of this device on the core.
     own: u32,
     partial: bool,
     weakness: u32,
@@ -104,7 +104,7 @@ pub(crate) struct Picker<'a> {
 }
 
 impl<'a> Picker<'a> {
-    /// `fixed`: CPUs of the device's own queues that cannot be moved (already counted in the loads).
+    /// `fixed`: CPUs of the device's own queues that cannot be moved (they are counted in the loads already).
     pub(crate) fn new(m: &'a Machine<'a>, cands: &'a [CoreCand], fixed: &[usize]) -> Self {
         let mut p = Self {
             m,
@@ -135,9 +135,10 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// Takes `n` more places. `home_idle`: only idle cores of the device's own node, fewer if there are not as many.
+    /// Chooses `n` more CPUs. `home_idle`: only idle cores of the device's own node, fewer than `n` if there are not
+    /// enough.
     pub(crate) fn take(&mut self, loads: &mut Loads, n: usize, home_idle: bool) {
-        // Per L3 its cores by worth; over them the L3s by their best core, then by how much they carry.
+        // Keeps the cores of each L3 sorted by worth, and the L3s sorted by their best core, then by their load.
         let mut units: BTreeMap<usize, BTreeSet<(Worth, usize)>> = BTreeMap::new();
         for (i, c) in self.cands.iter().enumerate() {
             if !home_idle || (c.home && loads.core[c.core] == 0) {
@@ -179,9 +180,9 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// The chosen CPUs in the order in which queues get them: a thread of each core by number, then second
-    /// threads, …. By the device's own choice only, not by what others carry: so that ports look alike, and
-    /// a plan made again after others moved keeps the order.
+    /// The chosen CPUs in the order in which queues get them: one thread of each core by number, then second threads, and
+    /// so on. The order depends only on the CPUs chosen for the device, not on the load by others. So ports get equal
+    /// layouts, and planning again after other devices moved keeps the order.
     pub(crate) fn in_order(self) -> Vec<usize> {
         let mut times: BTreeMap<usize, u32> = BTreeMap::new();
         let mut picks: Vec<(u32, Pick)> = Vec::with_capacity(self.picks.len());

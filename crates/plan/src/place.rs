@@ -1,4 +1,4 @@
-//! Gives every queue its CPU: all devices together, so that they share the near cores.
+//! Assigns a CPU to every queue, for all devices together, so that they share the near cores.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,24 +13,24 @@ use crate::pick::{CoreCand, Loads, Picker, candidates};
 use crate::stay::{self, Stayer};
 use crate::{Refusal, groups};
 
-/// Everything that devices with the same idea of near have in common.
+/// The candidates that devices with the same idea of near have in common.
 pub(crate) struct Place {
     pub zone: Zone,
-    /// Cores in use for queues, nearest class first.
+    /// Cores that may handle queues, nearest class first.
     pub cands: Vec<CoreCand>,
-    /// Physical cores of the device's own node that may carry queues, whole ones if there are any (of the
-    /// nearest node where its own has none).
+    /// Physical cores of the device's own node that may handle queues, only whole cores if there are any. If the node has
+    /// none, those of the nearest node.
     pub home_cores: u32,
-    /// Those threads of these cores that may carry queues.
+    /// Threads of these cores that may handle queues.
     pub home_cpus: u32,
-    /// No near CPU was left, so others are used.
+    /// Whether remote CPUs are used because no near CPU is available.
     pub far_instead: bool,
 }
 
 pub(crate) type Places = BTreeMap<(Near, Goal), Place>;
 
-/// The places by idea of near and goal; a refusal where nothing is left and far CPUs are ruled out.
-/// `smt_named`: the user has said which threads carry queues.
+/// The places by idea of near and goal; a refusal if no CPU is left and remote CPUs are excluded. `smt_named`: the user
+/// configured which threads handle queues.
 pub(crate) fn places(
     m: &Machine,
     devs: &[Dev],
@@ -48,7 +48,7 @@ pub(crate) fn places(
         let zone = m.zone(&d.near, goal::near_is_wide(intent.goal));
         let on = |smt| candidates(m, &zone, usable, smt, far == FarNode::Ok);
         let mut cands = on(smt);
-        // One queue a core is a goal's preference: it does not lay all queues on one CPU.
+        // One queue per core is only a preference of the goal: it must not put all queues on one CPU.
         let one_core = cands.len() == 1 && smt == Smt::OnePerCore && !smt_named;
         if one_core {
             cands = on(Smt::All);
@@ -57,7 +57,7 @@ pub(crate) fn places(
         if far != FarNode::Ok {
             let any_near = cands.iter().any(|c| c.class != Class::Far);
             if any_near && far == FarNode::Last && goal::far_when_full(at.1) {
-                // Nearest first, so they are only taken where nothing near is left.
+                // Sorted nearest first, so remote CPUs are used only if no near one is left.
             } else if any_near {
                 cands.retain(|c| c.class != Class::Far);
             } else if far == FarNode::Never {
@@ -90,7 +90,7 @@ pub(crate) fn places(
     Ok(out)
 }
 
-/// Keeps as many cores as goal latency takes for queues, spread as queues would be.
+/// Keeps the number of cores that goal latency uses for queues, spread as queues would be.
 fn reserve_half(m: &Machine, cands: &mut Vec<CoreCand>, home_cores: u32) {
     let mut loads = Loads::new(m);
     let mut p = Picker::new(m, cands, &[]);
@@ -105,22 +105,23 @@ fn counted(all: impl Iterator<Item = usize>) -> BTreeMap<usize, u32> {
     out
 }
 
-/// Devices that get one layout.
+/// Devices that get the same layout.
 struct Alike {
     devs: Vec<usize>,
     zone: (Near, Goal),
-    /// Places needed.
+    /// Number of places needed.
     n: usize,
 }
 
 impl Alike {
-    /// A device by itself is placed around its units that cannot move; ports that look alike have a place for each.
+    /// A single device is placed around its units that cannot move; ports with equal layouts have a place for each queue.
     fn places<'d>(&self, d: &'d Dev) -> impl Iterator<Item = &'d Unit> {
         let alone = self.devs.len() == 1;
         d.units.iter().filter(move |u| !alone || u.fixed.is_none())
     }
 
-    /// By place, its CPU now: that of the device whose queues are spread best. A change of channels makes interrupts anew.
+    /// The current CPU of each place, from the device whose queues are spread best. A channel change creates new
+    /// interrupts.
     fn now(&self, m: &Machine, devs: &[Dev]) -> Vec<Option<usize>> {
         let of = |d: &Dev| -> Vec<Option<usize>> {
             let cpu = |u: &Unit| u.queues.first().filter(|_| u.fixed.is_none()).and_then(|q| d.pair_now(m, *q as u32));
@@ -136,11 +137,11 @@ impl Alike {
 fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
-        // Also where how its members stand is not known.
+        // This also applies if the state of the members is unknown.
         let kind = &d.master?.kind;
         matches!(kind, NicKind::Software { kind } if kind == "bond" || kind == "team").then_some(master)
     };
-    // By identity, so that neither the order nor the names of the devices change the layout.
+    // Sorted by identity, so that neither the order nor the names of the devices change the layout.
     let mut order: Vec<usize> = (0..devs.len()).collect();
     order.sort_by(|a, b| {
         let id = |i: &usize| {
@@ -169,12 +170,12 @@ fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
     for g in &mut out {
         g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
     }
-    // Who has the fewest places to go chooses first.
+    // The device with the fewest candidate cores chooses first.
     out.sort_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
     out
 }
 
-/// Fills in `cpu` of every device.
+/// Sets `cpu` of every device.
 pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
@@ -199,8 +200,8 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
         let count = || places[&g.zone].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
         idle.entry(&g.zone).or_insert_with(count);
     }
-    // First everybody takes his share of the idle cores at home, then what is left in the order of rank:
-    // so no device is pushed off its own node by one that came before it.
+    // First each device takes its share of the idle cores of its node, then the rest in the order of rank: so no device
+    // loses its own node to an earlier device.
     let mut pickers: Vec<Picker> = Vec::new();
     for g in &sets {
         let own: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
@@ -250,11 +251,11 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
     }
 }
 
-/// Deals out the chosen CPUs so that what is on one of them now stays there; the others get theirs in order.
+/// Distributes the chosen CPUs so that places on one of them stay there; the others get theirs in order.
 fn keep(now: &[Option<usize>], cpus: &[usize]) -> Vec<Option<usize>> {
     let mut left = counted(cpus.iter().copied());
     let mut take = |cpu: usize| left.get_mut(&cpu).filter(|n| **n > 0).map(|n| *n -= 1).is_some();
-    // Of several on one CPU, those stay that would be there anyway.
+    // If several places are on one CPU, those stay that would get this CPU anyway.
     let there = now.iter().zip(cpus).map(|(now, cpu)| now.filter(|now| now == cpu && take(*now)));
     let mut out: Vec<Option<usize>> = there.collect();
     for (place, now) in out.iter_mut().zip(now).filter(|(p, _)| p.is_none()) {

@@ -1,4 +1,4 @@
-//! The way through the rooms of this crate, from the intent to the finished document.
+//! Runs all stages of planning, from the intent to the finished document.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ use crate::{
     shares, xps,
 };
 
-/// Plans the host for the intent; `learned` is what devices were found to refuse or ignore.
+/// Plans the host for the intent; `learned` lists writes that devices refused or ignored.
 ///
-/// The plan is complete and nothing was touched. A refusal says what was found and what would be right.
+/// The plan is complete, and planning changes nothing on the host. A refusal names what was found and what is expected.
 pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, Refusal> {
     plan_around(s, intent, learned, &Hands::default())
 }
 
-/// The same on a host where somebody else has set things too: some stay, steps on others are marked.
+/// Like [`plan`], on a host with manual changes: some of them stay, steps that undo others are marked.
 pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &Hands) -> Result<Plan, Refusal> {
     let user = intent;
     let intent = goal::resolve(user);
@@ -90,7 +90,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let now = irq::Now::new(&m, &devs);
     wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
     if article {
-        // The article's layout alone, or with its policies.
+        // The article's layout, with or without its policies.
         let by_device = by_device(&groups);
         let of = |d: &Dev| by_device.get(d.name()).filter(|_| d.goal == Goal::Mixed);
         teams = devs.iter().map(|d| of(d).map_or_else(Vec::new, |g| groups::of_article(g, user))).collect();
@@ -129,7 +129,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     Ok(plan)
 }
 
-/// The plan of a host with one CPU: nothing is placed, the rest is planned as elsewhere.
+/// The plan of a host with one CPU: nothing is placed; everything else is planned as usual.
 #[allow(clippy::too_many_arguments, reason = "what was read and decided before the number of CPUs matters")]
 fn on_one_cpu(
     s: &Snapshot,
@@ -161,7 +161,7 @@ fn on_one_cpu(
     Ok(plan)
 }
 
-/// The groups of each device with their queues; none beside the layout of the article, which makes its own.
+/// The groups of each device with their queues; empty with the layout of the article, which creates its own groups.
 fn teams(
     s: &Snapshot,
     devs: &mut [Dev],
@@ -182,7 +182,7 @@ fn teams(
     teams
 }
 
-/// For each device the CPUs of queues that the user configured. `None` in place of a CPU: not one CPU.
+/// The configured CPUs of queues, by device. `None` instead of a CPU: not exactly one CPU.
 type Pins = Vec<(usize, Option<usize>)>;
 
 fn pins(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], laid: &Laid) -> Vec<Pins> {
@@ -194,7 +194,7 @@ fn pins(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], laid: &Laid) -> Vec<Pins
     pins
 }
 
-/// Queues that were placed already go where the user configured them.
+/// Moves queues that were placed already to their configured CPUs.
 fn move_to(d: &mut Dev, pins: &Pins) {
     for (q, at) in pins {
         d.cpu.get_mut(*q).into_iter().for_each(|c| *c = *at);
@@ -203,7 +203,7 @@ fn move_to(d: &mut Dev, pins: &Pins) {
 
 fn check_cpus(s: &Snapshot, intent: &Intent) -> Result<(), Refusal> {
     let online = &s.topology.online;
-    // Keeping an offline CPU free is harmless; placing on one is not.
+    // Keeping an offline CPU free is harmless; placing a queue on one is not.
     let there = s.topology.possible.known().map_or_else(|| online.clone(), |p| p.union(online));
     let named = intent.cpus.iter().map(|c| ("--cpus", c, online));
     let kept = [("--reserve", &intent.reserve, &there), ("--exclude-cpus", &intent.exclude_cpus, &there)];
@@ -277,7 +277,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
     }
 }
 
-/// One command for all devices where it would change nothing else.
+/// Uses one command for all devices if it would change nothing else.
 fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut Out) {
     let same = out.wanted_counts.windows(2).all(|w| w[0] == w[1]);
     if same && out.left_out.len() == devices && out.wanted_counts.len() == devices {
@@ -299,7 +299,7 @@ fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
 fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &LearnedIndex, out: &mut Out) {
     let Some(setting) = d.channels.clone() else { return };
     let live = ringwise_knob::channels::live(d.nic);
-    // `decide` found another count than the one that is there.
+    // `decide` found a count that differs from the current one.
     let w = Wanted { setting, live, matched: Match::Differs, anew: false, needed: true };
     if let Some(by) = d.configured_by.clone() {
         let source = wishes::source(&by);
@@ -328,7 +328,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         d.group = alike.map(|g| g.name.clone()).next();
     }
     warn_about_pairs(&doubled, &mut out.warnings);
-    // Where somebody has laid queues together, fewer queues are no advice.
+    // If manual changes put several queues on one CPU, the plan does not recommend fewer queues.
     for d in devs.iter().filter(|d| !out.keep.moves(d.name())) {
         warn_about_stacks(m, d, &mut out.warnings);
     }
@@ -372,7 +372,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
     }
 }
 
-/// More queues than CPUs they may go to: said with the two ways out, both the user's to choose.
+/// Warns about more queues than CPUs they may use, with the two solutions that the user can choose from.
 fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Vec<String>) {
     let mut per: BTreeMap<usize, u32> = BTreeMap::new();
     for c in d.cpu.iter().flatten() {

@@ -1,17 +1,17 @@
-//! Policies of interrupt moderation as data: what a group of queues gets, when it is right, and what comes
-//! nearest to it where the driver moderates the device only.
+//! Policies of interrupt moderation as data: the values for a group of queues, when they are useful, and the nearest
+//! alternative if the driver moderates only the whole device.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::{NapiValues, Policy};
 
-/// Where the three values come from.
+/// Source of the three values.
 pub const SOURCE: &str = "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)";
 
-/// Where the equivalents come from: a device that interrupts at once is polled by a timer instead.
+/// Source of the NAPI equivalents: a device that interrupts at once is polled by a timer instead.
 pub const NAPI_SOURCE: &str = "kernel documentation, networking/napi: software IRQ coalescing";
 
-/// Name, microseconds between receive and between transmit interrupts, when it is right.
+/// Name, microseconds between receive and between transmit interrupts, when the policy is useful.
 const BUILT_IN: [(&str, u32, u32, &str); 3] = [
     ("latency", 5, 10, "Small messages whose answer somebody waits for; costs the most CPU time per packet."),
     (
@@ -28,13 +28,13 @@ const BUILT_IN: [(&str, u32, u32, &str); 3] = [
     ),
 ];
 
-/// Below this the timer of a deferral costs more than the interrupts it saves: none is deferred.
+/// Below this value the timer of a deferral costs more than the saved interrupts, so nothing is deferred.
 const WORTH_DEFERRING_USECS: u32 = 20;
 
 /// Empty polls after which the interrupt is enabled again; the kernel's documentation and its selftests use 2 and more.
 const DEFER_HARD_IRQS: u32 = 2;
 
-/// What comes nearest to `rx_usecs` by NAPI alone: the timer polls as often as the interrupt would come.
+/// The NAPI values nearest to `rx_usecs`: the timer polls as often as the interrupt would occur.
 pub fn napi_of(rx_usecs: u32) -> NapiValues {
     let (defer, flush) = match rx_usecs {
         n if n < WORTH_DEFERRING_USECS => (0, 0),
@@ -43,8 +43,8 @@ pub fn napi_of(rx_usecs: u32) -> NapiValues {
     NapiValues { defer_hard_irqs: Some(defer), gro_flush_timeout_ns: Some(flush), ..NapiValues::default() }
 }
 
-/// `latency`, `bulk` and `cpu`. Adaptive moderation is off in all of them: fixed values are ignored or refused
-/// while it is on.
+/// `latency`, `bulk` and `cpu`. All of them switch adaptive moderation off: fixed values are ignored or refused while it
+/// is on.
 pub fn built_in() -> Vec<Policy> {
     let policy = |(name, rx, tx, when): (&str, u32, u32, &str)| Policy {
         name: name.into(),
@@ -60,13 +60,13 @@ pub fn built_in() -> Vec<Policy> {
     BUILT_IN.into_iter().map(policy).collect()
 }
 
-/// By name, `own` ones first. Upper and lower case are the same.
+/// Finds a policy by name, `own` ones first. Case is ignored.
 pub fn find(name: &str, own: &[Policy]) -> Option<Policy> {
     let is = |p: &&Policy| p.name.eq_ignore_ascii_case(name);
     own.iter().find(is).cloned().or_else(|| built_in().into_iter().find(|p| is(&p)))
 }
 
-/// Names that [`find`] knows, own ones first, none twice.
+/// Names that [`find`] knows, own ones first, without duplicates.
 pub fn names(own: &[Policy]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for p in own.iter().cloned().chain(built_in()) {
@@ -77,13 +77,13 @@ pub fn names(own: &[Policy]) -> Vec<String> {
     out
 }
 
-/// A policy for a driver that has only some of the parameters.
+/// A policy adapted to a driver that has only some of the parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// What can be asked for.
+    /// Parameters that can be requested.
     pub params: BTreeMap<String, u32>,
-    /// What it does not have: parameters that would have to be set to something. One that would only have to be
-    /// off and is not there is no loss.
+    /// Parameters that the driver lacks and that the policy sets to a value. A missing parameter that the policy only
+    /// switches off is not included.
     pub missing: Vec<String>,
 }
 

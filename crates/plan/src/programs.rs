@@ -1,7 +1,8 @@
-//! CPUs for the programs behind the queues. A proposal in words that systemd and cgroups take; nothing is moved.
+//! CPUs for the programs that use the queues. This is a proposal in the syntax of systemd and cgroups; ringwise moves no
+//! program.
 //!
-//! Request and answer are quickest on the CPU of the interrupt, as long as it has headroom; a stream does better on
-//! another core of the same cache, or the program and its interrupts take each other's time.
+//! A request is answered fastest on the CPU of the interrupt, as long as that CPU has headroom. A stream is faster on
+//! another core with the same cache, because program and interrupts would otherwise compete for CPU time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +13,14 @@ use crate::dev::Dev;
 use crate::groups::Team;
 use crate::machine::Machine;
 
-/// How a program and its queues stand to each other.
+/// How a program shares CPUs with its queues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Requests,
     Streams,
 }
 
-/// Proposals, and notes about devices for which there is none.
+/// Proposals, and notes about devices without one.
 pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[bool]) -> (Vec<Program>, Vec<String>) {
     let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
     let (mut out, mut notes) = (Vec::new(), Vec::new());
@@ -48,7 +49,7 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[boo
 
 enum Found {
     Proposal(Program),
-    /// Streams need a core of their own, and none is free.
+    /// Streams need a core without queues, and none is free.
     NoFreeCore(String),
     Nothing,
 }
@@ -68,7 +69,7 @@ fn one(
     }
     let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).collect();
     let nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).collect();
-    // Whole cores: on the second thread of an interrupt's core a program takes its time (article 003).
+    // Only whole cores: on the second thread of an interrupt's core a program slows the interrupts down (article 003).
     let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
     let all = |near: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|c| near(*c)).filter(idle));
     let (cpus, why) = match kind {
@@ -94,7 +95,7 @@ fn one(
             }
         },
     };
-    // Every CPU is where the scheduler puts it anyway.
+    // No proposal if it would contain every CPU: that is the scheduler's default.
     if cpus.is_empty() || cpus == m.topo.online {
         return Found::Nothing;
     }
@@ -123,7 +124,7 @@ fn drop_in(m: &Machine, cpus: &CpuSet) -> String {
     let mut all = nodes.keys();
     match (all.next(), all.next()) {
         _ if !m.has_nodes() => {}
-        // Memory of the node, others' where it is full.
+        // Memory of the node, or of other nodes when it is full.
         (Some(n), None) => out.push_str(&format!("NUMAPolicy=preferred\nNUMAMask={n}\n")),
         (Some(_), Some(_)) => out.push_str("NUMAPolicy=local\n"),
         _ => {}

@@ -1,4 +1,4 @@
-//! Why no plan can be made. Each says what was found and what would be right.
+//! Why no plan is possible. Each refusal names what was found and what is expected.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::{LeftAlone, Mistake, Obstacle};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Refusal {
-    /// Named by the user, not on this host.
+    /// The user named an interface that does not exist on this host.
     UnknownDevice {
         /// As the user wrote it.
         dev: String,
         /// Interfaces with queues of their own, in natural order; may be empty.
         have: Vec<String>,
     },
-    /// Named by the user, but there is nothing in it that can be tuned.
+    /// The user named an interface that has nothing to tune.
     NotTunable {
         /// As the user wrote it.
         dev: String,
@@ -32,16 +32,16 @@ pub enum Refusal {
         /// Every device with queues of its own; empty: the host has none.
         left_alone: Vec<LeftAlone>,
     },
-    /// `--cpus`, `--reserve` or `--exclude-cpus` names CPUs that are not there.
+    /// `--cpus`, `--reserve` or `--exclude-cpus` names CPUs that do not exist.
     CpuBeyondMachine {
         /// The option as the user typed it, `--cpus`.
         option: String,
-        /// Those of the option that are not online; CPUs to keep free may be offline, but the host must have them.
+        /// CPUs of the option that are not online. CPUs to keep free may be offline, but must exist.
         cpus: CpuSet,
         /// All CPUs of the host that are online.
         online: CpuSet,
     },
-    /// Nothing is left to place queues on.
+    /// No CPU is left for queues.
     NoCandidates {
         /// All CPUs of the host that are online.
         online: CpuSet,
@@ -52,7 +52,7 @@ pub enum Refusal {
         /// CPUs of `--cpus`. `None`: the option was not given.
         cpus: Option<CpuSet>,
     },
-    /// For this device no CPU is near, and far ones were ruled out.
+    /// No CPU is near this device, and remote ones are excluded.
     NoNearCandidates {
         /// Interface name.
         dev: String,
@@ -61,7 +61,7 @@ pub enum Refusal {
         /// CPUs that queues may be placed on; none of them is in `near`.
         candidates: CpuSet,
     },
-    /// `--queues` above what the device can have (or 0).
+    /// `--queues` is 0 or above the device's maximum.
     TooManyQueues {
         /// Interface name.
         dev: String,
@@ -70,7 +70,7 @@ pub enum Refusal {
         /// Most queues of the device.
         max: u32,
     },
-    /// One interrupt serves queues that want different CPUs.
+    /// One interrupt serves queues that are configured for different CPUs.
     Conflict {
         /// Interface name.
         dev: String,
@@ -83,7 +83,7 @@ pub enum Refusal {
         /// CPU that the second queue should go to; never the first one's.
         second_cpu: CpuId,
     },
-    /// The goal needs something that is not here.
+    /// The goal needs something that this host does not have.
     GoalNotPossible {
         /// The goal that the user requested.
         goal: Goal,
@@ -91,14 +91,14 @@ pub enum Refusal {
         #[serde(flatten)]
         why: Box<Obstacle>,
     },
-    /// What was laid down cannot be: all of it at once.
+    /// Configured settings are invalid; lists all of them.
     WrongWishes {
         /// At least one, in the order in which they were found.
         wrong: Vec<WrongWish>,
     },
 }
 
-/// One thing laid down that cannot be meant so.
+/// One invalid configured setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongWish {
     /// `/etc/ringwise/ringwise.toml line 12`, `--set`.

@@ -17,7 +17,7 @@ pub(crate) fn share(entries: u32, queues: u32) -> u32 {
     1 << part.ilog2()
 }
 
-/// What the host's table is for, over devices with different goals: the most that one of them wants.
+/// The use of the host's table if devices have different goals: the most demanding goal decides.
 fn of_host(devs: &[Dev]) -> Rfs {
     let most = |a: Rfs, b: Rfs| match (a, b) {
         (Rfs::On { entries: x, at_least: l }, Rfs::On { entries: y, at_least: k }) => {
@@ -36,7 +36,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         return;
     }
     let considered = devs.iter().filter(|d| goal::rfs(d.goal) != Rfs::Keep).map(Dev::name).collect::<BTreeSet<_>>();
-    // The table belongs to the host: others may live by it.
+    // The table belongs to the host: other interfaces may depend on it.
     let others: Vec<&str> = s
         .nics
         .iter()

@@ -1,4 +1,5 @@
-//! irqbalance is told to leave alone what is laid down; the others are named, with what happens next.
+//! Tells irqbalance to ignore the interrupts that the plan pins, and reports other competing programs with the
+//! consequences.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::wanted::Wanted;
 
 const SOURCE: &str = "irqbalance(1), API and --policyscript";
 
-/// After all else: for the devices whose interrupts the plan lays down.
+/// Runs last, for the devices whose interrupts the plan sets.
 pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
     others(s, devs, out);
     let Fact::Known(b) = &s.host.irqbalance else { return };
@@ -50,7 +51,8 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
     }
 }
 
-/// Those that are not spoken to. Programs that only use interfaces are named where they hold one.
+/// Reports competing programs that ringwise does not control. Programs that only use interfaces are reported if they hold
+/// one.
 fn others(s: &Snapshot, devs: &[Dev], out: &mut Out) {
     for r in s.host.rival_details.iter().filter(|r| r.name != "irqbalance" && !r.sets.is_empty()) {
         if concerns(r, devs) {
@@ -59,7 +61,7 @@ fn others(s: &Snapshot, devs: &[Dev], out: &mut Out) {
     }
 }
 
-/// False only where a name is told that none of the devices has.
+/// Whether the program affects one of the devices; also true if its devices are unknown.
 fn concerns(r: &Rival, devs: &[Dev]) -> bool {
     let names: Vec<&str> = r.devices.iter().filter_map(|d| d.strip_prefix("OriginalName=")).collect();
     let plain = |n: &&str| !n.contains(['*', '?', '[', '!', ' ']);

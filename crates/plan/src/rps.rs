@@ -1,4 +1,4 @@
-//! Receive packet steering: help from other CPUs only for devices with one receive queue.
+//! Receive packet steering: other CPUs help only devices with one receive queue.
 
 use ringwise_knob::{Match, Reason, Setting, rps as knob_rps};
 use ringwise_model::{CpuId, CpuSet, Fact, Intent, Smt, Snapshot};
@@ -10,8 +10,8 @@ use crate::place::Place;
 use crate::target::{Out, SCALING, Why};
 use crate::wanted::Wanted;
 
-/// CPUs that help the one queue: those sharing the L3 with its interrupt, without the interrupt's own
-/// core (rules Q06 Q08); where an L3 is one core, those of the node, else any near ones.
+/// CPUs that help the single queue: those that share the L3 with its interrupt, without the interrupt's own core (rules
+/// Q06 Q08); if an L3 has only one core, those of the node, else any near ones.
 fn helpers(m: &Machine, at: Option<usize>, place: &Place, may: &[bool], one_per_core: bool) -> CpuSet {
     let core = at.map(|c| m.core[c]);
     let ring = |f: &dyn Fn(usize) -> bool| -> Vec<usize> {
@@ -46,14 +46,14 @@ pub(crate) fn plan(
     let name = d.name();
     let one = d.rx == 1 && place.home_cores > 1 && goal::rps_for_one_queue(d.goal);
     let mask = if one {
-        // The kernel silently drops isolated CPUs from the mask, so they are never asked for.
+        // The kernel silently drops isolated CPUs from the mask, so the plan never requests them.
         let may: Vec<bool> = (0..usable.len()).map(|c| usable[c] && !m.isolated.contains(m.cpus[c])).collect();
         let at = d.cpu.first().copied().flatten();
         helpers(m, at, place, &may, intent.smt == Some(Smt::OnePerCore))
     } else {
         CpuSet::new()
     };
-    // A queue that an earlier step creates starts without RPS unless the host says otherwise.
+    // A queue that an earlier step creates starts without RPS unless the host has a default mask.
     let born_with = s.host.rps_default_mask.known().is_some_and(|c| !c.is_empty());
     for q in 0..d.rx {
         let dev = name.to_string();
@@ -69,7 +69,7 @@ pub(crate) fn plan(
             _ => Match::Gone,
         };
         let setting = Setting::RpsCpus { dev, queue: q, cpus: mask.clone() };
-        // Masks of queues that stay outlive a channel change (lab: igb, virtio_net, vmxnet3).
+        // Masks of remaining queues survive a channel change (lab: igb, virtio_net, vmxnet3).
         let anew = d.channels.is_some() && !exists;
         out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: one }, || {
             why(d, place, &mask, d.cpu.first().copied().flatten().map(|c| m.cpus[c]))

@@ -1,4 +1,4 @@
-//! The rules that plans cite, for people who ask why.
+//! Explanations of the rules that plans refer to.
 
 /// A rule behind a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,7 +253,7 @@ const RULES: &[RuleText] = &[
     },
 ];
 
-/// The text of a rule that a plan cites; `None` for an id that plans do not use.
+/// The text of a rule that a plan refers to; `None` for an unknown id.
 pub fn explain_rule(id: &str) -> Option<&'static RuleText> {
     RULES.iter().find(|r| r.id == id)
 }

@@ -1,4 +1,4 @@
-//! Which interfaces a plan is about.
+//! Selects the interfaces to plan.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
 use crate::dev::Dev;
 use crate::{LeftAlone, Obstacle, Refusal};
 
-/// Who uses the queues, when that forbids touching the channel count. A program on a bond, and a switch that
-/// a bond is part of, use the queues of its members.
+/// The users of the queues if they forbid changing the channel count. A program on a bond, and a switch that contains a
+/// bond, use the queues of the members.
 pub(crate) fn channel_users(d: &Dev) -> Option<Vec<User>> {
     let bond = d.bond();
     let mut users: Vec<User> = d.nic.users.known().cloned().unwrap_or_default();
@@ -57,7 +57,7 @@ fn never(nic: &Nic) -> Option<Obstacle> {
     held_by_userspace(nic).map(|d| Obstacle::UserspaceDriver { driver: d.to_string() })
 }
 
-/// The devices to plan, by name in natural order, and those left alone.
+/// The devices to plan, by name in natural order, and the skipped ones.
 pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<LeftAlone>), Refusal> {
     let mut nics: Vec<&Nic> = s.nics.iter().collect();
     nics.sort_by(|a, b| natural(a.name(), b.name()));

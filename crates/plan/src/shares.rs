@@ -1,7 +1,8 @@
-//! Goal `forward` where queues cannot be as many as CPUs: each queue gets the part of the RSS table that its CPU carries.
+//! Goal `forward` with fewer CPUs or queues than needed for an even load: each queue gets a share of the RSS table that
+//! matches the capacity of its CPU.
 //!
-//! A thread whose core carries another queue has less of the core. With an even table its queue is the first to
-//! overflow, while CPUs that have a core to themselves are not full.
+//! A thread whose core handles another queue has less capacity. With an even table its queue overflows first, while CPUs
+//! with a whole core are not fully loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +14,14 @@ use crate::groups::{Cx, Team, Want};
 use crate::machine::Machine;
 use crate::target::{Out, SCALING};
 
-/// What a core carries with queues on two threads or more, in percent of one thread alone (a model: each packet takes 1.5
+/// Capacity of a core with queues on two or more threads, in percent of one thread alone (a model: each packet takes 1.5
 /// times as long; lab/cost).
 const CORE_PERCENT: f64 = 400.0 / 3.0;
 
-/// A table is worth a step when the fullest CPU gets this much less.
+/// A new table is worth a step if the load of the busiest CPU drops by this much.
 const WORTH_PERCENT: f64 = 5.0;
 
-/// What each CPU carries in percent of a core with one busy thread, by its index; the queues of all interfaces are busy.
+/// Capacity of each CPU in percent of a core with one busy thread, by index, if the queues of all interfaces are busy.
 pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeMap<usize, f64> {
     let busy: BTreeSet<usize> = cpus.collect();
     let mut threads: BTreeMap<usize, u32> = BTreeMap::new();
@@ -32,7 +33,7 @@ pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeM
     busy.into_iter().map(|c| (c, of(c))).collect::<BTreeMap<_, _>>()
 }
 
-/// The part of an interface's flows that each CPU gets with this table; `None` where the CPU of a queue in it is unknown.
+/// The share of an interface's flows that each CPU gets with this table; `None` if the CPU of a queue in it is unknown.
 pub(crate) fn parts(cpus: &[Option<usize>], table: &[u32]) -> Option<BTreeMap<usize, f64>> {
     let mut entries: BTreeMap<usize, u32> = BTreeMap::new();
     for q in table {
@@ -41,12 +42,12 @@ pub(crate) fn parts(cpus: &[Option<usize>], table: &[u32]) -> Option<BTreeMap<us
     Some(entries.into_iter().map(|(cpu, n)| (cpu, f64::from(n) / table.len() as f64)).collect())
 }
 
-/// The highest of the loads, each beside what its CPU carries.
+/// The highest load relative to the capacity of its CPU.
 pub(crate) fn fullest(load: &BTreeMap<usize, f64>, carries: &BTreeMap<usize, f64>) -> Option<f64> {
     load.iter().map(|(c, l)| l * 100.0 / carries[c]).max_by(f64::total_cmp)
 }
 
-/// The table by what CPUs carry; none where an even one does as well.
+/// The table weighted by capacity; `None` if an even table is as good.
 fn table(m: &Machine, devs: &[Dev], d: &Dev, size: usize) -> Option<Vec<u32>> {
     let cpus = d.cpu.get(..d.rx as usize)?;
     let known: Vec<usize> = cpus.iter().copied().collect::<Option<_>>()?;
@@ -64,7 +65,7 @@ fn table(m: &Machine, devs: &[Dev], d: &Dev, size: usize) -> Option<Vec<u32>> {
     (less >= WORTH_PERCENT && (0..d.rx).all(|q| table.contains(&q))).then_some(table)
 }
 
-/// Adds the tables to the plan, and notes them in the devices.
+/// Adds the tables to the plan, and records them in the devices.
 pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,

@@ -1,27 +1,27 @@
-//! Which queues can stay where they are: a layout that is as good as the one that was chosen is not given up for it.
+//! Keeps queues on their current CPUs if the resulting layout is as good as the chosen one.
 //!
-//! "As good" is a sum for each thing that a queue may be moved for ([`Cost`]), and none of them may be worse than in the
-//! layout that was chosen without a look at the present one. So a plan made again finds what it laid out before as good.
+//! "As good" compares one sum for each reason to move a queue ([`Cost`]): none may be worse than in the layout that was
+//! chosen without regard to the current one. So planning again accepts the layout of the earlier plan.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::machine::{Class, Machine};
 use crate::pick::CoreCand;
 
-/// What stays within one set of devices, by place.
+/// Input for one set of devices, by place.
 pub(crate) struct Stayer<'a> {
-    /// Where most of the devices have this place now.
+    /// The CPU that this place has now on most of the devices.
     pub now: Vec<Option<usize>>,
     pub assigned: Vec<Option<usize>>,
-    /// Which of the lists of cores it may use.
+    /// Index of the list of cores that it may use.
     pub zone: usize,
     /// CPUs of its own queues that cannot be moved.
     pub fixed: &'a [usize],
-    /// Dealt out in an order that means something.
+    /// Whether the order of the CPUs matters.
     pub ordered: bool,
 }
 
-/// Smaller is better, member by member.
+/// Lower is better, for each member.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     far: u64,
@@ -82,18 +82,18 @@ impl Queues {
 
 #[derive(Clone)]
 struct State {
-    /// By set and place.
+    /// CPU by set and place.
     at: Vec<Vec<Option<usize>>>,
     own: Vec<Queues>,
     all: Queues,
-    /// Without the sums of squares.
+    /// Costs of each set, without the sums of squares.
     costs: Vec<Cost>,
 }
 
 struct Search<'a> {
     m: &'a Machine<'a>,
     sets: &'a [Stayer<'a>],
-    /// By zone: the core of each CPU that may be used.
+    /// By zone: the core of each usable CPU.
     allowed: Vec<BTreeMap<usize, &'a CoreCand>>,
 }
 
@@ -120,8 +120,8 @@ impl Exchangeable {
         out
     }
 
-    /// The first place on this CPU that may go to `to`. A place that has left its CPU does not come back in the same
-    /// round, so it is looked at once.
+    /// The first place on this CPU that may move to `to`. A place that left its CPU does not return in the same round, so
+    /// each place is checked once.
     fn first(&mut self, x: &Search, at: &State, cpu: usize, to: usize) -> Option<(usize, usize)> {
         let mut first: Option<(usize, usize)> = None;
         for ((_, zone), places) in self.by.range_mut((cpu, 0)..=(cpu, usize::MAX)) {
@@ -190,14 +190,14 @@ impl Search<'_> {
         Cost { cpus, cores, l3s, ..s.costs[set] }
     }
 
-    /// Whether this set, and all of them together, are as good as in `bound`.
+    /// Whether this set, and all sets together, are as good as in `bound`.
     fn as_good(&self, s: &State, bound: &State, set: usize) -> bool {
-        // Over all devices caches do not count: each has its own near ones.
+        // Caches do not count over all devices: each device has its own near caches.
         let all = (0..2).all(|i| s.all.squares[i] <= bound.all.squares[i]);
         all && self.cost(s, set).within(&self.cost(bound, set))
     }
 
-    /// The same of all sets, and nowhere is the fullest CPU or core fuller.
+    /// Whether all sets are as good as in `bound`, and the busiest CPU and core have no more queues.
     fn all_as_good(&self, s: &State, bound: &State) -> bool {
         (0..self.sets.len()).all(|set| {
             let (a, b) = (s.own[set].most(), bound.own[set].most());
@@ -205,7 +205,7 @@ impl Search<'_> {
         })
     }
 
-    /// Where a place could stay.
+    /// The CPU on which a place could stay.
     fn stays(&self, set: usize, place: usize) -> Option<usize> {
         self.sets[set].now[place].filter(|cpu| self.allowed(set).contains_key(cpu))
     }
@@ -214,7 +214,7 @@ impl Search<'_> {
         &self.allowed[self.sets[set].zone]
     }
 
-    /// A set as it is now; false: some of it cannot stay.
+    /// Restores the current layout of a set; false if a part of it cannot stay.
     fn put_back(&self, s: &mut State, set: usize) -> bool {
         (0..s.at[set].len()).all(|place| {
             let to = self.stays(set, place);
@@ -230,10 +230,10 @@ fn by_cpu(cands: &[CoreCand]) -> BTreeMap<usize, &CoreCand> {
     cands.iter().flat_map(|c| c.threads.iter().map(move |t| (*t, c))).collect::<BTreeMap<_, _>>()
 }
 
-/// How often all places are tried: one may be free only after another has gone back.
+/// Number of passes over all places: a CPU may become free only after another place has moved back.
 const ROUNDS: usize = 4;
 
-/// By set and place, the CPU that it gets. `zones`: the lists of cores that sets may use.
+/// The CPU of each place, by set. `zones`: the lists of cores that sets may use.
 pub(crate) fn stay(m: &Machine, zones: &[&[CoreCand]], sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
     let x = Search { m, sets, allowed: zones.iter().map(|z| by_cpu(z)).collect() };
     let chosen: Vec<Vec<Option<usize>>> = sets.iter().map(|s| s.assigned.clone()).collect();
@@ -264,7 +264,7 @@ pub(crate) fn stay(m: &Machine, zones: &[&[CoreCand]], sets: &[Stayer]) -> Vec<V
                     changed = true;
                     continue;
                 }
-                // One that has no reason to be there may take the place that becomes free.
+                // A place that has no reason to be there may take the CPU that becomes free.
                 let other = from.and_then(|f| others.first(&x, &best, there, f));
                 let good = other.is_some_and(|(s, p)| {
                     x.put(&mut best, s, p, from);
@@ -293,8 +293,8 @@ mod tests {
 
     use super::*;
 
-    /// Sets of two places each that are on CPUs 0 and 1 and would like to stay on the other one, or on a third: every
-    /// place looks for another to exchange with.
+    /// Sets of two places each on CPUs 0 and 1 that would like to stay on the other one, or on a third: every place looks
+    /// for another one to exchange with.
     fn looked_at(sets: usize) -> usize {
         let topo = CpuSpec::flat(4, 1).topology();
         let m = Machine::new(&topo);
@@ -326,7 +326,7 @@ mod tests {
         let mut gone = state.clone();
         for set in 0..sets {
             let found = others.first(&x, &gone, 0, 1);
-            // As the search over all places found it: the first that has no reason to be there.
+            // The result of searching all places: the first that has no reason to be there.
             let all = (0..sets).flat_map(|s| (0..2).map(move |p| (s, p)));
             let mut expected = all.filter(|(s, p)| gone.at[*s][*p] == Some(0) && x.stays(*s, *p) != Some(0));
             assert_eq!(found, expected.next(), "after {set}");

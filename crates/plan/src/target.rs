@@ -1,4 +1,4 @@
-//! Collects what a plan lays down, and makes steps of what does not hold.
+//! Collects the settings of a plan, and creates steps for those that are not in effect.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +20,15 @@ pub(crate) struct Why {
 
 pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
 
-/// Why, by somebody who is named at run time, and what comes nearest where it cannot be had.
+/// The reason with a source known only at run time, and alternatives if the setting is not possible.
 pub(crate) struct By {
     pub rule: &'static str,
     pub reason: Reason,
     pub source: String,
     pub instead: Vec<Setting>,
-    /// The step before it for which it is written again.
+    /// The earlier step that makes it necessary to write the setting again.
     pub after: ResetBy,
-    /// The user named this very setting: without it the plan is not what was asked for.
+    /// Whether the user named this setting: without it the plan does not do what was requested.
     pub named: bool,
 }
 
@@ -47,11 +47,11 @@ impl From<Why> for By {
 
 #[derive(Default)]
 pub(crate) struct Out {
-    /// What the user laid down, by every name it goes by: the goal has no say there.
+    /// Settings that the user configured, by all of their addresses. They override the goal.
     pub laid: BTreeSet<Address>,
-    /// What is somebody else's and stays.
+    /// Manual changes that stay.
     pub keep: Keep,
-    /// What earlier plans have made for groups.
+    /// Objects that earlier plans created for groups.
     pub made: MadeByDevice,
     pub entries: Entries,
     pub left_out: Vec<LeftOut>,
@@ -63,7 +63,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// Lays down what the goal wants, unless the user has laid down something there.
+    /// Adds a setting of the goal, unless the user configured that setting.
     pub(crate) fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
         if w.setting.address().is_some_and(|a| self.laid.contains(&a)) {
             return;
@@ -71,11 +71,11 @@ impl Out {
         self.enter(nic, learned, w, || why().into());
     }
 
-    /// Lays down one setting. What was refused before, cannot be read or does not exist is noted instead.
+    /// Adds one setting. Settings that were refused before, cannot be read or do not exist are recorded instead.
     pub(crate) fn enter(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> By) {
         let Some(address) = w.setting.address() else { return };
         if let Some(now) = self.keep.instead_of(&address, &w) {
-            // A channel change that resets it makes apply put it right, as anything that was set before.
+            // If a channel change resets it, apply restores it, like all settings that were set before.
             if let Some(a) = now.address().filter(|a| !self.entries.contains(a)) {
                 self.entries.push((a, now, None));
             }
@@ -103,9 +103,9 @@ impl Out {
             let if_refused = match &w.setting {
                 Setting::RssContext { table: None, .. } => IfRefused::Skip,
                 _ if why.named => IfRefused::PutBack,
-                // The table leaves the queues of a group out: without its rules nothing would come to them.
+                // The table excludes the queues of a group: without its rules they would receive nothing.
                 Setting::FlowRule { rule: Some(_), .. } if rule == FOR_GROUPS[1] => IfRefused::Replan,
-                // Everything behind it is planned for the new queues; rules build on the context and the feature.
+                // All later steps are planned for the new queues; rules depend on the context and the feature.
                 Setting::Channels { .. } | Setting::RssContext { .. } | Setting::Ntuple { .. } => IfRefused::Replan,
                 _ => IfRefused::Skip,
             };

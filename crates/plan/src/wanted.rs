@@ -1,15 +1,15 @@
-//! What a plan lays down, beside what is there.
+//! A setting that a plan requests, with its current value.
 
 use ringwise_knob::{Match, Setting};
 use ringwise_model::Fact;
 
-/// A setting as it is, and as it is wanted.
+/// The current and the requested value of a setting.
 pub(crate) struct Wanted {
     pub setting: Setting,
     pub live: Fact<Setting>,
     pub matched: Match,
-    /// An earlier step of the plan may create or reset it: it is written in any case.
+    /// An earlier step of the plan may create or reset the setting: it is written in any case.
     pub anew: bool,
-    /// The goal is not fully met without it.
+    /// Whether the goal is incomplete without it.
     pub needed: bool,
 }

@@ -1,10 +1,10 @@
-//! What a user lays down beside the goal, as settings against what was read.
+//! Converts the user's configuration into settings, checked against the snapshot.
 //!
 //! ```text
 //!   wishes ─► channels (before the queues are counted) ─► settings by address ─► in the plan, before the goal
 //!                                         └─ all that is wrong, said together: nothing is planned then
 //! ```
-//! Later wishes go before earlier ones at the same address; members that they leave open stay.
+//! Later entries override earlier ones at the same address; members that they leave open keep the earlier value.
 
 mod device;
 mod host;
@@ -25,38 +25,38 @@ pub(crate) use lay::{lay, left_out, source};
 
 pub(crate) const RULE: &str = "W01";
 
-/// One setting laid down.
+/// One configured setting.
 pub(crate) struct One {
     pub setting: Setting,
-    /// Where, in order; the last goes before the others.
+    /// Where it is configured, in order; the last place takes precedence.
     pub by: Vec<ConfiguredBy>,
-    /// What it brings with it.
+    /// The setting that it implies or that implies it.
     pub with: Option<With>,
-    /// What of it can be had where the driver takes no more.
+    /// Alternatives if the driver accepts only a part of it.
     instead: Vec<Setting>,
-    /// Of an interrupt: the queues for which it was said.
+    /// For an interrupt: the queues for which it is configured.
     queues: BTreeSet<u32>,
 }
 
-/// Everything laid down on one host.
+/// All configured settings of one host.
 #[derive(Default)]
 pub(crate) struct Laid {
     pub by: BTreeMap<Address, One>,
     pub wrong: Vec<WrongWish>,
     pub refused: Vec<NotPossible>,
-    /// What is in `refused` already: address, what and why.
+    /// Entries that `refused` contains already: address, setting and reason.
     noted: BTreeSet<(Option<Address>, String, String)>,
     pub warnings: Vec<String>,
-    /// Channel counts by device: what to write, and where it was said.
+    /// Channel counts by device: the setting, and where it is configured.
     channels: BTreeMap<String, (Setting, Vec<ConfiguredBy>)>,
-    /// Counts that would be there with the user's word for it: receive, transmit.
+    /// Counts after a change that needs the user's permission: receive, transmit.
     later: BTreeMap<String, (u32, u32)>,
 }
 
-/// One wish being looked at.
+/// One configuration entry while it is checked.
 pub(super) struct Cx<'a, 'n> {
     pub s: &'a Snapshot,
-    /// None: of the host.
+    /// `None`: a setting of the host.
     pub dev: Option<&'a Dev<'n>>,
     pub wish: &'a Wish,
     pub strict: bool,
@@ -64,7 +64,7 @@ pub(super) struct Cx<'a, 'n> {
 }
 
 impl Cx<'_, '_> {
-    /// Something that cannot be meant so.
+    /// Records an error in the configuration.
     pub(crate) fn wrong(&mut self, what: impl Into<String>, mistake: Mistake) {
         let of = self.wish.dev.as_ref().map_or_else(String::new, |d| format!("{d} "));
         self.laid.wrong.push(WrongWish {
@@ -74,7 +74,7 @@ impl Cx<'_, '_> {
         });
     }
 
-    /// Something that the device or kernel does not have.
+    /// Records a setting that the device or kernel does not have.
     pub(crate) fn cannot(&mut self, address: Address, why: Obstacle) {
         let what = address.to_string();
         self.cannot_any(Some(address), what, why);
@@ -98,7 +98,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The value that is there, or a word on why there is none to change.
+    /// The current value, or a record of why there is none to change.
     pub(crate) fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: Obstacle) -> Option<&'f T> {
         match fact {
             Fact::Known(v) => return Some(v),
@@ -112,7 +112,7 @@ impl Cx<'_, '_> {
         self.lay_for(setting, None);
     }
 
-    /// The same for one queue of several that may share an interrupt.
+    /// Adds the setting for one of several queues that may share an interrupt.
     pub(crate) fn lay_for(&mut self, setting: Setting, queue: Option<u32>) {
         let Some(address) = setting.address() else { return };
         let Some(old) = self.laid.by.get_mut(&address) else {
@@ -139,7 +139,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The queues that are meant, of those that there are after the plan. `what` names the direction.
+    /// The selected queues, of those that exist after the plan. `what` names the direction.
     pub(crate) fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
         let Some(d) = self.dev else { return Vec::new() };
         let Some(there) = (if dir == ringwise_model::Dir::Rx { Some(d.rx) } else { d.tx }) else {
@@ -163,7 +163,7 @@ impl Cx<'_, '_> {
         good
     }
 
-    /// Whether all CPUs of the set are online; says so if not.
+    /// Whether all CPUs of the set are online; records an error if not.
     pub(crate) fn online(&mut self, cpus: &ringwise_model::CpuSet, what: &str) -> bool {
         let online = &self.s.topology.online;
         let off = cpus.difference(online);
@@ -179,7 +179,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// The later one, with what it leaves open from the earlier one.
+/// The later setting; members that it leaves open come from the earlier one.
 fn merged(old: &Setting, new: Setting) -> Setting {
     use Setting as S;
     let mut new = new;
@@ -215,7 +215,7 @@ fn merged(old: &Setting, new: Setting) -> Setting {
 }
 
 impl Laid {
-    /// Nothing is planned as long as anything is wrong.
+    /// An error anywhere in the configuration prevents the plan.
     pub(crate) fn refuse(&mut self) -> Result<(), Refusal> {
         match std::mem::take(&mut self.wrong) {
             wrong if wrong.is_empty() => Ok(()),
@@ -223,7 +223,7 @@ impl Laid {
         }
     }
 
-    /// The channel counts that were laid down, before the queues are counted.
+    /// The configured channel counts; runs before the queues are counted.
     pub(crate) fn channels(s: &Snapshot, devs: &[Dev], intent: &Intent) -> Self {
         let mut laid = Self::default();
         for wish in intent.wishes.iter().filter(|w| matches!(w.knob, Knob::Channels { .. })) {
@@ -241,20 +241,20 @@ impl Laid {
         laid
     }
 
-    /// What to write, and where it was said.
+    /// The setting, and where it is configured.
     pub(crate) fn channels_of(&self, dev: &str) -> Option<&(Setting, Vec<ConfiguredBy>)> {
         self.channels.get(dev)
     }
 
-    /// Queues that there would be after a channel change that needs the user's word.
+    /// Records the queues that a channel change would leave, which needs the user's permission.
     pub(crate) fn will_have(&mut self, dev: &str, rx: u32, tx: u32) {
         self.later.insert(dev.to_string(), (rx, tx));
     }
 
-    /// All the rest, when the queues are counted.
+    /// All other settings; runs after the queues are counted.
     pub(crate) fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) {
         let mut wishes: Vec<&Wish> = intent.wishes.iter().collect();
-        // Rules name contexts, and take places that no other rule names.
+        // Rules name contexts, and use locations that no other rule names.
         wishes.sort_by_key(|w| match &w.knob {
             Knob::FlowRule { location: None, .. } => 2,
             Knob::FlowRule { .. } => 1,
@@ -311,14 +311,14 @@ impl Laid {
 enum Whose<'d, 'n> {
     Host,
     Planned(&'d Dev<'n>),
-    /// Of an interface that is not named on the command line.
+    /// Configured for an interface that the command line does not name.
     NotNow,
     LeftAlone(Obstacle),
     Nobody,
     NoName,
 }
 
-/// `not_planned`: why interfaces of this host are left alone.
+/// `not_planned`: why interfaces of this host are skipped.
 fn whose<'d, 'n>(
     s: &Snapshot,
     devs: &'d [Dev<'n>],
@@ -342,7 +342,7 @@ fn whose<'d, 'n>(
     Whose::LeftAlone(not_planned.get(name.as_str()).map_or(Obstacle::NoQueues, |why| (*why).clone()))
 }
 
-/// The knob in words.
+/// Text of the knob for people.
 fn what(k: &Knob) -> String {
     match k {
         Knob::Feature { name, .. } => name.clone(),

@@ -1,4 +1,4 @@
-//! Small parts of texts.
+//! Helpers for texts.
 
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet};
 

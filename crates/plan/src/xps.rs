@@ -1,7 +1,7 @@
-//! Transmit packet steering: every online CPU sends on one queue, its own if it has one.
+//! Transmit packet steering: every online CPU sends through one queue, its own queue if it has one.
 //!
-//! A mask only says on which queue a CPU sends; it puts no work on that CPU. So isolated and reserved
-//! CPUs are covered too: a CPU in no mask falls back to a hash over all queues (rule Q16).
+//! A mask only selects the queue that a CPU sends through; it puts no work on that CPU. So isolated and reserved CPUs are
+//! included: a CPU in no mask falls back to a hash over all queues (rule Q16).
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::target::{Out, SCALING, Why};
 use crate::wanted::Wanted;
 use crate::{NotPossible, Obstacle};
 
-/// Queues by how many CPUs send on them.
+/// Queues by the number of CPUs that send through them.
 struct Share<'a> {
     cpu: &'a [Option<usize>],
     count: Vec<usize>,
@@ -50,7 +50,7 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
         }
     }
     let mut s = Share { cpu, count: vec![0; cpu.len()], of: vec![None; n] };
-    // Its own interrupt's queue; its core's; per core one of the same L3.
+    // First choice is the queue of the CPU's own interrupt, then that of its core, then for each core one of the same L3.
     for (c, queues) in on_cpu.iter().enumerate() {
         if let Some(q) = s.least(queues) {
             s.give([c], q);
@@ -70,7 +70,7 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
             s.give(m.cores[m.core[c]].iter().copied(), q);
         }
     }
-    // A whole L3 domain without a queue sends on one queue of its node.
+    // An L3 domain without a queue sends through one queue of its node.
     let mut bases: Vec<&Vec<usize>> = Vec::new();
     let mut others: Vec<&Vec<usize>> = Vec::new();
     for cpus in m.by_node.values() {
@@ -89,7 +89,8 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
             }
         }
     }
-    // Other nodes: as the core in the same place of a node that has queues, these by turns.
+    // Cores of other nodes use the queue of the core with the same position on a node with queues; these nodes take
+    // turns.
     for (cpus, base) in others.iter().zip(bases.iter().cycle()) {
         for (at, c) in cpus.iter().enumerate() {
             let twin = base[at % base.len()];
@@ -105,7 +106,7 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
     s.of
 }
 
-/// As long as there are CPUs, no queue stays without one: it takes a borrowed CPU of the fullest queue.
+/// As long as there are enough CPUs, no queue stays without one: it takes over a CPU from the queue with the most CPUs.
 fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
     let empty: Vec<usize> = (0..s.count.len()).filter(|q| s.count[*q] == 0).collect();
     if empty.is_empty() {
@@ -125,7 +126,7 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
         .collect::<BTreeSet<_>>();
     for q in empty {
         let Some((k, donor)) = donors.pop_last() else { return };
-        // The one nearest to the queue's own interrupt, else the last.
+        // The CPU nearest to the queue's own interrupt, else the last one.
         let want = s.cpu[q].map(|c| m.l3[c]);
         let at = spare[donor].iter().rposition(|c| Some(m.l3[*c]) == want).unwrap_or(spare[donor].len() - 1);
         let c = spare[donor].remove(at);

@@ -1,4 +1,4 @@
-//! The texts of each mistake.
+//! The texts of mistakes.
 
 use ringwise_knob::rss::LETTERS;
 use ringwise_model::words::plural;
@@ -8,7 +8,7 @@ use crate::Obstacle;
 use crate::words::{places, span};
 
 impl Mistake {
-    /// What was configured, or what the host has instead.
+    /// What was configured, or the host's actual state.
     pub fn found(&self) -> String {
         match self {
             Self::Strict { obstacle } => obstacle.to_string(),

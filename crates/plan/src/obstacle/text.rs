@@ -1,4 +1,4 @@
-//! The text of each obstacle.
+//! The texts of obstacles.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Wishes about the device: channels, rings, features, pause frames, moderation, NAPI.
+//! Configured settings of a device: channels, rings, features, pause frames, moderation, NAPI.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(super) fn channels(cx: &mut Cx) {
     let (r, t) = (then(*combined, c.combined, *rx, c.rx), then(*combined, c.combined, *tx, c.tx));
     if good && (r == Some(0) || t == Some(0)) {
         good = false;
-        // A count that the driver does not have stays as it is.
+        // A count that the driver does not have stays unchanged.
         cx.wrong("channels", Mistake::NoQueueLeft { receive: r, transmit: t });
     }
     if good {
@@ -108,7 +108,7 @@ fn feature(cx: &mut Cx, name: &str, on: bool) {
         cx.wrong(name, Mistake::NoSuchFeature { like: owned(&like) });
         return;
     }
-    // A name for several means those that can be changed, as with ethtool.
+    // As in ethtool, a name that stands for several features selects those that can be changed.
     if there.iter().all(|(_, f)| f.fixed && f.on != on) {
         cx.wrong(format!("{name} {}", word(on)), Mistake::FeatureFixed { on: !on, dev });
         return;
@@ -121,12 +121,12 @@ fn feature(cx: &mut Cx, name: &str, on: bool) {
     }
 }
 
-/// Names that share a word.
+/// Whether two names share a word.
 fn alike(a: &str, b: &str) -> bool {
     a.split('-').any(|w| w.len() > 2 && b.split('-').any(|v| v == w))
 }
 
-/// Those of the parameters that are there; the others are said to be wrong.
+/// The parameters that exist; the others are recorded as errors.
 fn known(cx: &mut Cx, params: &BTreeMap<String, u32>, has: &BTreeMap<String, u32>, of: &str) -> BTreeMap<String, u32> {
     let mut out = BTreeMap::new();
     for (k, v) in params {
@@ -174,7 +174,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
     }
     let dir = if d.tx.is_none_or(|tx| d.rx >= tx) { Dir::Rx } else { Dir::Tx };
     for q in cx.queues(Some(named), dir, "moderation") {
-        // A queue that an earlier step makes is like the others.
+        // A queue that an earlier step creates is like the others.
         let Some(has) = all.get(&q).or_else(|| all.values().next()) else { continue };
         let params = known(cx, &params, &has.0, &format!(" of queue {q}"));
         if !params.is_empty() {
@@ -183,7 +183,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
     }
 }
 
-/// Members that this kernel does not have here.
+/// Members that this kernel does not support here.
 fn missing(values: &NapiValues, has: &NapiValues) -> Vec<&'static str> {
     let pairs = [
         ("defer-hard-irqs", values.defer_hard_irqs.is_some(), has.defer_hard_irqs.is_some()),
@@ -198,7 +198,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|n| n.to_string()).collect()
 }
 
-/// Without what is missing.
+/// The values without the members that are missing in `has`.
 fn only(values: &NapiValues, has: &NapiValues) -> NapiValues {
     NapiValues {
         defer_hard_irqs: values.defer_hard_irqs.filter(|_| has.defer_hard_irqs.is_some()),
@@ -233,7 +233,7 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
     let mut alone: Vec<u32> = Vec::new();
     for q in cx.queues(Some(named), Dir::Rx, &what(&cx.wish.knob)) {
         let at = knob_napi::instance(d.nic, Of::Rx(q));
-        // Of a queue that an earlier step makes nothing is known but that it is like the others.
+        // A queue that an earlier step creates is assumed to be like the others.
         let like = at.or_else(|| n.instances.first().filter(|_| d.channels.is_some()));
         match like.map(|i| &i.values) {
             Some(Fact::Known(has)) => {

@@ -1,4 +1,4 @@
-//! Wishes about the host.
+//! Configured settings of the host.
 
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{CpuSet, Fact, Knob};

@@ -1,4 +1,4 @@
-//! What follows from wishes together, and how they get into the plan.
+//! Rules that span several configured settings, and adding the settings to the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{LeftOut, Mistake, NotPossible, WrongWish, channels, moderation};
 const ADAPTIVE: [(&str, [&str; 2]); 2] =
     [("use-adaptive-rx", ["rx-usecs", "rx-max-frames"]), ("use-adaptive-tx", ["tx-usecs", "tx-max-frames"])];
 
-/// Rules between settings at different addresses, once all are known.
+/// Applies rules between settings at different addresses, once all settings are known.
 pub(super) fn together(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut Laid) {
     let addresses: Vec<Address> = laid.by.keys().cloned().collect();
     for a in &addresses {
@@ -59,8 +59,8 @@ fn adaptive_off_first(s: &Snapshot, laid: &mut Laid, address: &Address) {
     }
 }
 
-/// Moderation that the driver is known to refuse, or to keep as something else, is asked for as it was said: the kernel
-/// has the last word. What is beside it in the same call need not be lost.
+/// Moderation that the driver is known to refuse or to round is still requested as configured: the kernel decides. Other
+/// parameters of the same request must not be lost.
 fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
     let address = Address::Coalesce { dev: d.name().to_string() };
     let Some(one) = laid.by.get_mut(&address).filter(|o| !compare(&o.setting, s).holds()) else { return };
@@ -85,8 +85,8 @@ fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
     }
 }
 
-/// Where single queues get values of their own, the device's are given to every other queue by name: many drivers
-/// read one queue's values back as the device's, and writing the device overwrites the queues.
+/// If single queues have their own values, the device's values are written to every other queue explicitly: many drivers
+/// report the values of one queue as the device's, and a write to the device overwrites the queues.
 fn per_queue_all(d: &Dev, laid: &mut Laid) {
     let dev = d.name().to_string();
     let Some(all) = d.nic.queue_coalesce.known().filter(|all| !all.is_empty()) else { return };
@@ -125,7 +125,7 @@ fn per_queue_all(d: &Dev, laid: &mut Laid) {
     }
 }
 
-/// A device takes rules only with the feature on.
+/// A device accepts rules only while the feature is on.
 fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
     let dev = d.name().to_string();
     let there = d.nic.rules.known().is_some_and(|r| !r.rules.is_empty());
@@ -160,8 +160,8 @@ impl Laid {
         alike(self.by.range(first..), first)
     }
 
-    /// The CPU of each queue whose interrupt was laid down, so that other queues are placed around it.
-    /// Of a set of several: where it goes now, if that is in the set.
+    /// The CPU of each queue whose interrupt is configured, so that other queues are placed around it. For a set of
+    /// several CPUs: the current CPU if the set contains it.
     pub(crate) fn pins(&self, m: &Machine, d: &Dev) -> Vec<(usize, Option<usize>)> {
         let mut out = Vec::new();
         for (_, one) in self.alike(&Address::IrqCpus { dev: d.name().to_string(), of: Of::Rx(0) }) {
@@ -177,7 +177,7 @@ impl Laid {
         out
     }
 
-    /// Every name of every address that was laid down.
+    /// All addresses of all configured settings.
     pub(crate) fn names(&self, s: &Snapshot) -> BTreeSet<Address> {
         let mut out = BTreeSet::new();
         for one in self.by.values() {
@@ -192,16 +192,16 @@ pub(crate) fn source(by: &[ConfiguredBy]) -> String {
     by.last().unwrap_or(&ConfiguredBy::Unknown).source().to_string()
 }
 
-/// Puts what was laid down into the plan; what interrupts traffic only with the user's word.
+/// Adds the configured settings to the plan; settings that interrupt traffic only with the user's permission.
 pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learned: &LearnedIndex, out: &mut Out) {
     out.refused.extend(laid.refused);
     out.warnings.extend(laid.warnings);
-    // A device whose whole moderation or rings are written loses what its queues had.
+    // Writing moderation or rings of the whole device resets the values of its queues.
     let mut again: BTreeMap<String, Vec<(&'static [Family], ResetBy)>> = BTreeMap::new();
     for (address, one) in laid.by {
         let dev = address.dev().and_then(|n| named(devs, n));
         let (mut setting, mut instead, live) = (one.setting, one.instead, live(s, &address));
-        // Refused before: what of it was kept then stays, and the rest is said.
+        // Refused before: the part that was kept then stays, and the rest is reported.
         let known = dev.and_then(|d| learned.why(d.nic, &setting).map(|why| (d, why)));
         if let Some((d, why)) = known.filter(|_| !compare(&setting, s).holds())
             && let Some(i) = instead.iter().position(|other| learned.why(d.nic, other).is_none())
@@ -247,7 +247,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
     }
 }
 
-/// A setting that was laid down and that interrupts traffic, without the user's word for that.
+/// A configured setting that interrupts traffic, without the user's permission for that.
 pub(crate) fn left_out(
     intent: &Intent,
     setting: &Setting,

@@ -1,4 +1,4 @@
-//! Wishes about where packets go: RSS, flow rules, interrupts, XPS, RPS, RFS.
+//! Configured settings that steer packets: RSS, flow rules, interrupts, XPS, RPS, RFS.
 
 use ringwise_knob::{Address, Of, Setting, irq as knob_irq, rss as knob_rss};
 use ringwise_model::{Action, CpuId, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
@@ -65,7 +65,7 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
         }
     };
     let Some(context) = context else {
-        // Weights for all queues, zeros among them, were meant so.
+        // Weights for all queues, zeros among them, are intended.
         if let Table::Weight { weights, .. } = words
             && (weights.len() as u32) < d.rx
         {
@@ -80,7 +80,7 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
         cx.lay(Setting::RssTable { dev, table });
         return;
     };
-    // With any number: netlink takes it, and by ioctl those below are taken for a moment.
+    // Any number is possible: netlink accepts it, and with ioctl the lower numbers are used temporarily.
     if cx.have(&r.contexts, address, Obstacle::NoContexts).is_some() {
         cx.lay(Setting::RssContext { dev, context, table: Some(table), key: None });
     }
@@ -94,7 +94,7 @@ fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, s
         cx.have(has, address.clone(), absent).map(|_| asked)
     };
     let function = part(function, &r.function, Obstacle::NoHashFunction);
-    // Where there is none, none is in force.
+    // A device without a transform applies none.
     let asked = symmetric.clone().filter(|x| !(x == knob_rss::NO_TRANSFORM && r.symmetric.is_absent()));
     let symmetric = part(&asked, &r.symmetric, Obstacle::NoSymmetric);
     let key = part(key, &r.key, Obstacle::NoHashKey).map(|k| k.replace([':', ' '], "").to_ascii_lowercase());
@@ -197,12 +197,12 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     for q in cx.queues(queues, wide, "interrupt CPU") {
         let mut names = Vec::new();
         for (of, dir, n) in [(Of::Rx(q), Dir::Rx, Some(d.rx)), (Of::Tx(q), Dir::Tx, d.tx)] {
-            // Where the number is unknown, an interrupt with the queue's name shows that the queue exists.
+            // If the number of queues is unknown, an interrupt with the queue's name shows that the queue exists.
             if n.is_some_and(|n| q >= n) || d.vector_index(of).is_some_and(|i| d.stuck[i]) {
                 continue;
             }
             match d.vector(dir, q) {
-                // What shares a vector after the change is the driver's choice: both are named.
+                // The driver chooses which queues share a vector after the change: both directions are set.
                 _ if d.channels.is_some() => names.push(of),
                 Some(v) => names.extend(knob_irq::canonical(v)),
                 None => {}
