@@ -336,7 +336,7 @@ pub enum Reason {
     Configured {
         /// Where it is configured.
         by: Vec<ConfiguredBy>,
-        /// The configured setting that implies this one. `None`: it is configured itself.
+        /// A side effect, or the reason why another configured setting implies this one.
         with: Option<With>,
     },
     /// Belongs to a queue group that is configured there.
@@ -395,7 +395,7 @@ pub struct Nearest {
     pub takes: u32,
 }
 
-/// A setting that a configured setting implies.
+/// A side effect of a configured setting, or the reason why another configured setting implies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum With {

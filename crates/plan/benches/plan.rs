@@ -1,7 +1,7 @@
-//! How long planning takes, and how it grows: `cargo bench -p ringwise-plan`.
+//! Measures how long planning takes and how it scales: `cargo bench -p ringwise-plan`.
 //!
-//! Fails when the big machine takes longer than 20 ms or growth is steeper than n log n in the number of queues or of
-//! interfaces (with a margin of two for the noise of a shared machine).
+//! Fails if the big machine takes longer than 20 ms or if the time grows faster than n log n with the number of queues or
+//! of interfaces (with a margin of two for the noise of a shared machine).
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use ringwise_model::{Goal, Intent, Snapshot};
 use ringwise_testkit::machines::{self, Irqs, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
-/// `nodes` nodes of 16 cores with two threads; NICs dealt out over the nodes.
+/// `nodes` nodes of 16 cores with two threads; NICs are distributed over the nodes.
 fn machine(packages: u32, nics: u32, queues_each: u32) -> Snapshot {
     let cpu = CpuSpec { packages, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
     let nodes = packages * 2;
@@ -18,7 +18,7 @@ fn machine(packages: u32, nics: u32, queues_each: u32) -> Snapshot {
     machines::host("big", cpu, nics.collect()).snapshot()
 }
 
-/// Interfaces of two queues on two nodes; half of them are laid out already.
+/// Interfaces with two queues each on two nodes; half of them are placed as planned already.
 fn interfaces(n: u32) -> Snapshot {
     let irqs = |i: u32| if i.is_multiple_of(2) { Irqs::AllOnFirst } else { Irqs::Round };
     let nic = |i: u32| NicSpec { irqs: irqs(i), ..NicSpec::new(&format!("eth{i}"), "igb", Some(i % 2), 2, 8) };
@@ -39,7 +39,7 @@ fn best(s: &Snapshot, goal: Goal, runs: u32) -> Duration {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that the benchmark runs.
     let runs = if std::env::args().any(|a| a == "--test") { 1 } else { 30 };
     let small = machine(1, 1, 128);
     let big = machine(8, 16, 128);

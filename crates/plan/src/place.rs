@@ -120,8 +120,8 @@ impl Alike {
         d.units.iter().filter(move |u| !alone || u.fixed.is_none())
     }
 
-    /// The current CPU of each place, from the device whose queues are spread best. A channel change creates new
-    /// interrupts.
+    /// The current CPU of each place, from the device whose queues are spread best. Devices with a channel change are
+    /// skipped, because the change creates new interrupts.
     fn now(&self, m: &Machine, devs: &[Dev]) -> Vec<Option<usize>> {
         let of = |d: &Dev| -> Vec<Option<usize>> {
             let cpu = |u: &Unit| u.queues.first().filter(|_| u.fixed.is_none()).and_then(|q| d.pair_now(m, *q as u32));

@@ -51,8 +51,8 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
     }
 }
 
-/// Reports competing programs that ringwise does not control. Programs that only use interfaces are reported if they hold
-/// one.
+/// Reports competing programs that ringwise does not control. Programs that only use an interface are reported at that
+/// interface.
 fn others(s: &Snapshot, devs: &[Dev], out: &mut Out) {
     for r in s.host.rival_details.iter().filter(|r| r.name != "irqbalance" && !r.sets.is_empty()) {
         if concerns(r, devs) {
@@ -61,7 +61,8 @@ fn others(s: &Snapshot, devs: &[Dev], out: &mut Out) {
     }
 }
 
-/// Whether the program affects one of the devices; also true if its devices are unknown.
+/// Whether the program may affect one of the devices. False only if it lists plain names, none of which is a device
+/// of the plan.
 fn concerns(r: &Rival, devs: &[Dev]) -> bool {
     let names: Vec<&str> = r.devices.iter().filter_map(|d| d.strip_prefix("OriginalName=")).collect();
     let plain = |n: &&str| !n.contains(['*', '?', '[', '!', ' ']);

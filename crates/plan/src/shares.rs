@@ -1,5 +1,5 @@
-//! Goal `forward` with fewer CPUs or queues than needed for an even load: each queue gets a share of the RSS table that
-//! matches the capacity of its CPU.
+//! Goal `forward` when there cannot be as many queues as CPUs: each queue gets a share of the RSS table that matches
+//! the capacity of its CPU.
 //!
 //! A thread whose core handles another queue has less capacity. With an even table its queue overflows first, while CPUs
 //! with a whole core are not fully loaded.

@@ -30,7 +30,7 @@ pub(crate) struct One {
     pub setting: Setting,
     /// Where it is configured, in order; the last place takes precedence.
     pub by: Vec<ConfiguredBy>,
-    /// The setting that it implies or that implies it.
+    /// Its side effect, or the reason why another configured setting implies it.
     pub with: Option<With>,
     /// Alternatives if the driver accepts only a part of it.
     instead: Vec<Setting>,

@@ -1,5 +1,5 @@
-//! Golden plans: a case is a folder with `host.json`, `intent.json` and the `plan.json` that must come out.
-//! `RINGWISE_BLESS=1` rewrites the results, on purpose only.
+//! Golden plans: a case is a folder with `host.json`, `intent.json` and the expected `plan.json`. `RINGWISE_BLESS=1`
+//! rewrites the expected results.
 
 use std::path::{Path, PathBuf};
 

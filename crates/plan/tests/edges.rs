@@ -1,4 +1,4 @@
-//! What is odd about real hosts: unknown values, refusals of before, devices that somebody else uses.
+//! Unusual hosts: unknown values, earlier refusals, devices that programs use.
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
@@ -57,7 +57,7 @@ fn a_refused_interrupt_stays_and_the_others_go_round_it() {
     assert_eq!(p.refused.len(), 1);
     assert_eq!(p.refused[0].why, Obstacle::Learned { what: l.what.clone() });
     assert!(!p.target.iter().any(|t| t.address() == Some(l.address.clone())));
-    // Another kernel, another try.
+    // Another kernel: the setting is tried again.
     let other = Learned { kernel: "6.1.0".into(), ..l };
     assert!(plan(&s, &Intent::default(), &[other]).expect("can be planned").refused.is_empty());
 }
@@ -103,9 +103,9 @@ fn an_unknown_node_is_not_node_0() {
     assert!(p.warnings.iter().any(|w| w.contains("node is unknown")), "{:?}", p.warnings);
     assert_eq!(p.layout[0].node, None);
     assert!(p.layout[0].queues.iter().all(|q| q.far.is_none()));
-    // One queue on each L3 domain, that is on each node: none is preferred.
+    // One queue on each L3 domain, which is one per node: no node is preferred.
     assert_eq!(cpus(&p, "eth1"), [Some(0), Some(8)]);
-    // The device's own list of near CPUs, where it says anything.
+    // The device's own list of local CPUs is used if it is known.
     s.nics[0].local_cpus = Fact::Known(set("8-15"));
     assert_eq!(cpus(&ok(&s, &Intent::default()), "eth1"), [Some(8), Some(10)]);
 }
@@ -135,7 +135,7 @@ fn far_cpus_only_when_nothing_near_is_left() {
     let refusal = plan(&s, &never, &[]).expect_err("nothing near");
     assert_eq!(refusal.kind(), "no_near_candidates");
     assert!(refusal.to_string().contains("near are 0-7"), "{refusal}");
-    // Twelve queues stay near, three on two CPUs' worth of cores, unless told otherwise.
+    // Twelve queues stay on the local node, with several queues per core, unless the intent permits otherwise.
     let s = host(vec![NicSpec::new("eth1", "ice", Some(0), 12, 12)]);
     assert!(ok(&s, &Intent::default()).layout[0].queues.iter().all(|q| q.far == Some(false)));
     let p = ok(&s, &Intent { far_node: Some(FarNode::Ok), ..Intent::default() });
@@ -173,7 +173,7 @@ fn down_software_and_driverless_devices() {
     let alone: Vec<(&str, &Obstacle)> = p.left_alone.iter().map(|l| (l.dev.as_str(), &l.why)).collect();
     let vlan = Obstacle::Software { kind: "vlan".into() };
     assert_eq!(alone, [("eth2", &Obstacle::LinkDown), ("vlan7", &vlan)]);
-    // By name also while it is down, as long as it has interrupts.
+    // A named interface is planned even while its link is down, if it has interrupts.
     let named = |dev: &str| Intent { devs: vec![dev.into()], ..Intent::default() };
     assert_eq!(ok(&s, &named("eth2")).considered, ["eth2"]);
     let r = plan(&s, &named("vlan7"), &[]).expect_err("no queues");
@@ -212,10 +212,10 @@ fn queues_by_number_need_the_users_word() {
     let p = ok(&s, &Intent { allow_disruption: true, ..asked });
     assert!(p.left_out.is_empty() && p.interrupts_traffic());
     assert_eq!(cpus(&p, "eth1"), [Some(2), Some(4)]);
-    // Both directions are named, as nobody knows yet whether they will share a vector.
+    // The plan sets both directions, because it is unknown whether they will share a vector.
     let of = |of| p.steps.iter().any(|s| s.setting.address() == Some(Address::IrqCpus { dev: "eth1".into(), of }));
     assert!(of(Of::Rx(1)) && of(Of::Tx(1)) && !of(Of::Rx(2)));
-    // A device without counts to set says so.
+    // A device without channel counts that can be set is reported.
     let s = host(vec![NicSpec::new("eth1", "e1000e", Some(0), 1, 0)]);
     let p = ok(&s, &Intent { queues: Some(2), ..Intent::default() });
     assert!(p.refused.iter().any(|r| r.what == "eth1 channels" && r.needed), "{:?}", p.refused);
@@ -244,7 +244,7 @@ fn interrupts_whose_queue_is_not_known() {
     let text = "eth1: the queue of 1 interrupt is not known; it stays as it is";
     assert!(ok(&s, &Intent::default()).warnings.iter().any(|w| w == text));
     assert_eq!(cpus(&p, "eth1"), [None, None]);
-    // One queue without a known interrupt still gets help from the CPUs of its node.
+    // A single queue without a known interrupt still gets help from the CPUs of its node.
     let s = host(vec![NicSpec { vectors: Vectors::None, ..NicSpec::new("eth1", "hv_netvsc", Some(1), 1, 0) }]);
     let p = ok(&s, &Intent::default());
     assert_eq!(p.target, [Setting::RpsCpus { dev: "eth1".into(), queue: 0, cpus: set("8-15") }]);
@@ -280,7 +280,7 @@ fn the_hosts_rfs_table_belongs_to_all() {
     }
 }
 
-/// What a user copies into a unit: the CPUs of the queues, and where the memory is to be.
+/// The text that a user copies into a unit: the CPUs of the queues, and the memory policy.
 #[test]
 fn the_drop_in_of_programs_names_cpus_and_memory() {
     let drop_in = |s: &Snapshot| {
@@ -293,7 +293,7 @@ fn the_drop_in_of_programs_names_cpus_and_memory() {
     // Queues on both nodes: memory of the node where a thread runs.
     let both = host(vec![NicSpec { node: None, ..igb("eth1", 0, 2) }]);
     assert_eq!(drop_in(&both), "[Service]\nCPUAffinity=0,8\nNUMAPolicy=local\n");
-    // One node only: there is nothing to choose.
+    // With one node there is no memory policy to choose.
     let nics = vec![NicSpec::new("eth1", "igb", Some(0), 2, 8)];
     let one = ringwise_testkit::machines::host("one", CpuSpec::flat(4, 1), nics).snapshot();
     assert_eq!(drop_in(&one), "[Service]\nCPUAffinity=0-1\n");
@@ -318,7 +318,7 @@ fn a_score_of_any_layout() {
 #[test]
 fn the_expected_effect_in_numbers() {
     let mut s = host(vec![igb("eth1", 0, 8)]);
-    // As in the example of an untuned host: 4 on CPU 0, 2 on the far CPU 9, one each on 2 and 3.
+    // As in the example of an untuned host: 4 on CPU 0, 2 on the remote CPU 9, one each on 2 and 3.
     for (v, cpu) in s.nics[0].vectors.iter_mut().zip([0, 0, 0, 0, 9, 9, 2, 3]) {
         v.effective = Fact::Known(CpuSet::one(CpuId(cpu)));
     }
@@ -326,7 +326,7 @@ fn the_expected_effect_in_numbers() {
     let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
     assert!(texts.contains(&"busiest CPU takes 12 % of eth1's queues instead of 50 %"), "{texts:?}");
     assert!(texts.contains(&"interrupts off their device's node: 0 of 8 instead of 2"), "{texts:?}");
-    // Not one interrupt came yet: what is now is not known, and said so.
+    // No interrupt occurred yet: the current CPUs are unknown and reported as unknown.
     let s = host(vec![NicSpec { irqs: Irqs::NoneYet, ..igb("eth1", 0, 8) }]);
     let p = ok(&s, &Intent::default());
     let busiest = p.expected.iter().find(|e| e.unit == "percent of queues").expect("told");

@@ -1,4 +1,5 @@
-//! What a goal proposes beside queues and CPUs, what it keeps, and which other programs set the same.
+//! Settings that a goal proposes beside queues and CPUs, settings that it keeps, and competing programs that write the
+//! same settings.
 
 use ringwise_knob::{Of, Setting};
 use ringwise_model::{Channels, Count, Fact, Goal, Intent, Pause, Rival, Snapshot};
@@ -25,7 +26,7 @@ fn of(s: &Snapshot, goal: Goal, allow_disruption: bool) -> Plan {
     plan(s, &Intent { goal, allow_disruption, ..Intent::default() }, &[]).expect("can be planned")
 }
 
-/// Switching pause frames off stops the link for a moment: a step only with permission, and nothing where they are off.
+/// Switching pause frames off interrupts the link: a step only with permission, and no step if they are off.
 #[test]
 fn pause_frames_go_off_only_with_permission() {
     let with = |on: bool| {
@@ -47,7 +48,7 @@ fn pause_frames_go_off_only_with_permission() {
     }
 }
 
-/// Drivers may report combined channels of which there can be none.
+/// Drivers may report combined channels with a maximum of 0.
 #[test]
 fn channels_that_cannot_be_combined_are_set_by_direction() {
     let mut s = host(8);
@@ -61,7 +62,8 @@ fn channels_that_cannot_be_combined_are_set_by_direction() {
     assert_eq!(channels, [&Setting::Channels { dev: "eth1".into(), rx: Some(4), tx: Some(4), combined: None }]);
 }
 
-/// Another layout that is as good is kept, whoever made it: in another order, or on other cores that are as near.
+/// Another layout that is as good is kept, whoever created it: in another order, or on other cores with the same
+/// distance.
 #[test]
 fn queues_stay_on_other_cpus_that_are_as_good() {
     for (chosen, found) in [(vec![0, 2, 4, 6], vec![6, 4, 2, 0]), (vec![0, 2], vec![4, 6])] {
@@ -82,7 +84,7 @@ fn queues_stay_on_other_cpus_that_are_as_good() {
     }
 }
 
-/// A number that grows is shown with the reason that applies, not with one of another goal.
+/// A number that grows is shown with the reason that applies, not with that of another goal.
 #[test]
 fn fewer_cpus_for_latency_leave_cores_to_programs() {
     let s = host(8);
@@ -97,7 +99,7 @@ fn fewer_cpus_for_latency_leave_cores_to_programs() {
     assert!(!worse.is_empty() && worse.iter().all(|w| *w == "the other cores are left to programs"), "{worse:?}");
 }
 
-/// An interrupt that comes to a CPU outside its mask is counted where it comes.
+/// An interrupt that is delivered to a CPU outside its mask counts on that CPU.
 #[test]
 fn an_interrupt_outside_of_its_mask_counts_where_it_arrives() {
     let mut s = host(4);

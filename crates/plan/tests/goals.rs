@@ -1,4 +1,4 @@
-//! Every goal on ten hosts, as text that people can review. `RINGWISE_BLESS=1` rewrites it.
+//! The plans of every goal on ten hosts, as text for review. `RINGWISE_BLESS=1` rewrites it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -107,7 +107,7 @@ hosts! {
     hybrid = "hybrid",
 }
 
-/// Half of two CPUs would be one that takes every packet; on one core, the second thread is the other CPU.
+/// Half of two CPUs would be one CPU that handles every packet; on one core, the second thread is the other CPU.
 #[test]
 fn on_two_cpus_latency_uses_both() {
     for cpu in [CpuSpec::flat(2, 1), CpuSpec::flat(1, 2)] {

@@ -1,4 +1,4 @@
-//! Groups of queues: which queues and CPUs, how they are moderated, which flows reach them.
+//! Groups of queues: their queues and CPUs, their moderation, and the flows steered to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ fn spec(cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
     machines::host("edge3", cpu, nics)
 }
 
-/// The knobs of a large card: moderation by queue, rules, contexts.
+/// Adds the features of a large card: moderation by queue, rules, contexts.
 fn with_knobs(mut s: Snapshot) -> Snapshot {
     for n in &mut s.nics {
         let queues = n.rx_queues.len() as u32;
@@ -96,7 +96,7 @@ fn forty_eight_queues_on_two_nodes() {
     let (latency, bulk) = (group(&p, "latency"), group(&p, "bulk"));
     assert_eq!(latency.queues, (0..16).collect::<Vec<_>>());
     assert_eq!(bulk.queues, (16..48).collect::<Vec<_>>());
-    // Every near core, then second threads of near cores: none of them on the other node.
+    // Every local core, then second threads of local cores: no queue is on the other node.
     assert_eq!(latency.cpus.to_string(), "0-11,24-27");
     assert_eq!(bulk.cpus.to_string(), "12-23,28-47");
     assert!(p.layout[0].queues[..16].iter().all(|q| q.far == Some(false)));
@@ -117,7 +117,7 @@ fn forty_eight_queues_on_two_nodes() {
     let of =
         |rx, tx| Some(params(&[("rx-usecs", rx), ("tx-usecs", tx), ("use-adaptive-rx", 0), ("use-adaptive-tx", 0)]));
     assert_eq!((queue(0), queue(15), queue(16), queue(47)), (of(5, 10), of(5, 10), of(62, 122), of(62, 122)));
-    // Nothing leads flows anywhere: the table stays, and that is said.
+    // No flows are steered: the table stays, and the plan reports that.
     assert!(!has(&p, "ens1f0 RSS table"));
     assert!(
         p.advice.iter().any(|a| a.starts_with("Nothing leads flows to the groups of ens1f0 yet")),
@@ -168,7 +168,7 @@ fn a_number_of_latency_queues_is_never_passed_over() {
     let three = Intent { latency_queues: Some(3), ..mixed() };
     let p = plan(&article(), &Intent { goal: Goal::Rpc, ..three.clone() }, &[]).unwrap();
     assert!(number(&p), "{:?}", p.warnings);
-    // Groups of other names have sizes of their own.
+    // Groups with other names have their own sizes.
     let web = wish("web", "latency", GroupQueues::Count(4));
     let p = plan(&article(), &Intent { groups: vec![web.clone()], ..three.clone() }, &[]).unwrap();
     assert!(number(&p), "{:?}", p.warnings);
@@ -177,14 +177,14 @@ fn a_number_of_latency_queues_is_never_passed_over() {
         "{:?}",
         p.advice
     );
-    // The group leaves it open, says the same, or something else.
+    // The group leaves the number open, has the same number, or another one.
     let group = |queues| Intent { groups: vec![wish("latency", "cpu", queues)], ..three.clone() };
     for queues in [GroupQueues::Auto, GroupQueues::Count(3), GroupQueues::These(vec![7, 8, 9])] {
         let p = plan(&article(), &group(queues.clone()), &[]).unwrap();
         assert!(!number(&p), "{:?}", p.warnings);
         let latency = p.groups.iter().find(|g| g.name == "latency").unwrap();
         assert_eq!((latency.queues.len(), latency.policy.as_deref()), (3, Some("cpu")));
-        // Whatever the policy is called.
+        // The name of the policy does not matter.
         let now = match queues {
             GroupQueues::These(_) => "in the file (ens1f0: latency 3, bulk 45 of 48 now)",
             _ => "with --latency-queues N (ens1f0: 3 of 48 now)",
@@ -256,7 +256,7 @@ fn named_flows_get_a_context_and_the_rest_stays_off_their_queues() {
     let g = group(&p, "latency");
     assert_eq!((g.entries, g.rules, g.context), (Some(0), Some(2), Some(1)));
     assert!(!p.advice.iter().any(|a| a.starts_with("Nothing leads")));
-    // Applied, there is nothing left to do.
+    // After the plan is applied, nothing is left to do.
     let after = project(&article(), &p.target);
     let mut w = wish("latency", "latency", GroupQueues::Count(4));
     w.flows = vec![port(443), port(53)];
@@ -306,7 +306,7 @@ fn a_driver_that_moderates_the_device_only() {
     assert_eq!(device.value_text(), "rx-usecs 62 tx-usecs 122 use-adaptive-rx 0 use-adaptive-tx 0");
     let r = p.refused.iter().find(|r| r.what == "ens1f0 moderation of single queues").unwrap();
     assert_eq!((r.needed, &r.why), (true, &Obstacle::OnePolicyForAll { policy: "bulk".into() }));
-    // Where the kernel defers single instances, the device interrupts at once and bulk queues wait.
+    // If the kernel defers single instances, the device interrupts at once and bulk queues wait.
     let values = NapiValues { defer_hard_irqs: Some(0), gro_flush_timeout_ns: Some(0), ..NapiValues::default() };
     let one =
         |q: u32| NapiInstance { id: 100 + q, rx: vec![q], tx: vec![q], values: Fact::Known(values), thread: None };
@@ -323,7 +323,7 @@ fn a_driver_that_moderates_the_device_only() {
     assert_eq!(napi(0), Some(values));
     assert_eq!(napi(20).and_then(|v| v.gro_flush_timeout_ns), Some(62_000));
     assert!(p.refused.is_empty(), "{:?}", p.refused);
-    // By queue and by instance: the second stands by for the first.
+    // By queue and by instance: the second is the alternative to the first.
     s.nics[0].queue_coalesce = article().nics[0].queue_coalesce.clone();
     let p = plan(&s, &mixed(), &[]).unwrap();
     let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 20, .. })).unwrap();
@@ -392,7 +392,7 @@ fn two_groups_never_claim_one_queue() {
         got,
         ["ens1f0 group all of 49 queues: there are 48 queues, and 48 of them can be its own; right: 1 to 48 queues"]
     );
-    // Queues are divided only among groups without a fault: their numbers are not judged beside it.
+    // Queues are divided only among valid groups: with an invalid one, numbers are not checked.
     let unknown = wish("voice", "fast", GroupQueues::Count(49));
     assert_eq!(
         wrong(&article(), &Intent { groups: vec![unknown], ..Intent::default() }),
@@ -423,7 +423,7 @@ fn a_goal_of_one_interface() {
     let i = Intent { dev_goals: [("eth2".to_string(), Goal::Mixed)].into(), ..Intent::default() };
     let p = plan(&s, &i, &[]).unwrap();
     assert!(p.groups.iter().all(|g| g.dev == "eth2") && p.groups.len() == 2);
-    // No two queues on one CPU: they share the machine whatever their goals.
+    // No CPU has two queues: the interfaces share the machine regardless of their goals.
     let used: BTreeSet<_> = p.layout.iter().flat_map(|l| &l.queues).map(|q| q.cpu).collect();
     assert_eq!(used.len(), 8);
 }
@@ -463,14 +463,14 @@ proptest! {
             prop_assert_eq!(seen.len() as u32, queues);
             prop_assert!(latency.is_some() || twos || queues < 3 || a.queues.len() < b.queues.len());
         }
-        // Near CPUs without a queue and a queue on a far one: never.
+        // A queue must not be on a remote CPU while a local CPU has no queue.
         let used = p.layout[0].queues.iter().filter_map(|q| q.cpu).collect::<CpuSet>();
         if p.layout[0].queues.iter().any(|q| q.far == Some(true)) {
             let near = p.layout[0].node.and_then(|n| s.topology.node(n)).map(|n| n.cpus.clone()).unwrap_or_default();
             prop_assert!(near.is_subset(&used), "near {near}, used {used}");
             prop_assert!(far.is_none());
         }
-        // Applied, nothing is left.
+        // After the plan is applied, nothing is left to do.
         let after = project(&s, &p.target);
         let again = plan(&after, &i, &[]).expect("possible before");
         prop_assert!(again.steps.is_empty(), "{:?}", again.steps);
@@ -480,7 +480,7 @@ proptest! {
     }
 }
 
-/// An interface with one queue has no groups: it stays near, on a CPU that has a queue already.
+/// An interface with one queue has no groups: it stays on the local node, on a CPU that has a queue already.
 #[test]
 fn one_queue_is_not_sent_to_the_far_node() {
     let nics = vec![
@@ -495,7 +495,7 @@ fn one_queue_is_not_sent_to_the_far_node() {
     assert_eq!(of("eth1")[0].far, Some(false));
 }
 
-/// The number of queues after the plan counts: a plan made again finds one queue there and must not move it.
+/// The number of queues after the plan counts: planning again finds one queue there and must not move it.
 #[test]
 fn an_interface_that_is_left_one_queue_stays_near_as_well() {
     let nics = ["eth0", "eth1"].map(|n| NicSpec::new(n, "igb", Some(1), if n == "eth0" { 1 } else { 2 }, 2));
@@ -508,7 +508,7 @@ fn an_interface_that_is_left_one_queue_stays_near_as_well() {
     assert_eq!(plan(&project(&s, &p.target), &i, &[]).unwrap().steps, []);
 }
 
-/// A context that an earlier plan made is used again, unless a rule of another program sends to it.
+/// A context that an earlier plan created is used again, unless a rule of another program steers to it.
 #[test]
 fn a_context_of_an_earlier_plan_is_used_again() {
     let context = |rule: Option<Option<u32>>| {

@@ -1,4 +1,4 @@
-//! Somebody else's settings: marked, kept, adopted.
+//! Manual changes: marked, kept, adopted.
 
 use ringwise_knob::{Hand, Of, Origin, Setting, Window};
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
@@ -10,7 +10,7 @@ fn set(s: &str) -> CpuSet {
     s.parse().expect("a list")
 }
 
-/// Two nodes of four cores with two threads, tuned but for what the tests move.
+/// Two nodes of four cores with two threads, tuned except for what the tests change.
 fn tuned() -> Snapshot {
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
     let nic = NicSpec::new("eth1", "igb", Some(0), 4, 8);
@@ -47,7 +47,7 @@ fn hand(origin: Origin, setting: Setting, applied: &str) -> Hand {
     Hand { origin, setting, applied: was, transaction: 12, changed }
 }
 
-/// Queue 2's interrupt sits on CPU 9, on the far node, by somebody's hand.
+/// The interrupt of queue 2 was moved manually to CPU 9 on the remote node.
 fn moved() -> (Snapshot, Setting) {
     let mut s = tuned();
     let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("9"), on: None };
@@ -84,7 +84,7 @@ fn what_is_kept_is_no_step_and_the_layout_says_so() {
         assert_eq!(p.already, p.target.len());
         let at = &p.layout[0].queues[2];
         assert_eq!((at.cpu.map(|c| c.0), at.far), (Some(9), Some(true)));
-        // Nothing changes, so nothing is expected of it.
+        // The plan changes nothing, so it expects no effect.
         assert!(p.expected.is_empty(), "{:?}", p.expected);
     }
 }
@@ -130,7 +130,7 @@ fn kept_channels_are_planned_for_as_they_are() {
     assert!(!p.interrupts_traffic());
     assert_eq!(p.layout[0].queues.len(), 4);
     assert_eq!(p.kept.iter().map(|k| k.wanted.value_text()).collect::<Vec<_>>(), ["combined 8"]);
-    // Of a setting that a channel change would reset, the kept value is no step: apply puts it right.
+    // If a channel change would reset the setting, the kept value is no step: apply restores it.
     let (s, setting) = moved();
     let p = plan_around(
         &s,

@@ -1,4 +1,4 @@
-//! Moderation by what drivers are known to take, and by whoever speaks of it: goal, group or user.
+//! Moderation that drivers are known to refuse, for goals, groups and configured values.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn igb() -> Snapshot {
     host("igb", Vectors::Paired, &[("rx-usecs", 3), ("tx-usecs", 0)])
 }
 
-/// One for each.
+/// One interrupt for each direction.
 fn split() -> Snapshot {
     host("igb", Vectors::Split, &[("rx-usecs", 3), ("tx-usecs", 3)])
 }
@@ -68,7 +68,7 @@ fn values(all: &[Setting]) -> Vec<String> {
     all.iter().map(Setting::value_text).collect()
 }
 
-/// As the kernel answered it.
+/// A refusal as the kernel reported it.
 fn refused(s: &Snapshot, asked: Setting) -> Learned {
     Learned {
         device: s.nics[0].dev.clone(),
@@ -87,7 +87,7 @@ fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
     let no = p.refused.iter().find(|r| r.what == "eth0 tx-usecs").expect("said");
     assert_eq!((no.needed, &no.why), (false, &Obstacle::OneInterval));
-    // Deferred by instance, the device gets the policy for latency, which this driver has not.
+    // If instances defer interrupts, the device gets the latency policy, which this driver does not support.
     let p = plan(&with_instances(igb()), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 10");
     let Reason::GroupPolicyForAll { moved, .. } = &device(&p).reason else { panic!("{:?}", device(&p).reason) };
@@ -116,7 +116,7 @@ fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
     let five = "eth0 moderation rx-usecs 5: igb is known to refuse it: it takes 0, 10 to 10000, and 1 3, modes of its own; \
                 10 is nearest (laid down in --set)";
     assert!(p.warnings.iter().any(|w| w == five), "{:?}", p.warnings);
-    // What is beside it is not lost.
+    // The other parameter of the request is not lost.
     let p = plan(&igb(), &wishes(&[("rx-usecs", 62), ("tx-usecs", 20)]), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62 tx-usecs 20");
     assert_eq!(values(&device(&p).instead), ["rx-usecs 62"]);
@@ -198,7 +198,7 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
     };
     assert_eq!(said(vec![0]), "rx-usecs 99 on each queue as laid down");
     assert_eq!(said(vec![0, 1, 2]), "rx-usecs 99 on queue 0 as laid down, rx-usecs 5 tx-usecs 10 on queues 1-2");
-    // What was refused before is not said to be there.
+    // A setting that was refused before is not reported as being in effect.
     let asked = Setting::QueueCoalesce {
         dev: "eth0".into(),
         queue: 2,
@@ -218,7 +218,7 @@ fn moderation_of_the_device_laid_down_beside_groups() {
     assert_eq!(no.why, Obstacle::ModerationConfigured);
 }
 
-/// What igb is known to refuse are microseconds: a number of frames of the same size is no interval.
+/// igb is known to refuse microseconds: a number of frames with the same value is no interval.
 #[test]
 fn a_number_of_frames_is_not_taken_for_an_interval() {
     let s = host("igb", Vectors::Split, &[("rx-usecs", 3), ("tx-usecs", 3), ("rx-max-frames", 64)]);
@@ -226,7 +226,7 @@ fn a_number_of_frames_is_not_taken_for_an_interval() {
     assert_eq!((device(&p).setting.value_text(), device(&p).instead.len()), ("rx-max-frames 5".to_string(), 0));
     let about = |p: &Plan, text: &str| p.warnings.iter().any(|w| w.contains(text));
     assert!(p.refused.is_empty() && !about(&p, "is known to refuse"), "{:?}", p.warnings);
-    // The same number of microseconds is.
+    // The same number of microseconds is refused.
     let p = plan(&s, &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
     assert!(about(&p, "rx-usecs 5: igb is known to refuse it"), "{:?}", p.warnings);
 }

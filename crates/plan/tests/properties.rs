@@ -1,5 +1,6 @@
-//! What holds for every machine, on thousands of generated ones: the same ones in every run of `cargo test` (the seed is
-//! in `.cargo/config.toml`), new and more of them in `make test-all`. A failure prints the smallest machine that shows it.
+//! Properties that hold on every machine, tested on thousands of generated ones. Every run of `cargo test` uses the same
+//! machines (the seed is in `.cargo/config.toml`); `make test-all` uses new and more of them. A failure prints the
+//! smallest machine that shows it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use ringwise_testkit::machines::{self, HostSpec, Irqs, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
 
-/// `PROPTEST_CASES` asks for more.
+/// `PROPTEST_CASES` increases the number.
 fn config() -> ProptestConfig {
     let c = ProptestConfig::default();
     ProptestConfig { cases: c.cases.max(1500), failure_persistence: None, ..c }
@@ -25,7 +26,7 @@ fn cpus() -> impl Strategy<Value = CpuSpec> {
         let mut c =
             CpuSpec { packages, nodes, l3s, numbering, socket_distance: distance, ..CpuSpec::flat(cores, threads) };
         let all = c.topology().online;
-        // A few CPUs offline, a few isolated; the first stays.
+        // A few CPUs are offline, a few isolated; the first one stays usable.
         let some =
             |bits: u32| -> CpuSet { all.iter().skip(1).filter(|c| (bits.rotate_left(c.0 * 7) & 7) == 0).collect() };
         if how & 1 == 1 {
@@ -71,7 +72,7 @@ fn host() -> impl Strategy<Value = HostSpec> {
     )
 }
 
-/// Moderation, features, pause frames and wake-up times as `bits` say: there, absent, unknown, fixed, on, off.
+/// Sets moderation, features, pause frames and wake-up latencies from `bits`: present, absent, unknown, fixed, on, off.
 fn dressed(mut s: Snapshot, bits: u64) -> Snapshot {
     fn unknown<T>(what: &str) -> Fact<T> {
         Fact::unknown(what, "no answer")
@@ -138,7 +139,7 @@ fn intent() -> impl Strategy<Value = Intent> {
     )
 }
 
-/// Every CPU that gets work from the plan: interrupts and RPS. XPS only says where a CPU sends.
+/// Every CPU that gets work from the plan: interrupts and RPS. XPS only selects the queue that a CPU sends through.
 fn workers(p: &Plan) -> CpuSet {
     p.target.iter().fold(CpuSet::new(), |all, s| match s {
         Setting::IrqCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => all.union(cpus),
@@ -146,7 +147,7 @@ fn workers(p: &Plan) -> CpuSet {
     })
 }
 
-/// CPUs near the device: its node, for `forward` also nodes up to distance 12, everything where the node is unknown.
+/// CPUs near the device: its node, for `forward` also nodes up to distance 12, all CPUs if the node is unknown.
 fn near(s: &Snapshot, node: Option<NodeId>, goal: Goal) -> CpuSet {
     let Some(node) = node.filter(|n| s.topology.node(*n).is_some()) else { return s.topology.online.clone() };
     let nodes = s.topology.nodes.known().expect("a node is known");
@@ -181,7 +182,7 @@ proptest! {
         prop_assert!(workers(&p).is_subset(&s.topology.online));
         prop_assert_eq!(p.already + p.steps.len(), p.target.len());
         prop_assert!(intent.allow_disruption || !p.interrupts_traffic());
-        // Panics where a step names a queue or vector that is not there when its turn comes.
+        // Panics if a step names a queue or vector that does not exist at that point.
         project(&s, &p.target);
     }
 
@@ -189,7 +190,7 @@ proptest! {
     fn nothing_to_do_afterwards(host in host(), intent in intent(), bits in any::<u64>()) {
         let s = dressed(host.snapshot(), bits);
         let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
-        // Where managed interrupts go after a channel change is the kernel's choice: it can only be looked at then.
+        // The kernel chooses the CPUs of managed interrupts after a channel change: they are known only then.
         if p.interrupts_traffic() && host.nics.iter().any(|n| n.managed) {
             return Ok(());
         }
@@ -197,12 +198,12 @@ proptest! {
         let again = plan(&after, &intent, &[]).expect("a plan was possible before");
         prop_assert!(again.steps.is_empty(), "{:?}", again.steps);
         prop_assert_eq!(&again.layout, &p.layout);
-        // What the first plan laid down holds by every one of its names.
+        // All settings of the first plan are in effect, by every one of their addresses.
         let map = p.target.iter().filter_map(|t| t.address().map(|a| (a, t.clone()))).collect();
         prop_assert!(ringwise_knob::diff(&after, &map).is_empty());
     }
 
-    /// The same CPUs in any other order are as good, unless the order is what the goal is about.
+    /// The same CPUs in another order are as good, unless the goal depends on the order.
     #[test]
     fn nothing_moves_for_the_sake_of_an_order(host in host(), intent in intent(), by in 1usize..5) {
         let s = host.snapshot();
@@ -212,7 +213,7 @@ proptest! {
         }
         let mut after = project(&s, &p.target);
         for nic in &mut after.nics {
-            // Shared vectors and managed ones have CPUs of their own kind.
+            // Shared and managed vectors have other rules for CPUs.
             let plain = |n: &&NicSpec| n.name == nic.dev.name && !n.managed && matches!(n.vectors, Vectors::Paired);
             if !host.nics.iter().any(|n| plain(&n)) {
                 continue;
@@ -236,7 +237,7 @@ proptest! {
         prop_assert!(vague.is_none(), "{vague:?}");
     }
 
-    /// On hosts whose CPUs are all online, of interfaces whose interrupts can be moved.
+    /// Tested on hosts whose CPUs are all online, for interfaces whose interrupts can be moved.
     #[test]
     fn what_gets_worse_is_told_with_what_it_is_worth(host in host(), intent in intent()) {
         if !host.cpu.offline.is_empty() || host.nics.iter().any(|n| n.managed) {
@@ -267,7 +268,7 @@ proptest! {
 
     #[test]
     fn no_near_core_carries_two_while_another_has_none(host in host(), intent in intent()) {
-        // A latency goal leaves half of the cores free on purpose; ports of a router are alike on purpose.
+        // A latency goal leaves half of the cores free intentionally; ports of a router are alike intentionally.
         let one_nic = host.nics.len() == 1;
         if intent.goal == Goal::Latency || (intent.goal == Goal::Forward && !one_nic) || host.nics.iter().any(|n| n.managed) {
             return Ok(());
@@ -295,7 +296,7 @@ proptest! {
             let usable = near(&s, l.node, intent.goal).difference(&free);
             let cores = cores(&s, &usable);
             let idle = cores.iter().find(|c| !on_core.contains_key(*c));
-            // Where all devices are near to the same CPUs, it makes no difference whose queues the two are.
+            // If all devices are near the same CPUs, it does not matter which device the two queues belong to.
             let alike = p.layout.iter().all(|o| near(&s, o.node, intent.goal) == near(&s, l.node, intent.goal));
             let twice = cores.iter().find(|c| {
                 let own = l.queues.iter().filter(|q| q.cpu.is_some_and(|cpu| c.contains(cpu))).count();
@@ -329,7 +330,7 @@ proptest! {
         }
     }
 
-    /// From four cores on: on fewer, goal latency leaves none of them free.
+    /// Needs at least four cores: with fewer, goal latency leaves none of them free.
     #[test]
     fn two_goals_differ(cores in 4u32..=8, l3s in 1u32..=2, queues in 2u32..=16, may in any::<bool>(), rfs in prop_oneof![Just(0u32), Just(32_768), Just(8_192), Just(1 << 20)]) {
         let cpu = CpuSpec { packages: 2, l3s, ..CpuSpec::flat(cores, 2) };

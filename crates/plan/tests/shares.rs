@@ -1,4 +1,4 @@
-//! Goal `forward` with fewer queues than CPUs: the RSS table by what each CPU carries.
+//! Goal `forward` with fewer queues than CPUs: the RSS table is weighted by the capacity of each CPU.
 
 use ringwise_knob::{Address, Made, Setting};
 use ringwise_model::{Fact, Goal, Intent, Rss, Snapshot};
@@ -38,7 +38,7 @@ fn ok(s: &Snapshot, goal: Goal) -> Plan {
     plan(s, &intent(goal), &[]).unwrap()
 }
 
-/// The table that a plan lays out: its step's, else what it found right.
+/// The table in the plan: that of a step, else the current one if it is right.
 fn table(p: &Plan) -> Option<Vec<u32>> {
     p.target.iter().find_map(|t| match t {
         Setting::RssTable { table, .. } => Some(table.clone()),
@@ -58,7 +58,7 @@ fn a_queue_that_shares_its_core_gets_two_thirds() {
     assert_eq!(alone.iter().filter(|a| **a).count(), 2);
     let got = entries(&table(&p).unwrap(), 6);
     for (n, alone) in got.iter().zip(&alone) {
-        // Of 128 entries 3 or 2 in 14.
+        // 3 of 14 parts of 128 entries, or 2 of 14.
         let right = if *alone { 27..=28 } else { 18..=19 };
         assert!(right.contains(n), "{got:?} {alone:?}");
     }
@@ -87,7 +87,7 @@ fn even_where_every_cpu_carries_the_same() {
     for queues in [2, 4, 8] {
         assert_eq!(table(&ok(&host(4, queues), Goal::Forward)), None, "{queues} queues on four cores");
     }
-    // More queues than CPUs: some CPUs have two, and each of these queues gets half.
+    // More queues than CPUs: some CPUs have two queues, each of which gets half of the share.
     let p = ok(&host(2, 6), Goal::Forward);
     let mut got = entries(&table(&p).unwrap(), 6);
     got.sort_unstable();
@@ -107,14 +107,14 @@ fn a_table_that_somebody_has_set_stays() {
     let own: Vec<u32> = (0..128).map(|i| if i < 64 { 0 } else { i % 6 }).collect();
     s.nics[0].rss = rss(own.clone());
     assert_eq!(table(&ok(&s, Goal::Forward)), None);
-    // Unless an earlier plan has set it.
+    // A table that an earlier plan has set is replaced.
     let setting = Setting::RssTable { dev: "eth1".into(), table: own };
     let even = Setting::RssTable { dev: "eth1".into(), table: (0..128).map(|i| i % 6).collect() };
     let made = Made { setting, before: even.clone(), transaction: 7, as_left: true };
     let hands = Hands { made: vec![made], ..Hands::default() };
     let p = plan_around(&s, &intent(Goal::Forward), &[], &hands).unwrap();
     assert_eq!(entries(&table(&p).unwrap(), 6).iter().max(), Some(&28));
-    // With another goal the one from before comes back.
+    // Another goal restores the table from before.
     let p = plan_around(&s, &intent(Goal::Balanced), &[], &hands).unwrap();
     let address = Address::RssTable { dev: "eth1".into() };
     let back: Vec<&Setting> =
@@ -129,7 +129,7 @@ fn without_a_table_or_with_one_too_short_there_is_none() {
     assert_eq!(table(&ok(&s, Goal::Forward)), None);
     s.nics[0].rss = Fact::unknown("RSS table", "EPERM");
     assert_eq!(table(&ok(&s, Goal::Forward)), None);
-    // Four entries cannot give six queues a part each.
+    // Four entries cannot give each of six queues a share.
     s.nics[0].rss = rss(vec![0, 1, 2, 3]);
     assert_eq!(table(&ok(&s, Goal::Forward)), None);
 }

@@ -1,4 +1,4 @@
-//! Flow rules in plans: what stands in the way of fewer queues, places that the driver chooses, accelerated RFS.
+//! Flow rules in plans: rules that prevent fewer queues, locations that the driver chooses, accelerated RFS.
 
 use ringwise_knob::{Address, IfRefused, Reason, Setting, rules};
 use ringwise_model::{Action, ConfiguredBy, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Wish};
@@ -48,7 +48,7 @@ fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
         "flow rule 3 (tcp4 dst-port 80 action 6) sends to a queue that 4 would not have, and 1 more: delete it \
          (ethtool -N eth1 delete 3), or lay down another one in its place"
     );
-    // Those that are far enough down are in nobody's way.
+    // Rules to queues with low numbers do not prevent the change.
     let p = plan(&host("ixgbe", &[(6, rule("82", 1))]), &four(Vec::new()), &[]).unwrap();
     assert!(at(&p, |a| matches!(a, Address::Channels { .. })).is_some());
 }
@@ -75,7 +75,7 @@ fn where_the_driver_chooses_the_place() {
     let p = plan(&s, &intent(laid(None, rule("443", 2))), &[]).unwrap();
     let place = rules::by_content(&rule("443", 2));
     assert!(at(&p, |a| matches!(a, Address::FlowRule { location, .. } if *location == place)).is_some());
-    // There already, wherever it is.
+    // The rule exists already, at any location.
     let p = plan(&s, &intent(laid(None, rule("80", 1))), &[]).unwrap();
     assert!(at(&p, |a| matches!(a, Address::FlowRule { .. })).is_none(), "{:?}", p.steps);
     match plan(&s, &intent(laid(Some(3), rule("443", 2))), &[]) {

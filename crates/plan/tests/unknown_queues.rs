@@ -1,4 +1,4 @@
-//! The number of queues of one direction is unknown: nothing is computed from 0.
+//! The number of queues of one direction is unknown: the plan must not calculate with 0.
 
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{Channels, ConfiguredBy, Count, CpuSet, Dir, Fact, Intent, Knob, Snapshot, Unread, Wish};
@@ -6,7 +6,7 @@ use ringwise_plan::{Obstacle, Plan, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
-/// Four queues of each direction, of which no directory for transmission is listed.
+/// Four receive queues and four transmit queues, but sysfs lists no directory of a transmit queue.
 fn host(channels: Fact<Channels>) -> Snapshot {
     let nic = NicSpec::new("eth1", "ice", Some(0), 4, 8);
     let mut s = machines::host("edge3", CpuSpec::flat(8, 1), vec![nic]).snapshot();
@@ -52,7 +52,7 @@ fn unknown_transmit_queues_get_no_xps_and_the_plan_says_so() {
     assert!(p.target.iter().all(|t| !matches!(t, Setting::XpsCpus { .. })), "{:?}", p.target);
     let why: Vec<String> = p.refused.iter().filter(|r| r.what == "eth1 XPS CPUs").map(|r| r.why.to_string()).collect();
     assert_eq!(why, ["the number of its transmit queues is unknown"]);
-    // Receive interrupts are placed all the same.
+    // Receive interrupts are still placed.
     assert!(p.steps.iter().any(|s| matches!(s.setting, Setting::IrqCpus { .. })));
 }
 
@@ -84,7 +84,7 @@ fn a_driver_that_counts_one_direction_keeps_the_other() {
     let want = Setting::Channels { dev: "eth1".into(), rx: Some(2), tx: None, combined: None };
     assert!(p.steps.iter().any(|s| s.setting == want), "{:?}", p.steps);
     assert!(!p.steps.iter().any(|s| matches!(s.setting.address(), Some(Address::XpsCpus { .. }))));
-    // None at all is still refused, with the direction that is counted.
+    // A count of 0 is still refused, with the direction that is known.
     let none = wish(Knob::Channels { rx: Some(0), tx: None, combined: None });
     let Err(Refusal::WrongWishes { wrong }) = plan(&host(channels(Some(4), None, None)), &none, &[]) else { panic!() };
     assert_eq!((wrong[0].mistake.found().as_str(), wrong.len()), ("0 receive queues would be left", 1));

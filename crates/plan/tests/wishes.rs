@@ -1,4 +1,4 @@
-//! What a user lays down beside the goal: where it goes, what it brings with it, and what is wrong with it.
+//! Configured settings: their addresses, the settings that they imply, and errors in them.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ fn before_what_the_goal_would_have() {
     let of_zero: Vec<&Setting> =
         p.target.iter().filter(|t| matches!(t, Setting::IrqCpus { of: Of::Rx(0), .. })).collect();
     assert_eq!(of_zero, [&Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(0), cpus, on: None }]);
-    // The others are placed around it, and XPS goes with it.
+    // The other queues are placed around it, and XPS follows.
     let mut used: Vec<u32> = p.layout[0].queues.iter().map(|q| q.cpu.unwrap().0).collect();
     assert_eq!(used[0], 5);
     used.sort_unstable();
@@ -121,7 +121,7 @@ fn adaptive_goes_off_before_a_fixed_value() {
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
     assert!(p.steps.iter().any(|s| matches!(s.reason, Reason::Configured { with: Some(With::AdaptiveOff), .. })));
-    // Transmit adapts nothing here: nothing is added.
+    // Transmit has no adaptive moderation here: nothing is added.
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: tx-usecs 5"]);
@@ -161,7 +161,7 @@ fn a_rule_needs_the_feature_and_a_place() {
             "eth1 flow rule 1: tcp4 dst-port 443 action 2"
         ]
     );
-    // There already: it stays where it is.
+    // The setting is in effect already: it stays.
     let mut s = host();
     let there = Rules { capacity: 16, chooses_location: false, rules: [(9, rule("443", 2))].into() };
     s.nics[0].rules = Fact::Known(there);
@@ -189,7 +189,7 @@ fn a_context_comes_before_the_rule_that_names_it() {
         ]
     );
     let third = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
-    // With the number that was asked for, whichever are free below it.
+    // With the requested context number, whichever lower numbers are free.
     let p = plan(&host(), &intent(vec![third]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 RSS context 3: 128 entries: queues 6-7 64 each"]);
 }
@@ -208,7 +208,7 @@ fn ring_parameters_that_the_driver_reports() {
         wrong(&s, &wanted(Some(5000))),
         ["eth1 rings hds_thresh 5000: the driver has 0 now and at most 1023; right: 0 to 1023"]
     );
-    // Nothing is requested of a driver that reports none: there would be no value to go back to.
+    // Nothing is requested from a driver that reports no counts: there would be no value to restore.
     let p = plan(&host(), &Intent { allow_disruption: true, ..wanted(None) }, &[]).unwrap();
     assert!(laid(&p).is_empty());
     assert!(p.refused.iter().any(|n| n.why.to_string().contains("the driver reports no tcp_data_split")), "{p:?}");
@@ -342,7 +342,7 @@ fn queues_that_a_later_change_would_bring() {
     );
     let p = plan(&s, &Intent { allow_disruption: true, ..i }, &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 channels: combined 8", "eth1 tx-6 xps_cpus: 6"]);
-    // The first queue beyond those that the change would bring never exists.
+    // The first queue beyond those after the channel change never exists.
     let i = intent(vec![
         Knob::Channels { rx: None, tx: None, combined: Some(8) },
         Knob::XpsCpus { queues: Some(vec![8]), cpus: "6".parse().unwrap() },
@@ -373,7 +373,7 @@ fn queues_of_one_interrupt_go_to_one_place() {
             "eth1 interrupt CPU 4: queue 0 shares its interrupt and is to go to CPUs 3 (/etc/ringwise/ringwise.toml line 7); right: one CPU set for queues of one interrupt"
         ]
     );
-    // The same queue said twice: the later word.
+    // The same queue is configured twice: the later entry applies.
     let p = plan(&s, &intent(vec![to(0, "3"), to(0, "4")]), &[]).unwrap();
     assert_eq!(p.layout[0].queues[1].cpu, Some(CpuId(4)));
 }
@@ -418,7 +418,7 @@ fn one_cpu_takes_wishes_too() {
     assert_eq!(laid(&plan(&s, &i, &[]).unwrap()), ["eth1 moderation: tx-usecs 5"]);
 }
 
-/// The kernel's call for single queues has no place for them.
+/// The kernel's request for single queues has no field for them.
 #[test]
 fn what_only_a_device_has_is_refused_for_queues() {
     let mut s = host();
@@ -448,12 +448,12 @@ fn a_kernel_without_transforms_says_so() {
         matches!(why[..], [Obstacle::Configured { obstacle, .. }] if **obstacle == Obstacle::NoSymmetric),
         "{why:?}"
     );
-    // None is what is in force.
+    // No transform is in effect, which is what `none` requests.
     let p = plan(&host(), &intent(vec![transform("none")]), &[]).unwrap();
     assert!(laid(&p).is_empty() && p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
 }
 
-/// One thread a queue, where the interrupt of the queue goes; also for a thread that the plan makes.
+/// One thread per queue, on the CPU of the queue's interrupt; also for a thread that the plan creates.
 #[test]
 fn threads_go_with_their_queue() {
     let mut s = host();
@@ -491,7 +491,7 @@ fn threads_go_with_their_queue() {
     assert_eq!((threads(&p).len(), threads(&p)), (8, of_irq(&p, false)));
     let p = plan(&s, &intent(vec![Knob::Napi { queues: Some(vec![2]), values: on }]), &[]).unwrap();
     assert_eq!(threads(&p), [of_irq(&p, false)[2].clone()]);
-    // There already, and wandering; the one that is switched off is no thread any more.
+    // A thread exists already and may run on any CPU; an instance that is switched off has no thread.
     s.nics[0].napi = Fact::Known(Napi { device: on, instances: instances(true) });
     let irqs = Knob::IrqCpus { queues: Some(vec![3]), cpus: "1-2".parse().unwrap() };
     let p = plan(&s, &intent(vec![irqs]), &[]).unwrap();
@@ -499,7 +499,7 @@ fn threads_go_with_their_queue() {
     assert_eq!(threads(&p)[3].1, "1-2");
     let p = plan(&s, &intent(vec![Knob::Napi { queues: None, values: own }]), &[]).unwrap();
     assert!(threads(&p).is_empty());
-    // A change of channels makes new instances, which have a thread only where the device has threads.
+    // A channel change creates new instances, which have a thread only if the device is threaded.
     let fewer = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
     let p = plan(&s, &fewer, &[]).unwrap();
     assert_eq!(threads(&p).into_iter().map(|t| t.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
