@@ -42,7 +42,7 @@ fn tar_of(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(*kind);
         header.set_mode(0o644);
-        // The name as it is: append_data would refuse `..`.
+        // Written directly, because append_data would refuse `..`.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         if kind.is_symlink() || kind.is_hard_link() {
             header.set_size(0);
@@ -93,7 +93,7 @@ fn what_was_recorded_is_replayed_from_every_form() {
         assert_eq!(&host.read("/proc/interrupts").unwrap(), recording.files["/proc/interrupts"].as_ref().unwrap());
         assert!(host.list("/sys/class/net").unwrap().contains(&"lo".to_string()));
         assert!(host.readlink("/sys/class/net/lo").unwrap().ends_with("/net/lo"));
-        // absent then: the errno of then; never asked: unknown
+        // absent when recorded: the errno from then; never read: unknown
         assert_eq!(host.read("/proc/nonesuch").unwrap_err().errno, Some(2));
         let unknown = host.read("/proc/stat").unwrap_err();
         assert_eq!((unknown.errno, unknown.is_absent()), (None, false));
@@ -289,7 +289,7 @@ fn a_fifo_in_a_directory_does_not_hang() {
     assert_eq!(host.read("/proc/stat").unwrap_err().errno, None);
 }
 
-/// In a thread of its own: a reader that waits for a writer would never come back.
+/// In a thread of its own: a reader that waits for a writer would never return.
 fn open_soon(path: PathBuf) -> Option<String> {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || sender.send(Captured::open(&path).map(|_| ()).map_err(|e| e.to_string())));
@@ -307,7 +307,7 @@ fn a_fifo_or_a_device_is_refused() {
     assert!(says.contains("found a character device"), "{says}");
 }
 
-/// What the shell opens for `--from <(zcat …)` is a pipe without a name, and has a writer.
+/// For `--from <(zcat …)` the shell opens an anonymous pipe, which has a writer.
 #[test]
 fn an_open_pipe_is_read() {
     let dir = Dir::new("open-pipe");
@@ -321,7 +321,7 @@ fn an_open_pipe_is_read() {
     drop(dir);
 }
 
-/// Whoever names the wrong file must not find its content in a log.
+/// If the user names the wrong file, its content must not appear in a log.
 #[test]
 fn an_error_does_not_print_the_file() {
     let dir = Dir::new("secret");
@@ -343,7 +343,7 @@ fn a_nested_report_is_named_and_several_are_refused() {
     let host = Captured::open(&dir.0).unwrap();
     assert_eq!(host.nested(), Some("web1"));
     assert_eq!(Captured::open(&dir.0.join("web1")).unwrap().nested(), None);
-    // At another depth, and of ours.
+    // A capture of ringwise at another depth.
     let refuses = |names: &[&str]| {
         let says = Captured::open(&dir.0).unwrap_err().to_string();
         assert!(says.contains(&format!("more than one host: {}", names.join(", "))), "{says}");
@@ -376,7 +376,7 @@ fn xz_is_unpacked_and_checked() {
     assert!(host.is_foreign());
     assert_eq!(host.read("/proc/interrupts").unwrap(), b"  CPU0\n");
     assert_eq!(host.read("/version.txt").unwrap(), b"sosreport: 4.8.2\n");
-    // What commands of use printed, and nothing else.
+    // The output of useful commands, and nothing else.
     assert_eq!(host.list("/sos_commands").unwrap(), ["networking"]);
     assert!(host.read("/var/log/messages").is_err());
     for cut in (0..bytes.len()).step_by(7).filter(|n| *n > 6) {
@@ -387,7 +387,7 @@ fn xz_is_unpacked_and_checked() {
         changed[at] ^= 0x10;
         assert!(Captured::open(&dir.file("changed.tar.xz", &changed)).is_err(), "byte {at}");
     }
-    // A window of 1.5 GB is not made for anybody.
+    // A window of 1.5 GB is never allocated.
     let mut hungry = bytes.clone();
     let header = 12 + (usize::from(bytes[12]) + 1) * 4 - 4;
     assert_eq!(&hungry[14..16], [0x21, 0x01], "LZMA2 with one byte of properties");

@@ -1,7 +1,7 @@
-//! The real kernel: `lo` in the namespace we run in, and a veth pair in a private one.
+//! The real kernel: `lo` in the present namespace, and a veth pair in a private one.
 //!
-//! The private tests run this very binary again under `unshare --net`; without the right to do that they
-//! print `skipped`, which is a failure when `RINGWISE_REQUIRE_ALL` is set (the lane that exists to run them).
+//! The private tests run this binary again under `unshare --net`. Without permission for that they print `skipped`, which is a
+//! failure if `RINGWISE_REQUIRE_ALL` is set (in the lane that exists to run them).
 
 use std::process::Command;
 
@@ -55,7 +55,7 @@ fn links_and_addresses() {
     // ifinfomsg: 16 bytes, the index at 4; IFLA_IFNAME is 3
     let lo = links.iter().find(|m| m[4..8] == 1u32.to_ne_bytes()).unwrap();
     assert!(attrs(&lo[16..]).contains(&(3, b"lo\0".to_vec())));
-    // IFLA_AF_SPEC 26 → AF_INET6 10 → IFLA_INET6_STATS 3 is what the mask leaves out
+    // The mask excludes IFLA_AF_SPEC 26 → AF_INET6 10 → IFLA_INET6_STATS 3
     let spec = attrs(&lo[16..]).into_iter().find(|(k, _)| *k == 26).map(|(_, v)| attrs(&v)).unwrap_or_default();
     let inet6 = spec.into_iter().find(|(k, _)| *k == 10).map(|(_, v)| attrs(&v)).unwrap_or_default();
     assert!(inet6.iter().all(|(k, _)| *k != 3), "statistics of address families are left out");
@@ -111,7 +111,7 @@ fn time_goes_on() {
     assert!(host.unix_time() > 1_700_000_000);
 }
 
-/// Runs `name` again in a private network namespace. True in there; false outside, after it has passed or was skipped.
+/// Runs `name` again in a private network namespace. Returns true inside; false outside, after it has passed or was skipped.
 fn in_private_netns(name: &str) -> bool {
     if std::env::var_os("RINGWISE_IN_NETNS").is_some() {
         return true;
@@ -183,7 +183,7 @@ fn veth_driver_queues_and_masks() {
     let info = Request::Ioctl { cmd: IoctlCmd::DrvinfoGet, dev: "v0".into(), payload: vec![0; 196] };
     let info = real().kernel(&info).unwrap();
     assert!(info[0][4..].starts_with(b"veth\0"));
-    // netdev family: since 6.8 (queue-get); older kernels refuse, and that is told with an errno
+    // netdev family: since 6.8 (queue-get); older kernels refuse with an errno
     match real().kernel(&Request::NetdevDump { cmd: 10, name: "queue-get", dev: "v0".into() }) {
         Ok(queues) => {
             let index = ifindex("ifindex v0", "v0").unwrap();

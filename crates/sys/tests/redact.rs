@@ -187,7 +187,7 @@ fn a_recording_of_this_machine_names_it_no_more() {
         "/proc/mounts",
         "/etc/machine-id",
     ] {
-        let _ = recorder.read(path); // what is not there is recorded as such
+        let _ = recorder.read(path); // missing files are recorded as such
     }
     let mut originals = BTreeSet::new();
     for dev in recorder.list("/sys/class/net").unwrap() {
@@ -217,7 +217,7 @@ fn a_recording_of_this_machine_names_it_no_more() {
     }
 }
 
-/// Bytes of all kinds, texts that look like ours among them.
+/// Random bytes, with texts that look like ringwise's own among them.
 fn noise(state: &mut u64, length: usize) -> Vec<u8> {
     const WORDS: [&[u8]; 20] = [
         b"password=",

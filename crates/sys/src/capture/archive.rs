@@ -1,4 +1,4 @@
-//! Unpacks a `.tar`, `.tar.gz` or `.tar.xz` into memory, within limits, and says what is wrong with a bad one.
+//! Unpacks a `.tar`, `.tar.gz` or `.tar.xz` into memory, within limits, and reports what is wrong with a damaged one.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,22 +13,22 @@ use super::path::clean;
 use super::tree::{FILE_LIMIT, Node};
 use crate::host::{Error, Result};
 
-/// What an archive may cost us.
+/// Limits for the size of an archive.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Bytes of files kept, with their names.
+    /// Bytes of files that are kept, including their names.
     kept: u64,
-    /// Bytes unpacked, kept or not.
+    /// Bytes that are unpacked, kept or not.
     stream: u64,
     entries: usize,
 }
 
 const LIMITS: Limits = Limits { kept: 512 << 20, stream: 4 << 30, entries: 2_000_000 };
 const NAME_LIMIT: usize = 4096;
-/// `xz -9` asks for 64 MB.
+/// `xz -9` needs 64 MB.
 const XZ_WINDOW: usize = 128 << 20;
 
-/// Counts what passes and the zero bytes at its end: a whole tar ends with blocks of zeros.
+/// Counts the bytes that pass and the zero bytes at the end: a complete tar ends with blocks of zeros.
 struct Meter<R> {
     inner: R,
     limit: u64,
@@ -43,7 +43,7 @@ impl<R: Read> Read for Meter<R> {
         if self.total > self.limit {
             return Err(std::io::Error::other(format!("unpacks to more than {} MB", self.limit >> 20)));
         }
-        // The last block is enough to know.
+        // The last block is sufficient.
         let look = n.min(512);
         let zero = buf[n - look..n].iter().rev().take_while(|b| **b == 0).count();
         self.zeros = if zero == n { self.zeros + n as u64 } else { zero as u64 };
@@ -53,17 +53,17 @@ impl<R: Read> Read for Meter<R> {
 
 const COMMANDS: [&str; 4] = ["/networking/", "/kernel/sysctl_", "/kernel/uname_", "/pci/lspci_"];
 
-/// Only these parts of a foreign archive are of use; logs and the rest are passed over.
+/// Only these parts of a foreign archive are used; logs and the rest are skipped.
 fn wanted(path: &str) -> bool {
     path.split('/').any(|p| matches!(p, "proc" | "sys" | "fs" | "etc" | "kernel"))
-        // Of a sos report what some commands printed.
+        // From a sos report, the output of some commands.
         || (path.contains("/sos_commands/") && COMMANDS.iter().any(|c| path.contains(c)))
         || path.ends_with("/version.txt")
         || path.ends_with("/manifest.json")
         || path.ends_with("/kernel.json")
 }
 
-/// Path (cleaned, absolute within the archive) → node. What directories hold is not filled in yet: [`add_directories`].
+/// Path (cleaned, absolute within the archive) → node. The entries of directories are filled in later: [`add_directories`].
 pub(super) fn unpack(path: &Path) -> Result<HashMap<String, Node>> {
     let name = path.display().to_string();
     let what = format!("read capture {name}");
@@ -95,7 +95,7 @@ pub(super) fn unpack(path: &Path) -> Result<HashMap<String, Node>> {
     read_tar(stream, LIMITS).map_err(|words| Error::other(what, words))
 }
 
-/// Sos reports are packed so.
+/// Sos reports are compressed with xz.
 fn unxz(packed: impl Read + 'static) -> impl Read {
     let decoder = XzDecoder::in_heap_with_alloc_dict_size(1 << 20, XZ_WINDOW);
     XzReader::new_with_buffer_size_and_decoder(
@@ -105,8 +105,8 @@ fn unxz(packed: impl Read + 'static) -> impl Read {
     )
 }
 
-/// The reader of headers quotes what it found instead of a number, behind a colon. The file may be any, and not meant to
-/// be shown.
+/// Removes what the tar reader quotes, after a colon, in place of a number. The file may be of any kind, and its content may be
+/// private.
 fn without_content(words: &str) -> &str {
     words.split(':').next().unwrap_or_default()
 }
@@ -131,7 +131,7 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
         if raw.len() > NAME_LIMIT {
             continue;
         }
-        // A name with `..` can not be meant for inside: it is left out.
+        // A name with `..` is outside the archive and is skipped.
         let Some(path) = clean(&String::from_utf8_lossy(&raw)) else { continue };
         drop(raw);
         if !wanted(&path) {
@@ -151,7 +151,7 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
             }
         } else if kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous() {
             if size > FILE_LIMIT {
-                continue; // no file of proc or sys that we read is that large
+                continue; // no file of proc or sys that ringwise reads is that large
             }
             kept += size + path.len() as u64;
             if kept > limits.kept {
@@ -163,7 +163,7 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
         }
     }
     let mut meter = archive.into_inner();
-    // To the end of the stream: the checksum of gzip stands there.
+    // Reads to the end of the stream, where gzip has its checksum.
     std::io::copy(&mut meter, &mut std::io::sink()).map_err(|e| bad(count, &e))?;
     if meter.total == 0 {
         return Err("the file is empty".into());
@@ -174,7 +174,7 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
     Ok(nodes)
 }
 
-/// Makes parents that the archive does not name, and fills in what each directory holds.
+/// Creates parent directories that the archive does not list, and fills in the entries of each directory.
 pub(super) fn add_directories(nodes: &mut HashMap<String, Node>) {
     let mut paths: Vec<String> = nodes.keys().filter(|p| *p != "/").cloned().collect();
     let mut i = 0;
@@ -184,7 +184,7 @@ pub(super) fn add_directories(nodes: &mut HashMap<String, Node>) {
         let name = name.to_string();
         match nodes.get_mut(&parent) {
             Some(Node::Dir(names)) => names.push(name),
-            Some(_) => {} // something below a file or link: can not be reached
+            Some(_) => {} // something below a file or link: unreachable
             None => {
                 if parent != "/" {
                     paths.push(parent.clone());
@@ -201,7 +201,7 @@ pub(super) fn add_directories(nodes: &mut HashMap<String, Node>) {
     }
 }
 
-/// Bytes of a node, when it is a file.
+/// Bytes of a node, if it is a file.
 pub(super) fn file<'a>(nodes: &'a HashMap<String, Node>, path: &str) -> Option<&'a Vec<u8>> {
     match nodes.get(path) {
         Some(Node::File(bytes)) => Some(bytes),

@@ -1,4 +1,4 @@
-//! The JSON files of a capture: `manifest.json` and `kernel.json`. Fields that are not known are ignored.
+//! The JSON files of a capture: `manifest.json` and `kernel.json`. Unknown fields are ignored.
 
 use std::time::Duration;
 
@@ -43,14 +43,14 @@ struct Attempt {
     /// `file`, `dir`, `link`.
     kind: String,
     path: String,
-    /// Its members stand beside the others of this object. All empty: the host answered.
+    /// Its members are flattened into this object. All empty: the host answered.
     #[serde(flatten)]
     refusal: Refusal,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     names: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
-    /// Bytes of a file that was read: tells a capture that was cut short.
+    /// Size of a file that was read: reveals a truncated capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
 }
@@ -67,10 +67,10 @@ struct KernelEntry {
     /// Hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     payload: String,
-    /// Its members stand beside the others of this object. All empty: the host answered.
+    /// Its members are flattened into this object. All empty: the host answered.
     #[serde(flatten)]
     refusal: Refusal,
-    /// One string of hexadecimal digits a message.
+    /// One string of hexadecimal digits per message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reply: Option<Vec<String>>,
 }
@@ -84,7 +84,7 @@ impl Attempt {
     fn new<T>(kind: &str, path: &str, answer: &Answer<T>) -> Self {
         let mut refusal = refusal(answer);
         if answer.is_err() && refusal.errno.is_none() && refusal.words.is_none() {
-            // Never both none: that is how a refusal is known from a success.
+            // At least one is always set, because that distinguishes a refusal from a success.
             refusal.words = Some("no answer".into());
         }
         Self { kind: kind.into(), path: path.into(), refusal, names: None, target: None, size: None }
@@ -137,22 +137,22 @@ pub(super) fn kernel(r: &Recording) -> String {
 }
 
 fn text(value: &impl Serialize) -> String {
-    // Strings, numbers and lists only: there is nothing in it that can fail.
+    // Only strings, numbers and lists, whose serialization cannot fail.
     let mut text = serde_json::to_string_pretty(value).expect("plain values are always JSON");
     text.push('\n');
     text
 }
 
-/// What a manifest says, before the files' contents are there.
+/// The content of a manifest, before the files are read.
 pub(super) struct Listed {
     pub recording: Recording,
-    /// Files that were read, with their sizes: the archive must hold them.
+    /// Files that were read, with their sizes: the archive must contain them.
     pub files: Vec<(String, Option<u64>)>,
 }
 
-/// None: JSON, but not the manifest of a capture (other programs have a `manifest.json`, too).
+/// `None`: JSON, but not the manifest of a capture (other programs have a `manifest.json` too).
 pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
-    // The head alone first: it says whether the rest is meant for us.
+    // Parses only the head first: it shows whether this is a capture's manifest.
     let head: Head = match serde_json::from_slice(bytes) {
         Ok(head) => head,
         Err(e) if e.is_data() => return Ok(None),
@@ -194,7 +194,7 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
     Ok(Some(Listed { recording, files }))
 }
 
-/// The requests of one kernel file, into `into`.
+/// Adds the requests of one kernel file to `into`.
 pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, Reply>) -> Result<(), String> {
     let entries: Vec<KernelEntry> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
     for e in entries {

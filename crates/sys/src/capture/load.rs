@@ -1,4 +1,4 @@
-//! Opens a capture: finds out what it is (ours or foreign, directory or archive) and where its root lies.
+//! Opens a capture: determines its kind (made by ringwise or foreign, directory or archive) and where its root is.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
@@ -16,9 +16,9 @@ use super::tree::{Node, Tree};
 use crate::host::{Error, Result};
 use crate::real::io_error;
 
-/// What a root of a host has one of.
+/// Paths that the root of a host has.
 const MARKS: [&str; 4] = ["proc/interrupts", "sys/class/net", "sys/devices/system/cpu", "proc/cpuinfo"];
-/// Directories that are looked into when the marks are not at the top.
+/// How deep to search directories if these paths are not at the top.
 const DEPTH: usize = 4;
 
 pub(super) enum Loaded {
@@ -26,7 +26,7 @@ pub(super) enum Loaded {
     Foreign { tree: Tree, kernel: BTreeMap<Asked, Reply>, info: Info },
 }
 
-/// The host, and where below the directory that was named it was found.
+/// The host, and the subdirectory in which it was found.
 pub(super) fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
     let name = path.display().to_string();
     let meta = fs::metadata(path).map_err(|e| io_error("open", &name, &e))?;
@@ -38,7 +38,7 @@ pub(super) fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
     let mut source =
         if meta.is_dir() { Source::Disk(path.to_path_buf()) } else { Source::Memory(archive::unpack(path)?) };
     let fail = |words: String| Error::other(format!("read capture {name}"), words);
-    // Ours has its manifest at the top: no need to know any directory.
+    // A capture made by ringwise has its manifest at the top, so no directory has to be searched.
     let found = match source.manifest("/").map_err(fail)? {
         Some(listed) => Root::Ours("/".into(), Box::new(listed)),
         None => {
@@ -46,7 +46,7 @@ pub(super) fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
             source.only_root().map_err(fail)?
         }
     };
-    // An archive has a directory of its own around a report; that is no news.
+    // A report in an archive usually has a directory around it, so that is not reported.
     let nested = |root: &str| {
         let below = root.trim_matches('/');
         (meta.is_dir() && !below.is_empty() && below != "fs").then(|| below.to_string())
@@ -58,7 +58,7 @@ pub(super) fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
             ours(source, &root, *listed, kernel).map(|r| (Loaded::Ours(r), nested)).map_err(fail)
         }
         Root::Foreign(root) => {
-            // A hand-made tree may hold kernel.json beside proc/ and sys/, or beside fs/.
+            // A hand-made tree may have kernel.json beside proc/ and sys/, or beside fs/.
             let beside = if root.ends_with("/fs") { root[..root.len() - 3].to_string() } else { root.clone() };
             let kernel = source.kernel(&beside).map_err(fail)?;
             let tree = source.tree(&root);
@@ -68,8 +68,7 @@ pub(super) fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
     }
 }
 
-/// What is no file and would be waited for, or has no end. A pipe without a name (`<(zcat …)`, standard input) has a
-/// writer and is read.
+/// The kind of a file that would block, or has no end. An anonymous pipe (`<(zcat …)`, standard input) has a writer and is read.
 fn unreadable_kind(path: &Path, meta: &fs::Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     if kind.is_fifo() && fs::canonicalize(path).is_ok() {
@@ -110,7 +109,7 @@ impl Source {
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         match self {
             Self::Memory(nodes) => archive::file(nodes, path).cloned(),
-            // Through a tree, so that no link leads out of the directory.
+            // Through a tree, so that no link points outside the directory.
             Self::Disk(dir) => Tree::Disk(dir.clone()).read(path).ok(),
         }
     }
@@ -122,7 +121,7 @@ impl Source {
         }
     }
 
-    /// Whether anything lies below `folder`, which ends in a slash.
+    /// Whether anything is below `folder`, which ends with a slash.
     fn holds(&self, folder: &str) -> bool {
         match self {
             Self::Memory(nodes) => nodes.keys().any(|p| p.starts_with(folder)),
@@ -160,10 +159,10 @@ impl Source {
         }
     }
 
-    /// Our manifest in `root`.
+    /// The manifest of ringwise in `root`.
     fn manifest(&self, root: &str) -> std::result::Result<Option<Listed>, String> {
         let Some(bytes) = self.read(&join(root, "manifest.json")) else { return Ok(None) };
-        // Only a capture of ours has fs/ or kernel.json beside it; others' manifests may be any text.
+        // Only a capture made by ringwise has fs/ or kernel.json beside it; other manifests may have any content.
         match json::parse_manifest(&bytes) {
             Ok(listed) => Ok(listed),
             Err(words) if self.holds(&join(root, "fs/")) => Err(words),
@@ -192,8 +191,8 @@ impl Source {
         Ok(replies)
     }
 
-    /// The one directory that holds a host: a capture of ours, or one of [`MARKS`]. What lies below such a directory
-    /// belongs to it.
+    /// The only directory that contains a host: a capture made by ringwise, or one of [`MARKS`]. Whatever is below such a
+    /// directory belongs to it.
     fn only_root(&self) -> std::result::Result<Root, String> {
         let mut found = Vec::new();
         let mut level = VecDeque::from(["/".to_string()]);
@@ -220,7 +219,7 @@ impl Source {
     }
 }
 
-/// Fills in the contents that the manifest promises.
+/// Reads the contents that the manifest lists.
 fn ours(
     source: Source,
     root: &str,
@@ -254,12 +253,12 @@ fn ours(
             None => return Err(format!("the manifest lists {path}, but it is not there: {cut}")),
         }
     }
-    // At once and in order, as they were written: much faster than one by one.
+    // Added all at once and in order, as they were written: much faster than one by one.
     recording.files.append(&mut found.into_iter().collect());
     Ok(recording)
 }
 
-/// What a foreign tree tells of itself; its time is that of its `proc`, else that of the file.
+/// Information that a foreign tree contains about itself; its time is that of its `proc`, else that of the file.
 fn foreign_info(tree: &Tree, made: u64) -> Info {
     let text = |path: &str| tree.read(path).ok().map(|b| String::from_utf8_lossy(&b).trim().to_string());
     let uptime = text("/proc/uptime").and_then(|t| t.split_whitespace().next()?.parse::<f64>().ok());

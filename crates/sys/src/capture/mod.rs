@@ -8,8 +8,8 @@
 //! Captured::open(directory | .tar | .tar.gz)  ◄─ the above, or a tree of another program with proc/ and sys/ in it
 //! ```
 //!
-//! Three answers are kept apart: there (content), not there (the errno of then), and *not in this
-//! capture* (no errno), which is unknown and not absent.
+//! There are three kinds of answers: present (content), absent (the errno at recording time), and *not in this capture* (no
+//! errno), which means unknown, not absent.
 
 mod archive;
 mod json;
@@ -36,15 +36,15 @@ pub(crate) use recording::{from_hex, to_hex};
 /// A recorded host, read only.
 #[derive(Debug)]
 pub struct Captured {
-    /// Ours: complete answers. Foreign: only its `kernel` and `info` are in use.
+    /// Made by ringwise: complete answers. Foreign: only its `kernel` and `info` are used.
     recording: Recording,
     foreign: Option<Tree>,
     nested: Option<String>,
 }
 
 impl Captured {
-    /// A directory, a `.tar` or a `.tar.gz` (by content, not by name).
-    /// Errors name the file and what is wrong with it: not there, damaged, cut short, not a capture.
+    /// Opens a directory, a `.tar` or a `.tar.gz` (detected by content, not by name). Errors name the file and what is wrong with
+    /// it: missing, damaged, truncated, not a capture.
     pub fn open(path: &Path) -> Result<Self> {
         let (loaded, nested) = load::load(path)?;
         let (recording, foreign) = match loaded {
@@ -54,22 +54,22 @@ impl Captured {
         Ok(Self { recording, foreign, nested })
     }
 
-    /// Where below the directory that was named the host was found. `None`: in that directory itself, or in an archive.
+    /// The subdirectory in which the host was found. `None`: in the given directory itself, or in an archive.
     pub fn nested(&self) -> Option<&str> {
         self.nested.as_deref()
     }
 
-    /// Where and when the host was recorded; for a tree of another program only what its files tell.
+    /// Where and when the host was recorded; for a tree of another program only what its files contain.
     pub fn info(&self) -> &Info {
         &self.recording.info
     }
 
-    /// Made by another program: what is not in it is unknown.
+    /// Whether another program made it: what is not in it is unknown.
     pub fn is_foreign(&self) -> bool {
         self.foreign.is_some()
     }
 
-    /// The answer recorded for `path`, or for the place it leads to through recorded links.
+    /// The answer that was recorded for `path`, or for the path to which recorded links lead.
     fn find<'a, T>(
         &self,
         what: String,

@@ -1,13 +1,13 @@
-//! Paths of a recorded host: absolute, resolved in memory, never leaving their root.
+//! Paths of a recorded host: absolute, resolved in memory, never outside their root.
 
 use ringwise_model::Cause;
 
 use crate::host::Error;
 
-/// As Linux: more links than this in one path is ELOOP.
+/// As on Linux: more links in one path are ELOOP.
 const MAX_LINKS: usize = 40;
 
-/// `a//b/./c` → `/a/b/c`; None when a component is `..` or holds NUL. For names inside an archive.
+/// `a//b/./c` → `/a/b/c`; `None` if a component is `..` or contains NUL. For names inside an archive.
 pub(super) fn clean(path: &str) -> Option<String> {
     let mut out = String::with_capacity(path.len() + 1);
     for part in path.split('/') {
@@ -27,16 +27,16 @@ pub(super) fn clean(path: &str) -> Option<String> {
     Some(out)
 }
 
-/// Walks `path` part by part. `link(resolved, asked)` tells the target of a link: `resolved` is the place
-/// reached, `asked` the part of the path walked so far without links followed. `..` above the root stays
-/// at the root and absolute targets begin there, so the result is always inside.
+/// Resolves `path` component by component. `link(resolved, asked)` returns the target of a link: `resolved` is the path reached
+/// so far, `asked` is the requested path up to here without following links. `..` above the root stays at the root and absolute
+/// targets start there, so the result is always inside.
 pub(super) fn resolve(
     path: &str,
     follow_last: bool,
     link: impl Fn(&str, &str) -> Option<String>,
 ) -> Result<String, &'static str> {
     let mut todo: Vec<String> = path.split('/').rev().map(str::to_string).collect();
-    // Parts that come from the asked path, not from a link: while they last, `asked` is meaningful.
+    // Components that come from the requested path, not from a link: while there are any, `asked` is meaningful.
     let mut own = todo.len();
     let mut resolved = String::new();
     let mut asked = String::new();
@@ -82,7 +82,7 @@ pub(super) fn resolve(
     Ok(resolved)
 }
 
-/// The error for what a capture does not tell.
+/// The error for a path that a capture does not contain.
 pub(super) fn not_held(what: String) -> Error {
     Error { cause: Cause::NotRecorded, ..Error::other(what, "not in this capture") }
 }

@@ -1,4 +1,4 @@
-//! Records everything that is asked of a host while something else reads it.
+//! Records everything that is read from a host.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::recording::{Answer, Asked, Info, Recording, Refusal, Reply};
 use crate::host::{Around, Error, Host, Request, Result};
 
-/// A host that passes every reading question on to `H` and keeps the first answer to each.
-/// It writes nothing. Threads may ask side by side, and late ones may go on after [`Recorder::finish`].
+/// A host that passes every read to `H` and records the first answer to each. It writes nothing. Threads may read at the same
+/// time, and late ones may continue after [`Recorder::finish`].
 pub struct Recorder<H> {
     host: H,
     recording: Mutex<Recording>,
@@ -20,7 +20,7 @@ impl<H: Host> Recorder<H> {
         Self { host, recording: Mutex::default() }
     }
 
-    /// The host itself: what is read through it is not recorded.
+    /// The wrapped host: reads through it are not recorded.
     pub fn host(&self) -> &H {
         &self.host
     }
@@ -29,7 +29,7 @@ impl<H: Host> Recorder<H> {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything asked so far, with the time and the privileges of now.
+    /// Everything that was read so far, with the present time and privileges.
     pub fn finish(&self) -> Recording {
         let kernel = self.read_text("/proc/sys/kernel/osrelease").ok();
         let mut recording = self.lock().clone();

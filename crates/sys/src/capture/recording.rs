@@ -1,4 +1,4 @@
-//! What was asked of a host and what it answered, errors included. In memory; `write` and `load` know the files.
+//! What was read from a host and what it answered, including errors. In memory; `write` and `load` handle the files.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::{Error, Request};
 
-/// A refusal as it was: errno and words. Both none: no reason was given.
+/// A refusal as recorded: errno and message. Both `None`: no reason was given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Number as on Linux (`errno(3)`). None: the kernel gave none.
+    /// Number as on Linux (`errno(3)`). `None`: the kernel gave none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
-    /// The kernel's extended acknowledgement, or the reason given by ringwise where there is no errno.
+    /// The kernel's extended acknowledgement, or the reason given by ringwise if there is no errno.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// No answer in time.
+    /// There was no answer within the deadline.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
@@ -38,13 +38,13 @@ impl From<&Error> for Refusal {
 /// What the recorded host answered: the content, or why there is none.
 pub type Answer<T> = std::result::Result<T, Refusal>;
 
-/// A kernel request as a key: everything but its name, which only explains the number.
+/// A kernel request as a key: all of its fields except the name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asked {
     /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `ioctl`,
     /// `irqbalance`.
     pub kind: String,
-    /// Interface name, for `route` the destination address, else empty.
+    /// Interface name; for `route` the destination address; else empty.
     pub dev: String,
     /// Number of the netlink or ioctl command; 0 for requests without one.
     pub cmd: u32,
@@ -53,7 +53,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// None for requests that write, and for counters: they are never recorded.
+    /// `None` for requests that write, and for counters: they are never recorded.
     pub fn of(request: &Request) -> Option<Self> {
         let key = |kind: &str, dev: &str, cmd: u32, payload: &[u8]| {
             Some(Self { kind: kind.into(), dev: dev.into(), cmd, payload: payload.to_vec() })
@@ -61,19 +61,19 @@ impl Asked {
         match request {
             Request::Links => key("links", "", 0, &[]),
             Request::Addrs => key("addrs", "", 0, &[]),
-            // As text, where redaction finds it.
+            // As text, so that redaction finds it.
             Request::Route { to } => key("route", &to.to_string(), 0, &[]),
             Request::DefaultRoutes => key("default-routes", "", 0, &[]),
             Request::Sessions => key("sessions", "", 0, &[]),
             Request::EthtoolGet { cmd, dev, .. } => key("ethtool-get", dev, u32::from(*cmd), &[]),
             Request::EthtoolDump { cmd, dev, .. } => key("ethtool-dump", dev, u32::from(*cmd), &[]),
             Request::NetdevDump { cmd, dev, .. } => key("netdev", dev, u32::from(*cmd), &[]),
-            // Which ones there are is a setting; what they have counted comes along.
+            // Which qdiscs there are is a setting; their counters are included in the reply.
             Request::Qdiscs => key("qdiscs", "", 0, &[]),
             _ if request.writes() => None,
             Request::Irqbalance { command, .. } => key("irqbalance", "", 0, command.as_bytes()),
             Request::Ioctl { cmd, dev, payload } => key("ioctl", dev, *cmd as u32, payload),
-            // Counters of a moment: a capture holds settings.
+            // Counters are momentary, and a capture holds settings.
             Request::EthtoolStats { .. }
             | Request::Link { .. }
             | Request::StatNames { .. }
@@ -88,7 +88,7 @@ impl Asked {
     }
 }
 
-/// The answer to a kernel request, with the request's name for the reader.
+/// The answer to a kernel request, with the request's name for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// First word of the request as [`Request`] prints it: `channels-get`.
@@ -102,37 +102,37 @@ pub struct Reply {
 pub struct Redacted {
     /// `mac`, `ipv4`, `ipv6`, `host name`, `alias`, `serial`, `uuid`, `command line`, …
     pub kind: String,
-    /// Different identifiers of this kind.
+    /// Number of different identifiers of this kind.
     pub distinct: usize,
-    /// Places where one was replaced.
+    /// Number of places where one was replaced.
     pub places: usize,
 }
 
 /// Where and when a recording was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Info {
-    /// Version of ringwise that made it; none for trees of other programs.
+    /// Version of ringwise that made it; `None` for trees of other programs.
     pub tool: Option<String>,
-    /// Wall clock at its end, seconds since 1970; 0 when nothing tells.
+    /// Wall clock at its end, seconds since 1970; 0 if unknown.
     pub unix_time: u64,
-    /// Time since boot at its end, suspend included; zero when nothing tells.
+    /// Time since boot at its end, including suspend; zero if unknown.
     pub since_boot: Duration,
-    /// Effective user id of the recorder: without 0 some answers are refusals only.
+    /// Effective user ID of the recorder: unless it is 0, some answers are only refusals.
     pub euid: Option<u32>,
     /// `uname -r`.
     pub kernel: Option<String>,
-    /// What a hand-written one says about itself.
+    /// The note in a hand-made capture.
     pub note: Option<String>,
     /// What redaction replaced or removed, by kind; empty: the recording is not redacted, or nothing was found.
     pub redacted: Vec<Redacted>,
 }
 
-/// Everything that was attempted on one host.
+/// Everything that was read from one host, including failed attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recording {
     /// Written to `manifest.json`; not part of what [`Recording::len`] counts.
     pub info: Info,
-    /// Absolute path as it was asked → content.
+    /// Absolute path as requested → content.
     pub files: BTreeMap<String, Answer<Vec<u8>>>,
     /// Path → names, sorted.
     pub dirs: BTreeMap<String, Answer<Vec<String>>>,
@@ -143,12 +143,12 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Different things asked.
+    /// Number of different items that were read.
     pub fn len(&self) -> usize {
         self.files.len() + self.dirs.len() + self.links.len() + self.kernel.len()
     }
 
-    /// True where nothing was asked, failed attempts included.
+    /// Whether nothing was read; failed attempts count as read.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,5 +1,5 @@
-//! A tree of files that another program made: on disk, or unpacked in memory. It is hostile input:
-//! links are followed inside the tree only, and nothing but regular files is opened.
+//! A tree of files that another program made: on disk, or unpacked in memory. It is untrusted input: links are followed only
+//! inside the tree, and only regular files are opened.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::path::{not_held, resolve};
 use crate::host::{Error, Result};
 
-/// One file larger than this is refused.
+/// Larger files are refused.
 pub(super) const FILE_LIMIT: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
@@ -22,12 +22,12 @@ pub(super) enum Node {
 
 #[derive(Debug)]
 pub(super) enum Tree {
-    /// Cleaned absolute path → node; every parent is there as a Dir.
+    /// Cleaned absolute path → node; every parent directory exists as a Dir.
     Memory {
         nodes: HashMap<String, Node>,
         root: String,
-        /// Directory as asked → the place it leads to. Thousands of files of one interface are asked for
-        /// through the same links.
+        /// Directory as requested → the path to which it resolves. Thousands of files of one interface are read through the same
+        /// links.
         places: RwLock<HashMap<String, Arc<str>>>,
     },
     Disk(PathBuf),
@@ -91,8 +91,8 @@ impl Tree {
         .map_err(|words| Error::other(what, words))
     }
 
-    /// `path` in the directory that its own directory leads to; the last part is not followed.
-    /// None: walk it, there is no short way.
+    /// Joins the last component of `path` to the resolved path of its directory; the last component is not followed. `None`: the
+    /// path has to be resolved component by component.
     fn beside(&self, path: &str) -> Option<String> {
         let Self::Memory { places, .. } = self else { return None };
         let (dir, name) = path.rsplit_once('/')?;
@@ -131,7 +131,7 @@ impl Tree {
                         Err(Error::other(what, format!("larger than {} MB", FILE_LIMIT >> 20)))
                     }
                     Ok(_) => Ok(bytes),
-                    // The errno is that of the disk the tree lies on, not of the host it shows.
+                    // The errno belongs to the disk that holds the tree, not to the recorded host.
                     Err(e) => Err(Error::other(what, format!("not readable in this capture: {e}"))),
                 }
             }

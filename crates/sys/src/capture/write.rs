@@ -1,5 +1,5 @@
-//! Writes a recording: `manifest.json`, `kernel.json` and `fs/` in an archive or a directory.
-//! The same recording gives the same bytes.
+//! Writes a recording: `manifest.json`, `kernel.json` and `fs/` in an archive or a directory. The same recording always gives the
+//! same bytes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::real::io_error;
 use crate::trust::{self, Beside};
 
 impl Recording {
-    /// Members by name, in the order they are written.
+    /// Members by name, in the order in which they are written.
     fn members(&self) -> impl Iterator<Item = (String, std::borrow::Cow<'_, [u8]>)> {
         let heads = [("manifest.json", json::manifest(self)), ("kernel.json", json::kernel(self))];
         let heads = heads.into_iter().map(|(n, t)| (n.to_string(), t.into_bytes().into()));
@@ -24,7 +24,7 @@ impl Recording {
         heads.chain(files)
     }
 
-    /// The archive as a stream; `gzip` packs it.
+    /// Writes the archive as a stream; `gzip` compresses it.
     pub fn write_to(&self, out: impl Write, gzip: bool) -> io::Result<()> {
         let body = |out: &mut dyn Write| {
             let mut tar = tar::Builder::new(out);
@@ -48,14 +48,14 @@ impl Recording {
         }
     }
 
-    /// A `.tar`, or a `.tar.gz` when the name ends in `gz` (`.tgz`). An existing file is replaced at the end only.
+    /// Writes a `.tar`, or a `.tar.gz` if the name ends in `gz` (`.tgz`). An existing file is replaced only at the end.
     pub fn write_tar(&self, path: &Path) -> Result<()> {
         let name = path.display().to_string();
         let failed = |e: io::Error| io_error("write", &name, &e);
         let gzip = path.extension().is_some_and(|e| e.to_string_lossy().to_lowercase().ends_with("gz"));
         let path = &crate::store::target(path).map_err(failed)?;
         if fs::symlink_metadata(path).is_ok_and(|m| !m.is_file() && !m.is_symlink()) {
-            // /dev/stdout and its like are written in place.
+            // /dev/stdout and similar files are written in place.
             let file = fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
             return self.write_to(file, gzip).map_err(failed);
         }
@@ -63,9 +63,9 @@ impl Recording {
         self.write_to(&new.file, gzip).and_then(|()| new.finish()).map_err(failed)
     }
 
-    /// The same as plain files below `dir`, which is made.
+    /// The same as plain files below `dir`, which is created.
     ///
-    /// Errors: as those of files; others can write to the directory, and could have put links there.
+    /// Errors: file errors; other users can write to the directory, and could have created links there.
     pub fn write_dir(&self, dir: &Path) -> Result<()> {
         if let Some(why) = fs::canonicalize(dir).ok().and_then(|d| trust::others_write(&d)) {
             return Err(Error::other(format!("write {}", dir.display()), why));

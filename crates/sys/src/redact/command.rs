@@ -1,5 +1,5 @@
-//! Command lines: the program and the names of its flags. Values stay where they can only be numbers, lists of CPUs or
-//! one of a few words, and something is decided by them.
+//! Redacts command lines: the program and the names of its flags stay. A value stays if it can only be a number, a list of CPUs
+//! or one of a few words, and is needed for a plan or a finding.
 
 use super::names::Names;
 
@@ -8,25 +8,25 @@ use super::names::Names;
 pub struct Flag {
     /// With its dashes, long or short: `--goal`, `-n`.
     pub name: String,
-    /// Decides whether what follows it may stay in a redacted command line.
+    /// Whether its value may stay in a redacted command line.
     pub value: FlagValue,
 }
 
-/// What stands behind a flag.
+/// What kind of value follows a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagValue {
     /// A switch, which has no value.
     Nothing,
     /// Text, files, commands.
     Private,
-    /// Numbers, times, lists of CPUs, or one of a few words. Recorded intents are made of them.
+    /// Numbers, times, lists of CPUs, or one of a few words. Recorded intents consist of them.
     Plain,
 }
 
-/// What the command lines of a program are made of.
+/// The grammar of a program's command lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grammar {
-    /// Name of the program without its directory, as the first word of a command line ends.
+    /// Name of the program without its directory; the first word of a command line ends with it.
     pub program: String,
     /// Names of all subcommands; they stay in a redacted command line.
     pub commands: Vec<String>,
@@ -34,16 +34,16 @@ pub struct Grammar {
     pub flags: Vec<Flag>,
 }
 
-/// What of a command line is left.
+/// How much of a command line stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Flags by name.
+    /// Flags by name only.
     Names,
-    /// [`FlagValue::Plain`] values too, and interfaces; other values are empty.
+    /// [`FlagValue::Plain`] values and interfaces too; other values become empty.
     Intent,
 }
 
-/// Words of the kernel command line that a plan needs; everything else keeps its name only.
+/// Parameters of the kernel command line that a plan needs; of all others only the name stays.
 const KERNEL_KEYS: [&str; 15] = [
     "isolcpus",
     "nohz_full",
@@ -62,7 +62,7 @@ const KERNEL_KEYS: [&str; 15] = [
     "nr_cpus",
 ];
 
-/// Words without a value that the kernel or every distribution knows.
+/// Words without a value that the kernel or every distribution uses.
 const KERNEL_WORDS: [&str; 22] = [
     "ro",
     "rw",
@@ -88,7 +88,7 @@ const KERNEL_WORDS: [&str; 22] = [
     "single",
 ];
 
-/// Values of plain flags that are no numbers.
+/// Values of plain flags that are not numbers.
 const PLAIN_WORDS: [&str; 20] = [
     "balanced",
     "forward",
@@ -130,9 +130,9 @@ const IRQBALANCE: [(&str, &str, FlagValue); 14] = [
     ("-l", "--policyscript", FlagValue::Private),
 ];
 
-/// The script by which irqbalance was told of our settings.
+/// The script that passes ringwise's settings to irqbalance.
 const OUR_SCRIPT: &str = "ringwise-irqbalance-policy";
-/// Where programs of packages lie.
+/// Directories in which packages install programs.
 const PROGRAMS: [&str; 6] = ["/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/", "/usr/local/sbin/", "/usr/local/bin/"];
 const KIND: &str = "command line";
 
@@ -162,14 +162,14 @@ fn words(text: &str) -> Vec<String> {
     out
 }
 
-/// A name that can only be a name: short, and made of few characters.
+/// Whether a text can only be a name: it is short, and consists of few kinds of characters.
 fn is_name(text: &str) -> bool {
     text.len() <= 40
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// Known words whole, others by name only, nothing after ` -- ` (the arguments of init).
+/// Known parameters stay, of others only the name; what follows ` -- ` (the arguments of init) is removed.
 pub(super) fn kernel(text: &str, names: &mut Names) -> String {
     let mut out = Vec::new();
     for word in words(text) {
@@ -206,7 +206,7 @@ fn is_plain(value: &str) -> bool {
     digits && !number.contains("..") && number.split('.').count() < 4 || PLAIN_WORDS.contains(&value)
 }
 
-/// `eth0.rings.rx=1024` of an interface that is known.
+/// Whether this is a setting of a known interface: `eth0.rings.rx=1024`.
 fn is_setting(value: &str, interfaces: &[String]) -> bool {
     let Some((key, value)) = value.split_once('=') else { return false };
     let of = |d: &str| key.strip_prefix(d).is_some_and(|k| k.starts_with('.'));
@@ -214,7 +214,7 @@ fn is_setting(value: &str, interfaces: &[String]) -> bool {
     known && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-@:".contains(&b)) && is_plain(value)
 }
 
-/// A command line of this program as one text. The words of quoted values are not told apart in it.
+/// Redacts a command line of this program that is one text. Words inside quoted values cannot be distinguished from other words.
 pub(super) fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[String], names: &mut Names) -> String {
     let mut all = text.split_ascii_whitespace().map(|w| w.trim_matches('\'')).peekable();
     let Some(program) = all.next() else { return String::new() };
@@ -231,7 +231,8 @@ pub(super) fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[Stri
             } else {
                 dropped = true;
                 if left == Left::Intent {
-                    // A value says that it was not of the whole host; a flag that is none, that the line cannot be read.
+                    // A replaced value shows that the command was not for the whole host; `--unknown` shows that the line cannot
+                    // be parsed.
                     out.push(if is_value { names.string("argument", word) } else { "--unknown".into() });
                 }
             }
@@ -256,7 +257,7 @@ pub(super) fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[Stri
     out.join(" ")
 }
 
-/// The program with its directory where a package has put it there.
+/// The program, with its directory if a package installed it there.
 fn program(word: &str) -> String {
     let base = word.rsplit('/').next().unwrap_or_default();
     match PROGRAMS.iter().find(|p| word.strip_prefix(**p) == Some(base)) {
@@ -265,7 +266,7 @@ fn program(word: &str) -> String {
     }
 }
 
-/// irqbalance's arguments say what it leaves alone, and are a plan's business.
+/// irqbalance's arguments show which interrupts it skips, and a plan needs them.
 fn irqbalance(args: &[String], names: &mut Names) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = args.iter().peekable();
@@ -312,7 +313,7 @@ fn irqbalance(args: &[String], names: &mut Names) -> Vec<String> {
     out
 }
 
-/// `/proc/PID/cmdline`: the program only, but for irqbalance.
+/// `/proc/PID/cmdline`: only the program stays, except for irqbalance.
 pub(super) fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     let all: Vec<String> =
         bytes.split(|b| *b == 0).filter(|w| !w.is_empty()).map(|w| String::from_utf8_lossy(w).into_owned()).collect();
@@ -326,7 +327,7 @@ pub(super) fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     out.iter().flat_map(|w| w.bytes().chain([0])).collect()
 }
 
-/// `ExecStart=` and its like.
+/// `ExecStart=` and similar keys.
 pub(super) fn exec(text: &str, names: &mut Names) -> String {
     let text = text.trim_start_matches(['@', '-', ':', '+', '!']);
     let all = words(text);

@@ -1,6 +1,5 @@
-//! Replies of ethtool and of the `netdev` family (`linux/ethtool_netlink.h`, `linux/netdev.h`), and structs of the
-//! ioctl (`linux/ethtool.h`). What is not known to be harmless is left out: a reply of a kind that is not named here
-//! is none.
+//! Redacts replies of ethtool and of the `netdev` family (`linux/ethtool_netlink.h`, `linux/netdev.h`), and structs of the ioctl
+//! (`linux/ethtool.h`). Whatever is not known to be harmless is removed, and so is a reply whose kind is not listed here.
 
 use super::names::Names;
 use super::raw::{is_scalar, number, put, put_text, split};
@@ -13,17 +12,17 @@ const DEV_INDEX: u16 = 1;
 const DEV_NAME: u16 = 2;
 const NESTED: u16 = 0x8000;
 
-/// What the attributes of a reply may be.
+/// What the attributes of a reply can be.
 enum Form {
-    /// Numbers, also nested.
+    /// Numbers, including nested ones.
     Numbers,
-    /// The same, and names of features that the kernel and the driver define.
+    /// Numbers, and names of features that the kernel and the driver define.
     Bits,
-    /// Numbers, and the table and the key.
+    /// Numbers, the table and the key.
     Rss,
 }
 
-/// By number of the command; the last attribute that is known.
+/// By command number; with the last known attribute.
 fn form(command: u32) -> Option<(Form, u16)> {
     Some(match command {
         11 => (Form::Bits, 5),     // features
@@ -38,7 +37,7 @@ fn form(command: u32) -> Option<(Form, u16)> {
     })
 }
 
-/// One message of an ethtool reply; `None`: of a command that is not known.
+/// One message of an ethtool reply; `None`: the command is not known.
 pub(super) fn ethtool(command: u32, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
     const TABLE: u16 = 4;
     const KEY: u16 = 5;
@@ -68,7 +67,7 @@ fn header(value: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
     out
 }
 
-/// A number, or a nest of them.
+/// A number, or nested numbers.
 fn put_number(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names) {
     if kind & NESTED != 0 {
         let mut nest = Vec::new();
@@ -83,7 +82,7 @@ fn put_number(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names) {
     }
 }
 
-/// Sets of bits: numbers, masks, and names within the nests of single bits.
+/// Bit sets: numbers, masks, and names within the nests of single bits.
 fn put_bits(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strings: &Strings) {
     const SIZE: u16 = 2;
     const BITS: u16 = 3;
@@ -116,7 +115,7 @@ fn put_bits(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strin
     put(out, kind, &set);
 }
 
-/// One message of the `netdev` family: of devices (1), queues (10) and NAPI instances (11), all of them numbers.
+/// One message of the `netdev` family: devices (1), queues (10) and NAPI instances (11); all attributes are numbers.
 pub(super) fn netdev(command: u32, message: &[u8], names: &mut Names) -> Option<Vec<u8>> {
     if !matches!(command, 1 | 10 | 11) {
         return None;
@@ -132,7 +131,7 @@ pub(super) fn netdev(command: u32, message: &[u8], names: &mut Names) -> Option<
     Some(out)
 }
 
-/// Numbers of the ioctl (`ETHTOOL_G…`).
+/// Command numbers of the ioctl (`ETHTOOL_G…`).
 mod command {
     pub(super) const DRVINFO: u32 = 0x03;
     pub(super) const RXFH_FIELDS: u32 = 0x29;
@@ -143,10 +142,10 @@ mod command {
     pub(super) const PER_QUEUE: u32 = 0x4b;
 }
 
-/// `struct ethtool_rxnfc`: the rule from 16 to 184.
+/// `struct ethtool_rxnfc`: the rule is in bytes 16 to 184.
 const RULE: std::ops::Range<usize> = 16..184;
 
-/// The struct of an ioctl, as long as it was.
+/// The struct of an ioctl, with unchanged length.
 pub(super) fn ioctl(number: u32, reply: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
     let mut out = reply.to_vec();
     match number {
@@ -164,7 +163,7 @@ pub(super) fn ioctl(number: u32, reply: &[u8], names: &mut Names, strings: &Stri
     Some(out)
 }
 
-/// `struct ethtool_drvinfo`: four texts of 32 bytes from 4, of the expansion ROM from 132, 12 reserved bytes, numbers.
+/// `struct ethtool_drvinfo`: four texts of 32 bytes from offset 4, that of the expansion ROM at 132, 12 reserved bytes, numbers.
 fn drvinfo(out: &mut [u8], names: &mut Names, strings: &Strings) {
     for (i, from) in [4, 36, 68, 100, 132].into_iter().enumerate() {
         let Some(field) = out.get_mut(from..from + 32) else { return };
@@ -180,7 +179,7 @@ fn drvinfo(out: &mut [u8], names: &mut Names, strings: &Strings) {
     }
 }
 
-/// Addresses of a flow type: first byte and length of each within `struct ethtool_rx_flow_spec`.
+/// Addresses of a flow type: offset and length of each within `struct ethtool_rx_flow_spec`.
 fn addresses(flow_type: u32) -> Option<&'static [(usize, usize)]> {
     Some(match flow_type {
         0x12 => &[(4, 6), (10, 6)],
@@ -191,7 +190,8 @@ fn addresses(flow_type: u32) -> Option<&'static [(usize, usize)]> {
     })
 }
 
-/// `struct ethtool_rx_flow_spec`: type 0, value 4 to 56, its extension 56 to 76, and masks 72 bytes further on.
+/// `struct ethtool_rx_flow_spec`: the type at 0, values from 4 to 56, the extension from 56 to 76, and masks 72 bytes after the
+/// values.
 fn rule(spec: &mut [u8], names: &mut Names) {
     const TO_MASK: usize = 72;
     const VALUE: std::ops::Range<usize> = 4..76;
@@ -200,7 +200,7 @@ fn rule(spec: &mut [u8], names: &mut Names) {
     const FLAGS: u32 = 0xe000_0000;
     let flow = u32::from_ne_bytes([spec[0], spec[1], spec[2], spec[3]]) & !FLAGS;
     let Some(known) = addresses(flow) else {
-        // Where its addresses are is not known. It stays another one than the next.
+        // It is not known where its addresses are, so all of it is replaced. Different rules stay different.
         let masked: Vec<u8> = VALUE.map(|i| spec[i] & spec[i + TO_MASK]).collect();
         if masked.iter().any(|b| *b != 0) {
             let name = names.string("flow rule", &crate::capture::to_hex(&masked));

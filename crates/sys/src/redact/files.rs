@@ -1,4 +1,4 @@
-//! Files whose identifiers have no shape of their own: names, serials, the command line, tables in hexadecimal digits.
+//! Files whose identifiers have no recognizable shape: names, serials, the command line, tables in hexadecimal digits.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -35,7 +35,7 @@ const SERIALS: [&str; 27] = [
     "dev_uuid",
 ];
 
-/// Tables below `net/` that hold no identifier, or one that is found by its shape.
+/// Tables below `net/` that contain no identifier, or only those with a recognizable shape.
 const PLAIN_NET: [&str; 16] = [
     "dev",
     "softnet_stat",
@@ -55,47 +55,47 @@ const PLAIN_NET: [&str; 16] = [
     "ip_tables_names",
 ];
 
-/// Texts of `ringwise support` beside the files of the host.
+/// Texts of `ringwise support`, which are beside the files of the host.
 pub(super) const OURS: &str = "/support/";
-/// What of the kernel's log is among them.
+/// The excerpt of the kernel's log among them.
 pub(super) const KERNEL_LOG: &str = "/support/kernel.log";
-/// What a capture holds of the settings that are in effect.
+/// The settings in effect, as a capture contains them.
 const STANDING: &str = "/ringwise/standing";
 
 type OfText = fn(&str, &mut Names) -> String;
 type OfBytes = fn(&[u8], &mut Names) -> Vec<u8>;
 
-/// What a file is, by its path.
+/// How to redact a file, chosen by its path.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
-    /// Only what is found by its shape or its label.
+    /// Replace only what is found by its shape or its label.
     Shapes,
     /// The same, but numbers with dots are versions.
     Version,
-    /// The whole content is one identifier of this kind, also looked for elsewhere.
+    /// The whole content is one identifier of this kind, which is also replaced in other files.
     Whole(&'static str),
     /// Hardware id as digits.
     Id,
-    /// A change of its own, then shapes.
+    /// Redact with a special function, then by shape.
     Text(OfText),
-    /// The same, where numbers with dots are versions.
+    /// The same, but numbers with dots are versions.
     Versions(OfText),
-    /// A change that leaves nothing else to do.
+    /// Redact with a special function only.
     Own(OfText),
     Bytes(OfBytes),
-    /// JSON of ours; `intent`: plans are made of it.
+    /// JSON of ringwise; `intent`: plans need it.
     Papers {
         intent: bool,
     },
     Prose,
     KernelLog,
-    /// Content that can not be made safe.
+    /// Content that cannot be made safe is removed.
     LeaveOut,
 }
 
-/// Trees of the kernel: small files, one value each, mostly numbers. Elsewhere only what has a rule is kept.
+/// Trees of the kernel: small files with one value each, mostly numbers. Files in other places are kept only if they have a rule.
 const KERNEL: [&str; 2] = ["/proc/", "/sys/"];
-/// Where systemd looks for units.
+/// Directories in which systemd looks for units.
 const UNITS: [&str; 5] = [
     "/etc/systemd/system/",
     "/run/systemd/system/",
@@ -103,7 +103,7 @@ const UNITS: [&str; 5] = [
     "/usr/lib/systemd/system/",
     "/lib/systemd/system/",
 ];
-/// Scripts and tables of which a recording holds a few words (`ringwise_discover::forget_others`).
+/// Scripts and tables of which a recording contains only a few words (`ringwise_discover::forget_others`).
 const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/network/interfaces"];
 const SCRIPT_DIRS: [&str; 3] = ["/etc/cron.d/", "/etc/udev/rules.d/", "/etc/network/if-up.d/"];
 
@@ -120,7 +120,7 @@ pub(super) fn rule(path: &str) -> Rule {
         "/proc/sys/kernel/domainname" => return Rule::Whole("domain name"),
         "/etc/machine-id" | "/var/lib/dbus/machine-id" => return Rule::Whole("machine id"),
         "/proc/bootconfig" => return Rule::LeaveOut,
-        // Names of profiles, as they stand in the paths of their files.
+        // Names of profiles, which also occur in the paths of their files.
         "/etc/tuned/active_profile" => return Rule::Shapes,
         "/run/ringwise/irqbalance-devices" | "/run/ringwise/irqbalance-bans" => return Rule::Shapes,
         STANDING => return Rule::Papers { intent: true },
@@ -221,7 +221,7 @@ fn v6_digits(digits: &str, names: &mut Names) -> Option<String> {
     Some(crate::capture::to_hex(&names.v6(Ipv6Addr::from(bytes)).octets()))
 }
 
-/// As `v6_digits`, but printed as four numbers of this machine (sockets).
+/// Like `v6_digits`, but printed as four numbers of this machine (sockets).
 fn v6_words(digits: &str, names: &mut Names) -> Option<String> {
     let swap = |bytes: &mut [u8]| {
         if cfg!(target_endian = "little") {
@@ -235,7 +235,7 @@ fn v6_words(digits: &str, names: &mut Names) -> Option<String> {
     Some(crate::capture::to_hex(&name).to_uppercase())
 }
 
-/// Destination and gateway; the mask is no identifier.
+/// Destination and gateway; the mask is not an identifier.
 pub(super) fn route(text: &str, names: &mut Names) -> String {
     by_line(text, |line| {
         let fields = line.split('\t').enumerate().map(|(i, f)| match i {

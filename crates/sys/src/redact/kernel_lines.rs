@@ -1,12 +1,13 @@
-//! Lines of the kernel's log, by an allow-list: those that begin with an interface of the host or its driver, and a few
-//! forms that are about them. Of these the words of the driver stay; whatever a variable may have put there goes.
+//! Redacts lines of the kernel's log with an allow-list: lines that begin with an interface of the host or its driver, and a few
+//! other forms about them, are kept. In these lines the driver's own words stay; anything that may come from a variable is
+//! replaced.
 
 use super::names::Names;
 use super::strings::{Care, Strings};
 use super::text::{Piece, pieces};
 
-/// Forms that begin with neither: literal words, `{dev}` for an interface, `{driver}` for a driver, `{n}` for a number,
-/// `{bus}` for a bus address. What follows them on the line is kept as any other text of the kernel.
+/// Forms that begin with neither: literal words, `{dev}` for an interface, `{driver}` for a driver, `{n}` for a number, `{bus}`
+/// for a bus address. What follows them on the line is treated like any other text of the kernel.
 const FORMS: [&str; 14] = [
     "NETDEV WATCHDOG: {dev} ({driver}): transmit queue {n} timed out",
     "IPv6: ADDRCONF(NETDEV_UP): {dev}: link is not ready",
@@ -24,19 +25,19 @@ const FORMS: [&str; 14] = [
     "DMAR: [DMA Write] Request device [{bus}]",
 ];
 
-/// Written instead of a word that a variable may have put there.
+/// Replaces a word that may come from a variable.
 const GONE: &str = "*";
-/// Longest word of letters that is taken for one of the kernel's own.
+/// Maximum length of a word of letters that counts as one of the kernel's own.
 const LONGEST: usize = 24;
 
-/// `<6>[   12.345678] [ T1] message` → what stands before the message, and the message. Only lines of the kernel
-/// itself: programs may write into its log as well.
+/// `<6>[   12.345678] [ T1] message` → the text before the message, and the message. Accepts only lines of the kernel itself,
+/// because programs may write to its log as well.
 fn split(line: &str) -> Option<(&str, &str)> {
     let (level, rest) = line.strip_prefix('<')?.split_once('>')?;
     // Facility and severity: LOG_KERN is 0.
     level.parse::<u32>().ok().filter(|l| *l < 8)?;
     let mut message = rest.trim_start();
-    // The time, and where the kernel says so (CONFIG_PRINTK_CALLER) the thread or the CPU.
+    // The time, and with CONFIG_PRINTK_CALLER the thread or the CPU.
     for _ in 0..2 {
         let Some((stamp, after)) = message.strip_prefix('[').and_then(|m| m.split_once(']')) else { break };
         let stamp = stamp.trim();
@@ -60,9 +61,9 @@ fn is_bus_address(word: &str) -> bool {
     }
 }
 
-/// What a host has that lines may begin with.
+/// Names with which lines may begin.
 pub(super) struct Subjects<'a> {
-    /// Interfaces, drivers.
+    /// Interfaces and drivers.
     pub all: &'a [String],
 }
 
@@ -71,7 +72,7 @@ impl Subjects<'_> {
         self.all.iter().any(|s| s == word)
     }
 
-    /// Length of the form at the beginning of a message.
+    /// Length of the form with which a message begins.
     fn form(&self, message: &str) -> Option<usize> {
         FORMS.iter().find_map(|f| self.fits(f, message))
     }
@@ -87,7 +88,7 @@ impl Subjects<'_> {
             let part = |c: char| {
                 c.is_ascii_alphanumeric() || "_-.".contains(c) || hole == "bus" && c == ':' || hole == "dev" && c == '@'
             };
-            // A dot or a colon may also end it.
+            // A dot or a colon may also follow it.
             let word = rest[..rest.find(|c| !part(c)).unwrap_or(rest.len())].trim_end_matches(['.', ':']);
             let fits = match hole {
                 "n" => !word.is_empty() && word.len() <= 6 && word.bytes().all(|b| b.is_ascii_digit()),
@@ -101,7 +102,7 @@ impl Subjects<'_> {
         }
     }
 
-    /// It begins with an interface or a driver, and is no line that a firewall was told to write.
+    /// Whether the message begins with an interface or a driver, and is not a line of a firewall's log rule.
     fn begins(&self, message: &str) -> bool {
         let first = message.split([' ', ':', '(']).next().unwrap_or_default();
         let behind = message[first.len()..].chars().next();
@@ -114,7 +115,7 @@ impl Subjects<'_> {
     }
 }
 
-/// The lines that are kept, with everything variable replaced, and how many are not.
+/// The lines that are kept, with everything variable replaced, and the number of the others.
 pub(super) fn kernel_lines(log: &str, subjects: &Subjects, names: &mut Names, strings: &Strings) -> (String, usize) {
     let (mut out, mut left_out) = (String::new(), 0);
     for line in log.lines().filter(|l| !l.trim().is_empty()) {
@@ -153,7 +154,7 @@ fn clean(message: &str, subjects: &Subjects, names: &mut Names, strings: &String
             rest = &rest[blank..];
             let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
             rest = &rest[word.len()..];
-            // `eth1: renamed from …`: a name that the interface has no more is nobody's here.
+            // `eth1: renamed from …`: a name that the interface does not have any more identifies nothing here.
             let token = if renamed && !subjects.knows(word) && !word.is_empty() {
                 gone += 1;
                 GONE.to_string()
@@ -170,13 +171,13 @@ fn clean(message: &str, subjects: &Subjects, names: &mut Names, strings: &String
     out
 }
 
-/// A word between blanks: its parts, each kept or not, with the signs between them.
+/// A word between blanks: its parts, each kept or replaced, with the separators between them.
 fn token(word: &str, subjects: &Subjects, gone: &mut usize) -> String {
     let trimmed = word.trim_matches(|c: char| c.is_ascii_punctuation());
     if subjects.knows(trimmed) || is_bus_address(trimmed) {
         return word.to_string();
     }
-    // A path, a name at a host: nothing of it is the driver's.
+    // A path, or a name with a host: none of it is the driver's own text.
     let slashes = trimmed.matches('/').count();
     let halves = trimmed.split('/').all(|h| h.len() <= 8 && !h.contains('.'));
     if slashes > 1 || slashes == 1 && !halves || word.starts_with('/') && word.len() > 1 || trimmed.contains('@') {
@@ -205,7 +206,7 @@ fn token(word: &str, subjects: &Subjects, gone: &mut usize) -> String {
     out
 }
 
-/// Letters, and names of functions and registers as drivers print them: `tx_timeout`, `rx3`, `re-initialising`.
+/// Whether these are letters, or names of functions and registers as drivers print them: `tx_timeout`, `rx3`, `re-initialising`.
 fn is_word(text: &str) -> bool {
     text.len() <= LONGEST
         && text.split(['_', '-']).all(|p| {

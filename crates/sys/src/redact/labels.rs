@@ -1,4 +1,4 @@
-//! Values that are private because of what stands beside them: `password=…`, `https://user:…@host/…`, `//host/share`,
+//! Finds values that are private because of the text beside them: `password=…`, `https://user:…@host/…`, `//host/share`,
 //! `name@host.example`, `iqn.…`, `Serial Number: …`.
 
 use super::strings::Care;
@@ -11,7 +11,7 @@ pub(super) struct Label {
     pub kind: &'static str,
 }
 
-/// Ends of keys, letters and digits only, whose values are private after `=` and after `:`.
+/// Suffixes of keys (letters and digits only) whose values are private after `=` and after `:`.
 const ENDS: [&str; 21] = [
     "password",
     "passwd",
@@ -36,7 +36,7 @@ const ENDS: [&str; 21] = [
     "serialno",
 ];
 
-/// Last words of keys whose values are private after `=` only: `key: 5` is mostly a number of something.
+/// Last words of keys whose values are private only after `=`: the value in `key: 5` is usually a plain number.
 const WORDS: [&str; 12] =
     ["pass", "pwd", "pw", "key", "auth", "user", "username", "login", "email", "account", "sn", "session"];
 
@@ -45,7 +45,7 @@ const TO_THE_END: [&str; 4] = ["password", "passphrase", "authorization", "cooki
 
 const TARGETS: [&[u8]; 4] = [b"iqn.", b"nqn.", b"eui.", b"naa."];
 
-/// The first one that begins at `at`, or whose mark (`=`, `:`, `@`) stands there. None begins before `done`.
+/// The first label that begins at `at`, or whose mark (`=`, `:`, `@`) is at `at`. It does not begin before `done`.
 pub(super) fn at(input: &[u8], done: usize, at: usize, care: Care) -> Option<Label> {
     let found = match input[at] {
         b'=' => labelled(input, done, at),
@@ -116,7 +116,7 @@ fn labelled(input: &[u8], done: usize, mark: usize) -> Option<Label> {
     Some(Label { from, to, kind })
 }
 
-/// Everything behind `scheme://`: names of users and hosts, paths, tokens.
+/// Everything after `scheme://`: names of users and hosts, paths, tokens.
 fn url(input: &[u8], done: usize, colon: usize) -> Option<Label> {
     let letter = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
     let is_scheme = colon > done && letter(&input[colon - 1]);
@@ -125,7 +125,7 @@ fn url(input: &[u8], done: usize, colon: usize) -> Option<Label> {
     (is_scheme && input.get(from).is_some_and(|b| !b.is_ascii_whitespace())).then_some(Label { from, to, kind: "url" })
 }
 
-/// Ends of the names of units: `getty@tty1.service` is nobody's address.
+/// Suffixes of unit names: `getty@tty1.service` is not a mail address.
 const UNITS: [&str; 12] =
     ["service", "socket", "mount", "automount", "timer", "target", "slice", "scope", "path", "device", "swap", "conf"];
 
@@ -166,7 +166,7 @@ fn export(input: &[u8], done: usize, colon: usize, care: Care) -> Option<Label> 
     (care == Care::Prose && path && first < colon).then_some(Label { from: first, to, kind: "network mount" })
 }
 
-/// Directories that a package or the kernel makes; what lies elsewhere was named by somebody.
+/// Directories that a package or the kernel creates; a user chose the names elsewhere.
 const COMMON_PATHS: [&[u8]; 12] = [
     b"/proc/",
     b"/sys/",
@@ -200,7 +200,7 @@ fn target(input: &[u8], at: usize) -> Option<Label> {
     (known && digit).then(|| Label { from: at, to: end(input, at, ends_word), kind: "target" })
 }
 
-/// `serial number X1`, `password hunter2`: the word alone, then a value with a digit or a long one.
+/// `serial number X1`, `password hunter2`: the word alone, then a value that is long or has a digit.
 fn named(input: &[u8], at: usize) -> Option<Label> {
     if !begins(input, at) {
         return None;

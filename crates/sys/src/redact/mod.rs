@@ -1,11 +1,12 @@
-//! Takes what names a machine or its owner out of a recording: addresses, names that somebody gave (hosts, aliases,
-//! people), serial numbers and ids, passwords and the like by what stands beside them, texts that somebody typed.
+//! Removes from a recording what identifies a machine or its owner: addresses, names that a person chose (hosts, aliases,
+//! people), serial numbers and ids, passwords and similar values that are recognized by the text beside them, and texts that a
+//! person typed.
 //!
-//! What a file or a reply may hold decides how it is done: of files of other programs, command lines, kernel lines and
-//! replies only what is known to be harmless stays; in the files of the kernel the rest is searched by shape.
-//! An original has the same pseudonym wherever it stands, in texts, paths and raw replies, so that what
-//! belonged together still does. What was replaced is counted by kind in [`Info::redacted`](crate::Info).
-//! It does not touch interface names, other than addresses in them (`enx…`), nor hardware models and versions.
+//! The method depends on what a file or a reply may contain. Of files of other programs, command lines, kernel log lines and
+//! replies, only what is known to be harmless stays. Files of the kernel are searched for identifiers by shape. An original has
+//! the same pseudonym in all texts, paths and raw replies, so that related items can still be matched. Replacements are counted
+//! by kind in [`Info::redacted`](crate::Info). Interface names stay, except for addresses in them (`enx…`), and so do hardware
+//! models and versions.
 
 mod command;
 mod ethtool;
@@ -33,36 +34,36 @@ pub use command::{Flag, FlagValue, Grammar};
 /// What the caller knows about a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge {
-    /// Texts that are private wherever they stand as words: `("user name", "anna")`.
+    /// Texts that are private wherever they occur as words: `("user name", "anna")`.
     pub texts: Vec<(&'static str, String)>,
-    /// Drivers of its interfaces: kernel lines that begin with one are kept.
+    /// Drivers of the host's interfaces: kernel log lines that begin with one are kept.
     pub drivers: Vec<String>,
-    /// Command lines of the program whose journals are in it.
+    /// Grammar of the program whose journals are in the recording.
     pub grammar: Grammar,
 }
 
-/// What stays the same while a recording is gone through.
+/// What does not change during the redaction.
 struct Known<'a> {
     by_caller: &'a Knowledge,
     interfaces: Vec<String>,
-    /// What kernel lines may begin with.
+    /// Names with which kept kernel log lines may begin.
     subjects: Vec<String>,
 }
 
 impl Recording {
-    /// Replaces every identifier; what was replaced is also returned.
+    /// Replaces every identifier, and returns what was replaced.
     pub fn redact(&mut self) -> Vec<Redacted> {
         self.redact_with(&Knowledge::default())
     }
 
-    /// The same, with what the caller knows.
+    /// The same, with the caller's knowledge.
     pub fn redact_with(&mut self, by_caller: &Knowledge) -> Vec<Redacted> {
         let mut names = Names::default();
         let interfaces = interfaces(self);
         let subjects = interfaces.iter().chain(&by_caller.drivers).cloned().collect();
         let known = Known { by_caller, interfaces, subjects };
         collect(self, by_caller, &mut names);
-        // The first pass meets every address, so that in the second each is known everywhere.
+        // The first pass finds every address, so that the second one can replace each everywhere.
         let (strings, ours) = (names.everywhere(), names.all());
         rewrite(self, &known, &mut names, &strings, &ours);
         names.reset_counts();
@@ -74,7 +75,7 @@ impl Recording {
     }
 }
 
-/// By the dump of links, and by the directory where there is none.
+/// Interface names from the dump of links, or from the directory if there is no dump.
 fn interfaces(r: &Recording) -> Vec<String> {
     let listed = r.dirs.get("/sys/class/net").and_then(|l| l.as_ref().ok()).into_iter().flatten().cloned();
     let dump =
@@ -83,7 +84,7 @@ fn interfaces(r: &Recording) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// Names that have no shape, from the files and replies that hold them.
+/// Collects names without a recognizable shape from the files and replies that contain them.
 fn collect(r: &Recording, by_caller: &Knowledge, names: &mut Names) {
     let paths = r.files.keys().chain(r.dirs.keys()).chain(r.links.keys()).flat_map(|p| p.split('/'));
     let listed = r.dirs.values().flatten().flatten().map(String::as_str);
@@ -127,7 +128,7 @@ fn refusal(r: &Refusal, names: &mut Names, strings: &Strings) -> Refusal {
     Refusal { errno: r.errno, words, late: r.late }
 }
 
-/// `ours`: what is looked for in texts of our own.
+/// `ours`: what is replaced in ringwise's own texts.
 fn rewrite(r: &Recording, known: &Known, names: &mut Names, strings: &Strings, ours: &Strings) -> Recording {
     let mut out = Recording { info: r.info.clone(), ..Recording::default() };
     out.info.note = r.info.note.as_ref().map(|n| string(n, names, strings));
@@ -175,7 +176,7 @@ fn answers<T>(
     out
 }
 
-/// One message of a reply; `None`: of a kind that is not known.
+/// One message of a reply; `None`: its kind is not known.
 fn message(asked: &Asked, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
     let shapes = |text: &str, names: &mut Names| text::text(text.as_bytes(), names, strings, Care::Tables);
     Some(match asked.kind.as_str() {

@@ -1,4 +1,4 @@
-//! The table of what was found and what stands in its place. One original has one pseudonym throughout.
+//! The table of originals and their pseudonyms. One original has the same pseudonym everywhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::strings::Strings;
 use crate::capture::Redacted;
 
-/// Names that tell nothing, and are words of every text.
+/// Names that identify nothing, and occur as words in any text.
 pub(super) const COMMON: [&str; 10] =
     ["localhost", "(none)", "linux", "debian", "ubuntu", "fedora", "default", "unknown", "none", "root"];
 
@@ -14,7 +14,7 @@ pub(super) const COMMON: [&str; 10] =
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     Here,
-    /// Also where it stands as a word in a text of our own.
+    /// Also as a word in ringwise's own texts.
     Ours,
     /// Also in every other text.
     Everywhere,
@@ -31,11 +31,11 @@ pub(super) struct Names {
     v4: HashMap<Ipv4Addr, u32>,
     v6: HashMap<Ipv6Addr, u32>,
     uuids: HashMap<String, usize>,
-    /// Parts of addresses by which flow rules match: value and mask.
+    /// Parts of addresses that flow rules match: value and mask.
     masked: HashMap<(Vec<u8>, Vec<u8>), u32>,
     /// By kind and text.
     strings: BTreeMap<&'static str, HashMap<String, Known>>,
-    /// Words of paths (interfaces, drivers, `vm`): they cannot be replaced in running text.
+    /// Words of paths (interfaces, drivers, `vm`), which cannot be replaced in running text.
     pub taken: BTreeSet<String>,
     counts: BTreeMap<&'static str, usize>,
 }
@@ -50,8 +50,8 @@ impl Names {
         *self.counts.entry(kind).or_default() += 1;
     }
 
-    /// A hardware address or id of any length: locally administered, numbered in its last three bytes.
-    /// All zeros, all ones and what is shorter than 4 bytes tell nothing and stay.
+    /// A hardware address or ID of any length: the pseudonym is locally administered, and numbered in its last three bytes. All
+    /// zeros, all ones and values shorter than 4 bytes identify nothing and stay.
     pub(super) fn hardware(&mut self, bytes: &[u8]) -> Vec<u8> {
         if bytes.len() < 4 || bytes.iter().all(|b| *b == 0) || bytes.iter().all(|b| *b == 0xff) {
             return bytes.to_vec();
@@ -69,7 +69,7 @@ impl Names {
         self.hardware.contains_key(bytes)
     }
 
-    /// Wildcard, loopback, masks, broadcast and groups stay; the rest comes from the range for tests (198.18.0.0/15).
+    /// Wildcard, loopback, masks, broadcast and multicast addresses stay; others come from the range for tests (198.18.0.0/15).
     pub(super) fn v4(&mut self, address: Ipv4Addr) -> Ipv4Addr {
         let bits = u32::from(address);
         let is_mask = bits.leading_ones() >= 8 && bits.leading_ones() + bits.trailing_zeros() == 32;
@@ -86,10 +86,10 @@ impl Names {
         Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + n % (1 << 17))
     }
 
-    /// Wildcard, loopback and groups stay; link-local stays link-local; the rest comes from 2001:db8::/32.
+    /// Wildcard, loopback and multicast addresses stay; link-local stays link-local; others come from 2001:db8::/32.
     pub(super) fn v6(&mut self, address: Ipv6Addr) -> Ipv6Addr {
         if let [0xff02, 0, 0, 0, 0, 1, high @ 0xff00..=0xffff, _] = address.segments() {
-            // A solicited-node group: its last three bytes are those of the address of a host.
+            // A solicited-node multicast address: its last three bytes are those of a host's address.
             self.count("ipv6");
             let n = next(&mut self.v6, address);
             return Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, high & 0xff00 | (n >> 16) as u16 & 0xff, n as u16);
@@ -117,7 +117,7 @@ impl Names {
         }
     }
 
-    /// An address of which only the bits of `mask` count, as in a flow rule. Different ones stay different.
+    /// An address of which only the bits in `mask` count, as in a flow rule. Different addresses stay different.
     pub(super) fn masked(&mut self, value: &[u8], mask: &[u8]) -> Vec<u8> {
         let counts: Vec<u8> = value.iter().zip(mask).map(|(v, m)| v & m).collect();
         let is_group = counts.len() == 4 && counts[0] >= 224 || counts.len() == 16 && counts[0] == 0xff;
@@ -140,7 +140,7 @@ impl Names {
         let number = |bytes: &[u8]| bytes.iter().fold(0u128, |n, b| n << 8 | u128::from(*b));
         let bits = number(mask);
         let n = u128::from(next(&mut self.masked, (counts, mask.to_vec())));
-        // The number goes into the lowest bits that count.
+        // The number goes into the lowest bits of the mask.
         let out = (number(&base) & bits).wrapping_add(n << bits.trailing_zeros()) & bits;
         out.to_be_bytes()[16 - value.len()..].to_vec()
     }
@@ -152,7 +152,7 @@ impl Names {
         format!("00000000-0000-4000-8000-{n:012x}")
     }
 
-    /// Remembers a text and gives its pseudonym. Where else it is looked for: [`Names::reach`].
+    /// Remembers a text and returns its pseudonym. [`Names::reach`] decides where else it is replaced.
     pub(super) fn string(&mut self, kind: &'static str, text: &str) -> String {
         let reach = self.reach(text);
         self.remember(kind, text, reach)
@@ -176,7 +176,7 @@ impl Names {
     fn reach(&self, text: &str) -> Reach {
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         if text.len() < 2 || digits && text.len() < 9 || COMMON.contains(&text.to_lowercase().as_str()) {
-            // It would be found in whatever is a word or a number.
+            // It would match ordinary words or numbers.
             Reach::Here
         } else if text.len() < 4 || self.taken.contains(text) {
             Reach::Ours
@@ -185,21 +185,21 @@ impl Names {
         }
     }
 
-    /// What a label gave away.
+    /// A value that was found by its label.
     pub(super) fn hidden(&mut self, kind: &'static str, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
-        // `user=eth0`: a word that tells nothing, and that the rest is full of.
+        // `user=eth0`: a word that identifies nothing, and occurs in many other places.
         let plain = text.len() < 6 || self.taken.contains(text.as_ref());
         let reach = if plain { Reach::Here } else { self.reach(&text) };
         self.remember(kind, &text, reach)
     }
 
-    /// Texts to look for everywhere.
+    /// Texts that are replaced everywhere.
     pub(super) fn everywhere(&self) -> Strings {
         self.reaching(Reach::Everywhere)
     }
 
-    /// Short ones and words of paths as well: for texts of our own, which nothing is looked up in.
+    /// Includes short ones and words of paths: for ringwise's own texts, in which no other program looks anything up.
     pub(super) fn all(&self) -> Strings {
         self.reaching(Reach::Ours)
     }
@@ -210,7 +210,7 @@ impl Names {
         Strings::new(wanted.map(|(text, k, kind)| (text.clone(), k.name.clone(), kind)).collect())
     }
 
-    /// Places are counted anew; the pseudonyms stay.
+    /// Starts counting places again; the pseudonyms stay.
     pub(super) fn reset_counts(&mut self) {
         self.counts.clear();
     }

@@ -1,5 +1,5 @@
-//! What ringwise wrote itself: journals, state, what `support` says about them, and what a capture holds of the
-//! settings that are in effect. JSON is taken apart by its keys, everything else is prose.
+//! Redacts what ringwise wrote itself: journals, state, the reports of `support` about them, and the settings in effect as a
+//! capture contains them. JSON is redacted key by key, everything else as prose.
 
 use ringwise_model::Title;
 use serde_json::{Map, Value};
@@ -9,25 +9,25 @@ use super::names::Names;
 use super::strings::{Care, Strings};
 use super::text;
 
-/// Written instead of a text that somebody typed.
+/// Replaces a text that a person typed.
 const LEFT_OUT: &str = "(left out)";
-/// Words of `who` and `by` that name nobody.
+/// Words of `who` and `by` that identify no person.
 const NOBODY: [&str; 9] = ["", "root", "sudo", "uid", "timer", "guard", "health", "command", "somebody"];
-/// Who ends a trial by itself, with a reason that nobody has typed.
+/// Values of `by` for trials that end automatically, whose reasons no person has typed.
 const ITSELF: [&str; 2] = ["timer", "guard"];
 
-/// Groups and policies that ringwise has names for; all others a person has chosen.
+/// Group and policy names of ringwise itself; a person chose all others.
 const OWN_NAMES: [&str; 3] = ["latency", "bulk", "cpu"];
 
-/// What the texts are judged by.
+/// What is needed to redact the texts.
 pub(super) struct Papers<'a> {
     pub grammar: &'a Grammar,
     pub interfaces: &'a [String],
-    /// What a plan is made of stays: the settings that are in effect.
+    /// Keeps what a plan needs: the settings in effect.
     pub intent: bool,
 }
 
-/// Documents of a file: one, or one a line.
+/// The documents of a file: one in all, or one per line.
 fn documents(bytes: &[u8]) -> (bool, Vec<Option<Value>>) {
     if let Ok(whole) = serde_json::from_slice(bytes) {
         return (false, vec![Some(whole)]);
@@ -36,7 +36,7 @@ fn documents(bytes: &[u8]) -> (bool, Vec<Option<Value>>) {
     (true, lines.map(|l| serde_json::from_slice(l).ok()).collect())
 }
 
-/// Names of people and typed texts, which may stand anywhere else as well.
+/// Collects names of people and typed texts, which may occur anywhere else as well.
 pub(super) fn collect(bytes: &[u8], names: &mut Names) {
     for document in documents(bytes).1.into_iter().flatten() {
         collect_from(&document, names);
@@ -62,7 +62,7 @@ fn collect_from(value: &Value, names: &mut Names) {
     }
 }
 
-/// `--reason` of a transaction; why a person or a health command has undone one.
+/// Whether the key is the `--reason` of a transaction, or why a person or a health command has undone one.
 fn is_typed(object: &Map<String, Value>, key: &str) -> bool {
     match key {
         "reason" => object.contains_key("command") || object.contains_key("who"),
@@ -70,14 +70,14 @@ fn is_typed(object: &Map<String, Value>, key: &str) -> bool {
     }
 }
 
-/// The reason of a step that names what a person has typed: a file, a group, a policy.
+/// Whether the reason of a step names something that a person typed: a file, a group, a policy.
 fn is_reason_with_typed_text(object: &Map<String, Value>) -> bool {
     const TYPED: [&str; 5] = ["by", "group", "policy", "when", "reason"];
     let facts = object.get("facts").filter(|_| object.contains_key("code"));
     facts.is_some_and(|facts| TYPED.iter().any(|key| facts.get(key).is_some_and(|v| !v.is_null())))
 }
 
-/// A file of ours with everything private replaced. Lines that are no JSON are left out: torn ones.
+/// A file of ringwise with everything private replaced. Lines that are not valid JSON are removed: they are torn.
 pub(super) fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> Vec<u8> {
     let (by_line, documents) = documents(bytes);
     let trial = documents.iter().flatten().any(on_trial);
@@ -90,14 +90,14 @@ pub(super) fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strin
         let mut walk = Walk { p, names: &mut *names, strings, trial, chosen: false };
         walk.value(&mut document, "", &Map::new());
         let text = if by_line { serde_json::to_vec(&document) } else { serde_json::to_vec_pretty(&document) };
-        // A value is always JSON again.
+        // Serializing a value cannot fail.
         out.extend(text.unwrap_or_default());
         out.push(b'\n');
     }
     out
 }
 
-/// Whether a health command may have had a word in it.
+/// Whether a health command may have written a part of it.
 fn on_trial(value: &Value) -> bool {
     match value {
         Value::Array(all) => all.iter().any(on_trial),
@@ -130,9 +130,9 @@ struct Walk<'a> {
     p: &'a Papers<'a>,
     names: &'a mut Names,
     strings: &'a Strings,
-    /// Somebody's words may stand in reasons.
+    /// Reasons may contain text of a health command.
     trial: bool,
-    /// Inside of groups and policies that were requested, whose names a person has chosen.
+    /// Inside requested groups and policies, whose names a person chose.
     chosen: bool,
 }
 
@@ -163,7 +163,7 @@ impl Walk<'_> {
                 let was = inner.clone();
                 let mut new = self.title(inner);
                 for (key, value) in inner.iter_mut() {
-                    // It is of the line as it was, and would tell whether a guess at a name is right.
+                    // It is the checksum of the original line, and could confirm a guess at a name.
                     if key == "crc32" {
                         continue;
                     }
@@ -187,7 +187,7 @@ impl Walk<'_> {
             }
             "program" | "unit" if self.chosen => self.names.string("program", text),
             "when" if self.chosen => self.left_out(text),
-            // The flags stand in `requested`.
+            // The flags are in `requested`.
             "argv" => self.left_out(text),
             // A file and a line.
             "said" => String::new(),
@@ -217,7 +217,7 @@ impl Walk<'_> {
         LEFT_OUT.into()
     }
 
-    /// Takes the title and the purpose of a transaction out of `object`: both as they may be seen.
+    /// Removes the title and the purpose of a transaction from `object`, and returns both with private parts replaced.
     fn title(&mut self, object: &mut Map<String, Value>) -> Map<String, Value> {
         let taken = ["title", "purpose"].into_iter().filter_map(|k| Some((k.to_string(), object.remove(k)?)));
         let taken: Map<String, Value> = taken.collect();
@@ -235,7 +235,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Names of interfaces that stay may hold addresses: `enx` and a MAC address.
+    /// Interface names stay but may contain addresses: `enx` and a MAC address.
     fn scrub_all(&mut self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.scrub(text, Care::Tables),
@@ -245,7 +245,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The bytes of a flow rule that has no words: addresses are among them, and where is not known.
+    /// The bytes of a flow rule without a textual form: they contain addresses at unknown positions.
     fn digits(&mut self, text: &str) -> String {
         self.names.count("left out");
         "0".repeat(text.len())

@@ -1,5 +1,5 @@
-//! rtnetlink replies: links, addresses, routes and queueing disciplines, attribute by attribute (`linux/if_link.h`,
-//! `linux/if_addr.h`, `linux/rtnetlink.h`). What is not known to be harmless is left out.
+//! Redacts rtnetlink replies: links, addresses, routes and queueing disciplines, attribute by attribute (`linux/if_link.h`,
+//! `linux/if_addr.h`, `linux/rtnetlink.h`). Whatever is not known to be harmless is removed.
 
 use super::names::Names;
 use super::strings::{Care, Strings};
@@ -34,10 +34,10 @@ const INFO_DATA: u16 = 2;
 const INFO_SLAVE_KIND: u16 = 4;
 const INFO_SLAVE_DATA: u16 = 5;
 
-/// Flag bits of a type: nested, network byte order.
+/// Flag bits of an attribute type: nested, network byte order.
 const FLAGS: u16 = 0xc000;
 
-/// (type with its flag bits, value) of each attribute. What is none ends it.
+/// (type with its flag bits, value) of each attribute. Stops at invalid data.
 pub(super) fn split(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut out = Vec::new();
     while bytes.len() >= 4 {
@@ -51,7 +51,7 @@ pub(super) fn split(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
 }
 
 pub(super) fn put(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    // A longer one does not fit into its length; the kernel sends none.
+    // A longer value does not fit the length field; the kernel sends none.
     let value = &value[..value.len().min(usize::from(u16::MAX) - 4)];
     out.extend(((4 + value.len()) as u16).to_ne_bytes());
     out.extend(kind.to_ne_bytes());
@@ -63,7 +63,7 @@ pub(super) fn number(kind: u16) -> u16 {
     kind & !FLAGS
 }
 
-/// As long as a number of the kernel, or a flag.
+/// Whether the value has the length of a number of the kernel, or of a flag.
 pub(super) fn is_scalar(value: &[u8]) -> bool {
     matches!(value.len(), 0 | 1 | 2 | 4 | 8)
 }
@@ -87,7 +87,7 @@ fn put_name(out: &mut Vec<u8>, kind: u16, value: &[u8], what: &'static str, name
     put(out, kind, format!("{name}\0").as_bytes());
 }
 
-/// Names that a link message gives to its interface, besides its own: alias, alternative names, name of the port.
+/// Names of the interface in a link message besides its main name: alias, alternative names, port name.
 pub(super) fn given(message: &[u8]) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     for (kind, value) in split(message.get(16..).unwrap_or_default()) {
@@ -141,7 +141,7 @@ pub(super) fn link(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<
     out
 }
 
-/// The numbers among attributes; those that `keep` does not name, and all others, are left out.
+/// The numeric attributes that `keep` accepts; all others are removed.
 fn scalars(value: &[u8], keep: impl Fn(u16) -> bool, names: &mut Names) -> Vec<u8> {
     let mut out = Vec::new();
     for (kind, value) in split(value) {
@@ -154,7 +154,7 @@ fn scalars(value: &[u8], keep: impl Fn(u16) -> bool, names: &mut Names) -> Vec<u
     out
 }
 
-/// Of each kind only the attributes that hold no address: VLAN numbers, bond and MACVLAN modes.
+/// For each kind, only the attributes without addresses: VLAN numbers, bond and MACVLAN modes.
 fn link_info(info: &[u8], names: &mut Names) -> Vec<u8> {
     let all = split(info);
     let name =
@@ -163,7 +163,7 @@ fn link_info(info: &[u8], names: &mut Names) -> Vec<u8> {
     let mut out = Vec::new();
     for (kind, value) in &all {
         let keep: &[u16] = match (number(*kind), own.as_str(), slave.as_str()) {
-            // Nested, but all numbers: protocol, flags; the maps are left out.
+            // Nested, but all numbers: protocol, flags; the maps are removed.
             (INFO_DATA, "vlan", _) => &[1, 2, 5],
             // mode, active member, link supervision, hash policy, LACP rate and choice
             (INFO_DATA, "bond", _) => &[1, 2, 3, 4, 5, 6, 14, 21, 22],
@@ -236,7 +236,7 @@ fn hops(mut bytes: &[u8], names: &mut Names) -> Vec<u8> {
     out
 }
 
-/// One RTM_NEWQDISC: tcmsg, the kind and whether the device does it.
+/// One RTM_NEWQDISC: tcmsg, the kind and whether the device offloads it.
 pub(super) fn qdisc(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
     const KIND: u16 = 1;
     const OFFLOADED: u16 = 12;
@@ -246,7 +246,7 @@ pub(super) fn qdisc(message: &[u8], names: &mut Names, strings: &Strings) -> Vec
         match number(kind) {
             KIND => put_text(&mut out, kind, value, names, strings),
             OFFLOADED if is_scalar(value) => put(&mut out, kind, value),
-            // Options and counters, which no reader of a capture needs.
+            // Options and counters, which a reader of a capture does not need.
             _ => names.count("left out"),
         }
     }

@@ -1,19 +1,19 @@
-//! Files of other programs: mounts, units of systemd, `.link` files, profiles of tuned, and small ones of the kernel. What
-//! is read from them stays, of the rest only that it was there.
+//! Redacts files of other programs: mounts, systemd units, `.link` files, tuned profiles, and small files of the kernel. Values
+//! that ringwise reads stay; of other values only their presence stays.
 
 use std::net::IpAddr;
 
 use super::command;
 use super::names::Names;
 
-/// Each line, with what `change` makes of it; `None` leaves it out.
+/// Passes each line to `change`; `None` removes it.
 fn by_line(text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
     text.lines().filter_map(|l| change(l).map(|l| l + "\n")).collect()
 }
 
 /// Directories that every host has.
 const POINTS: [&str; 10] = ["/proc", "/sys", "/dev", "/run", "/boot", "/usr", "/etc", "/var", "/tmp", "/lib"];
-/// Words of `/proc/mounts` that say how, not what. The others keep their name only.
+/// Mount options that say how a file system is mounted, not what. Of all other options only the name stays.
 const OPTIONS: [&str; 24] = [
     "rw",
     "ro",
@@ -40,9 +40,9 @@ const OPTIONS: [&str; 24] = [
     "nolock",
     "private",
 ];
-/// Their values are words of the kernel or numbers.
+/// Options whose values are words of the kernel or numbers.
 const PLAIN_OPTIONS: [&str; 9] = ["vers", "proto", "trans", "mode", "timeo", "retrans", "port", "rsize", "wsize"];
-/// Their values are addresses.
+/// Options whose values are addresses.
 const ADDRESSES: [&str; 4] = ["addr", "clientaddr", "mountaddr", "srcaddr"];
 
 fn address(text: &str, names: &mut Names) -> Option<String> {
@@ -83,7 +83,7 @@ fn source(text: &str, names: &mut Names) -> String {
     }
 }
 
-/// `/proc/mounts`: what is a network's, what is read-only.
+/// `/proc/mounts`: which file systems are on the network, which are read-only.
 pub(super) fn mounts(text: &str, names: &mut Names) -> String {
     by_line(text, |line| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -105,7 +105,7 @@ pub(super) fn mounts(text: &str, names: &mut Names) -> String {
         };
         let below = |p: &&str| point.strip_prefix(*p).is_some_and(|r| r.starts_with('/'));
         let is_common = *point == "/" || POINTS.contains(point) || POINTS[..4].iter().any(below);
-        // Below /run people's names and those of containers are found.
+        // Names of people and containers occur below /run.
         let personal = point.starts_with("/run/") || point.starts_with("/dev/") && point.matches('/').count() > 2;
         let new_point = if is_common && !personal {
             (*point).to_string()
@@ -132,7 +132,7 @@ pub(super) fn mounts(text: &str, names: &mut Names) -> String {
     })
 }
 
-/// What `check` looks for in scripts and tables of others; a recording holds these words alone.
+/// Words that `check` looks for in scripts and tables of other programs; a recording contains only these words.
 const SCRIPT_WORDS: [&str; 12] = [
     "set_irq_affinity",
     "mlnx_affinity",
@@ -158,7 +158,7 @@ pub(super) fn script(text: &str, names: &mut Names) -> String {
     })
 }
 
-/// Sections and keys of an ini file; the values as `value` wants them, empty where it says nothing.
+/// Sections and keys of an ini file; the values as `value` returns them, empty for `None`.
 fn ini(text: &str, names: &mut Names, value: impl Fn(&str, &str, &str, &mut Names) -> Option<String>) -> String {
     let mut section = String::new();
     let joined = text.replace("\\\n", " ");
@@ -196,7 +196,7 @@ fn ini(text: &str, names: &mut Names, value: impl Fn(&str, &str, &str, &mut Name
     })
 }
 
-/// How a service is started; everything else by key only.
+/// How a service is started; of everything else only the key stays.
 pub(super) fn unit(text: &str, names: &mut Names) -> String {
     ini(text, names, |section, key, value, names| match (section, key) {
         ("", "") => matches!(value, "Unit" | "Service" | "Install").then(|| value.to_string()),
@@ -205,11 +205,11 @@ pub(super) fn unit(text: &str, names: &mut Names) -> String {
     })
 }
 
-/// A `.link` file: which interfaces it is of, and numbers.
+/// A `.link` file: which interfaces it matches, and numbers.
 pub(super) fn link(text: &str, names: &mut Names) -> String {
     ini(text, names, |section, key, value, _| match (section, key) {
         ("", "") => matches!(value, "Match" | "Link" | "SR-IOV").then(|| value.to_string()),
-        // Replaced by their shape afterwards.
+        // They are replaced by shape afterwards.
         ("Match", "MACAddress" | "PermanentMACAddress") => {
             value.bytes().all(|b| b.is_ascii_hexdigit() || b":-. ".contains(&b)).then(|| value.to_string())
         }
@@ -224,7 +224,7 @@ pub(super) fn link(text: &str, names: &mut Names) -> String {
     })
 }
 
-/// Kinds of sections that tuned has (its plugins).
+/// Section types that tuned has (its plugins).
 const PLUGINS: [&str; 20] = [
     "main",
     "variables",
@@ -248,7 +248,7 @@ const PLUGINS: [&str; 20] = [
     "service",
 ];
 
-/// A profile of tuned: which settings it makes, of which interfaces.
+/// A tuned profile: which settings it makes, and for which interfaces.
 pub(super) fn tuned(text: &str, names: &mut Names) -> String {
     ini(text, names, |_, key, value, _| match key {
         "" => PLUGINS.contains(&value).then(|| value.to_string()),
@@ -266,7 +266,7 @@ pub(super) fn os_release(text: &str, names: &mut Names) -> String {
     kept(text, names, |line| line.split_once('=').is_some_and(|(k, _)| RELEASE.contains(&k)))
 }
 
-/// The version alone: behind it stands who has built the kernel, and where.
+/// Only the version: the text after it tells who built the kernel, and where.
 pub(super) fn kernel_version(text: &str, names: &mut Names) -> String {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.len() > 3 {
@@ -296,7 +296,7 @@ pub(super) fn uevent(text: &str, names: &mut Names) -> String {
     kept(text, names, known)
 }
 
-/// Of `/proc/PID/status` what says where a thread may run.
+/// The lines of `/proc/PID/status` that tell where a thread may run.
 pub(super) fn status(text: &str, names: &mut Names) -> String {
     let keys = ["Name", "State", "Pid", "Cpus_allowed", "Cpus_allowed_list", "Mems_allowed", "Mems_allowed_list"];
     kept(text, names, |line| line.split_once(':').is_some_and(|(k, _)| keys.contains(&k)))
@@ -321,7 +321,7 @@ pub(super) fn modules(text: &str) -> String {
     })
 }
 
-/// The service that a process belongs to; not the containers and sessions around it.
+/// The service of a process, without the containers and sessions around it.
 pub(super) fn control_group(text: &str, names: &mut Names) -> String {
     let known = |p: &str| {
         let slice = ["system.slice", "user.slice", "machine.slice", "init.scope", "-.slice"].contains(&p);
@@ -332,13 +332,13 @@ pub(super) fn control_group(text: &str, names: &mut Names) -> String {
         let [number, controllers, path] = parts[..] else { return None };
         let path: Vec<String> =
             path.split('/').map(|p| if known(p) { p.to_string() } else { names.string("control group", p) }).collect();
-        // Hierarchies have names, too: `name=systemd`.
+        // Hierarchies have names too: `name=systemd`.
         let controllers = if controllers.contains('=') { "" } else { controllers };
         Some(format!("{number}:{controllers}:{}", path.join("/")))
     })
 }
 
-/// The header of a PCI function and its PCI Express capability. Serial number and vital product data lie elsewhere.
+/// The header of a PCI function and its PCI Express capability. Serial number and vital product data are in other parts.
 pub(super) fn pci_config(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     const HEADER: usize = 64;
     const EXPRESS: u8 = 0x10;
@@ -352,7 +352,7 @@ pub(super) fn pci_config(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     }
     let mut at = usize::from(bytes[0x34] & 0xfc);
     for _ in 0..48 {
-        // Identifier and the place of the next one: the list stays a list.
+        // Identifier and offset of the next capability: the list stays valid.
         let Some(list) = bytes.get(at..at + 2).filter(|_| at >= HEADER) else { break };
         out[at..at + 2].copy_from_slice(list);
         if list[0] == EXPRESS {

@@ -1,4 +1,4 @@
-//! Names that are known to be private, looked for as words.
+//! Searches for names that are known to be private, as words.
 
 use std::collections::HashMap;
 
@@ -7,23 +7,23 @@ use std::collections::HashMap;
 pub(super) enum Care {
     /// Numbers with dots are versions.
     Versions,
-    /// Tables of the kernel: other programs look things up in them.
+    /// Tables of the kernel, in which other programs look things up.
     Tables,
-    /// Written for people: addresses also where they are glued to words, long digits, paths, shares.
+    /// Written for people: also finds addresses that are joined to words, long digit strings, paths, shares.
     Prose,
 }
 
-/// Names that are looked for as words: original, pseudonym, kind.
+/// Names that are searched for as words: original, pseudonym, kind.
 pub(super) struct Strings {
     all: Vec<(String, String, &'static str)>,
-    /// By their first two letters, in small ones; longest first, so that no part of one hides another.
+    /// By their first two letters, in lower case; longest first, so that a short name does not hide a longer one.
     by_first: HashMap<[u8; 2], Vec<usize>>,
-    /// First letters that there are.
+    /// First letters that occur.
     begins: Vec<bool>,
 }
 
 impl Strings {
-    /// Those of less than two letters are not looked for.
+    /// Names of less than two letters are not searched for.
     pub(super) fn new(mut all: Vec<(String, String, &'static str)>) -> Self {
         all.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
         let mut by_first: HashMap<_, Vec<usize>> = HashMap::new();
@@ -42,9 +42,9 @@ impl Strings {
         self.all.is_empty()
     }
 
-    /// The longest that stands at `at`.
+    /// The longest name at position `at`.
     pub(super) fn at(&self, input: &[u8], at: usize, care: Care) -> Option<&(String, String, &'static str)> {
-        // Of a table most bytes are inside of a word, or begin none that is known.
+        // In a table most bytes are inside a word, or begin no known name.
         if care != Care::Prose && at > 0 && word(input.get(at - 1)) && word(input.get(at)) {
             return None;
         }
@@ -57,7 +57,7 @@ impl Strings {
     }
 }
 
-/// Whether `known` stands at `at`: as a word of its own, and in prose also glued to others when it is a long one.
+/// Whether `known` occurs at `at`: as a separate word, and in prose also joined to others if it is long.
 fn is_known(input: &[u8], at: usize, known: &[u8], care: Care) -> bool {
     let end = at + known.len();
     let here = input.get(at..end).is_some_and(|b| b.eq_ignore_ascii_case(known));

@@ -15,11 +15,11 @@ fn ascii(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// A text in parts.
+/// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Kept(Vec<u8>),
-    /// What stands in the place of something private.
+    /// The replacement of something private.
     Name(Vec<u8>),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Car
     out
 }
 
-/// The same, and which parts were replaced.
+/// The same, as parts that show what was replaced.
 pub(super) fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<Piece> {
     let by_label = split(vec![Piece::Kept(input.to_vec())], |bytes, at, done| {
         let l = labels::at(bytes, done, at, care)?;
@@ -54,8 +54,8 @@ pub(super) fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: C
     })
 }
 
-/// Cuts what `find` finds (first byte, the one behind the last, replacement) out of the kept parts. `find` is given
-/// the position and where the last replacement ended.
+/// Replaces what `find` returns (first byte, end, replacement) in the kept parts. `find` gets the position and the end of the
+/// last replacement.
 fn split(all: Vec<Piece>, mut find: impl FnMut(&[u8], usize, usize) -> Option<(usize, usize, Vec<u8>)>) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in all {
@@ -84,7 +84,7 @@ fn split(all: Vec<Piece>, mut find: impl FnMut(&[u8], usize, usize) -> Option<(u
     out
 }
 
-/// The identifier that begins at `at`: its length and what replaces it.
+/// The identifier that begins at `at`: its length and its replacement.
 fn shape(input: &[u8], at: usize, names: &mut Names, care: Care) -> Option<(usize, Vec<u8>)> {
     let first = input[at];
     if !first.is_ascii_hexdigit() && first != b':' {
@@ -92,7 +92,7 @@ fn shape(input: &[u8], at: usize, names: &mut Names, care: Care) -> Option<(usiz
     }
     let before = at.checked_sub(1).map(|i| &input[i]);
     let rest = &input[at..];
-    // After a letter that is no digit of an address one may still begin: `from10.1.2.3`.
+    // An address may also begin after a letter that is not one of its digits: `from10.1.2.3`.
     let glued = word(before);
     let prose = care == Care::Prose;
     if !glued && let Some(found) = uuid(rest, names) {
@@ -101,7 +101,7 @@ fn shape(input: &[u8], at: usize, names: &mut Names, care: Care) -> Option<(usiz
     if let Some(found) = mac(before, rest, names, false) {
         return Some(found);
     }
-    // Letters before it may be digits as well: `via2001:db8::1`.
+    // Letters before it may be hexadecimal digits as well: `via2001:db8::1`.
     let whole_group = rest.get(4) == Some(&b':') && rest[..4].iter().all(u8::is_ascii_hexdigit);
     if (!glued || prose && (!hex(before) || whole_group))
         && let Some(found) = ipv6(input, at, names, prose)
@@ -132,11 +132,11 @@ fn uuid(rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
     (fits && !word(rest.get(36))).then(|| (36, names.uuid(ascii(id)).into_bytes()))
 }
 
-/// Longest row of octets that is taken for an address; longer ones are hash keys.
+/// Longest row of octets that counts as an address; longer ones are hash keys.
 const LONGEST_ROW: usize = 32;
 
-/// `aa:bb:…` or `aa-bb-…` of six bytes or more: Ethernet, EUI-64, InfiniBand, the header of a frame as netfilter
-/// logs it. `glued`: also where a letter or a digit follows.
+/// `aa:bb:…` or `aa-bb-…` of six bytes or more: Ethernet, EUI-64, InfiniBand, the frame header in netfilter's log. `glued`: also
+/// if a letter or a digit follows.
 fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Option<(usize, Vec<u8>)> {
     let separator = *rest.get(2).filter(|s| **s == b':' || **s == b'-')?;
     if before == Some(&separator) || hex(before) && !glued {
@@ -158,7 +158,7 @@ fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Opti
     if word(rest.get(end)) && !glued {
         return None;
     }
-    // `…:ff00:` is a group of an IPv6 address; without letters behind it the row ends before.
+    // `…:ff00:` is a group of an IPv6 address; without letters after it the row ends before it.
     if hex(rest.get(end)) && bytes.len() > 6 {
         bytes.pop();
         end -= 3;
@@ -167,7 +167,7 @@ fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Opti
         return None;
     }
     let name = match bytes.len() {
-        // Destination, source and type, as netfilter writes the header.
+        // Destination, source and type, as netfilter logs the header.
         14 => [names.hardware(&bytes[..6]), names.hardware(&bytes[6..12]), bytes[12..].to_vec()].concat(),
         _ => names.hardware(&bytes),
     };
@@ -175,7 +175,7 @@ fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Opti
     Some((end, name.join(std::str::from_utf8(&[separator]).unwrap_or(":")).into_bytes()))
 }
 
-/// `0011:2233:4455:6677`, as InfiniBand has it, and `0011.2233.4455` of switches.
+/// `0011:2233:4455:6677` of InfiniBand, and `0011.2233.4455` of switches.
 fn guid(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
     let separator = *rest.get(4).filter(|s| **s == b':' || **s == b'.')?;
     if word(before) || before == Some(&separator) {
@@ -197,7 +197,7 @@ fn guid(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, V
 
 fn ipv6(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
     let part = |b: &u8| b.is_ascii_hexdigit() || *b == b':' || *b == b'.';
-    // Inside a longer row of groups nothing begins, except after a word: `inet6:fe80::1`.
+    // Nothing begins inside a longer row of groups, except after a word: `inet6:fe80::1`.
     if at > 0 && matches!(input[at - 1], b':' | b'.') {
         let left = input[..at].iter().rposition(|b| !part(b));
         if !left.is_some_and(|i| input[i].is_ascii_alphanumeric()) {
@@ -215,7 +215,7 @@ fn ipv6(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usiz
         }
         run = match run.strip_suffix(['.', ':']) {
             Some(shorter) => shorter,
-            // Digits of a word behind it: `fe80::1eth0` has an e too many, which is no matter.
+            // Digits of a following word: in `fe80::1eth0` one e too many is replaced, which does not matter.
             None if prose && word(input.get(at + length)) && run.len() > 3 => &run[..run.len() - 1],
             None => return None,
         }
@@ -235,7 +235,7 @@ fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Names, prose: bool) -> Opt
     (prose || !word(next) && !version).then(|| (run.len(), names.v4(address).to_string().into_bytes()))
 }
 
-/// Twelve hexadecimal digits: in interface names like `enx…` and in prose, else only where the address is known.
+/// Twelve hexadecimal digits: in interface names like `enx…` and in prose, otherwise only if the address is known.
 fn bare_mac(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
     let digits = input.get(at..at + 12)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) || hex(input.get(at + 12)) || at > 0 && hex(input.get(at - 1)) {
@@ -247,7 +247,7 @@ fn bare_mac(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(
     (named || names.knows_hardware(&bytes)).then(|| (12, crate::capture::to_hex(&names.hardware(&bytes)).into_bytes()))
 }
 
-/// In prose: sixteen hexadecimal digits or more, and long words of mixed letters and digits as keys have them.
+/// In prose: sixteen hexadecimal digits or more, and long words of mixed letters and digits, as in keys.
 fn opaque(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)> {
     let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'_' | b'-' | b'=');
     if !input[at].is_ascii_alphanumeric() || at > 0 && part(&input[at - 1]) {
