@@ -248,7 +248,7 @@ mod tests {
         let even = [0, 1, 2, 3, 0, 1, 2, 3];
         assert!(within(&even, Some(4)) && !within(&even, Some(3)) && within(&even, None));
         assert!(follows_queues(&even, Some(4), Some(8)) && !follows_queues(&even, Some(4), Some(4)));
-        // Without a known queue count, or with the same one, the table does not count as following the queues: it is restored.
+        // If a queue count is unknown, the table does not count as following the queues: it is restored.
         assert!(!follows_queues(&even, None, Some(8)) && !follows_queues(&even, Some(4), None));
         assert!(!follows_queues(&[], None, Some(8)));
     }

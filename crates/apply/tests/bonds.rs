@@ -1,4 +1,4 @@
-//! Members of a bond, and the way in.
+//! Members of a bond, and the user's connection to the host.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn both() -> Vec<Setting> {
     vec![channels("eth1", 4), channels("eth2", 4), rings("eth1", 512), rings("eth2", 512)]
 }
 
-/// The run, and its events in a few words.
+/// Runs the request, and returns its events in short form.
 fn watched(
     sim: &Arc<Sim>,
     dir: &Dir,
@@ -45,7 +45,7 @@ fn one_member_after_the_other_with_all_that_interrupts_it() {
         assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
         let mut want = vec!["eth1 channels", "eth1 rings", "eth2 channels", "eth2 rings"];
         if mode == "802.3ad" {
-            // LACP needs a while after each link; the last time the verification waits for it.
+            // LACP needs a while after each link change; the last time the verification waits for it.
             want = vec![
                 "eth1 channels",
                 "bond0 uses eth1",
@@ -91,7 +91,7 @@ fn the_last_member_is_refused_before_anything_is_touched() {
         assert_eq!((e.exit_status(), sim.writes()), (6, 0));
         assert!(matches!(e.refusal(), Some(Refusal::LastMember { .. })), "{e}");
         assert!(e.to_string().contains("eth1 is the last member that carries bond0 (eth2 not)"), "{e}");
-        // What interrupts nothing is no matter, nor is the member without a link.
+        // Settings that interrupt nothing are allowed, and so is interrupting the member without a link.
         assert_eq!(apply(&sim, &dir, &[xps("eth1", 0, "1")]).unwrap().verdict, Verdict::Applied);
         assert_eq!(apply(&sim, &dir, &[channels("eth2", 4)]).unwrap().verdict, Verdict::Applied);
     }
@@ -101,7 +101,7 @@ fn the_last_member_is_refused_before_anything_is_touched() {
 fn the_last_member_is_left_in_peace_when_the_other_fails_on_the_way() {
     let (sim, dir) = (bonded("802.3ad"), Dir::new());
     let before = look(&sim);
-    // The cable of the first member is pulled after its own change is through, just before the second's.
+    // The cable of the first member is pulled after its own change is complete, just before the change of the second.
     let request = request(&before, &[channels("eth1", 4), channels("eth2", 4)]);
     let s = sim.clone();
     let mut seen = Vec::new();
@@ -114,7 +114,7 @@ fn the_last_member_is_left_in_peace_when_the_other_fails_on_the_way() {
     let failed = out.failed.clone().unwrap();
     assert!(failed.words.contains("eth2 is the last member that carries bond0 (eth1 not)"), "{failed:?}");
     assert!(!seen.iter().any(|s| s == "eth2 channels"), "{seen:?}");
-    // Its channels can be put back without a cable.
+    // Channels can be restored without a cable.
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{out:?}");
     sim.cable("eth1", true);
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
@@ -175,7 +175,7 @@ fn what_interrupts_nothing_or_runs_elsewhere_needs_no_force() {
     sim.ssh_from("192.0.2.10", "eth0");
     assert_eq!(apply(&sim, &dir, &[xps("eth0", 0, "1"), channels("eth1", 4)]).unwrap().verdict, Verdict::Applied);
     assert_eq!(apply(&sim, &dir, &[channels("eth0", 4)]).unwrap_err().exit_status(), 6);
-    // Rolling back interrupts as well, and asks for the same.
+    // A rollback interrupts traffic as well, and has the same requirements.
     let e = rollback(&sim, &dir, 1, &policy()).map(|o| o.verdict);
     assert_eq!(e.unwrap(), Verdict::Applied, "it restarts eth1 only");
 }
@@ -187,7 +187,7 @@ fn not_knowing_counts_as_the_way_in() {
     let e = apply(&sim, &dir, &[channels("eth1", 4)]).unwrap_err();
     assert_eq!((e.exit_status(), sim.writes()), (6, 0));
     assert!(e.to_string().contains("perhaps ssh sessions (needs root"), "{e}");
-    // The way cannot be followed: the peer is known, its route is not.
+    // The path cannot be determined: the peer is known, its route is not.
     sim.sessions_unreadable(false);
     sim.ssh_from("192.0.2.10", "nowhere0");
     let e = apply(&sim, &dir, &[channels("eth1", 4)]).unwrap_err();

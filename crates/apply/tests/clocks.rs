@@ -1,4 +1,4 @@
-//! The deadline of a trial while clocks jump: the wall clock does not count, and suspended time does.
+//! The deadline of a trial while clocks jump: changes of the wall clock do not count, suspended time does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use ringwise_testkit::sim::{Jump, Sim, build};
 
 const TRIAL: Duration = Duration::from_secs(60);
 const HOUR: i64 = 3600;
-/// The guard looks every 0.2 s, and putting back waits for links.
+/// The guard looks every 0.2 s, and restoring waits for links.
 const SOON: Duration = Duration::from_secs(5);
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).linked().done()))
 }
 
-/// On trial since now.
+/// Starts a trial now.
 fn on_trial(sim: &Arc<Sim>, dir: &Dir, here: &Here, policy: Policy) -> Outcome {
     let policy = Policy { trial: Some(TRIAL), ..policy };
     let request = request(&look(sim), &[irq_tx("eth0", 1, "2"), rps("eth0", 0, "1")]);
@@ -30,7 +30,7 @@ fn on_trial(sim: &Arc<Sim>, dir: &Dir, here: &Here, policy: Policy) -> Outcome {
     out
 }
 
-/// How long after its begin the guard put it back, in time since boot.
+/// Time from the start of the trial until the guard restored the settings, in time since boot.
 fn ends_after(jumps: &[(u64, Jump)]) -> Duration {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
@@ -54,7 +54,7 @@ fn the_wall_clock_neither_cuts_nor_extends_it() {
         let took = ends_after(&[(10, Jump::Wall(seconds))]);
         is_about(took, TRIAL, &format!("by {seconds} s"));
     }
-    // There and back again, as by two programs that both set it.
+    // Back and forth, like two programs that both set the clock.
     let jumps: Vec<_> = (1..50).map(|n| (n, Jump::Wall(if n % 2 == 0 { HOUR } else { -HOUR }))).collect();
     is_about(ends_after(&jumps), TRIAL, "again and again");
 }
@@ -94,12 +94,12 @@ fn the_time_of_its_end_is_told_on_the_clock_as_it_is_set_now() {
     let now = pending(&dir.store(), &look(&sim).host).unwrap().unwrap().trial;
     assert_eq!((now.until_unix, now.until_boot_ms), (trial.until_unix, trial.until_boot_ms));
     assert_eq!(now.until(sim.as_ref()), trial.until_unix - 5 * 3600);
-    // Over: the moment when it ended.
+    // After the end: the moment when the trial ended.
     Clock::sleep(sim.as_ref(), Duration::from_secs(100));
     assert_eq!(now.until(sim.as_ref()), trial.until_unix - 5 * 3600);
 }
 
-/// No queue was seen to stand still while nothing ran.
+/// A suspend does not count as time in which a queue was stuck.
 #[test]
 fn a_suspend_is_no_time_in_which_a_queue_stood_still() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
@@ -109,7 +109,7 @@ fn a_suspend_is_no_time_in_which_a_queue_stood_still() {
     sim.stalled_cpu(CpuId(2));
     sim.jump(Duration::from_millis(500), Jump::Suspend(Duration::from_secs(8)));
     let out = here.acts(&sim, &dir.store()).unwrap().unwrap();
-    // It does stand still, and that is seen once it has done so for three seconds.
+    // The queue is really stuck, and that is detected after three seconds.
     let words = out.failed.unwrap().words;
     assert!(words.starts_with("eth0 tx-1 completed nothing for 3 s"), "{words}");
     let awake = sim.since_boot() - begin - Duration::from_secs(8);

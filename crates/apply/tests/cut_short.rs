@@ -42,7 +42,7 @@ fn try_run(sim: &Arc<Sim>, store: &Store, request: &Request) -> bool {
     killed(|| _ = ringwise_apply::run(&host(sim), request, store, &policy(), &mut |_| {}))
 }
 
-/// After the kill: the next run says so, and recovery gives the start. Twice is not too often.
+/// After the kill: the next run is refused, and recovery restores the start. Recovering twice does no harm.
 fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, request: &Request, what: &str) {
     sim.heal();
     let cut =
@@ -50,7 +50,7 @@ fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, reques
     if cut {
         let now = look(sim);
         let e = run(sim, dir, &common::request(&now, &wanted())).map(|o| o.verdict);
-        // Only where nothing is left to do is there nothing to refuse.
+        // A run may succeed only if there is nothing left to do.
         match e {
             Err(e) => assert!(matches!(e.refusal(), Some(Refusal::Unfinished { transaction: 1 })), "{what}: {e}"),
             Ok(v) => panic!("{what}: {v:?}"),
@@ -89,7 +89,7 @@ fn at_every_write() {
     }
 }
 
-/// A store that counts its writes and does something at one of them.
+/// A store that counts its writes and calls a function at one of them.
 fn at_point(
     dir: &Dir,
     sim: &Arc<Sim>,
@@ -173,7 +173,7 @@ fn a_full_disk() {
                 assert_eq!(out.verdict, Verdict::Applied, "point {k}");
             }
         }
-        // Nothing blocks the next one.
+        // Nothing blocks the next run.
         assert_eq!(apply(&sim, &dir, &wanted()).unwrap().exit_status(), 0, "point {k}");
     }
     assert!(seen[0] >= 3 && seen[1] > 20, "{seen:?}");
@@ -211,7 +211,7 @@ fn of_another_boot_or_machine_it_is_closed_and_said() {
 fn of_another_format_it_stops_everything_and_is_left_alone() {
     let (sim, dir) = (sim(), Dir::new());
     cut(&sim, &dir);
-    // A later version need not know our checksums.
+    // A later version need not know these checksums.
     let text = std::fs::read_to_string(dir.journal(1)).unwrap().replacen("\"format\":2", "\"format\":9", 1);
     let text = text.replace(",\"crc32\":\"", ",\"sum\":\"");
     std::fs::write(dir.journal(1), &text).unwrap();
@@ -219,7 +219,7 @@ fn of_another_format_it_stops_everything_and_is_left_alone() {
     assert_eq!(e.exit_status(), 6);
     assert!(e.to_string().contains("in another format (9)"), "{e}");
     assert_eq!(recover(&sim, &dir).unwrap_err().exit_status(), 6);
-    // The version that wrote it can still recover.
+    // The version that wrote the journal can still recover.
     assert_eq!(std::fs::read_to_string(dir.journal(1)).unwrap(), text);
     let history = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
     assert_eq!(history[0].ending, Ending::Unfinished);
@@ -243,7 +243,7 @@ fn a_torn_tail_is_passed_over() {
             assert_eq!(out.verdict, Verdict::Recovered, "{length}");
             assert!(differing(&before, &look(&sim)).is_empty(), "{length}");
         } else {
-            // Before the header is whole nothing is written to the kernel.
+            // Nothing is written to the kernel before the header is complete.
             assert_eq!(out.verdict, Verdict::NothingToDo, "{length}");
         }
         assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied, "{length}");

@@ -1,4 +1,4 @@
-//! Two runs that change one host and see different files: another state directory, or another mount namespace.
+//! Two runs that change one host but see different files: another state directory, or another mount namespace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()))
 }
 
-/// Of a container: its own directory, and the network namespace of the host.
+/// The store of a container: its own directory, but the network namespace of the host.
 fn elsewhere(dir: &Dir, host: &Dir) -> Store {
     dir.store().with_socket_name(socket(host))
 }
@@ -27,7 +27,7 @@ fn one_lock_for_two_state_directories() {
     let (sim, here, dirs) = (sim(), Here::default(), [Dir::new(), Dir::new()]);
     let trial = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
     assert_eq!(go(&sim, &dirs[0].store(), &trial).unwrap().verdict, Verdict::Applied);
-    // The applier is gone; what it handed to its guard holds.
+    // The applier is gone; the lock that it passed to its guard is still held.
     sim.forget_writes();
     let theirs = elsewhere(&dirs[1], &dirs[0]);
     let wanted = request(&look(&sim), &[rfs(8192)]);
@@ -37,7 +37,7 @@ fn one_lock_for_two_state_directories() {
     assert_eq!(*name, format!("@{}-0", socket(&dirs[0])));
     assert!(e.to_string().contains("with another state directory or in a container (process"), "{e}");
     assert_eq!(dirs[1].files(), ["lock"], "nothing else is left there");
-    // What is remembered there is not of the host.
+    // `forget` changes only files in that directory, not the host, so it is not refused.
     theirs.forget(&[]).unwrap();
     here.acts(&sim, &dirs[0].store()).unwrap().unwrap();
     let wanted = request(&look(&sim), &[rfs(8192)]);
@@ -56,7 +56,7 @@ fn a_guard_that_is_started_again_takes_both() {
     let wanted = request(&look(&sim), &[rfs(8192)]);
     let long = Policy { trial: Some(Duration::from_secs(60)), ..other.policy() };
     ringwise_apply::run(&host(&sim), &wanted, &theirs, &long, &mut |_| {}).unwrap();
-    // It waits until the other one has let go, and then puts back what is its own.
+    // The guard waits until the other run has released the lock, and then restores its own settings.
     std::thread::scope(|s| {
         let guard = s.spawn(|| Here::started_again(&sim, &dirs[0]).unwrap().unwrap());
         std::thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! An error at every write, with every errno: the start, or an exact account.
+//! An error at every write, with every errno: the host is restored, or the report lists exactly what is not.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
 
 const ERRNOS: [i32; 9] = [1, 5, 12, 16, 19, 22, 28, 75, 95];
-/// EIO as any other, EBUSY which is tried again, EOPNOTSUPP which is learned.
+/// EIO like any other, EBUSY is retried, EOPNOTSUPP is learned.
 const SPECIAL: [i32; 3] = [5, 16, 95];
 
-/// Which errors a write gets: in `make test` each write gets those that are treated differently and one of the others in
-/// turn; `make test-all` (RINGWISE_TESTS=all) gives each write all of them.
+/// Which errors a write gets. In `make test` each write gets those that are treated differently, and one of the others in
+/// rotation; `make test-all` (RINGWISE_TESTS=all) gives each write all of them.
 fn errnos(write: usize) -> Vec<i32> {
     if ringwise_testkit::lane::everything() {
         return ERRNOS.to_vec();
@@ -28,7 +28,7 @@ fn igb() -> Arc<Sim> {
     sim
 }
 
-/// Somebody has set RSS, XPS, RPS and affinity before.
+/// RSS, XPS, RPS and affinity were set outside ringwise before.
 fn by_hand(sim: &Arc<Sim>, dev: &str, queues: u32) {
     let table: Vec<u32> = (0..128).map(|i| if i % 3 == 0 { 1 } else { 0 }).collect();
     sim.ethtool_x(dev, &table).unwrap();
@@ -48,7 +48,7 @@ fn by_hand(sim: &Arc<Sim>, dev: &str, queues: u32) {
     sim.traffic(dev);
 }
 
-/// Fewer channels, another table, and every file setting of the queues that are left.
+/// Fewer channels, another table, and every per-queue file setting of the remaining queues.
 fn shrink(queues: u32) -> Vec<Setting> {
     let mut all = vec![channels("eth0", queues), table("eth0", &(0..queues).collect::<Vec<_>>(), 128)];
     for q in 0..queues {
@@ -60,7 +60,7 @@ fn shrink(queues: u32) -> Vec<Setting> {
     all
 }
 
-/// The host is as before, or the outcome names exactly what is not.
+/// The host is as before, or the outcome lists exactly the settings that are not.
 fn as_before_or_named(before: &Snapshot, now: &Snapshot, out: &Outcome, what: &str) {
     let mut differ = differing(before, now);
     let mut named: Vec<String> = out
@@ -96,7 +96,8 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
             let what = format!("errno {errno} at write {k} {times:?}");
             let now = look(&sim);
             match out.verdict {
-                // Busy once passes; and a refused reset of a side effect is no reason to undo all.
+                // A single EBUSY is retried successfully; and a refused restore of a side effect is no reason to roll everything
+                // back.
                 Verdict::Applied => {
                     for s in wanted {
                         assert!(compare(s, &now).holds(), "{what}: {s:?}");
@@ -115,7 +116,7 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
             }
         }
     }
-    // All but EBUSY once, and what is refused where nothing depends on it.
+    // All are restored except single EBUSYs, and refusals on which nothing depends.
     assert!(put_back >= tries - 2 * writes, "only {put_back} of {tries} were put back");
     writes
 }
@@ -190,7 +191,7 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     let before = look(&sim);
     let wanted = [xps("eth0", 0, "3"), rps("eth0", 0, ""), rps("eth0", 1, "")];
     sim.fault(Fault::Fail { at: At::Matching("rx-1/rps_cpus".into()), errno: 22, times: Times::Always });
-    // XPS was written, and the way back is barred.
+    // XPS was written, and cannot be restored.
     sim.fault(Fault::Fail { at: At::Write(3), errno: 28, times: Times::Always });
     let out = run(&sim, &dir, &request(&before, &wanted)).unwrap();
     assert_eq!(out.exit_status(), 5);
@@ -198,7 +199,7 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     let left = &out.put_back_incomplete[0];
     assert_eq!(left.command.as_deref(), Some("echo 1 > /sys/class/net/eth0/queues/tx-0/xps_cpus"));
     assert!(left.why.contains("ENOSPC"), "{}", left.why);
-    // Later, by recover.
+    // `recover` restores it later.
     sim.heal();
     let out = recover(&sim, &dir).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (Verdict::Recovered, 0));
@@ -237,7 +238,7 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     let request = request(&before, &[rps("eth1", 0, "1"), rps("eth1", 1, "1"), rfs(1024)]);
     sim.fault(Fault::Hang { at: At::Matching("rx-1/rps_cpus".into()) });
     let policy = ringwise_apply::Policy { deadline: std::time::Duration::from_millis(1500), ..policy() };
-    // The simulated call holds nothing while it hangs; the host's other files answer.
+    // The simulated call holds no lock while it hangs; the host's other files can be read.
     let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
     let failure = out.failed.as_ref().unwrap();
     assert_eq!((failure.errno, failure.words.as_str()), (None, "no answer within 1.5 s"));

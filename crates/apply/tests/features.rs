@@ -1,4 +1,4 @@
-//! Features, pause frames and settings of the host, through the transaction and back.
+//! Features, pause frames and settings of the host, through a transaction and back.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn what_depends_on_it_goes_and_comes_with_it() {
         out.notes
     );
     assert!(out.side_effects.is_empty(), "{:?}", out.side_effects);
-    // Still wanted: nobody's wish was changed.
+    // Still requested: the recorded request did not change.
     assert_eq!(on(&sim, "eth0", "tx-tcp-segmentation"), (false, true));
     let back = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert!(back.put_back_incomplete.is_empty(), "{back:?}");
@@ -94,7 +94,7 @@ fn a_wish_that_is_not_granted_does_not_stay_behind() {
     let out = run(&sim, &dir, &request_if(&now, &wish, IfRefused::Skip)).unwrap();
     assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1), "{out:?}");
     assert_eq!(on(&sim, "eth0", "tx-tcp6-segmentation"), (false, false));
-    // What must hold puts back, and says what may be the reason.
+    // If the step must hold, the settings are restored, and the failure suggests a reason.
     let out = apply(&sim, &dir, &wish).unwrap();
     assert_eq!(out.verdict, Verdict::PutBack);
     let failed = out.failed.unwrap();

@@ -1,4 +1,4 @@
-//! One flipped bit in a journal, or a journal that is gone: the host is read back, whatever is said.
+//! One flipped bit in a journal, or a missing journal: the test reads the host back and ignores what is reported.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn go(sim: &Arc<Sim>, store: &Store, policy: &Policy) -> Outcome {
     ringwise_apply::run(&host(sim), &request, store, policy, &mut |_| {}).unwrap()
 }
 
-/// Killed behind its fifth write; the guard has not acted.
+/// Killed after its fifth write; the guard has not acted.
 fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
@@ -42,7 +42,7 @@ fn flip(path: &Path, bit: usize) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Bits of the journal: around the ends of its first two lines each, elsewhere now and then.
+/// Bits of the journal: all around the ends of its first two lines, and samples elsewhere.
 fn bits(path: &Path) -> Vec<usize> {
     let bytes = std::fs::read(path).unwrap();
     let first = bytes.iter().position(|b| *b == b'\n').unwrap();
@@ -59,7 +59,7 @@ fn bits(path: &Path) -> Vec<usize> {
     out
 }
 
-/// What the guard sees: the header, then something happens to the journal, then the end of the applier.
+/// What the guard sees: the header, then something happens to the journal, then the applier ends.
 struct Script<F: FnMut()> {
     says: Vec<Seen>,
     answered: usize,
@@ -85,7 +85,7 @@ impl<F: FnMut()> Watched for Script<F> {
     fn take_over(&mut self) {}
 }
 
-/// A guard that had read the header before `meanwhile`.
+/// A guard that had read the header before `meanwhile` runs.
 fn guarded(sim: &Arc<Sim>, dir: &Dir, here: &Here, end: Seen, meanwhile: impl FnMut()) -> Option<Outcome> {
     let lock = here.state.lock().unwrap().lock.take();
     let mut script = Script { says: vec![Seen::Begun, end], answered: 0, meanwhile };
@@ -152,7 +152,7 @@ fn what_the_applier_has_ended_stays_although_its_journal_is_lost() {
     assert!(out.is_none() && differing(&applied, &look(&sim)).is_empty(), "{out:?}");
 }
 
-/// Without a guard: the start, or nothing is touched and it is said.
+/// Without a guard: the start is restored, or nothing is changed and the reason is reported.
 #[test]
 fn recover_never_writes_what_is_not_verified() {
     let (_, dir, ..) = half_done();
@@ -177,7 +177,7 @@ fn recover_never_writes_what_is_not_verified() {
                 assert!(e.to_string().contains("is damaged"), "bit {bit}: {e}");
                 assert_eq!(sim.writes(), 0, "bit {bit}");
                 assert!(differing(&half, &look(&sim)).is_empty(), "bit {bit}");
-                // The commands that could be read are there for people, and nothing else is applied meanwhile.
+                // The commands that could be read are shown to the user, and no other apply is possible meanwhile.
                 let [newer] = &verify.newer[..] else { panic!("bit {bit}") };
                 assert!(newer.damaged && e.to_string().contains(&newer.undo.join("\n  ")), "bit {bit}: {e}");
                 told += 1;

@@ -1,5 +1,5 @@
-//! One flipped bit in any file of the state directory, then each command: the simulated host is read back. Every setting
-//! is as found, as left, or as the command was asked for; and no half-changed host is called fine.
+//! One flipped bit in any file of the state directory, then each command: the test reads the simulated host back. Every setting
+//! has its original value, the value that was left, or the requested one; and no command reports a half-changed host as fine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
 
-/// A state directory and its host, to be made again for each bit.
+/// A state directory and its host, created again for each bit.
 struct Scene {
     name: &'static str,
     files: BTreeMap<String, Vec<u8>>,
@@ -32,12 +32,12 @@ fn second_wanted() -> Vec<Setting> {
     vec![channels("eth0", 2), irq("eth0", 0, "1"), xps("eth0", 0, "3"), rps("eth0", 1, "3"), rfs(8192)]
 }
 
-/// By somebody who finds the host as it was left.
+/// The settings of a third run, which finds the host as it was left.
 fn third_wanted() -> Vec<Setting> {
     vec![irq("eth0", 1, "3"), rps("eth0", 0, "1-2"), rfs(1024)]
 }
 
-/// What comes after the first transaction, which is kept and has learned something.
+/// What happens after the first transaction, which is kept and has learned something.
 enum Then {
     Nothing,
     Kept,
@@ -90,7 +90,7 @@ fn scene(name: &'static str, then: &Then) -> Scene {
         Then::RolledBack => assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied),
     }
     let left = look(&sim);
-    // What status remembers.
+    // What `status` records.
     let mut v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     ringwise_apply::note_seen(&dir.store(), &left, &mut v, sim.unix_time());
     let files = dir.files().into_iter().map(|n| (n.clone(), std::fs::read(dir.0.join(n)).unwrap())).collect();
@@ -116,23 +116,23 @@ impl Scene {
         out
     }
 
-    /// No value that was in none of the files.
+    /// Checks that no setting has a value that was in none of the files.
     fn check_values(&self, now: &Snapshot, asked: &[Setting], what: &str) {
         let known = self.known(asked);
         for (address, setting) in settings(now) {
-            // A queue that comes back has what the kernel gives to a new one.
+            // A queue that is created again has the kernel's defaults.
             let Some(known) = known.get(&address) else { continue };
             assert!(known.contains(&setting), "{what}: {address} is {}", setting.value_text());
         }
     }
 }
 
-/// What a command came to, and what it makes of the host.
+/// The result of a command, and the host after it.
 struct Came {
     sim: Arc<Sim>,
     dir: Dir,
     out: Result<Outcome, Error>,
-    /// Its settings.
+    /// The host's settings.
     now: Snapshot,
 }
 
@@ -167,7 +167,7 @@ fn flip(path: &std::path::Path, bit: usize) {
 fn bits(bytes: &[u8], phase: usize) -> Vec<usize> {
     let count = if ringwise_testkit::lane::everything() { 60 } else { 3 };
     let all = bytes.len() * 8;
-    // Odd, so that all bits of a byte come up.
+    // An odd step, so that all bits of a byte occur.
     let step = (all / count).max(1) | 1;
     let ends: Vec<usize> = (0..bytes.len()).rev().filter(|i| bytes[*i] == b'\n').take(4).collect();
     let middles = ends.windows(2).map(|w| (w[0] + w[1]) / 2 * 8 + phase % 7);
@@ -178,7 +178,7 @@ fn settings_of(v: &Verify) -> SettingMap {
     v.settings.iter().map(|s| (s.want.address().unwrap(), s.want.clone())).collect()
 }
 
-/// Status, then each command on a host of its own.
+/// Runs status, then each command on a separate host.
 fn every_command(scene: &Scene, check: impl Fn(&str, Op, &Came)) {
     let (sim, dir) = scene.again();
     let whole = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
@@ -188,7 +188,7 @@ fn every_command(scene: &Scene, check: impl Fn(&str, Op, &Came)) {
             let (sim, dir) = scene.again();
             flip(&dir.0.join(file), bit);
             let what = format!("{}: {file} bit {bit}: status", scene.name);
-            // As it was, or somebody is called.
+            // The host is as it was, or status reports that it needs attention.
             match ringwise_apply::verify(&host(&sim), &dir.store(), &policy()) {
                 Ok(v)
                     if v.exit_status() == whole.exit_status()
@@ -225,13 +225,13 @@ fn every_command(scene: &Scene, check: impl Fn(&str, Op, &Came)) {
 fn kept(name: &'static str, then: &Then) {
     let scene = scene(name, then);
     every_command(&scene, |what, op, came| match (op, &came.out) {
-        // Its confirmation may be what is damaged: whoever is sent to recover can do so.
+        // The record of its confirmation may be damaged: the message refers to `recover`, and that works.
         (Op::Apply, Err(e)) if matches!(e.refusal(), Some(Refusal::OnTrial { .. })) => {
             assert_eq!(recover(&came.sim, &came.dir).unwrap().verdict, Verdict::Recovered, "{what}");
             assert_eq!(differing(&scene.before, &look(&came.sim)), Vec::<String>::new(), "{what}");
         }
         (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}"),
-        // Its end may be what is damaged: then it is as if it had been cut short.
+        // The record of its end may be damaged: then the transaction counts as interrupted.
         (Op::Recover, Ok(o)) if o.verdict == Verdict::Recovered => {
             let before = if o.transaction == Some(1) { &scene.first } else { &scene.before };
             assert_eq!(differing(before, &came.now), Vec::<String>::new(), "{what}");
@@ -245,7 +245,7 @@ fn kept(name: &'static str, then: &Then) {
         (Op::Apply, Ok(o)) => {
             assert_eq!(o.verdict, Verdict::Applied, "{what}");
             assert!(third_wanted().iter().all(|s| compare(s, &came.now).holds()), "{what}");
-            // What was first found is still known, or it is said that it is not.
+            // The values as first found are still known, or the loss is reported.
             match rollback(&came.sim, &came.dir, 0, &policy()) {
                 Ok(_) => {
                     assert_eq!(differing(&scene.first, &look(&came.sim)), Vec::<String>::new(), "{what}, and back")
@@ -299,7 +299,7 @@ fn of_a_transaction_on_trial() {
         (_, Ok(o)) => panic!("{what}: {o:?}"),
         (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}: {e}"),
     });
-    // Whoever confirms keeps it, whatever became of its file.
+    // `confirm` keeps the transaction, whatever happened to the trial's file.
     for (n, (file, bytes)) in scene.files.iter().enumerate() {
         for bit in bits(bytes, n) {
             let (sim, dir) = scene.again();

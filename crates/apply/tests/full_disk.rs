@@ -1,5 +1,5 @@
-//! A disk that is full at each single write, sync and rename of apply, confirm, rollback and recover: for that one time, or from
-//! then on. The host is as before or completely changed, and what is said names the file and the error.
+//! A disk that is full at each single write, sync and rename of apply, confirm, rollback and recover: only that once, or from
+//! then on. The host is as before or completely changed, and messages name the file and the error.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,19 +21,19 @@ const WORDS: &str = "No space left on device";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Full {
     Once,
-    /// And half of a line gets there.
+    /// Half of a line is still written.
     OnceInALine,
     FromThenOn,
 }
 
-/// Every call, and how the disk is full there: in `make test` from then on and one of the others in turn.
+/// Every call, with the ways in which the disk is full there: in `make test` permanently, and one of the others in rotation.
 fn cases(points: usize) -> impl Iterator<Item = (Full, usize)> {
     let all = [Full::FromThenOn, Full::OnceInALine, Full::Once];
     let is_tried = move |f: Full, k: usize| f == all[0] || f == all[1 + k % 2] || ringwise_testkit::lane::everything();
     (0..points).flat_map(move |k| all.into_iter().filter(move |f| is_tried(*f, k)).map(move |f| (f, k)))
 }
 
-/// The store of a disk that is full at write `k`, and how many writes there were.
+/// A store whose disk is full at write `k`, and a counter of its writes.
 fn full(dir: &Dir, k: usize, full: Full) -> (Store, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let c = count.clone();
@@ -82,22 +82,22 @@ fn is(snapshot: &Snapshot, sim: &Arc<Sim>, what: &str) {
     assert_eq!(differing(snapshot, &look(sim)), Vec::<String>::new(), "{what}");
 }
 
-/// With its causes, as it is printed.
+/// The error with its causes, as it is printed.
 fn words(e: &Error) -> String {
     let cause = std::error::Error::source(e).map(|s| format!(": {s}"));
     format!("{e}{}", cause.unwrap_or_default())
 }
 
-/// It names a file of the directory, and the error.
+/// Checks that the text names a file of the directory, and the error.
 fn tells(text: &str, dir: &Dir, what: &str) {
     assert!(text.contains(WORDS), "{what}: {text}");
     let after = text.split(&dir.0.display().to_string()).nth(1);
-    // Without the lock nothing is known yet but the directory.
+    // Without the lock only the directory is known.
     let is_file = |t: &str| t.strip_prefix('/').is_some_and(|f| f.starts_with(|c: char| c.is_ascii_alphabetic()));
     assert!(after.is_some_and(|t| is_file(t) || t.starts_with(" cannot be written")), "{what}: {text}");
 }
 
-/// How many calls there are when nothing goes wrong.
+/// Number of calls if nothing goes wrong.
 fn points(act: impl FnOnce(&Store)) -> usize {
     let dir = Dir::new();
     let (store, count) = full(&dir, usize::MAX, Full::Once);
@@ -105,7 +105,7 @@ fn points(act: impl FnOnce(&Store)) -> usize {
     count.load(Ordering::Relaxed)
 }
 
-/// A transaction that failed for want of space: all of it is put back, and said to be.
+/// A transaction that failed because the disk is full: all of it is restored, and reported as restored.
 fn put_back(out: &Outcome, dir: &Dir, what: &str) {
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{what}");
     let failed = out.failed.as_ref().unwrap();
@@ -113,7 +113,7 @@ fn put_back(out: &Outcome, dir: &Dir, what: &str) {
     tells(&format!("{} {}", failed.path.clone().unwrap_or_default(), failed.words), dir, what);
 }
 
-/// What the journals say afterwards: that nothing was kept but the first `kept`. Without an end recover writes one.
+/// What the journals record afterwards: only the first `kept` were kept. If there is no end, recover writes one.
 fn is_over(sim: &Arc<Sim>, dir: &Dir, before: &Snapshot, kept: usize, what: &str) {
     let now = look(sim);
     let list = history(&dir.store(), &now.host).unwrap();
@@ -157,14 +157,14 @@ fn apply_with_and_without_a_trial() {
             }
             assert!(here.state.lock().unwrap().lock.is_none(), "{what}: its guard is let go");
             is_over(&sim, &dir, &before, 0, &what);
-            // Nothing is in the way of the next one.
+            // Nothing blocks the next run.
             assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied, "{what}");
         }
         assert!(seen[0] >= 15 && seen[1] >= 15, "{seen:?}");
     }
 }
 
-/// What is only remembered is no reason to put anything back.
+/// A failure to record what was learned or seen is no reason to restore the settings.
 #[test]
 fn what_a_device_ignores_cannot_be_remembered() {
     let ignored = |sim: &Arc<Sim>, store: &Store| {
@@ -226,7 +226,7 @@ fn half_done(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     before
 }
 
-/// On trial, and its guard is gone.
+/// On trial, but its guard is gone.
 fn trial_alone(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     let (before, here) = (look(sim), Here::default());
     let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
@@ -263,7 +263,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
                     seen[1] += 1;
                     assert_eq!(out.verdict, Verdict::Recovered, "{what}");
                     is(&before, &sim, &what);
-                    // It is done, and its account is not: that is said.
+                    // The rollback is complete but its end is not recorded, which is reported.
                     if history(&dir.store(), &before.host).unwrap()[0].ending != Ending::PutBack {
                         tells(&out.notes.join(" "), &dir, &what);
                     }
@@ -274,7 +274,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
             is(&before, &sim, &what);
             is_over(&sim, &dir, &before, 0, &what);
         }
-        // Only what takes the lock, and what decides a trial, is a reason not to go on.
+        // Only a failure to take the lock, or to decide a trial, is a reason to stop.
         assert!(seen[0] <= 3 * 2 && seen[1] > seen[0], "{seen:?}");
     }
 }
@@ -319,10 +319,10 @@ fn confirm_of_a_trial() {
     }
 }
 
-/// Set in a process whose files may not grow beyond a limit.
+/// Set in a process whose files cannot grow beyond a limit.
 const LIMITED: &str = "RINGWISE_TEST_LIMITED_FILES";
 
-/// A file system that takes a part of what is written, at every 512 bytes: the same test again in a process with a limit.
+/// A file system that accepts part of a write, at every 512 bytes: runs the same test again in a process with a limit.
 #[test]
 fn short_writes_of_a_real_file_system() {
     if let Some(dir) = std::env::var_os(LIMITED) {
@@ -348,7 +348,7 @@ fn short_writes_of_a_real_file_system() {
         seen[kind] += 1;
         let list = history(&dir.store(), &look(&sim()).host).unwrap();
         assert_eq!(list.last().is_some_and(|e| e.ending == Ending::Kept), kind == 2, "{blocks}: {list:?}");
-        // Others are told what is so, or nothing.
+        // Other users see the true state, or nothing.
         if let Ok(text) = std::fs::read(dir.0.join("status.json")) {
             let told: serde_json::Value = serde_json::from_slice(&text).unwrap();
             let verdict = told["journals"].as_array().unwrap().last().map(|j| j["end"][0]["verdict"] == "applied");

@@ -1,4 +1,5 @@
-//! The guard: no write without one; whatever the moment of death, it puts back; a trial ends in exactly one way.
+//! The guard: nothing is written without one; whenever the applier dies, the guard restores the settings; a trial ends in exactly
+//! one way.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ fn one_for_each_run_that_writes() {
     assert_eq!(told(&here), (1, vec![false], false));
     assert_eq!(rollback(&sim, &dir, 1, &here.policy()).unwrap().verdict, Verdict::Applied);
     assert_eq!(told(&here), (2, vec![false, false], false));
-    // One that has no journal in the end is let go as well.
+    // A guard without a journal in the end is released as well.
     let full = dir.store().with_hook(Arc::new(|p: &Path| match p.to_string_lossy().contains("tx-") {
         true => Err(std::io::Error::from_raw_os_error(ENOSPC)),
         false => Ok(()),
@@ -99,7 +100,7 @@ fn a_guard_that_dies_takes_the_transaction_along() {
     is_before(&before, &sim, "guard gone");
 }
 
-/// Every point at which something is written: of the host and of the journal.
+/// Every point at which the host or the journal is written.
 fn points(policy: &dyn Fn(&Here) -> Policy) -> (usize, usize) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let count = Arc::new(AtomicUsize::new(0));
@@ -112,7 +113,7 @@ fn points(policy: &dyn Fn(&Here) -> Policy) -> (usize, usize) {
     (sim.writes(), count.load(Ordering::Relaxed))
 }
 
-/// After the death: if there was a guard, it leaves the host as before, and nothing for anybody to do.
+/// After the death: if there was a guard, it leaves the host as before, and the user has nothing to do.
 fn guard_ends_it(sim: &Arc<Sim>, dir: &Dir, here: &Here, before: &Snapshot, what: &str) {
     sim.heal();
     let begun = here.state.lock().unwrap().lock.is_some();
@@ -173,8 +174,8 @@ fn killed_at_every_point_of_the_journal_with_and_without_a_trial() {
             let store = dying_at(&dir, &sim, k);
             assert!(killed(|| _ = go(&sim, &store, &policy(&here))), "point {k}");
             let what = format!("point {k} of {points}, trial {seconds:?}");
-            // The last point is the sync of the end, which is in the file then: of a kept transaction without a
-            // trial nothing is to be put back.
+            // The last point is the sync of the end, which is in the file by then: a kept transaction without a trial is not
+            // rolled back.
             let kept = ending_of(&dir, &before);
             if matches!(kept, Some(Ending::Kept)) {
                 assert!(k + 1 == points && seconds.is_none(), "{what}");
@@ -205,7 +206,7 @@ fn nobody_confirms() {
     let p = v.trial.clone().unwrap();
     assert_eq!((v.exit_status(), p.transaction, p.guard.is_some()), (3, 1, true));
     assert!(!v.settings.is_empty() && v.unfinished.is_none());
-    // Nobody else gets in, and hears why. The clock of the host counts, not that of the wall.
+    // No other run can start, and the refusal names the reason. The host's clock counts, not the wall clock.
     let e = go(&sim, &dir.store(), &here.policy()).unwrap_err();
     let Some(Refusal::Locked { holder, .. }) = e.refusal() else { panic!("{e}") };
     assert_eq!((holder.transaction, holder.trial_until_unix), (Some(1), Some(t.until_unix)));
@@ -246,7 +247,7 @@ fn somebody_confirms() {
     assert_eq!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().exit_status(), 0);
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
     is_before(&before, &sim, "rolled back");
-    // The last transaction was no trial.
+    // The last transaction was not on trial.
     assert_eq!(confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
 }
 
@@ -270,7 +271,7 @@ fn a_confirmation_that_the_journal_does_not_take_counts_all_the_same() {
 
 #[test]
 fn one_of_both_wins() {
-    // At the deadline the guard and a person try at once: both look first, then both rename.
+    // At the deadline the guard and a person try at the same time: both look first, then both rename.
     for round in 0..60 {
         let (sim, dir, here) = (sim(), Dir::new(), Here::default());
         let before = look(&sim);
@@ -309,7 +310,7 @@ fn a_trial_that_cannot_be_written_down_is_put_back() {
         let (sim, dir, here) = (sim(), Dir::new(), Here::default());
         let before = look(&sim);
         let trying = sim.clone();
-        // Only once everything is applied; of the journal, from the record of the trial on.
+        // Only after everything is applied; in the journal, from the record of the trial on.
         let dead = Arc::new(AtomicUsize::new(0));
         let d = dir.0.clone();
         let store = dir.store().with_hook(Arc::new(move |p: &Path| {
@@ -344,7 +345,7 @@ fn a_guard_that_is_gone_when_the_trial_begins() {
 
 #[test]
 fn a_guard_that_is_killed_during_the_trial() {
-    // Nobody is left: readers say so, nothing else may start, and both ways out work.
+    // There is no guard any more: readers report that, no other run can start, and both ways out work.
     for way in ["confirm", "recover", "again"] {
         let (sim, dir, here) = (sim(), Dir::new(), Here::default());
         let before = look(&sim);
@@ -369,7 +370,7 @@ fn a_guard_that_is_killed_during_the_trial() {
                 is_before(&before, &sim, way);
             }
             _ => {
-                // As systemd does: it takes the lock again and goes on from what is on disk.
+                // Like systemd, which restarts it: the guard takes the lock again and continues from what is on disk.
                 let out = Here::started_again(&sim, &dir).unwrap().unwrap();
                 assert_eq!(out.verdict, Verdict::PutBack);
                 is_before(&before, &sim, way);
@@ -400,7 +401,7 @@ fn a_confirmation_past_the_deadline_is_refused() {
         let said = confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
         let Confirmed::Overdue { transaction: 1, late: said, guard: by } = said else { panic!("{said:?}") };
         assert_eq!((said, by.is_some()), (late, guard));
-        // Nothing is decided by that.
+        // That decides nothing.
         assert!(dir.0.join("trial-0001.json").exists());
         let out = match guard {
             true => here.acts(&sim, &dir.store()).unwrap().unwrap(),
@@ -431,7 +432,7 @@ fn a_reboot_ends_it() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
     here.state.lock().unwrap().lock = None;
-    // The kernel's settings are gone with the boot; here they are put back by hand.
+    // A reboot would lose the kernel's settings; the test restores them itself.
     let other = self::sim();
     other.boot_id("99999999-2222-3333-4444-555555555555");
     let now = look(&other);

@@ -1,4 +1,4 @@
-//! Somebody else at the knobs: when, kept, adopted, and the way back to as first found.
+//! Manual changes: when they happened, keeping them, adopting them, and the rollback to the values as first found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn layout(dev: &str, queues: u32) -> Vec<Setting> {
     (0..queues).flat_map(|q| [irq(dev, q, &q.to_string()), xps(dev, q, &q.to_string())]).collect()
 }
 
-/// Somebody writes the file.
+/// Writes the file outside ringwise.
 fn by_hand(sim: &Arc<Sim>, dev: &str, queue: u32, cpus: &str) {
     let mask: u64 = cpus.parse::<u64>().map(|c| 1 << c).unwrap();
     let path = format!("/sys/class/net/{dev}/queues/tx-{queue}/xps_cpus");
@@ -30,7 +30,7 @@ fn by_hand_irq(sim: &Arc<Sim>, dev: &str, queue: u32, cpus: &str) {
     sim.outside(|h| h.write(&format!("/proc/irq/{}/smp_affinity_list", v.irq), cpus.as_bytes())).unwrap();
 }
 
-/// As a command that looks does it.
+/// Verifies like a command that records what it saw.
 fn verify(sim: &Arc<Sim>, dir: &Dir) -> Verify {
     let now = look(sim);
     let mut v = ringwise_apply::verify_in(&now, &dir.store()).unwrap();
@@ -59,13 +59,13 @@ fn the_window_is_between_the_last_look_that_was_right_and_the_first_that_was_not
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
     let end = sim.unix_time();
     by_hand(&sim, "eth1", 2, "7");
-    // Nobody has looked since the transaction.
+    // No command has looked since the transaction.
     let first = pass(&sim, 60);
     let v = verify(&sim, &dir);
     let changed: Vec<_> = v.drifted().map(|s| s.changed.unwrap()).collect();
     assert_eq!(changed, [Window { after: end, by: Some(first) }]);
     assert_eq!(v.settings[0].unix_time, end);
-    // A later look makes it no wider, and another change has a window of its own.
+    // A later look does not widen the window, and another change has its own window.
     let second = pass(&sim, 60);
     verify(&sim, &dir);
     by_hand_irq(&sim, "eth1", 0, "7");
@@ -73,9 +73,9 @@ fn the_window_is_between_the_last_look_that_was_right_and_the_first_that_was_not
     let windows = |v: &Verify| v.drifted().map(|s| s.changed.unwrap()).collect::<Vec<_>>();
     let both = [Window { after: second, by: Some(third) }, Window { after: end, by: Some(first) }];
     assert_eq!(windows(&verify(&sim, &dir)), both);
-    // Without a look that is remembered the end stays open for new ones only.
+    // Without a recorded look, only the windows of new changes stay open.
     assert_eq!(windows(&ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap()), both);
-    // Right again and wrong again: the window begins at the look that saw it right.
+    // Correct again and changed again: the window begins at the look that saw it correct.
     by_hand(&sim, "eth1", 2, "2");
     let fourth = pass(&sim, 60);
     assert_eq!(verify(&sim, &dir).drifted().count(), 1);
@@ -112,7 +112,7 @@ fn looking_writes_nothing_where_nothing_is_in_force_or_nothing_can_be_written() 
     let mut v = ringwise_apply::verify_in(&now, &full).unwrap();
     ringwise_apply::note_seen(&full, &now, &mut v, sim.unix_time());
     assert!(!dir.files().contains(&"seen.json".to_string()));
-    // A torn one, and one of another boot, count as none.
+    // A torn file, and one of another boot, count as missing.
     for text in
         ["{\"format\":1", "{\"format\":1,\"boot_id\":\"x\",\"machine_id\":null,\"at\":1,\"apart\":[],\"devices\":[]}"]
     {
@@ -152,7 +152,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     assert_eq!(hands[1].applied, xps("eth1", 2, "2"));
     let as_set = look(&sim);
     sim.forget_writes();
-    // Another device, nothing to adopt there.
+    // Another device, with nothing to adopt.
     assert_eq!(adopt(&sim, &dir, &["eth0"]).unwrap().verdict, Verdict::NothingToDo);
     let out = adopt(&sim, &dir, &["eth1"]).unwrap();
     assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(2), false));
@@ -165,22 +165,22 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, Verdict::NothingToDo);
     let list = ringwise_apply::history(&dir.store(), &start.host).unwrap();
     assert_eq!((&list[1].kind, list[1].steps, list[1].undone_by), (&Kind::Adopt, 2, None));
-    // Somebody changes the adopted one again: by hand again.
+    // The adopted setting is changed outside ringwise again: it is manual again.
     by_hand(&sim, "eth1", 2, "3");
     let again = verify(&sim, &dir).hands();
     assert!(again.iter().any(|h| h.origin == Origin::ByHand && h.transaction == 2), "{again:?}");
     by_hand(&sim, "eth1", 2, "7");
-    // The adopt taken back: drift as before, and no write.
+    // The adopt is rolled back: drift as before, and no write.
     sim.forget_writes();
     let out = rollback(&sim, &dir, 2, &policy()).unwrap();
     assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(3), false));
     assert_eq!(sim.writes(), 0);
     assert!(differing(&as_set, &look(&sim)).is_empty());
     assert_eq!((verify(&sim, &dir).exit_status(), verify(&sim, &dir).drifted().count()), (3, 2));
-    // And that taken back: adopted again.
+    // That is rolled back too: adopted again.
     rollback(&sim, &dir, 3, &policy()).unwrap();
     assert_eq!(verify(&sim, &dir).exit_status(), 0);
-    // Past both, to before the first: what was adopted is ours to put back.
+    // Back to before the first transaction: adopted settings are ringwise's to restore.
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     assert!(verify(&sim, &dir).settings.is_empty());
@@ -204,7 +204,7 @@ fn channels_somebody_took_away_are_adopted_with_their_queues() {
         transaction: 2,
         changed: None,
     }));
-    // What was never ours is not put back: four queues, as first found for them.
+    // What ringwise never managed is not restored: four queues keep the values as first found for them.
     rollback(&sim, &dir, 0, &policy()).unwrap();
     let now = look(&sim);
     assert_eq!(now.nic("eth0").unwrap().rx_queues.len(), 4);
@@ -231,11 +231,11 @@ fn what_a_device_lost_by_being_set_up_anew_is_nobodys_wish() {
     let v = verify(&sim, &dir);
     assert!(v.drifted().count() > 8, "{v:?}");
     assert_eq!(v.hands(), []);
-    // One that somebody has chosen since is.
+    // A value that was chosen manually since is reported.
     by_hand(&sim, "eth0", 6, "1");
     assert_eq!(verify(&sim, &dir).hands().len(), 1);
     by_hand_irq(&sim, "eth0", 3, "6");
-    // The vectors do not tell of a reset any more: then each value may be wanted.
+    // The vectors do not indicate a reset any more: then each value may be intended.
     assert!(verify(&sim, &dir).hands().len() > 8);
 }
 
@@ -292,7 +292,7 @@ fn a_reviewed_plan_counts_on_what_it_left_alone() {
     sim.outside(|h| h.write("/sys/class/net/eth1/queues/tx-3/xps_cpus", b"0")).unwrap();
     assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
     assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::NothingToDo);
-    // Nothing left to do, but not as reviewed.
+    // Nothing is left to do, but the host is not as reviewed.
     by_hand(&sim, "eth1", 0, "6");
     assert_eq!(run(&sim, &dir, &request).unwrap_err().exit_status(), 6);
 }
@@ -305,13 +305,13 @@ fn what_a_plan_found_right_is_wanted_like_its_steps() {
     let found = ringwise_knob::live(&start, &xps("eth1", 2, "0").address().unwrap()).known().cloned().unwrap();
     request.already = vec![found.clone(), xps("eth1", 3, "0,7")];
     run(&sim, &dir, &request).unwrap();
-    // Not what has changed between the plan and now.
+    // Except for what changed between the plan and now.
     assert_eq!(verify(&sim, &dir).settings.iter().filter(|s| s.want == found).count(), 1);
     assert_eq!(verify(&sim, &dir).settings.len(), 2);
     by_hand(&sim, "eth1", 2, "5");
     let hands = verify(&sim, &dir).hands();
     assert_eq!((hands.len(), &hands[0].applied), (1, &found));
-    // Never written by us, and yet first found otherwise.
+    // ringwise never wrote it, and yet it had another value when it was first found.
     rollback(&sim, &dir, 0, &policy()).unwrap();
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
 }
@@ -336,7 +336,7 @@ fn somebodys_value_that_is_left_alone_survives_a_change_of_channels() {
     );
 }
 
-/// A random number, the same each time.
+/// Random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -348,8 +348,8 @@ impl Dice {
     }
 }
 
-/// Any number of transactions, changes by hand at settings of ours, adopts, rollbacks and renames: `rollback 0`
-/// is the host as first found.
+/// Any number of transactions, manual changes of ringwise's settings, adopts, rollbacks and renames: `rollback 0` restores the
+/// host as first found.
 #[test]
 fn rollback_zero_after_anything() {
     let usual = if ringwise_testkit::lane::everything() { 50 } else { 10 };
@@ -367,13 +367,13 @@ fn rollback_zero_after_anything() {
             let queues = now.nic(&dev).unwrap().tx_queues.len() as u64;
             let q = dice.roll(queues) as u32;
             let cpu = dice.roll(8).to_string();
-            // By hand only what we own: what is only theirs is not ours to put back.
+            // Changes only settings that ringwise manages: others are not restored.
             let touched = verify(&sim, &dir).settings.iter().any(|s| s.want.address() == xps(&dev, q, "0").address());
             match dice.roll(9) {
                 0 | 1 => {
                     log.push(format!("apply {dev} {q} {cpu}"));
                     let mut request = request(&now, &[irq(&dev, q, &cpu), xps(&dev, q, &cpu)]);
-                    // A plan also finds things right.
+                    // A plan also lists settings that are right already.
                     let other = xps(&dev, dice.roll(queues) as u32, "0").address().unwrap();
                     let right = ringwise_knob::live(&now, &other).known().cloned();
                     request.already =

@@ -1,4 +1,4 @@
-//! CPUs that serve no timer get no work.
+//! CPUs that do not serve timers get no work.
 
 use ringwise_apply::{Refusal, Verdict};
 use ringwise_model::CpuId;
@@ -24,7 +24,7 @@ fn a_cpu_without_a_timer_is_refused_before_anything_is_written() {
     }
     assert_eq!(sim.writes(), 0);
     assert!(differing(&before, &look(&sim)).is_empty());
-    // Where a packet is sent from is no work that is sent there, and other CPUs are not asked.
+    // XPS sends no work to a CPU, and CPUs that get no work are not checked.
     let out = apply(&sim, &dir, &[xps("eth0", 1, "2"), irq("eth0", 1, "3")]).unwrap();
     assert_eq!((out.verdict, out.notes), (Verdict::Applied, Vec::new()));
 }

@@ -1,4 +1,4 @@
-//! How often the host is read as a whole. Each time costs what `show` costs, so a transaction has no more than it needs.
+//! How often the whole host is read. Each time costs as much as `show`, so a transaction reads no more often than it needs.
 
 use crate::common::*;
 use ringwise_apply::{Policy, Verdict};
@@ -8,7 +8,7 @@ use ringwise_testkit::sim::{Sim, build};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts discoveries, by a directory that nothing else lists, and all calls.
+/// Counts discoveries, by a directory that only discovery lists, and all calls.
 struct Counting {
     sim: Arc<Sim>,
     discoveries: AtomicUsize,
@@ -49,7 +49,7 @@ impl Host for Counting {
     }
 }
 
-/// Discoveries of `apply` and of the `rollback` after it.
+/// Discoveries during `apply` and the `rollback` after it.
 fn discoveries(wanted: &Setting, policy: &Policy) -> (usize, usize) {
     let sim = Arc::new(Sim::new(&build::host(8, 2).igb("eth0", 0, 8).mqnic("eth1", 1, 4).done()));
     let dir = Dir::new();
@@ -79,14 +79,14 @@ fn a_write_of_one_file_takes_two() {
     assert_eq!(discoveries(&xps("eth0", 0, "2"), &policy), (2, 2));
 }
 
-/// Of a step that renumbers queues: also its read-back, and once its link is back.
+/// A step that renumbers queues: also for its read-back, and after its link is back.
 #[test]
 fn a_change_of_channels_takes_three() {
     let policy = Policy { differs: true, ..policy() };
     assert_eq!(discoveries(&channels("eth0", 4), &policy), (3, 3));
 }
 
-/// Where it is not known whether there is something to do, the host is read before the lock is taken.
+/// If it is unknown whether there is something to do, the host is read before the lock is taken.
 #[test]
 fn without_knowing_there_is_one_more() {
     assert_eq!(discoveries(&xps("eth0", 0, "2"), &policy()), (3, 2));

@@ -1,4 +1,4 @@
-//! A device that is renamed or pulled while a transaction is under way.
+//! A device that is renamed or unplugged during a transaction.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn wanted() -> Vec<Setting> {
     vec![channels("eth0", 4), channels("eth1", 4), irq("eth0", 0, "2"), xps("eth1", 1, "3"), rps("eth0", 0, "1")]
 }
 
-/// Runs it, and `happens` once when the link of `dev` is waited for.
+/// Runs it, and calls `happens` once while waiting for the link of `dev`.
 fn with(sim: &Arc<Sim>, dir: &Dir, dev: &str, mut happens: impl FnMut()) -> (ringwise_apply::Outcome, Vec<String>) {
     let request = request(&look(sim), &wanted());
     let (mut done, mut waited) = (false, Vec::new());
@@ -50,10 +50,10 @@ fn renamed_while_it_is_waited_for() {
 fn pulled_while_it_is_waited_for() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
-    // The first device is done, the second one is on its way.
+    // The first device is done, the second one is in progress.
     let (out, _) = with(&sim, &dir, "eth1", || sim.unplug("eth1"));
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBackIncomplete, 5), "{out:?}");
-    // Exactly what eth1 had, by name and value, and why; nothing of eth0.
+    // Exactly the values of eth1, with names and reasons; nothing of eth0.
     assert!(!out.put_back_incomplete.is_empty());
     for n in &out.put_back_incomplete {
         assert_eq!((n.address.dev(), n.why.as_str()), (Some("eth1"), "the device went away"), "{n:?}");

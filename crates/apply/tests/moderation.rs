@@ -1,4 +1,4 @@
-//! Moderation of devices and queues, NAPI, and what takes the place of what a driver refuses.
+//! Moderation of devices and queues, NAPI, and the replacements of settings that a driver refuses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn usecs(sim: &Sim, dev: &str) -> Vec<u32> {
     nic.queue_coalesce.known().unwrap().values().map(|c| c.0["rx-usecs"]).collect()
 }
 
-/// Each step may be refused, and has these in its place.
+/// Each step may be refused, and has these replacements.
 fn with(request: Request, instead: &dyn Fn(&Setting) -> Vec<Setting>) -> Request {
     let mut r = request;
     for s in &mut r.steps {
@@ -73,7 +73,7 @@ fn queues_by_themselves_and_back() {
     let out = apply(&sim, &dir, &want).unwrap();
     assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 2), "{out:#?}");
     assert_eq!(usecs(&sim, "eth0"), [5, 50, 62, 50]);
-    // Nothing else of the queue was touched.
+    // Nothing else of the queue was changed.
     assert_eq!(sim.nic("eth0").unwrap().queue_coalesce.known().unwrap()[&0].0["rx-max-frames"], 64);
     assert_eq!(apply(&sim, &dir, &want).unwrap().verdict, Verdict::NothingToDo);
     assert_eq!(rollback(&sim, &dir).verdict, Verdict::Applied);
@@ -121,7 +121,7 @@ fn odd_queues_that_refuse_are_deferred_by_napi() {
     let (sim, dir) = (linked("6.18.15"), Dir::new());
     sim.quirk("eth0", Quirk::OddQueues);
     let before = look(&sim);
-    // The queues that refuse have no moderation of their own, and are not there.
+    // The queues that refuse have no moderation of their own, so the setting is absent.
     assert!(live(&before, &queue("eth0", 1, 5).address().unwrap()).is_absent());
     let all: Vec<Setting> = (0..4).map(|q| queue("eth0", q, 62)).collect();
     let instead = |s: &Setting| match s {
@@ -136,7 +136,7 @@ fn odd_queues_that_refuse_are_deferred_by_napi() {
     for s in [&all[0], &all[2], &napi("eth0", 1, 62_000), &napi("eth0", 3, 62_000)] {
         assert_eq!(compare(s, &now), Match::Same, "{s:?}");
     }
-    // It is owned: somebody's change is drift, and a rollback takes it back.
+    // ringwise manages it: an outside change is drift, and a rollback restores it.
     let standing = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((standing.settings.len(), standing.holding()), (4, 4));
     let nic = before.nic("eth0").unwrap();
@@ -165,7 +165,7 @@ fn a_queue_that_ignores_has_something_else_in_its_place() {
 
 #[test]
 fn an_answer_proves_nothing_virtio_refuses_and_the_device_too() {
-    // 6.12 has no napi-set: what is left is the device, which takes no microseconds either.
+    // 6.12 has no napi-set; the remaining way is the device, which does not accept microseconds either.
     let (sim, dir) = (linked("6.12.48"), Dir::new());
     let before = look(&sim);
     assert!(before.nic("eth1").unwrap().queue_coalesce.is_known());
@@ -179,7 +179,7 @@ fn an_answer_proves_nothing_virtio_refuses_and_the_device_too() {
     assert_eq!(dir.store().learned().unwrap().len(), 2);
     assert_eq!(rollback(&sim, &dir).verdict, Verdict::Applied);
     assert_eq!(look(&sim), before);
-    // The same where the step must hold.
+    // The same if the step must hold.
     let (sim, dir) = (linked("6.12.48"), Dir::new());
     let out = run(&sim, &dir, &with(request(&before, &want), &of_queue)).unwrap();
     assert_eq!(out.verdict, Verdict::PutBack);
@@ -211,7 +211,7 @@ fn less_of_the_same_where_a_parameter_is_refused() {
     let igb = || Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done()));
     let (sim, dir) = (igb(), Dir::new());
     let before = look(&sim);
-    // One interrupt for both directions: igb refuses tx-usecs then.
+    // One interrupt serves both directions, so igb refuses tx-usecs.
     let mut r = request_if(&before, std::slice::from_ref(&all), IfRefused::Skip);
     r.steps[0].instead = vec![less.clone()];
     let out = run(&sim, &dir, &r).unwrap();
@@ -231,7 +231,7 @@ fn less_of_the_same_where_a_parameter_is_refused() {
         }
         assert!(look(&sim) == before, "write {k}: {out:#?}");
     }
-    // Nor does anything of the first try stay where it was accepted and something else was kept.
+    // Nor does any part of the first attempt stay if it was accepted but changed.
     let (sim, dir) = (mqnic(), Dir::new());
     sim.quirk("eth0", Quirk::IgnoresModeration);
     let before = look(&sim);
@@ -293,7 +293,7 @@ fn instances_that_a_channel_change_makes_anew_get_their_values_again() {
     );
 }
 
-/// Everything of this family in one plan.
+/// All settings of this family in one plan.
 fn mixed(sim: &Arc<Sim>) -> Request {
     let now = look(sim);
     let want = [
@@ -316,7 +316,7 @@ fn a_failure_at_every_write_puts_everything_back() {
     let sim = linked("6.18.15");
     sim.quirk("eth0", Quirk::OddQueues);
     let dir = Dir::new();
-    // The test NIC with this quirk refuses the device after its first queue: that is put right too.
+    // The test NIC with this quirk refuses the device after its first queue: that queue is restored too.
     let out = run(&sim, &dir, &mixed(&sim)).unwrap();
     assert_eq!((out.verdict, out.instead.len(), out.refused.len()), (Verdict::Applied, 2, 1), "{out:#?}");
     let writes = sim.writes();
@@ -373,7 +373,7 @@ fn a_device_of_an_older_kernel_has_files_only() {
     assert_eq!(compare(&want, &look(&sim)), Match::Same);
     assert_eq!(rollback(&sim, &dir).verdict, Verdict::Applied);
     assert_eq!(look(&sim), before);
-    // What the kernel does not take leaves nothing half done: it knows 0 and 1.
+    // A value that the kernel refuses leaves nothing half done: it accepts 0 and 1.
     let values = NapiValues { defer_hard_irqs: Some(3), threaded: Some(7), ..NapiValues::default() };
     let want = Setting::NapiDevice { dev: "eth0".into(), values };
     let out = run(&sim, &Dir::new(), &request_if(&before, &[want], IfRefused::Skip)).unwrap();

@@ -1,4 +1,4 @@
-//! Putting back while a CPU is offline that the values before name: what the kernel takes is restored, the rest waits.
+//! Restoring while a CPU is offline that the original values name: what the kernel accepts is restored, the rest waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
 
 const THREE: CpuId = CpuId(3);
 
-/// CPU 3 serves one queue's interrupt and transmits by another, and is in two masks of RPS, alone and not.
+/// CPU 3 serves one queue's interrupt and transmits on another queue, and is in two masks of RPS: alone, and with other CPUs.
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));
     let irqs: Vec<u32> = look(&sim).nic("eth0").unwrap().queue_vectors().map(|v| v.irq.0).collect();
@@ -37,7 +37,7 @@ fn wanted() -> Vec<Setting> {
     all
 }
 
-/// What waits for CPU 3, in the order of writing.
+/// Settings that wait for CPU 3, in writing order.
 fn waits() -> Vec<Address> {
     let all = [irq("eth0", 0, "3"), xps("eth0", 1, "3"), rps("eth0", 1, "2-3"), rps("eth0", 2, "3")];
     all.map(|s| s.address().unwrap()).to_vec()
@@ -48,7 +48,7 @@ fn of(list: &[NotPutBack]) -> Vec<Address> {
     list.iter().map(|w| w.address.clone()).collect()
 }
 
-/// Everything is as before but for what waits, of which the kernel has taken what it takes.
+/// Everything is as before except the waiting settings, of which the kernel has accepted a part.
 fn is_before_but(before: &Snapshot, sim: &Arc<Sim>) {
     let now = look(sim);
     let mut left = differing(before, &now);
@@ -81,7 +81,7 @@ fn a_rollback_restores_the_rest_and_recover_finishes_it() {
         sim.cpu_offline(THREE);
         rolled_back(&rollback(&sim, &dir, id, &policy()).unwrap());
         is_before_but(&before, &sim);
-        // As long as it is offline there is nothing more to do, and nothing more is written.
+        // As long as the CPU is offline, there is nothing more to do, and nothing is written.
         let writes = sim.writes();
         let out = recover(&sim, &dir).unwrap();
         assert_eq!((out.verdict, out.exit_status(), of(&out.waiting)), (Verdict::NothingToDo, 3, waits()));

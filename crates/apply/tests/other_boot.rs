@@ -1,5 +1,5 @@
-//! Journals of another boot or of another machine, in every state in which they can be left: nothing of them is written, and
-//! each command says what they are.
+//! Journals of another boot or of another machine, in every state in which they can be left: nothing of them is written, and each
+//! command reports what they are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn wanted() -> Vec<Setting> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Unfinished,
-    /// Nobody waits for it any more.
+    /// No guard waits for it any more.
     OnTrial,
     Kept,
     PutBackIncomplete,
@@ -30,7 +30,7 @@ enum Left {
 
 const ALL: [Left; 4] = [Left::Unfinished, Left::OnTrial, Left::Kept, Left::PutBackIncomplete];
 
-/// A state directory as the earlier boot has left it.
+/// A state directory as the earlier boot left it.
 fn left(how: Left) -> Dir {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let go = |policy: &Policy| {
@@ -55,7 +55,7 @@ fn left(how: Left) -> Dir {
     dir
 }
 
-/// The host as it is now: others have set something on it meanwhile, of what the journal knows too.
+/// The present host: another program has set something meanwhile, including settings that the journal contains.
 fn now(other: &str) -> (Arc<Sim>, Snapshot) {
     let sim = sim();
     match other {
@@ -84,7 +84,7 @@ fn untouched(sim: &Arc<Sim>, as_is: &Snapshot, what: &str) {
     assert_eq!((sim.writes(), differing(as_is, &look(sim))), (0, Vec::new()), "{what}");
 }
 
-/// Why it says nothing about this host.
+/// Why the journal tells nothing about this host.
 fn why(other: &str) -> &'static str {
     if other == "boot" { "it is of an earlier boot; its settings went with that" } else { "it is of another machine" }
 }
@@ -129,7 +129,7 @@ fn recover_puts_nothing_back_and_says_why() {
         let out = recover(sim, dir);
         assert_eq!(out.as_ref().unwrap().verdict, Verdict::NothingToDo, "{what}");
         untouched(sim, as_is, what);
-        // Of what is over there is nothing to say.
+        // A transaction that is over is not mentioned.
         assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
     });
 }
@@ -142,7 +142,7 @@ fn rollback_is_refused_by_number_and_has_nothing_to_go_back_to() {
         assert!(said(&out).contains(why(other)), "{what}: {}", said(&out));
         untouched(sim, as_is, what);
         let _ = how;
-        // As first found in this boot: nothing was touched in it.
+        // As first found in this boot, in which nothing was changed.
         let out = rollback(sim, dir, 0, &Policy { take_over: true, ..policy() });
         assert_eq!(out.as_ref().unwrap().verdict, Verdict::NothingToDo, "{what}");
         untouched(sim, as_is, what);
@@ -160,7 +160,7 @@ fn apply_closes_it_and_counts_from_the_host_as_it_is() {
         let trials: Vec<String> =
             dir.files().into_iter().filter(|f| f.contains("-0001.json") && !f.ends_with('l')).collect();
         assert!(trials.is_empty(), "{what}: {trials:?}");
-        // Back, by both ways: to what others have set in this boot, not to what the earlier one knew.
+        // Rollbacks in both ways restore what others have set in this boot, not the values of the earlier boot.
         assert_eq!(rollback(sim, dir, 2, &policy()).unwrap().verdict, Verdict::Applied, "{what}");
         assert_eq!(differing(as_is, &look(sim)), Vec::<String>::new(), "{what}");
         assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, Verdict::Applied, "{what}");
@@ -177,7 +177,7 @@ fn confirm_has_nothing_to_keep() {
     });
 }
 
-/// By systemd, or by somebody who finds its command line in a log.
+/// Run by systemd, or by a user who found its command line in a log.
 #[test]
 fn a_guard_that_is_started_again_leaves_it_alone() {
     each(|what, _, _, sim, dir, as_is| {
@@ -186,7 +186,7 @@ fn a_guard_that_is_started_again_leaves_it_alone() {
     });
 }
 
-/// Whether it is of this boot is unknown: it is taken as such, and said.
+/// It is unknown whether the journal is of this boot: it counts as such, and that is reported.
 #[test]
 fn without_a_boot_id_it_counts_as_of_this_boot() {
     let dir = left(Left::Unfinished);
@@ -199,7 +199,7 @@ fn without_a_boot_id_it_counts_as_of_this_boot() {
     let out = recover(&sim, &dir);
     assert_eq!(out.as_ref().unwrap().verdict, Verdict::Recovered);
     assert!(said(&out).contains("the boot id cannot be read"), "{}", said(&out));
-    // Nor is anything forgotten: what was first found is still there, and the next transaction does not replace it.
+    // Nothing is lost: the values as first found are still there, and the next transaction does not replace them.
     let dir = left(Left::Kept);
     let (first, sim) = (look(&self::sim()), self::sim());
     sim.boot_id_unreadable();

@@ -1,4 +1,4 @@
-//! Rolling back, verifying, and somebody else at the same knobs.
+//! Rolling back, verifying, and manual changes of the same settings.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn igb_from_eight_to_four_and_back_with_everything_set_by_hand() {
 
 #[test]
 fn a_collateral_layout_survives_a_change_of_channels() {
-    // Only the channels are asked for; the layout of the queues that stay was somebody's.
+    // Only the channels are requested; the layout of the remaining queues was set outside ringwise.
     for (dev, from, to) in [("eth0", 8, 5), ("eth1", 4, 2)] {
         let (sim, dir) = (sim(), Dir::new());
         apply(&sim, &dir, &layout(dev, from)).unwrap();
@@ -70,7 +70,7 @@ fn a_collateral_layout_survives_a_change_of_channels() {
         for s in layout(dev, to) {
             assert!(ringwise_knob::compare(&s, &now).holds(), "{s:?}");
         }
-        // What the first wanted for queues that the second took away is no drift.
+        // What the first transaction requested for queues that the second removed is not drift.
         assert_eq!(
             verify(&sim, &dir).exit_status(),
             0,
@@ -128,7 +128,7 @@ fn moderation_that_is_rounded_is_no_silent_success() {
     let Setting::Coalesce { params, .. } = &out.adjusted_by_driver[0].kept else { panic!("{out:?}") };
     assert_eq!(params["rx-usecs"], 32);
     assert!(!differing(&before, &look(&sim)).is_empty());
-    // What was asked stays the wish: nothing has drifted, and nothing is written again.
+    // The request stays in effect: nothing has drifted, and nothing is written again.
     let writes = sim.writes();
     assert_eq!(verify(&sim, &dir).exit_status(), 0);
     assert_eq!(apply(&sim, &dir, &[moderation]).unwrap().applied.len(), 0);
@@ -162,11 +162,11 @@ fn a_rollback_of_one_of_several() {
     apply(&sim, &dir, &[rps("eth0", 0, "4-7"), xps("eth0", 0, "7")]).unwrap();
     apply(&sim, &dir, &[channels("eth0", 4), rps("eth0", 0, "1")]).unwrap();
     assert_eq!(verify(&sim, &dir).exit_status(), 0, "{:?}", verify(&sim, &dir).drifted().collect::<Vec<_>>());
-    // To before the second takes the third along.
+    // A rollback to before the second undoes the third as well.
     let out = rollback(&sim, &dir, 2, &policy()).unwrap();
     assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(4)), "{:?}", out.failed);
     assert!(differing(&one, &look(&sim)).is_empty(), "{:?}", differing(&one, &look(&sim)));
-    // The first is in force again.
+    // The first is in effect again.
     let v = verify(&sim, &dir);
     assert_eq!((v.settings.len(), v.exit_status()), (16, 0));
     assert!(v.settings.iter().all(|s| s.transaction == 1));
@@ -282,7 +282,7 @@ fn what_was_put_back_or_is_of_another_boot_cannot_be_rolled_back() {
     assert!(verify(&sim, &dir).settings.is_empty());
 }
 
-/// Somebody took queues away: the table from before cannot be had, and everything else is restored.
+/// Queues were removed outside ringwise: the original table cannot be restored, but everything else is.
 #[test]
 fn a_table_for_queues_that_are_gone_does_not_stop_a_rollback() {
     let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done())), Dir::new());
@@ -306,7 +306,7 @@ fn a_table_for_queues_that_are_gone_does_not_stop_a_rollback() {
     }
 }
 
-/// The preview names what the rollback then does, and writes nothing.
+/// The preview lists what the rollback then does, and writes nothing.
 #[test]
 fn what_a_rollback_would_do() {
     let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done())), Dir::new());
@@ -317,7 +317,7 @@ fn what_a_rollback_would_do() {
         let would = ringwise_apply::would_undo(&now, &store, id).unwrap();
         let addresses: Vec<_> = would.steps.iter().filter_map(|s| s.setting.address()).collect();
         assert_eq!(addresses, [xps("eth0", 0, "3"), rps("eth0", 0, "1")].map(|s| s.address().unwrap()));
-        // As first found is restored whoever changed it.
+        // The value as first found is restored, whatever changed it.
         assert_eq!((would.moved.len(), would.notes.len()), if id == 0 { (0, 1) } else { (1, 0) });
     }
     assert!(ringwise_apply::would_undo(&now, &store, 7).is_err());
@@ -326,7 +326,7 @@ fn what_a_rollback_would_do() {
     assert_eq!(out.applied.len(), 2, "{out:#?}");
 }
 
-/// Nothing is to be done for another goal: it is the one in force all the same, and nothing is written to the host.
+/// Nothing has to be written for another goal; that goal takes effect nevertheless, and the host is not changed.
 #[test]
 fn another_goal_is_on_record_though_it_changes_nothing() {
     let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done())), Dir::new());
@@ -356,7 +356,7 @@ fn another_goal_is_on_record_though_it_changes_nothing() {
     assert_eq!(sim.writes(), writes);
     let v = verify(&sim, &dir);
     assert_eq!((v.settings.len(), v.settings[0].transaction), (1, 3));
-    // Undone, the one before is in force again; the value goes with the first of them.
+    // After the rollback the transaction before is in effect again; the value stays until the first of them is undone.
     rollback(&sim, &dir, 3, &policy()).unwrap();
     assert_eq!(verify(&sim, &dir).settings[0].transaction, 2);
     assert_eq!(sim.writes(), writes);

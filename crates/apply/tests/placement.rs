@@ -1,4 +1,4 @@
-//! The way back restores the CPU that served an interrupt, not only its mask: a mask that is widened moves nothing.
+//! Restoring also restores the CPU that served an interrupt, not only its mask: widening a mask moves nothing.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ringwise_knob::Setting;
 use ringwise_model::{CpuId, Snapshot};
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
 
-/// Interrupts that may go to any CPU, and are served by 0 to 3.
+/// Interrupts that may run on any CPU, and are served by CPUs 0 to 3.
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 4).done()));
     let irqs: Vec<u32> = look(&sim).nic("eth0").unwrap().queue_vectors().map(|v| v.irq.0).collect();
@@ -79,7 +79,7 @@ fn an_idle_queue_is_said_to_stay_elsewhere() {
     let before = look(&sim);
     apply(&sim, &dir, &wanted()).unwrap();
     sim.traffic("eth0");
-    // No interrupt comes from here on.
+    // No interrupt is raised from here on.
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert_eq!((out.verdict, differing(&before, &look(&sim))), (Verdict::Applied, vec![]));
     let of_this = |n: &&String| n.contains("eth0 rx-0 (CPU 4, was CPU 0)");

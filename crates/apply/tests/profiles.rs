@@ -1,4 +1,4 @@
-//! Moderation that a device has and no queue: CQE mode, and the profiles of adaptive moderation.
+//! Moderation settings that only a device has, not a queue: CQE mode, and the profiles of adaptive moderation.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ fn device(list: &[(&str, u32)]) -> Setting {
     Setting::Coalesce { dev: "eth0".into(), params }
 }
 
-/// The test NIC as the newest kernel shows it.
+/// The test NIC as the newest kernel reports it.
 fn sim() -> Arc<Sim> {
     let mut s = build::host(8, 1).kernel("7.3.4").mqnic("eth0", 0, 4).done();
     let Fact::Known(c) = &mut s.nics[0].coalesce else { panic!() };
@@ -76,7 +76,7 @@ fn a_field_that_the_driver_has_not_is_refused_with_the_kernels_words() {
     assert_eq!(look(&sim), before);
 }
 
-/// What the plan refuses for queues is what the kernel's struct has no place for.
+/// The plan refuses for queues exactly those settings that the kernel's struct does not have.
 #[test]
 fn the_plan_and_the_struct_of_queues_agree() {
     for (_, name, _) in PARAMETERS {
@@ -85,7 +85,7 @@ fn the_plan_and_the_struct_of_queues_agree() {
     assert!(coalesce::of_device_only("rx-profile.0.usec") && !perqueue::is_parameter("rx-profile.0.usec"));
 }
 
-/// Counts what is asked of the kernel by what it is.
+/// Counts kernel requests by kind.
 struct Counted(Arc<Sim>, Mutex<BTreeMap<String, usize>>);
 
 impl Clock for Counted {
@@ -119,7 +119,7 @@ impl Host for Counted {
     }
 }
 
-/// Reading asks for all queues at once; writing asks and sets queue by queue, and reads each back.
+/// Reading queries all queues at once; writing reads and sets each queue separately, and reads it back.
 #[test]
 fn calls_for_64_queues() {
     let sim = Arc::new(Sim::new(&build::host(64, 1).mqnic("eth0", 0, 64).done()));
@@ -140,7 +140,7 @@ fn calls_for_64_queues() {
     assert!(calls["ETHTOOL_PERQUEUE eth0"] <= 2 * 64 + 4, "{calls:?}");
 }
 
-/// A thread that one transaction makes and a later one moves has no CPUs to go back to: it ends. lab: 690-napi
+/// A thread that one transaction creates and a later one moves has no original CPUs: it ends. lab: 690-napi
 #[test]
 fn threads_that_were_moved_end_with_the_rollback() {
     for kernel in ["6.12.48", "7.3.4"] {

@@ -1,4 +1,4 @@
-//! What everybody may know: no reasons, no command lines, no words of health commands.
+//! What every user may read: no reasons, no command lines, no output of health commands.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn no_secret_is_published_and_no_journal_is_readable() {
         assert!(journal.contains(secret), "{secret}");
         assert!(!public.contains(secret), "{secret} in {public}");
     }
-    // What is wanted there is there: that it was put back, by whom, and what it was about.
+    // The useful facts are there: that it was restored, by whom, and which devices it concerned.
     assert!(public.contains("health command") && public.contains("\"transaction\":1") && public.contains("eth0"));
     for name in dir.files() {
         let mode = std::fs::metadata(state.join(&name)).unwrap().permissions().mode() & 0o777;

@@ -1,4 +1,4 @@
-//! A step that is refused: the rest is planned again within the same transaction, by the planner of the program.
+//! A refused step: the planner of the program plans the rest again within the same transaction.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
 
-/// What `ringwise apply` plans with.
+/// The planner that `ringwise apply` uses.
 struct Again {
     sim: Arc<Sim>,
     intent: Intent,
@@ -66,7 +66,7 @@ fn balanced() -> Intent {
     Intent::default()
 }
 
-/// Eight queues of one NIC, as a driver leaves them; interrupts of the last four do not move.
+/// Eight queues of one NIC, as a driver sets them up; interrupts of the last four cannot be moved.
 fn half() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("mq0", 0, 8).done()));
     let vectors: Vec<_> = look(&sim).nic("mq0").unwrap().queue_vectors().map(|v| v.irq).collect();
@@ -98,7 +98,7 @@ fn what_builds_on_a_refused_interrupt_is_planned_again() {
     assert_eq!((out.verdict, out.exit_status(), out.refused.len()), (Verdict::Applied, 3, 4), "{out:#?}");
     assert_eq!(out.unmet, stuck);
     assert!(out.refused.iter().all(|r| r.failure.errno == Some(EIO)));
-    // All four in one new plan, and XPS follows the interrupts to where they are.
+    // All four in one new plan, and XPS follows the interrupts to their present CPUs.
     assert_eq!(again.plans.lock().unwrap().len(), 1);
     assert_eq!(events.iter().filter(|e| matches!(e, Event::Replanned { .. })).count(), 1);
     let last = again.plans.lock().unwrap().last().cloned().unwrap();
@@ -108,7 +108,7 @@ fn what_builds_on_a_refused_interrupt_is_planned_again() {
     let xps = first.steps.iter().map(|s| &s.setting).filter(|s| s.address().unwrap().family() == Family::Xps);
     assert!(xps.clone().any(|s| !compare(s, &now).holds()), "{xps:?}");
     assert!(last.target.iter().all(|s| compare(s, &now).holds()));
-    // What is wanted from now on is the new plan: nothing of it differs, and nothing is left to do.
+    // The new plan is what is requested from now on: no setting differs, and nothing is left to do.
     let verify = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((verify.exit_status(), verify.drifted().count()), (0, 0));
     assert!(verify.settings.iter().all(|s| !stuck.contains(&s.want.address().unwrap())));
@@ -144,11 +144,11 @@ fn a_driver_without_channels_costs_the_goal_nothing() {
     let out = go(&sim, &dir, &again, &mut Vec::new());
     assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0), "{out:#?}");
     assert_eq!(out.refused.iter().map(|r| &r.asked).collect::<Vec<_>>(), [&eth1]);
-    // The kernel was asked before anything was touched: no write was refused.
+    // The kernel was asked before anything was changed, so no write was refused.
     assert!(!sim.log().iter().any(|w| w.contains("channels-set eth1")), "{:?}", sim.log());
     let now = look(&sim);
     assert!(compare(&eth0, &now).holds() && !compare(&eth1, &now).holds());
-    // The two queues that eth1 has are placed all the same.
+    // The two queues that eth1 has are still placed.
     let placed = out.applied.iter().filter(|s| s.address().is_some_and(|a| a.dev() == Some("eth1")));
     assert!(placed.filter(|s| s.address().unwrap().family() == Family::Irq).count() > 0, "{:?}", out.applied);
     assert!(again.plan(&dir.store().learned().unwrap()).steps.is_empty());
@@ -171,7 +171,7 @@ fn what_the_user_named_is_not_replaced_by_another_plan() {
     assert_eq!(sim.log(), [""; 0]);
 }
 
-/// Proposes what is refused, whatever it is told.
+/// Always proposes what is refused, whatever was learned.
 #[derive(Debug)]
 struct Stubborn(Request, Mutex<u32>);
 
@@ -228,7 +228,7 @@ fn killed_at_every_write_it_is_recovered() {
     }
 }
 
-/// What the first plan made for a group is taken back by the plan without its flow rules, not by the next run.
+/// What the first plan created for a group is removed by the plan without its flow rules, not by the next run.
 #[test]
 fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 2).done()));
@@ -255,7 +255,7 @@ fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     assert_eq!(out.verdict, Verdict::Applied, "{out:#?}");
     assert_eq!(out.refused.len(), 1, "{:#?}", out.refused);
     assert_eq!(rss(&look(&sim)), rss(&before));
-    // A second run has nothing to take back.
+    // A second run has nothing to remove.
     let now = look(&sim);
     let made = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().made;
     let hands = Hands { made, ..Hands::default() };

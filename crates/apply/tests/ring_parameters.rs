@@ -1,4 +1,4 @@
-//! Length of receive buffers and header split, through the transaction and back.
+//! Length of receive buffers and header split, through a transaction and back.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn written_read_back_and_rolled_back() {
     assert!(!compare(&wanted[0], &look(&sim)).holds());
 }
 
-/// A larger number is a mistake of the request: the kernel refuses it, and everything is put back.
+/// A larger number is a mistake in the request: the kernel refuses it, and all settings are restored.
 #[test]
 fn more_than_the_driver_accepts_is_put_back() {
     let (sim, dir) = (sim(), Dir::new());
@@ -57,7 +57,7 @@ fn more_than_the_driver_accepts_is_put_back() {
     assert_eq!((now(&sim, "eth0"), now(&sim, "eth1")), (size, split));
 }
 
-/// A driver that does not report a parameter has none: it is absent, not 0 or off, and does not count as set.
+/// A parameter that the driver does not report is absent, not 0 or off, and does not count as set.
 #[test]
 fn what_a_driver_does_not_report_is_absent() {
     let (sim, dir) = (sim(), Dir::new());

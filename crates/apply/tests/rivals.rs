@@ -1,4 +1,5 @@
-//! irqbalance beside us: told, told again after renumbering and restart, and told the old list in the end.
+//! irqbalance on the same host: it gets the bans, gets them again after renumbering and after a restart, and gets its old list
+//! back in the end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
     let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((v.exit_status(), v.drifted().count()), (3, layout("eth1").len()));
     assert_eq!(v.hands(), Vec::new());
-    // Not refused as a manual change either.
+    // It is not refused as a manual change either.
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
     assert_eq!(sim.irqbalance_bans(), [7]);
 }
@@ -82,7 +83,7 @@ fn what_it_moves_between_plan_and_apply_is_no_reason_to_refuse() {
     let without: Vec<Setting> = layout("eth1").into_iter().filter(|s| *s != ban("eth1")).collect();
     let bare = request(&now, &without);
     sim.irqbalance_scan();
-    // Whoever does not tell it to stop is told that it moved.
+    // Without steps that ban the interrupt, the run is refused because irqbalance moved it.
     assert!(matches!(run(&sim, &dir, &bare), Err(ringwise_apply::Error::Refused(_))));
     run(&sim, &dir, &planned).unwrap();
     assert!(holds(&sim, &layout("eth1")));
@@ -106,7 +107,7 @@ fn what_the_plan_found_right_and_irqbalance_moves_before_it_is_told_is_put_right
 #[test]
 fn the_list_is_as_before_after_a_rollback() {
     let (sim, dir) = (sim(false), Dir::new());
-    // Somebody's own ban of one of our interrupts stays, too.
+    // A ban that another program made on one of our interrupts stays, too.
     let theirs = *numbers(&sim, "eth1").first().unwrap();
     sim.irqbalance_ban(&[7, theirs]);
     let before = sim.irqbalance_bans();
@@ -173,7 +174,7 @@ fn a_restarted_one_leaves_the_device_alone_and_the_rollback_is_whole() {
     assert_eq!(sim.irqbalance_bans(), [7], "what it was told is forgotten");
     sim.irqbalance_scan();
     assert!(holds(&sim, &wanted));
-    // Also under other numbers.
+    // Also with other interrupt numbers.
     sim.ethtool_l("eth1", 2).unwrap();
     assert!(holds(&sim, &[ban("eth1"), restart("eth1")]));
     sim.ethtool_l("eth1", 4).unwrap();
@@ -214,7 +215,7 @@ fn killed_at_every_write_it_is_recovered() {
             let now = look(&sim);
             assert!(differing(&before, &now).is_empty(), "{k} {after}: {:?}", differing(&before, &now));
             assert_eq!(sim.irqbalance_bans(), [7], "{k} {after}");
-            // What says whose the bans were may stay: it names none that is there.
+            // The record of our bans may stay: it names no interrupt that exists.
             let left: Vec<String> = sim.all_placed().into_iter().filter(|p| p != BANS).collect();
             assert_eq!(left, Vec::<String>::new(), "{k} {after}");
         }
@@ -255,7 +256,7 @@ fn without_irqbalance_nothing_is_asked_or_written() {
     apply(&sim, &dir, &layout("eth1")).unwrap();
     assert_eq!(sim.all_placed(), Vec::<String>::new());
     assert!(sim.log().iter().all(|l| l.contains("smp_affinity_list")), "{:?}", sim.log());
-    // One that went away in between is no drift.
+    // An interrupt that vanished meanwhile is not drift.
     let gone = Setting::IrqbalanceBan { dev: "eth1".into(), left: Left::These(BTreeSet::from([Of::Rx(0)])) };
     assert!(holds(&sim, &[gone]));
 }

@@ -13,7 +13,7 @@ use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
 const OLD: &str = "6.12.48";
 const NEW: &str = "6.18.2";
 
-/// eth0 igb, eth1 the test NIC with contexts, eth2 a device that takes everything.
+/// eth0 igb, eth1 the test NIC with contexts, eth2 a device that accepts everything.
 fn host_of(kernel: &str) -> Arc<Sim> {
     let build = build::host(8, 1).kernel(kernel).igb("eth0", 0, 8).mqnic("eth1", 0, 8).mqnic("eth2", 0, 8);
     let mut s = build.done();
@@ -81,7 +81,7 @@ fn everything_is_written_read_back_and_rolled_back() {
         let t = rss(&sim, "eth0").table;
         assert_eq!((t[95], t[96], t.iter().filter(|q| **q == 0).count()), (0, 1, 96));
         assert_eq!(rss(&sim, "eth1").contexts.known().unwrap()[&1].table[..3], [4, 5, 4]);
-        // Each kernel in its own words.
+        // Each kernel through its own interface.
         let by_netlink = sim.log().iter().any(|l| l == "rss-set eth0");
         let by_ioctl = sim.log().iter().any(|l| l == "ETHTOOL_SRSSH eth0");
         assert_eq!((by_netlink, by_ioctl), (kernel == NEW, kernel == OLD), "{:#?}", sim.log());
@@ -110,7 +110,7 @@ fn a_failure_at_any_step_puts_all_of_it_back() {
         ];
         for k in 0.. {
             let (sim, dir) = (host_of(kernel), Dir::new());
-            // A context of somebody else, which changes here and comes back.
+            // A context of another program, which is changed here and restored.
             sim.ethtool_x_new("eth1", &default(128, 3)).unwrap();
             let before = look(&sim);
             sim.forget_writes();
@@ -134,7 +134,7 @@ fn contexts_come_back_with_their_numbers() {
         for q in 0..3 {
             sim.ethtool_x_new("eth1", &[q; 128]).unwrap();
         }
-        // 2 is free, 1 and 3 are not.
+        // 2 is free, 1 and 3 are taken.
         apply(&sim, &dir, &[context("eth1", 2, None)]).unwrap();
         let before = look(&sim);
         let gone: Vec<Setting> = [1, 3].map(|c| context("eth1", c, None)).into();
@@ -149,7 +149,7 @@ fn contexts_come_back_with_their_numbers() {
     }
 }
 
-/// By ioctl the kernel chooses the number; ringwise comes to the wanted one only within reason.
+/// By ioctl the kernel chooses the number; ringwise reaches the requested one only within a limit.
 #[test]
 fn a_number_that_the_kernel_does_not_give_is_said_and_nothing_is_left() {
     let (sim, dir) = (host_of(OLD), Dir::new());
@@ -157,7 +157,7 @@ fn a_number_that_the_kernel_does_not_give_is_said_and_nothing_is_left() {
     let text = "the kernel numbered the new context 65, not 100; it was deleted again";
     assert_eq!((out.verdict, why(&out)), (Verdict::PutBack, (None, text.to_string())));
     assert!(rss(&sim, "eth1").contexts.known().unwrap().is_empty());
-    // Netlink takes any number.
+    // Netlink accepts any number.
     let (sim, dir) = (host_of(NEW), Dir::new());
     assert_eq!(apply(&sim, &dir, &[context("eth1", 100, Some(&[0]))]).unwrap().verdict, Verdict::Applied);
 }
@@ -171,7 +171,7 @@ fn somebody_else_was_faster() {
     assert_eq!(rss(&sim, "eth1").contexts.known().unwrap()[&1].table, [3; 128]);
 }
 
-/// What `-L` refuses because of a table or a context, in both directions.
+/// Changes of channels that the kernel refuses because of a table or a context, in both directions.
 #[test]
 fn fewer_queues_than_tables_and_contexts_name() {
     for kernel in [OLD, NEW] {
@@ -227,7 +227,7 @@ fn default_is_reset_and_no_longer_in_the_way() {
     }
 }
 
-/// Kernels from 6.17 on look at a quarter of the table to see whether it changes.
+/// Kernels since 6.17 compare only a quarter of the table to see whether it changes.
 #[test]
 fn a_change_in_the_last_entries_alone() {
     let (sim, dir) = (host_of(NEW), Dir::new());
@@ -283,7 +283,7 @@ fn what_cannot_be_is_said_before_the_kernel_is_asked() {
     }
 }
 
-/// A step that `diff` does not have because the device does not know the setting.
+/// A step that `diff` does not return because the device does not have the setting.
 fn request_with(now: &Snapshot, wish: &Setting) -> ringwise_apply::Request {
     let mut out = request(now, &[rfs(1 << 20)]);
     out.devices = now.nics.iter().map(|n| n.dev.clone()).collect();
@@ -356,7 +356,7 @@ fn all_key(all: &Fact<std::collections::BTreeMap<u32, RssContext>>) -> Option<St
     all.known().unwrap()[&1].key.clone()
 }
 
-/// The rooms that cannot see each other have the same words.
+/// Crates that do not depend on each other use the same letters and names of flow types.
 #[test]
 fn the_same_letters_and_flow_types_everywhere() {
     for c in LETTERS.chars() {

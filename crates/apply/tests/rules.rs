@@ -1,4 +1,4 @@
-//! Flow steering rules on the simulated host: written, replaced, put back, and making way for fewer queues.
+//! Flow steering rules on the simulated host: written, replaced, restored, and removed when there are fewer queues.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&nic()))
 }
 
-/// One whose feature is on, with these rules.
+/// The test NIC with the feature on and these rules.
 fn with(rules: &[&str]) -> Arc<Sim> {
     let mut s = nic();
     if let Fact::Known(all) = &mut s.nics[0].features
@@ -139,7 +139,7 @@ fn where_the_driver_chooses_the_place() {
         Setting::FlowRule { dev: "eth0".into(), location: rules::by_content(&old), rule: None },
     ];
     applied(&sim, &dir, &wanted);
-    // The old one went first, but the place is the driver's choice.
+    // The old rule was deleted first, but the driver chooses the location.
     assert_eq!(there(&sim), ["63: udp4 dst-port 53 action 2"]);
     rolled_back(&sim, &dir, &before);
     assert_eq!(there(&sim), ["63: tcp4 dst-port 80 action 1"], "the same rule, wherever it is");
@@ -164,7 +164,7 @@ fn what_the_device_does_not_take() {
         assert!(failed.meaning.contains(meaning), "{failed:?}");
         assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new(), "no partial state");
     }
-    // With the feature off, and nobody has asked for it.
+    // The feature is off, and no step turns it on.
     let (sim, dir) = (sim(), Dir::new());
     let out = apply(&sim, &dir, &[at(0, "tcp4 dst-port 80 action 1")]).unwrap();
     assert!(out.failed.unwrap().meaning.contains("none while ntuple is off"));

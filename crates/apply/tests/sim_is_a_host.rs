@@ -1,4 +1,4 @@
-//! Discovery finds in the simulated host what it was built from.
+//! Discovery finds in the simulated host exactly the data from which it was built.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn discovery_finds_what_it_was_built_from() {
         };
         assert_eq!(roles(a), roles(b), "{}", a.dev.name);
     }
-    // What discovery made of it is a host that discovery finds again, to the last fact.
+    // A host that is simulated from the discovered data gives the same data again.
     let again = Arc::new(Sim::new(&found));
     assert_eq!(look(&again), found);
 }

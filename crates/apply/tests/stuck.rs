@@ -1,5 +1,5 @@
-//! A queue that stands still after its interrupt was moved is put back: by the run, by the guard of a trial, and by
-//! the guard of a run that was kept.
+//! If a queue is stuck after its interrupt was moved, the setting is restored: by the run, by the guard of a trial, and by the
+//! guard of a run that was kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,10 +42,10 @@ fn a_queue_that_stands_still_is_put_back() {
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
     assert_eq!(out.failed.unwrap().words, WORDS);
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
-    // Elsewhere it sends.
+    // On another CPU it sends.
     let out = go(&sim, &dir, &watching(), &[irq_tx("eth0", 1, "3")]).unwrap();
     assert_eq!((out.verdict, out.notes), (Verdict::Applied, Vec::new()));
-    // Who does not want to wait does not.
+    // Without a watch there is no wait.
     assert_eq!(go(&sim, &dir, &policy(), &wanted()).unwrap().verdict, Verdict::Applied);
 }
 
@@ -56,7 +56,7 @@ fn a_signal_during_the_watch_puts_everything_back() {
     let policy = watching();
     let request = request(&look(&sim), &wanted());
     let stop = policy.stop.clone();
-    // The signal comes after the last step has been verified.
+    // The signal arrives after the last step has been verified.
     let mut on_verified = |e: &Event| {
         if matches!(e, Event::Verified { phase: Phase::Apply, .. }) {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -112,7 +112,7 @@ fn the_guard_of_a_run_that_was_kept_rolls_it_back() {
     let last = list.last().unwrap();
     assert_eq!((&last.kind, last.ending.clone()), (&Kind::Rollback { before: 1 }, Ending::Kept));
     assert_eq!((last.who.as_str(), last.reason.as_deref(), last.stuck.len()), ("guard", Some(WORDS), 1));
-    // Only the last transaction is watched, and one that wants it.
+    // Only the last transaction is watched, and only if it requested a watch.
     assert_eq!((later(1), later(2)), (None, None));
     go(&sim, &dir, &policy(), &wanted()).unwrap();
     assert_eq!(later(3), None);

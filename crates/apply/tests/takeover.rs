@@ -1,4 +1,4 @@
-//! An applier that hangs without dying: its guard takes over after a bound, and what the applier does later counts no more.
+//! An applier that hangs without dying: its guard takes over after a limit, and what the applier does later does not count.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn is_before(before: &Snapshot, sim: &Arc<Sim>, what: &str) {
     assert!(left.is_empty(), "{what}: {left:?}");
 }
 
-/// Stopped behind its fifth write.
+/// Stopped after its fifth write.
 fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
@@ -118,7 +118,7 @@ fn silence_is_taken_for_death_after_a_bound() {
     assert!(failed.meaning.contains("holds the lock until"), "{}", failed.meaning);
     is_before(&before, &sim, "taken over");
     assert_eq!(ending(&dir, &before), Ending::PutBack);
-    // The applier shares the lock: whoever wants it hears of that process.
+    // The applier shares the lock: a run that needs the lock gets that process named.
     let e = apply(&sim, &dir, &wanted()).unwrap_err();
     assert!(e.to_string().contains("process 4711, root, \"ringwise apply\""), "{e}");
     drop(shared);
@@ -141,7 +141,7 @@ fn with_signs_of_life_it_waits() {
 fn a_run_gives_signs_of_life_also_while_it_waits() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     here.state.lock().unwrap().clock = Some(sim.clone());
-    // No link for longer than the guard would wait: the run fails, and puts back.
+    // The link is down for longer than the guard would wait: the run fails, and restores the settings.
     let policy = Policy { link_wait: BOUND * 2, ..here.policy() };
     let request = request(&look(&sim), &wanted());
     let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |e| {
@@ -157,7 +157,7 @@ fn a_run_gives_signs_of_life_also_while_it_waits() {
 
 #[test]
 fn what_has_its_end_on_disk_is_not_taken_over() {
-    // Stopped before it could tell its guard.
+    // Stopped before it could inform its guard.
     for seconds in [None, Some(60)] {
         let (sim, dir, here) = (sim(), Dir::new(), Here::default());
         let before = look(&sim);
@@ -180,7 +180,8 @@ fn what_has_its_end_on_disk_is_not_taken_over() {
     }
 }
 
-/// Runs until the first event of this kind, where the applier is stopped until its guard has taken over and put back.
+/// Runs until the first event of this kind. There the applier is stopped until its guard has taken over and restored the
+/// settings.
 fn stopped_at(
     sim: &Arc<Sim>,
     dir: &Dir,
@@ -222,7 +223,7 @@ fn an_applier_that_goes_on_puts_back_what_it_still_did() {
     assert_eq!(out.failed.unwrap().words, "the guard has taken over");
     is_before(&before, &sim, "it went on");
     assert_eq!(ending(&dir, &before), Ending::PutBack);
-    // Stopped between its question and its write: one write comes after that of the guard.
+    // Stopped between its check and its write: one write follows the guard's restoring.
     let (sim, dir, here) = (self::sim(), Dir::new(), Here::default());
     let writing = |e: &Event| matches!(e, Event::Writing { setting: Setting::RfsEntries { .. }, .. });
     let out = stopped_at(&sim, &dir, &here, &here.policy(), writing).unwrap();
@@ -255,7 +256,7 @@ fn nor_does_it_where_the_applier_dies_behind_it() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     here.state.lock().unwrap().unheard = true;
-    // Killed when it has written its end as kept, before it asks its guard.
+    // Killed after it has recorded its end as kept, before it contacts its guard.
     here.state.lock().unwrap().kills_at_done = Some(sim.clone());
     assert!(killed(|| _ = stopped_at(&sim, &dir, &here, &here.policy(), verified)));
     sim.heal();

@@ -1,4 +1,4 @@
-//! A transaction that goes well, and the ones that are refused before anything is touched.
+//! A transaction that succeeds, and others that are refused before anything is changed.
 
 use crate::common;
 use std::sync::Arc;
@@ -91,10 +91,10 @@ fn refuses_what_is_no_longer_as_planned_and_names_it() {
     let request = request(&before, &wanted());
     sim.outside(|h| {
         h.write("/sys/class/net/eth0/queues/rx-0/rps_cpus", b"80").unwrap();
-        // This one is already as wanted: not in the way.
+        // This one already has the requested value, so it is no obstacle.
         h.write("/sys/class/net/eth1/queues/tx-1/xps_cpus", b"8").unwrap();
     });
-    // Known before anyone is asked, too.
+    // It is also found before the user is asked to confirm.
     let early = ringwise_apply::still_fits(&host(&sim), &request, &policy()).unwrap_err();
     let e = run(&sim, &dir, &request).unwrap_err();
     assert_eq!((e.exit_status(), e.to_string()), (6, early.to_string()));
@@ -157,7 +157,7 @@ fn a_renamed_device_is_followed() {
     let out = run(&sim, &dir, &request).unwrap();
     assert_eq!((out.verdict, out.notes.as_slice()), (Verdict::Applied, ["eth1 is wan0 now".to_string()].as_slice()));
     assert_eq!(sim.nic("wan0").unwrap().tx_queues[1].xps_cpus, Fact::Known(cpus("3")));
-    // And back under a third name.
+    // And back, with a third name.
     sim.rename("wan0", "wan1");
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
     assert_eq!(sim.nic("wan1").unwrap().tx_queues[1].xps_cpus, Fact::Known(cpus("")));
@@ -187,7 +187,7 @@ fn refusals_that_are_allowed_are_remembered() {
     assert_eq!(learned.len(), 1);
     let nic = now.nic("eth0").unwrap();
     assert!(learned[0].applies(&nic.dev, Some("mqnic"), "6.12.48", &irq("eth0", 0, "2")));
-    // The other way: put back, and nothing is learned from it.
+    // The other mode: all settings are restored, and nothing is learned.
     let other = request_if(&now, &[irq("eth0", 1, "3"), xps("eth0", 1, "3")], IfRefused::PutBack);
     let out = run(&sim, &dir, &other).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
@@ -215,7 +215,7 @@ fn accepted_and_ignored() {
     }
 }
 
-/// One that is still on its way when it is read is no other mask, and no change by somebody else.
+/// A mask that the kernel is still applying when it is read does not count as another mask, nor as a manual change.
 #[test]
 fn a_mask_on_its_way_is_looked_at_again() {
     let (sim, dir) = (sim(), Dir::new());
@@ -223,11 +223,11 @@ fn a_mask_on_its_way_is_looked_at_again() {
     sim.old_mask(number, 2);
     let out = apply(&sim, &dir, &[irq("eth0", 0, "1")]).unwrap();
     assert_eq!((out.verdict, sim.writes()), (Verdict::Applied, 1));
-    // Four looks are a bound: one that stays is not kept.
+    // Four looks are the limit: a mask that stays different counts as not kept.
     sim.old_mask(number, 9);
     let out = apply(&sim, &dir, &[irq("eth0", 0, "2")]).unwrap();
     assert_eq!(out.failed.unwrap().words, "accepted, but reads back as 1");
-    // Planned with the mask of now, met on its way: whoever looks first sees the one before.
+    // Planned with the present mask while the kernel is still applying it: the first look finds the previous one.
     let (sim, dir) = (self::sim(), Dir::new());
     let mask = |cpu: &[u8]| sim.outside(|h| h.write(&format!("/proc/irq/{number}/smp_affinity_list"), cpu)).unwrap();
     mask(b"1");
@@ -236,7 +236,7 @@ fn a_mask_on_its_way_is_looked_at_again() {
     sim.old_mask(number, 1);
     mask(b"1");
     assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
-    // Somebody else's stays one.
+    // A change by another program is still detected.
     let other = request_if(&look(&sim), &[irq("eth0", 0, "1")], IfRefused::PutBack);
     mask(b"3");
     let e = run(&sim, &dir, &other).unwrap_err();

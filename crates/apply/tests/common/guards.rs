@@ -1,4 +1,4 @@
-//! Guards without a process: what they are told, and what they would do next.
+//! Guards without a process: the messages that they get, and what they would do next.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
@@ -11,23 +11,23 @@ use ringwise_testkit::sim::Sim;
 
 use super::{Dir, State as _, host, policy};
 
-/// What a guard in this process holds.
+/// The state of a guard in this process.
 #[derive(Default)]
 pub(crate) struct State {
     pub lock: Option<OpenLock<OwnedFd>>,
     pub armed: u32,
-    /// Times that it has read the journal.
+    /// How often it has read the journal.
     pub begun: u32,
     pub gone: bool,
-    /// It has taken over, which its applier learns where it asks next; with `unheard` only at the end.
+    /// It has taken over. Its applier learns that at its next check; with `unheard` only at the end.
     pub took_over: bool,
     pub unheard: bool,
     /// When the applier gave signs of life, by the clock of this host.
     pub signs: Vec<Duration>,
     pub clock: Option<Arc<Sim>>,
-    /// The applier is killed where it tells that it is done.
+    /// The applier is killed when it reports that it is done.
     pub kills_at_done: Option<Arc<Sim>>,
-    /// What `done` was told.
+    /// The arguments of `done`.
     pub done: Vec<bool>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct State {
 pub(crate) struct Here {
     pub state: Arc<Mutex<State>>,
     pub refuses: bool,
-    /// It dies as soon as it is told that a trial begins.
+    /// It dies as soon as it learns that a trial begins.
     pub dies_on_trial: bool,
 }
 
@@ -110,14 +110,14 @@ impl Here {
         Policy { guard: Some(Arc::new(self.clone())), ..policy() }
     }
 
-    /// The applier is dead or done: what the guard does, from the lock that it holds.
+    /// The applier is dead or done: what the guard does, with the lock that it holds.
     pub(crate) fn acts(&self, sim: &Arc<Sim>, store: &Store) -> Result<Option<Outcome>, Error> {
         let lock = self.state.lock().unwrap().lock.take();
         let id = 1;
         guard(&host(sim), store, id, Some(lock.expect("the lock")), None, &policy(), &mut |_| {})
     }
 
-    /// The same, started again without the lock.
+    /// The same, but the guard was started again without the lock.
     pub(crate) fn started_again(sim: &Arc<Sim>, dir: &Dir) -> Result<Option<Outcome>, Error> {
         guard(&host(sim), &dir.store(), 1, None, None, &policy(), &mut |_| {})
     }

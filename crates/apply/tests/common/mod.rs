@@ -1,4 +1,4 @@
-//! What the tests share: a simulated host, a state directory, a request made from wanted settings.
+//! What the tests share: a simulated host, a state directory, a request made from requested settings.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub(crate) mod guards;
@@ -15,7 +15,7 @@ use ringwise_sys::Host;
 pub(crate) use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Killed, Sim};
 
-/// Of a state directory.
+/// Helpers for a state directory.
 pub(crate) trait State {
     fn store(&self) -> Store;
     fn journal(&self, id: u64) -> PathBuf;
@@ -39,7 +39,7 @@ impl State for Dir {
     }
 }
 
-/// A simulated host of its own does not meet the others in the lock of this one.
+/// A separate lock name, so that simulated hosts do not conflict with each other.
 pub(crate) fn socket(dir: &Dir) -> String {
     format!("ringwise-test{}", dir.0.display())
 }
@@ -92,7 +92,7 @@ pub(crate) fn table(dev: &str, queues: &[u32], size: usize) -> Setting {
     Setting::RssTable { dev: dev.into(), table: queues.iter().copied().cycle().take(size).collect() }
 }
 
-/// The steps from what is to what is wanted, as `knob::diff` has them; `skip`: what may be refused.
+/// The steps from the present to the requested values, as `knob::diff` returns them; `if_refused` applies to all of them.
 pub(crate) fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request {
     let target: SettingMap = wanted.iter().map(|s| (s.address().unwrap(), s.clone())).collect();
     let steps: Vec<Step> = diff(now, &target)
@@ -159,7 +159,7 @@ pub(crate) fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
     differs.map(|s| format!("{} was {}", s.address().unwrap(), s.value_text())).collect()
 }
 
-/// A store whose process is dead when the host's is: nothing is written to it after that.
+/// A store whose process dies with the simulated host's: nothing is written to it after that.
 pub(crate) fn mortal(dir: &Dir, sim: &Arc<Sim>) -> Store {
     let sim = sim.clone();
     dir.store().with_hook(Arc::new(move |_: &Path| {
