@@ -1,5 +1,6 @@
-//! Measures how long all rules take on a host of 512 CPUs, and how that grows with the number of interfaces: `cargo
-//! bench -p ringwise-check`. Fails above 50 ms, or if four times the interfaces take more than eight times as long.
+//! Measures how long all rules take on a host of 512 CPUs, and how that grows with the number of interfaces.
+//! `cargo bench -p ringwise-check` runs it. It fails above 50 ms, or if four times the interfaces take more than eight
+//! times as long.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Recordings of counters. `watch --record` and `apply --measure` write them; `watch --replay`, `report` and `export
-//! --replay` read them.
+//! Recordings of counters. `watch --record` and `apply --measure` write them.
+//! `watch --replay`, `report` and `export --replay` read them.
 //!
 //! A recording is a text file of lines: who recorded and when ([`Entry::Begin`]), the layout of the samples after it
 //! ([`Entry::Layout`]), and samples ([`Entry::Sample`]). Each line is appended by one write and ends with a full stop,

@@ -200,7 +200,7 @@ fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ran
     out
 }
 
-/// Writes text at a column, unless the place is taken.
+/// Writes text at a column, unless there is text already.
 fn put(line: &mut String, column: usize, text: &str) {
     if len(line) <= column {
         *line = pad(line, column);
@@ -302,7 +302,7 @@ fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
     out
 }
 
-/// One line for each queue: `TxRx-0 CPU 4 node 0 core 2 L3 0 asked 4`.
+/// One line for each queue: `TxRx-0  CPU 4  node 0 core 2  L3 0   asked 4`.
 fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Style) -> String {
     let names: Vec<String> = vectors.iter().map(|v| vector_label(v)).collect();
     let width = names.iter().map(|n| len(n)).max().unwrap_or(0);

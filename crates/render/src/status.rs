@@ -26,7 +26,7 @@ pub struct Standings {
     pub half_way: Option<u64>,
     /// Settings that a rollback could not restore because CPUs were offline.
     pub waiting: Option<Waiting>,
-    /// The last transaction, if it is a rollback by the guard because transmit queues stood still.
+    /// The last transaction, if the guard rolled it back because transmit queues were stuck.
     pub stuck: Option<Entry>,
     /// Why the journals cannot be read; `None`: they were read, or this is a recording.
     pub unreadable: Option<String>,

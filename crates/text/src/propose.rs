@@ -28,8 +28,8 @@ impl Recording {
         }
     }
 
-    /// A command that changes the host, or reads something that a recording does not have: `on that host: ringwise
-    /// apply`.
+    /// A command that changes the host, or reads something that a recording does not have:
+    /// `on that host: ringwise apply`.
     pub fn there(&self, command: impl Into<String>) -> String {
         let command = command.into();
         if self.is_one() { format!("on that host: {command}") } else { command }

@@ -84,11 +84,11 @@ pub enum HostFound {
         /// Files in `/sys/devices/system/cpu/vulnerabilities`.
         vulnerabilities: Vec<String>,
     },
-    /// Packet sockets that take every packet of the interface, or of all of them.
+    /// Packet sockets receive every packet of one interface, or of all interfaces.
     PacketSockets {
         /// How many such sockets are open.
         sockets: u32,
-        /// They take the packets of every interface. `false`: of the interface of the finding.
+        /// They receive the packets of all interfaces. `false`: of the interface of the finding.
         all_interfaces: bool,
     },
     /// The NMI watchdog runs on a host with isolated CPUs.

@@ -45,14 +45,14 @@ pub enum IrqFound {
         /// Interrupts with a hint.
         interrupts: u32,
     },
-    /// One vector takes far more interrupts than the others.
+    /// One vector raises far more interrupts than the others.
     OneVectorBusy {
         /// Vectors with more than 10 interrupts per second.
         vectors: u32,
         /// Interrupts of the busiest vector, divided by their mean.
         times: f64,
     },
-    /// A CPU takes very many interrupts of queues.
+    /// A CPU handles very many queue interrupts.
     ManyInterrupts {
         /// The CPU.
         cpu: CpuId,

@@ -82,7 +82,7 @@ pub enum RssFound {
         /// What prevents the plan from reducing the number of queues.
         obstacle: Obstacle,
     },
-    /// One receive queue takes far more packets than the others.
+    /// One receive queue gets far more packets than the others.
     FlowsUneven {
         /// Packets of the busiest queue, divided by the mean.
         times: f64,

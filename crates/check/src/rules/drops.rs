@@ -12,7 +12,7 @@ const STATS: &str = "kernel documentation, networking/statistics";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
-/// Interrupt time of a CPU above which it is busy, and at its limit.
+/// Share of a CPU's time in interrupts and softirqs, in per cent: above `BUSY` it is busy, above `WALL` at its limit.
 const BUSY: f64 = 50.0;
 const WALL: f64 = 90.0;
 

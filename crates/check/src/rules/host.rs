@@ -18,7 +18,7 @@ fn is_guest(cx: &Cx) -> bool {
     cx.s.topology.hypervisor.is_known()
 }
 
-/// CPUs that take queue interrupts.
+/// CPUs that handle queue interrupts.
 fn irq_cpus(cx: &Cx) -> CpuSet {
     cx.nics.iter().flat_map(|n| n.queue_vectors()).filter_map(|v| cx.at(v)).collect()
 }

@@ -104,7 +104,7 @@ fn many(w: &mut World, count: u32) {
     w.nic().tx_queues = (0..count).map(|id| TxQueue { id, ..tx.clone() }).collect();
 }
 
-/// Findings of the recorded lab hosts are readable, and different facts do not share a text.
+/// Findings of the recorded lab hosts contain no phrase that only fits a plan, and stay below 300 characters.
 #[test]
 fn texts_of_recorded_hosts() {
     let hosts = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");

@@ -69,8 +69,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
             }
         };
         let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
-        // Drift is between the record and the host, which this test does not have: apply removes it by writing the
-        // setting.
+        // Drift is known from the journal, not from the host: `apply` removes it by writing the settings.
         if f.rule == "A16" {
             seen.insert(f.rule.clone());
             continue;
