@@ -177,7 +177,7 @@ impl<'a> Cx<'a> {
         say.get(&n.features)?.get(name)
     }
 
-    /// Interfaces without receive queues are not judged.
+    /// How many receive queues the driver uses. Interfaces without receive queues are not judged.
     pub fn rx_queues(&self, n: &Nic) -> u32 {
         n.queues_in_use(Dir::Rx).unwrap_or(0)
     }

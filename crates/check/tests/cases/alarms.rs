@@ -6,7 +6,7 @@ use ringwise_model::*;
 use crate::world::{World, set};
 use crate::{bql, goal, queue, recorded};
 
-/// What looks like a fault and is none.
+/// Cases that look like faults, and are reported as `Info` or not at all.
 #[test]
 fn no_false_alarms() {
     type Edit = fn(&mut World);
@@ -209,7 +209,7 @@ fn unknown_numbers_of_queues() {
     assert!(!r.ids().contains(&"F11"), "{:?}", r.findings.iter().find(|f| f.rule == "F11"));
     assert!(r.unreadable.iter().any(|u| u.rule == "F11" && u.what == "channels-get eth1"), "{:?}", r.unreadable);
 
-    // Four entries a queue are not 0 entries.
+    // An unknown number of queues does not count as 0.
     let mut w = World::tuned();
     w.rss().table.truncate(8);
     let Fact::Known(c) = &mut w.nic().channels else { panic!() };
