@@ -49,7 +49,7 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// What differs now. A device that nothing was applied to is a mistake worth a word.
+/// The settings that differ now. A device to which nothing was applied is reported, because it is probably a mistake.
 fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Result<Vec<Step>> {
     let s = source.snapshot(&Options { skip_rivals: true, ..Options::all() }, common)?;
     let mut v = ringwise_apply::verify_in(&s, store).map_err(|e| fail(&e))?;

@@ -57,7 +57,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let file = reviewed::file(a, &source)?;
     let a = &ApplyArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let (made, plan) = match &file {
-        // Reviewed: no other steps than these.
+        // A reviewed plan is applied with exactly its steps.
         Some(file) => (None, load(file, &source, common)?),
         None => match decided(a, &source, common, &style)? {
             Some((made, take, plan)) => (Some((made, take)), plan),
@@ -93,7 +93,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         None => Requested { flags: None, intent: plan.intent.clone() },
     });
     if file.is_some() {
-        // What it found right and left alone was reviewed too.
+        // The review also covered settings that were right already.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
     }
     if a.boot {
@@ -102,12 +102,12 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let mut differs = !plan.steps.is_empty();
     if differs {
         if file.is_some() {
-            // Before the question; a signal handler would keep Ctrl-C from ending it.
+            // This check runs before the question, because a signal handler would keep Ctrl-C from ending the program.
             differs = ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
         }
         ask(a, &plan, common, &style, &text)?;
     } else if !as_json && file.is_none() && !another_goal(&source, common, request.requested.as_ref())? {
-        // No lock, no journal, no second look.
+        // Nothing to write: no lock, no journal, and the host is not read again.
         trial::none_waits(&source, &store(common), &style)?;
         out::answer(&text())?;
         return Ok(Status::Ok);
@@ -143,14 +143,14 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     }
 }
 
-/// The last apply in effect was for other goals: then this one is recorded, though it changes nothing.
+/// The last apply in effect was for other goals. The new goal is recorded, although it changes nothing.
 fn another_goal(source: &Source, common: &Common, requested: Option<&Requested>) -> Result<bool> {
     let Some(requested) = requested else { return Ok(false) };
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     ringwise_apply::replaces_another(&store(common), &host, requested).map_err(|e| fail(&e))
 }
 
-/// Says what would happen and asks; no is a refusal.
+/// Prints what would happen and asks. A no is a refusal.
 fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn() -> String) -> Result<()> {
     let head = format!("Plan for {}: {}", name(plan), summary(plan));
     out::note(common.quiet, ringwise_text::hang("", &head, style.width).trim_end());
@@ -169,13 +169,13 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
     Err(Fail::refused("not confirmed; nothing was touched"))
 }
 
-/// What was there, as the plan shows it.
+/// The values before, as the plan shows them.
 fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
     plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect::<BTreeMap<_, _>>()
 }
 
-/// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,
-/// it stays. None: at boot, nothing to plan for yet.
+/// The plan for the host as it is. On a terminal the user is asked about manual changes that it would undo; without a
+/// terminal they stay. `None`: at boot, when there is nothing to plan for yet.
 fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Planning, Take, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;
     let made = if a.boot { made.at_boot(&store(common)) } else { made };
@@ -199,7 +199,7 @@ fn steps_on(plan: &Plan, target: &Setting) -> bool {
     plan.steps.iter().any(|st| st.setting == *target)
 }
 
-/// A file of `plan --out`, for this host and now.
+/// Loads a file of `plan --out`, which must be valid for this host now.
 fn load(file: &Path, source: &Source, common: &Common) -> Result<Plan> {
     let r = ringwise_intent::load_plan(file)?;
     let (here, _) = ringwise_discover::host(source.host.as_ref());

@@ -15,8 +15,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use ringwise_text::{plural, thousands};
 
-/// Records what discovery asks, and what `verify --for` would.
-/// The key is for `explain`.
+/// Files that are recorded in addition to those of discovery: for `verify --for`, and the RSS hash key for `explain`.
 const ALSO: [&str; 7] = [
     "/proc/net/softnet_stat",
     "/proc/softirqs",
@@ -27,7 +26,7 @@ const ALSO: [&str; 7] = [
     "/proc/sys/net/core/netdev_rss_key",
 ];
 
-/// Where in a recording the counters of two moments lie; no path of a host begins so.
+/// Where a recording stores the counters of two moments. No path of a host begins like this.
 pub(super) const SAMPLES: &str = "/samples/counters";
 
 pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
@@ -58,7 +57,7 @@ pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Records the host. How many answers it holds, and what was replaced.
+/// Records the host. Returns how many answers the recording holds, and what was replaced.
 pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec<Redacted>)> {
     if a.file.exists() {
         return Err(Fail::error(format!("{} exists; a capture overwrites nothing", a.file.display())));
@@ -72,7 +71,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
     let s = record(&host)?;
     let samples = a.r#for.map(|time| {
         let layout = Layout::of(&s, &[]);
-        // Past the recorder: these files are read twice, and only the numbers are kept.
+        // The recorder is bypassed: these files are read twice, and only the numbers are kept.
         let host: &dyn Host = recorder.host();
         let mut sampler = Sampler::new(host, &layout, true);
         let first = sampler.read(host);
@@ -93,11 +92,11 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
     Ok((s, recording.len(), redacted))
 }
 
-/// Asks everything once.
+/// Reads everything once.
 pub(super) fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
     let options = Options { parts: Parts::ALL, ..Options::all() };
     let s = ringwise_discover::snapshot(host, &options).map_err(|e| Fail::error(e.to_string()))?;
-    // What only check reads; an answer that is missing is part of the recording as well.
+    // Only `check` reads these. A missing answer is part of the recording as well.
     let _ = ringwise_discover::extra(host, &s, options.deadline);
     for path in ALSO {
         // An error is part of the recording.

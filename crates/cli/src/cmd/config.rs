@@ -1,4 +1,4 @@
-//! `ringwise config`: the file, without changing anything.
+//! `ringwise config`: shows and checks the file without changing anything.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
     Ok(b)
 }
 
-/// The same file with the interfaces of this host in place of what matches them.
+/// The same file with the interfaces of this host in place of its matchers.
 fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
     let (_, c) = load(f)?;
     let b = bound(&c, &host(from, common)?, common)?;

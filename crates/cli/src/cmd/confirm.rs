@@ -1,4 +1,4 @@
-//! `ringwise confirm`: what is on trial is kept.
+//! `ringwise confirm`: keeps the changes that are on trial.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::out;
 use crate::source::{self, Source};
 use ringwise_text::Style;
 
-/// For a guard to put back what is too late, channels and links included.
+/// Time for a guard to restore everything, including channels and links.
 const BOUND: Duration = Duration::from_secs(120);
 const EACH: Duration = Duration::from_millis(100);
 
@@ -30,7 +30,7 @@ pub(super) fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
     Ok(status)
 }
 
-/// Confirms, waits until the guard has let go, and says what became of it.
+/// Confirms, waits until the guard has released the lock, and reports the outcome.
 pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let said = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
@@ -86,7 +86,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
     }
 }
 
-/// For a guard to notice what was decided.
+/// Time for a guard to notice the decision.
 fn prompt() -> Duration {
     Process::default().bound
 }
@@ -96,18 +96,18 @@ pub(super) fn process(guard: &Holder) -> String {
     guard.pid.map(|p| format!(" (process {p})")).unwrap_or_default()
 }
 
-/// A guard that does not do what it should is ended, and what is left to do is done by `then`.
+/// Ends a guard that does not do its job; `then` is the command that does the rest.
 fn kill(guard: &Holder, then: &str) -> String {
     guard.pid.map_or_else(|| then.to_string(), |p| format!("kill -9 {p}, then {then}"))
 }
 
-/// The deadline has passed, and a guard that is there does nothing about it.
+/// The deadline has passed, and the running guard does not react.
 fn idle(id: u64, guard: &Holder) -> Fail {
     let text = format!("transaction {id} is not put back: its guard{} does not answer", process(guard));
     Fail::new(Status::Findings, text).next(kill(guard, "ringwise recover"))
 }
 
-/// Waits until the guard has ended a trial that is over. False: it does not.
+/// Waits until the guard has ended an expired trial. False: it did not.
 fn ended(source: &Source, store: &Store) -> Result<bool> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let until = source.host.since_boot() + prompt();
@@ -124,11 +124,11 @@ fn outcome(source: &Source, store: &Store, id: u64, bound: Duration) -> Result<O
     settle(&source.host, store, id, bound, &Policy::default(), &mut |_| {}).map_err(|e| fail(&e))
 }
 
-/// What a transaction came to that is not kept: status 4, or 5 where not all of it could be put back.
+/// The outcome of a transaction that is not kept: status 4, or 5 if not everything could be restored.
 pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
     match outcome(source, store, id, BOUND)? {
         Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, "Applied", as_json, style),
-        // It was recovered: as before, and not kept.
+        // It was recovered, so it is restored and not kept.
         Some(o) if o.verdict != Verdict::Applied => finish(&o, "Applied", as_json, style).map(|_| Status::PutBack),
         _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being put back"))
             .next(format!("ringwise history {id}"))),

@@ -1,4 +1,4 @@
-//! Counters of the interfaces that a command names, followed while they change: for `export` and `--measure`.
+//! Counters of the named interfaces, for `export` and `--measure`. They follow interfaces that change meanwhile.
 
 use ringwise_discover::{Options, Parts};
 use ringwise_observe::{Layout, LiveCounters};
@@ -9,7 +9,8 @@ use crate::exit::Result;
 use crate::source::Source;
 use ringwise_text::host_name;
 
-/// Of those that are named, which must be there now; nobody named: all with queues of their own. And the host's name.
+/// Counters of the named interfaces, which must exist now, or of all interfaces with their own queues. Also returns the
+/// host's name.
 pub(super) fn follow<'a>(
     source: &'a Source,
     devs: &[String],
@@ -17,13 +18,13 @@ pub(super) fn follow<'a>(
     detail: bool,
 ) -> Result<(LiveCounters<'a>, String)> {
     let (layout, host) = look(source, devs, true, common)?;
-    // Said once, by what looked first.
+    // The first look has printed the notes already.
     let quiet = Common { quiet: true, ..common.clone() };
     let again = move |there: &[String]| look(source, there, false, &quiet).ok().map(|l| l.0);
     Ok((LiveCounters::new(source.host.as_ref(), devs, layout, detail, again), host))
 }
 
-/// Interfaces, queues, vectors and nodes as they are, and the host's name. `strict`: each that is named is there.
+/// Reads interfaces, queues, vectors and nodes, and the host's name. `strict`: every named interface must exist.
 fn look(source: &Source, devs: &[String], strict: bool, common: &Common) -> Result<(Layout, String)> {
     let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(devs) };
     let s = source.snapshot(&options, common)?;

@@ -1,4 +1,4 @@
-//! `ringwise bench`: load, measure, compare, and leave the host as found.
+//! `ringwise bench`: runs a load, measures, compares, and leaves the host as found.
 
 mod fail;
 mod report;
@@ -61,7 +61,7 @@ fn forward(a: &RunArgs, common: &Common) -> Result<Status> {
     ended(a, common, ready.run(|e| if find { e.find_rates(&mut load) } else { e.run(&mut load) })?)
 }
 
-/// What is shown at the end.
+/// Prints the end of a session.
 fn ended(a: &RunArgs, common: &Common, done: Finished) -> Result<Status> {
     let (results, status) = session::ended(done);
     report::show(&results, a.keep.html.as_deref(), None, a.format.json(common), common)?;

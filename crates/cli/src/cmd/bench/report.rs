@@ -1,4 +1,4 @@
-//! What was measured, as text, as a page, as figures.
+//! The results of a session as text, as a page and as figures.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
         let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{name}: {e}")))?;
         let mut r = file::read(&name, &text).map_err(|e| Fail::error(e.to_string()))?;
         if r.comparisons.is_empty() && r.end.is_none() {
-            // Cut short before they were made.
+            // The session was interrupted before it made comparisons.
             r.comparisons = compare::compare(&r.session, &r.trials);
         }
         r.session.design.weight = a.weight.or(r.session.design.weight);
@@ -53,7 +53,7 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     Ok(status)
 }
 
-/// `-o json`: the same as the lines, as one document.
+/// `-o json`: the same content as the lines, as one document.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -62,7 +62,7 @@ struct Document<'a> {
     trials: &'a [Trial],
     comparisons: &'a [Comparison],
     rates: &'a [Rate],
-    /// None: it was cut short.
+    /// None: the session was interrupted.
     end: &'a Option<End>,
     notes: &'a [String],
 }
@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The answer on stdout, and the files that were asked for.
+/// Prints the answer on stdout, and writes the requested files.
 pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json: bool, common: &Common) -> Result<()> {
     let style = crate::style::detect(common);
     if as_json {

@@ -1,5 +1,6 @@
-//! `ringwise bench search`: queue count, ring size, moderation and placement for one workload, by successive halving
-//! within a time. The host is left as found; what was found is a configuration file with its evidence.
+//! `ringwise bench search`: searches queue count, ring size, moderation and placement for one workload, by successive
+//! halving within a time limit. It leaves the host as found, and prints the result as a configuration file with its
+//! evidence.
 
 use ringwise_bench::halving::Outcome;
 use ringwise_bench::result::Metric;
@@ -46,7 +47,7 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
         )));
     };
     let (mut list, _) = states::wanted(&run.states)?;
-    // Somebody's own candidates stand beside ours.
+    // The user's own candidates are added to ours.
     let among: Vec<Among> = a.among.iter().map(|a| kind_of(*a)).collect();
     let ours = candidates(&s, &devs, &among, a.allow_disruption);
     list.extend(states::of_candidates(&ours, &devs, a.allow_disruption));
@@ -94,7 +95,7 @@ fn kind_of(a: args::Among) -> Among {
     }
 }
 
-/// Who was dropped and why, and what the last one is worth.
+/// Which candidates were dropped and why, and how much the last one gains.
 fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
     let name = |c: usize| states.get(c + 1).copied().unwrap_or("?");
     let mut text = {
@@ -126,7 +127,7 @@ fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
     text
 }
 
-/// The configuration that says the same as a state's flags.
+/// The configuration that is equivalent to a state's flags.
 fn file(w: &Wanted, devs: &[String], s: &Snapshot, common: &Common) -> Result<String> {
     let intent = states::intent(w, w.flags.as_deref().unwrap_or_default())?;
     wanted::file(&wanted::read(devs, &intent, false)?, || Ok(s.clone()), common)

@@ -19,7 +19,7 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
     let stop = Arc::new(AtomicBool::new(false));
     if a.stdio {
-        // The namespace is entered before there is a second thread.
+        // The namespace must be entered before a second thread exists.
         return match serve::serve_stdio(a.netns.as_deref(), &stop) {
             Ok(_) => Ok(Status::Ok),
             Err(e) => Err(Fail::error(e.to_string())),
@@ -56,7 +56,8 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     let mut opened = |at: SocketAddr| {
         out::note(common.quiet, &format!("ringwise: listening on {at}"));
         if addr.port() == 0 {
-            // The kernel chose it: that is the answer. A reader that is gone is no reason not to serve.
+            // The kernel chose the port, so the address is the answer. The server runs even if the reader has closed
+            // the pipe.
             let _ = out::answer(&format!("{at}\n"));
         }
     };

@@ -1,4 +1,4 @@
-//! A session is made ready: states are planned, the user is asked, the results get a file. And its progress is printed.
+//! Prepares a session (plans the states, asks the user, opens the results) and prints its progress.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -29,7 +29,7 @@ use crate::source::Source;
 use ringwise_text::plural;
 use ringwise_text::when;
 
-/// What was made ready before anything was touched.
+/// What was prepared before the host is changed.
 pub(super) struct Ready<'a> {
     source: &'a Source,
     common: &'a Common,
@@ -42,7 +42,7 @@ pub(super) struct Ready<'a> {
     begin: Instant,
 }
 
-/// For a look before anything is asked.
+/// Prepares measurements that precede the question.
 pub(super) fn context(a: &RunArgs, devs: &[String], s: &Snapshot, source: &Source) -> TrialContext {
     context_of(a, devs, s, source, 1, Arc::default())
 }
@@ -72,7 +72,7 @@ fn default_results(source: &Source, common: &Common) -> Result<PathBuf> {
     Err(Fail::error(format!("no place for the results: {}", refused.unwrap_or_default())).next("--results FILE"))
 }
 
-/// Checks, plans the states, asks, and opens the results. `None`: it was only to be shown what would be done.
+/// Checks, plans the states, asks, and opens the results. `None`: the user only wanted to see what would be done.
 pub(super) fn ready<'a>(
     a: &'a RunArgs,
     devs: Vec<String>,
@@ -152,7 +152,7 @@ pub(super) fn ready<'a>(
 }
 
 impl<'a> Ready<'a> {
-    /// Runs it, and prints what happens.
+    /// Runs the session and prints its events.
     pub(super) fn run<T>(self, how: impl FnOnce(Experiment) -> ringwise_experiment::Result<T>) -> Result<T> {
         let mut log = None;
         let quiet = self.common.quiet;
@@ -184,7 +184,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// The results, and the status; why it ended early is printed.
+/// The results and the exit status. If the session ended early, the reason is printed.
 pub(super) fn ended(done: Finished) -> (Results, Status) {
     let fail = done.broken.map(Fail::from);
     if let Some(f) = &fail {
@@ -198,7 +198,7 @@ pub(super) fn ended(done: Finished) -> (Results, Status) {
     (done.results, status)
 }
 
-/// Progress as a line.
+/// An event as a line.
 fn line(e: &Event) -> Option<String> {
     Some(match e {
         Event::Trial { number, of, slot, state, point, varies, left } => {
@@ -223,7 +223,7 @@ fn line(e: &Event) -> Option<String> {
     })
 }
 
-/// What is about to happen, and how long it takes.
+/// Prints what is about to happen, and how long it takes.
 fn announce(a: &RunArgs, s: &Session, states: &[Prepared], load: &dyn Workload, common: &Common) {
     let points = load.points().len();
     let one = a.design.warm + a.design.trial;
@@ -250,7 +250,7 @@ fn announce(a: &RunArgs, s: &Session, states: &[Prepared], load: &dyn Workload, 
     }
 }
 
-/// `12 s`, `3 min`, `2.5 h`, upwards.
+/// `12 s`, `3 min`, `2.5 h`, rounded up.
 fn span(s: f64) -> String {
     match s {
         s if s < 120.0 => format!("{} s", s.ceil()),

@@ -1,4 +1,4 @@
-//! The states that are compared: what makes each of them, by the flags of `plan`.
+//! The states that are compared. Each is described by flags of `plan`.
 
 use clap::{Args, Command, FromArgMatches};
 use ringwise_bench::forward::redhat_rules;
@@ -14,16 +14,16 @@ use crate::exit::{Fail, Result};
 use crate::out;
 use crate::source::Source;
 
-/// A state by its name, and the flags that make it; none: the host as found.
+/// A state by its name, and the flags that make it. No flags: the host as found.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub name: String,
     pub flags: Option<String>,
-    /// Of a sweep.
+    /// The value of a sweep.
     pub value: Option<f64>,
 }
 
-/// All of them as the command line says, and what a sweep goes along.
+/// All states of the command line, and the name of the swept setting.
 pub(super) fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
     let mut out = vec![match &a.base {
         Some(text) => named(text)?,
@@ -96,7 +96,7 @@ pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     Ok(intent)
 }
 
-/// What a search may try, as states.
+/// The candidates of a search, as states.
 pub(super) fn of_candidates(list: &[Candidate], devs: &[String], disruption: bool) -> Vec<Wanted> {
     let each = |key: &str, value: u32| -> String { devs.iter().map(|d| format!(" --set {d}.{key}={value}")).collect() };
     let one = |c: &Candidate| {
@@ -116,8 +116,8 @@ pub(super) fn of_candidates(list: &[Candidate], devs: &[String], disruption: boo
     list.iter().map(one).collect()
 }
 
-/// Rules that force each source to its queue, among the flags of every state: round and round over the queues that the
-/// state has.
+/// Adds rules to the flags of every state that steer each source to one queue, in turn over the queues that the state
+/// has.
 pub(super) fn lead(list: &mut [Wanted], f: &ForwardSpec, s: &Snapshot) -> Result<()> {
     if f.recipe != Recipe::Turn {
         return Err(Fail::usage("--lead is for --recipe turn: random sources are too many for rules"));
@@ -156,7 +156,7 @@ pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common:
     Ok(out)
 }
 
-/// Flags for people: of a long list of rules how many they are.
+/// Flags as they are printed: a long list of rules is replaced by its length.
 fn shown(flags: &str) -> String {
     let (mut out, mut rest) = (String::new(), flags);
     while let Some((before, list)) = rest.split_once(".rule=[") {

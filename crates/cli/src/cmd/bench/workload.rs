@@ -1,4 +1,4 @@
-//! What is measured, as the command line has it.
+//! The workload that the command line describes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -40,7 +40,7 @@ fn sides(p: &PeerArgs) -> Result<Sides> {
     }
 }
 
-/// A load of messages to `dev`.
+/// A load that exchanges messages with `dev`.
 pub(super) fn messages(kind: Kind, a: &RunArgs, dev: &str, s: &Snapshot) -> Result<Messages> {
     let address = a.peer.address.map_or_else(|| ringwise_experiment::address(dev, s), Ok)?;
     let l = &a.load;
@@ -84,7 +84,7 @@ fn level(l: args::Level) -> Level {
     }
 }
 
-/// Flags that do not go together.
+/// Refuses flags that cannot be combined.
 fn sound(m: &MessagesSpec) -> Result<()> {
     let udp = m.protocol() == Protocol::Udp;
     if let Some(n) = m.sizes().iter().find(|n| udp && !(16..=65_507).contains(*n)) {
@@ -112,7 +112,7 @@ fn sound(m: &MessagesSpec) -> Result<()> {
     wrong.iter().find(|(wrong, _)| *wrong).map_or(Ok(()), |(_, why)| Err(Fail::usage(*why)))
 }
 
-/// Packets through this host.
+/// A load of packets that this host forwards.
 pub(super) fn forward(a: &RunArgs, s: &Snapshot, source: &Source) -> Result<(Forward, ForwardSpec)> {
     let f = &a.forward;
     let sound = !f.into.is_empty() && f.generators.len() == f.into.len();

@@ -1,4 +1,4 @@
-//! The same judgement for those who ask again and again.
+//! The findings of `check` for callers that evaluate them repeatedly.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::cmd::show;
 use crate::exit::{Fail, Result};
 use crate::source::Source;
 
-/// What `ringwise check` would find on this host now, without what was accepted. Without rates the rules about them are
-/// not evaluated.
+/// What `ringwise check` would find on this host now, without accepted findings. Rules about rates are skipped if
+/// `rates` is missing.
 pub(crate) fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, common: &Common) -> Result<Findings> {
     let s = source.snapshot(&traffic::options(devs), common)?;
     let devs = show::names_in(source, &s, devs)?;

@@ -23,7 +23,7 @@ use ringwise_render::check as page;
 use ringwise_text::Recording;
 use ringwise_text::when;
 
-/// Where accepted findings stand.
+/// The file of accepted findings.
 const ACCEPTED: &str = "/etc/ringwise/accepted.json";
 
 pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
@@ -47,7 +47,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         let r = source::open(&from).and_then(|s| one(a, &s, common));
         match r {
             Ok(r) => reports.push(Report { file: Some(file.display().to_string()), ..r }),
-            // One that cannot be read is no reason to say nothing about the others.
+            // A recording that cannot be read does not prevent reports about the others.
             Err(e) if a.from.len() > 1 => {
                 out::error(&e.to_string());
                 unopened.push(Unopened { file: file.display().to_string(), why: e.message });
@@ -68,7 +68,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     let worst = reports.iter().filter_map(Report::worst).max();
     let failed = a.fail_on.severity().is_some_and(|s| worst >= Some(s));
     tell(a, &reports, &unopened, common)?;
-    // What could not be read may hide anything: that comes before what was found elsewhere, and is never success.
+    // What could not be read may hide any problem, so it outranks findings elsewhere and is never a success.
     Ok(match (unopened.is_empty(), failed) {
         (false, _) => Status::Error,
         (true, true) => Status::Findings,
@@ -98,7 +98,7 @@ fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Commo
     }
 }
 
-/// The host as read, judged.
+/// Reads the host and checks it.
 pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
     let s = source.snapshot(&traffic::options(&a.devs), common)?;
     let devs = show::names_in(source, &s, &a.devs)?;
@@ -116,7 +116,7 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
     judged(goal, source, &s, &devs, counted.as_ref(), common)
 }
 
-/// A host that was read, with what was counted beside.
+/// Checks a host that was read, together with its counters.
 fn judged(
     asked: Option<Goal>,
     source: &Source,
@@ -153,12 +153,12 @@ fn judged(
     Ok(judge(&input))
 }
 
-/// What is wanted of the whole host as asked, else as it was applied, else as the file says; and of interfaces that were
-/// applied by themselves.
+/// The intent for the whole host: from the flags, or from what was applied, or from the file; and the intents of
+/// interfaces that were applied separately.
 fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Standing, common: &Common) -> Wanted {
     let intent = |devs: &[String], args: &IntentArgs| {
         let quiet = Common { quiet: true, ..common.clone() };
-        // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
+        // A wrong or contradictory file is reported by `plan`; the host is checked all the same.
         wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, s, &quiet)).unwrap_or_else(|e| {
             out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
             Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
@@ -186,7 +186,8 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     };
     let from = match parts.first() {
         Some(p) if !of_whole => {
-            // The host is what its last interfaces are for; those that were never applied are not.
+            // The host gets the goal of the interfaces that were applied last; interfaces that were never applied keep
+            // theirs.
             let rest: Vec<_> = s.tunable().map(|n| (n.name().to_string(), all.goal_of(n.name()))).collect();
             all.goal = p.1.goal;
             all.dev_goals.extend(rest);
@@ -198,7 +199,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     (from, all, parts)
 }
 
-/// Of the whole host, and of interfaces by themselves.
+/// The intent for the whole host, and those for interfaces that were applied separately.
 type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
 
 fn explain(id: &str, common: &Common) -> Result<Status> {
@@ -242,7 +243,7 @@ fn path(a: &CheckArgs) -> Option<PathBuf> {
     match &a.baseline {
         Some(p) if p == Path::new("none") => None,
         Some(p) => Some(p.clone()),
-        // What is accepted here says nothing about a recorded host.
+        // Findings accepted on this host do not apply to a recorded host.
         None => a.from.is_empty().then(|| ACCEPTED.into()),
     }
 }
@@ -286,7 +287,7 @@ fn today() -> Result<String> {
     Ok(when::minute(now()?, false).split(' ').next().unwrap_or_default().to_string())
 }
 
-/// A day to propose: in a hundred days.
+/// The proposed expiry day: in a hundred days.
 fn until() -> Result<String> {
     Ok(when::minute(now()? + 100 * 86_400, false).split(' ').next().unwrap_or_default().to_string())
 }

@@ -1,4 +1,4 @@
-//! Rates as the rules ask for them.
+//! Rates for the rules.
 
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::cmd::capture::SAMPLES;
 
-/// Two samples of this host. `None`: the host was not there long enough, as after a suspend.
+/// Takes two samples of this host. `None`: the host was away for a part of the time, for example suspended.
 pub(super) fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> Option<Traffic> {
     let layout = Layout::of(s, &[]);
     let mut sampler = Sampler::new(host, &layout, true);
@@ -19,7 +19,7 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> 
     Rates::between(&layout, &first, &second).map(|r| of(&r))
 }
 
-/// Those that a capture holds.
+/// The samples that a capture holds.
 pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
     let text = host.read_text(SAMPLES).ok()?;
     let mut lines = text.lines();
@@ -28,7 +28,7 @@ pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
     Rates::between(&layout, &first, &second).map(|r| of(&r))
 }
 
-/// What rules need of the host beside what is planned by.
+/// What rules read in addition to what plans read.
 pub(super) fn options(devs: &[String]) -> Options {
     Options { parts: ringwise_discover::Parts::ALL, follow: devs.to_vec(), ..Options::all() }
 }

@@ -1,4 +1,4 @@
-//! Many flows: what each queue gets, what would be better.
+//! Many flows: the load of each queue, and a better distribution.
 
 use ringwise_flow::balance::{Balanced, balance};
 use ringwise_flow::population::{heaviest_first, parted, spread};
@@ -36,7 +36,7 @@ pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
         }
         None => None,
     };
-    // What is proposed goes out from what was asked for.
+    // Proposals are based on the present state, including `--what-if`.
     let nic = find(cx.host())?;
     let steering = Steering::new(&nic, &cx.key);
     let better = cx.a.balance.map(|target| balanced(&nic, &steering, &p.flows, target, &mut p.notes)).transpose()?;
@@ -63,12 +63,12 @@ pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Where packets go.
+/// How packets are distributed.
 struct Loads {
     entries: Vec<u64>,
-    /// By queue: what reaches it by other ways than the table.
+    /// By queue: packets that reach it without the indirection table.
     fixed: Vec<u64>,
-    /// Of flows whose entry cannot be told.
+    /// Packets of flows whose table entry is unknown.
     untold: u64,
 }
 
@@ -76,7 +76,7 @@ fn loads(steering: &Steering, flows: &[Counted]) -> Loads {
     let entries = vec![0; steering.table().len()];
     let mut l = Loads { entries, fixed: vec![0; steering.queues().unwrap_or(0) as usize], untold: 0 };
     for f in flows {
-        // A device that steers by itself heeds no entry.
+        // A device that steers by itself does not use the table.
         let to = steering.queue(&f.tuple).and_then(|q| match steering.is_ruled(&f.tuple) {
             true => l.fixed.get_mut(q as usize),
             false => l.entries.get_mut(steering.bucket(&f.tuple)?),
@@ -118,7 +118,7 @@ fn balanced(
     Ok(balance(steering.table(), &l.entries, &l.fixed, queues, |_| true, target))
 }
 
-/// Rules of their own for flows that are more than a queue's share, each with a queue that the table leaves out.
+/// Steering rules for flows that exceed a queue's share; the table then leaves out their queues.
 fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> Option<Isolated> {
     let queues = steering.queues()?;
     let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).filter(|f| f.on || !f.fixed)?;
@@ -137,7 +137,7 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     let left = queues - elephants.len() as u32;
     let others: Vec<Counted> = flows.iter().filter(|f| !elephants.contains(f)).copied().collect();
     let Loads { entries: loads, fixed, .. } = loads(steering, &others);
-    // Entries of the queues that are set aside are dealt out first, each to the emptiest.
+    // Entries of the reserved queues are distributed first, each to the queue with the least load.
     let mut table = steering.table().to_vec();
     let mut sums = fixed.clone();
     sums.truncate(left as usize);
@@ -165,7 +165,7 @@ fn rule(f: &Counted, queue: u32) -> String {
     }
 }
 
-/// What the population shows a need for.
+/// Advice that the population gives reason for.
 fn advice(
     s: &Snapshot,
     nic: &Nic,
@@ -179,7 +179,7 @@ fn advice(
     for kind in ["udp4", "udp6"] {
         let mine: u64 = flows.iter().filter(|f| f.tuple.flow_type() == kind).map(|f| f.packets).sum();
         let Some(r) = nic.rss.known().filter(|r| r.fields.get(kind).is_some_and(|l| l == "sd")) else { continue };
-        // A fifth, as for the rule that checks counters for the same.
+        // One fifth, as in the rule that checks counters for the same problem.
         if total == 0 || mine * 5 < total {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `ringwise explain`: where one flow goes, or many.
+//! `ringwise explain`: the path of one flow, or the distribution of many.
 
 mod many;
 mod observe;
@@ -18,19 +18,19 @@ use crate::args::{Common, ExplainArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 
-/// What was asked about.
+/// The question.
 enum What {
     Flow(Spec),
     Stdin,
     Many,
 }
 
-/// Everything that answers are made of.
+/// Everything that the answers are computed from.
 struct Cx<'a> {
     a: &'a ExplainArgs,
     common: &'a Common,
     source: Source,
-    /// As it is, then as `--what-if` would have it.
+    /// The host as it is, then as `--what-if` would change it.
     now: Snapshot,
     then: Option<Snapshot>,
     key: Fact<String>,
@@ -116,7 +116,7 @@ fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
 }
 
 impl Cx<'_> {
-    /// The interface of a population: the one that is named, or the only one there can be.
+    /// The interface of a population: the named one, or the only candidate.
     fn interface(&self) -> Result<String> {
         if let Some(d) = &self.dev {
             return Ok(d.clone());

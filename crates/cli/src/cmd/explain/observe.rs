@@ -1,4 +1,4 @@
-//! `explain --observe`: what interrupts, queues and CPUs really did, beside the prediction for one flow.
+//! `explain --observe`: what interrupts, queues and CPUs did, beside the prediction for one flow.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use ringwise_render::explain::observed::{Observed, OfFlow};
 /// `LINKTYPE_ETHERNET`
 const ETHERNET: u32 = 1;
 
-/// Interrupts by number and CPU, packets taken from queues by CPU, and those that RPS brought.
+/// Interrupts by number and CPU, packets taken from queues by CPU, and packets that RPS passed on.
 struct Sample {
     irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
     taken: BTreeMap<CpuId, (u32, u32)>,
@@ -44,7 +44,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
     Ok(Sample { irqs, taken: taken.collect::<BTreeMap<_, _>>() })
 }
 
-/// Packets of the flow itself, where they may be listened to.
+/// Listens to packets of the flow itself, if that is permitted.
 struct Ear {
     tap: Tap,
     queues: u32,
@@ -73,7 +73,7 @@ impl Ear {
     }
 }
 
-/// Looks at the flow's program and socket: both may wander.
+/// How often the flow's program and socket are looked up; both may move between CPUs.
 const LOOKS: u32 = 20;
 
 pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
@@ -138,7 +138,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     }
     for (c, (p, r)) in &after.taken {
         let (p0, r0) = before.taken.get(c).copied().unwrap_or_default();
-        // 32 bits, and they wrap.
+        // The counters have 32 bits, and they wrap around.
         let (p, r) = (p.wrapping_sub(p0), r.wrapping_sub(r0));
         if p > 0 {
             o.cpus.insert(*c, (p, r));

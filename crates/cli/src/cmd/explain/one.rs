@@ -34,7 +34,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// How a flow lies to this host.
+/// The direction of a flow, seen from this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Role {
     ToUs,
@@ -44,12 +44,12 @@ enum Role {
     Unknown(String),
 }
 
-/// Interfaces on both sides.
+/// The interfaces that a flow uses.
 pub(super) struct Ways {
     role: Role,
-    /// By which packets of the first direction come in (or leave, of what this host sends).
+    /// Packets of the first direction arrive here. For packets that this host sends: they leave here.
     near: String,
-    /// The other side, of what is forwarded.
+    /// The other interface of a forwarded flow.
     far: Option<String>,
     near_text: String,
     far_text: String,
@@ -134,7 +134,7 @@ pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'
     let far = ways.far.as_deref().and_then(|f| s.nic(f));
     let near_steers = Steering::new(near, &cx.key).by_queue(asked(cx, near)?);
     let far_steers = far.map(|f| Steering::new(f, &cx.key));
-    // What is sent on leaves by another interface, and comes back by it with a tag of its own.
+    // A forwarded flow leaves through another interface, and returns through it with that interface's VLAN tag.
     let through = matches!(ways.role, Role::Through);
     let back = Tuple { vlan: t.vlan.filter(|_| !through), ..t.reversed() };
     let host = cx.source.host.as_ref();
@@ -192,7 +192,7 @@ pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'
     })
 }
 
-/// `--if-queue`, which must be there.
+/// The queue of `--if-queue`, which must exist.
 pub(super) fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
     match (cx.a.if_queue, receive_queues(nic)) {
         (Some(q), None) => {
@@ -207,7 +207,7 @@ pub(super) fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
     }
 }
 
-/// Of the packets that come in; why it cannot be looked for goes to what is unknown.
+/// The socket that receives the packets. If it cannot be looked up, the reason is added to `unknown`.
 fn socket(host: &dyn Host, t: &Tuple, unknown: &mut Vec<String>) -> Option<Socket> {
     match socket_and_inode(host, t) {
         Ok(s) => s.map(|s| s.0),
@@ -218,7 +218,7 @@ fn socket(host: &dyn Host, t: &Tuple, unknown: &mut Vec<String>) -> Option<Socke
     }
 }
 
-/// With its inode.
+/// The socket and its inode.
 pub(super) fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Result<Option<(Socket, u64)>, String> {
     let Some((src, dst)) = t.ports else { return Ok(None) };
     let all = way::connections(host)?;
@@ -240,7 +240,7 @@ pub(super) fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Resul
     Ok(Some((socket, inode)))
 }
 
-/// The direction that comes in, for `--observe`.
+/// Index of the direction that arrives, for `--observe`.
 pub(super) fn arriving(one: &OneFlow) -> Option<usize> {
     one.directions.iter().position(|d: &Direction| d.arrival.is_some())
 }

@@ -1,16 +1,16 @@
-//! Flows that `explain` answers for together.
+//! A population: flows that `explain` answers for together.
 
 use ringwise_flow::{Counted, Tuple};
 
-/// Flows with where they come from and what was left out.
+/// Flows, where they come from, and what was skipped.
 #[derive(Debug, Default)]
 pub(super) struct Population {
     pub from: String,
     pub flows: Vec<Counted>,
-    /// In words, with counts.
+    /// Notes with counts, as text.
     pub notes: Vec<String>,
-    /// One packet stands for each flow: nobody counted.
+    /// Each flow counts as one packet, because the source has no packet counts.
     pub uncounted: bool,
-    /// Queues that packets were seen to come by.
+    /// Flows with the queue on which their packets were seen.
     pub seen: Vec<(Tuple, u32)>,
 }

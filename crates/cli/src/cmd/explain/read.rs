@@ -1,4 +1,4 @@
-//! Populations: from captures, connections, other programs' lines, or made up.
+//! Populations from captures, from connections, from the output of other programs, or generated.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub(super) fn of_spec(spec: &Spec) -> Population {
     Population { from: what, flows: flows.collect(), notes: Vec::new(), uncounted: true, seen: Vec::new() }
 }
 
-/// Lines that are no flow are an error, and which one it was.
+/// A line that is no flow is an error that names the line.
 pub(super) fn stdin(as_they_come: bool) -> Result<Population> {
     let mut p = Population { from: "standard input".into(), ..Population::default() };
     let mut counted = false;
@@ -112,7 +112,7 @@ fn sockets(host: &dyn Host) -> Result<Population> {
     if !uncounted && bare > 0 {
         notes.push(format!("{bare} of {all_of_them} count no packets (UDP): each stands for one"));
     }
-    // What arrives comes from the other end.
+    // Packets arrive from the other end.
     let flows = all.into_iter().map(|(protocol, t)| {
         let (src, dst) = (t.ends.peer, t.ends.local);
         let tuple =
@@ -125,15 +125,15 @@ fn sockets(host: &dyn Host) -> Result<Population> {
     Ok(Population { from, flows: population::merged(flows.collect()), notes, uncounted, seen: Vec::new() })
 }
 
-/// As the device takes it: pieces by their addresses, also the first, which has ports.
+/// The tuple as the device sees it: fragments by their addresses only, also the first one, which has ports.
 pub(super) fn tuple(s: &Seen) -> Tuple {
     let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
     Tuple { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
 }
 
-/// Bytes that are held at a time; flows take memory of their own, packets do not.
+/// Size of the buffer in bytes. Memory is needed for flows, not for packets.
 const CHUNK: usize = 1 << 20;
-/// More flows than this are counted, not kept: the table would not fit everywhere.
+/// Flows above this number are counted but not stored, because the table would not fit into the memory of small hosts.
 const MOST_FLOWS: usize = 4_000_000;
 
 fn pcap(path: &Path, common: &Common) -> Result<Population> {
@@ -191,10 +191,10 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
     Ok(c.into_population(&name))
 }
 
-/// Bytes that come one after the other.
+/// A source of bytes in order.
 trait Source {
     fn more(&mut self, into: &mut Vec<u8>, most: usize) -> std::io::Result<usize>;
-    /// False: they end before.
+    /// False: the source ends before.
     fn skip(&mut self, n: u64) -> std::io::Result<bool>;
 }
 
@@ -301,7 +301,7 @@ impl Counter {
     }
 }
 
-/// A line on a terminal that is written over; elsewhere nothing.
+/// A progress line that a terminal overwrites. Prints nothing if stderr is not a terminal.
 struct Progress {
     size: u64,
     shown: Instant,

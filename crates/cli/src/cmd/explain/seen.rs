@@ -1,4 +1,4 @@
-//! What `watch --per-flow` sees, as a population: listened to now, or its documents.
+//! The flows that `watch --per-flow` sees, as a population: observed now, or read from its documents.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
 use ringwise_text::{plural, thousands};
 
-/// As the device takes it, as far as watch tells.
+/// The tuple as the device sees it, as far as `watch` reports it.
 fn tuple(f: &Flow) -> Option<Tuple> {
     let Flow::Ip { protocol, from, to, ports } = *f else { return None };
     let ports = ports.filter(|_| has_ports(protocol));
-    // Of such protocols only pieces of packets have none.
+    // For protocols with ports, only fragments have none.
     let fragment = has_ports(protocol) && ports.is_none();
     Some(Tuple { src: from, dst: to, protocol, ports, fragment, vlan: None })
 }
@@ -74,7 +74,7 @@ pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<()
     for q in doc["queues"].as_array().into_iter().flatten() {
         let queue = q["queue"].as_u64().and_then(|q| u32::try_from(q).ok());
         for f in q["flows"].as_array().into_iter().flatten() {
-            // What is no IP meets no hash.
+            // Only IP packets are hashed.
             let Some(protocol) = f["protocol"].as_u64() else { continue };
             let protocol = u8::try_from(protocol).map_err(|_| "protocol is beyond 255".to_string())?;
             let address = |key: &str| {
@@ -99,7 +99,7 @@ pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<()
     Ok(())
 }
 
-/// How many of the flows came by the queue that is predicted.
+/// How many of the flows arrived on the predicted queue.
 pub(super) fn agreement(steering: &Steering, seen: &[(Tuple, u32)]) -> Option<String> {
     let told: Vec<(u32, u32)> = seen.iter().filter_map(|(t, q)| Some((steering.queue(t)?, *q))).collect();
     let right = told.iter().filter(|(a, b)| a == b).count();

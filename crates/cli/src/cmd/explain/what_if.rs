@@ -1,4 +1,4 @@
-//! `--what-if`: the snapshot as it would be. Only what decides where flows go can be asked.
+//! `--what-if`: the snapshot as it would be. Accepts only settings that decide where flows go.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapsho
     }
     let bound = ringwise_config::bind(&Config::default(), &configs, &s.nics).map_err(|w| Fail::usage(w.join("\n")))?;
     let mut knobs: Vec<Knob> = bound.intent.wishes.into_iter().map(|w| w.knob).collect();
-    // A change of channels resets the table: it comes first, whatever the order of the words.
+    // A change of channels resets the table, so it comes first, whatever the order on the command line.
     knobs.sort_by_key(|k| !matches!(k, Knob::Channels { .. }));
     for knob in knobs {
         for setting in settings(nic(&out, dev)?, &knob)? {
@@ -45,12 +45,12 @@ fn nic<'a>(s: &'a Snapshot, dev: &str) -> Result<&'a Nic> {
     s.nic(dev).ok_or_else(|| Fail::error(format!("there is no interface {dev}")))
 }
 
-/// What this snapshot does not hold (a plan may be about other devices too) stays as it is.
+/// Applies a setting to the snapshot. Settings of devices that it does not contain are ignored.
 fn written(s: &mut Snapshot, setting: &Setting) {
     let _ = project(s, setting);
 }
 
-/// The settings that the words come to on this device. Only what decides where flows go has any.
+/// The settings of a knob on this device. Knobs that do not decide where flows go are refused.
 fn settings(n: &Nic, knob: &Knob) -> Result<Vec<Setting>> {
     let dev = n.dev.name.clone();
     let of = |queues: &Option<Vec<u32>>, all: &mut dyn Iterator<Item = u32>| -> Vec<u32> {
