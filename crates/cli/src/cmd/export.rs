@@ -1,4 +1,4 @@
-//! `ringwise export`: counters and what was applied, for Prometheus.
+//! `ringwise export`: counters and applied settings, for Prometheus.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -24,11 +24,11 @@ use crate::out;
 use crate::source::{self, Source};
 use ringwise_recording::{Entry as Line, Replay};
 
-/// For who asks in between the same counters are told again: some drivers ask their firmware for them.
+/// Requests within this time get the same page, because some drivers query their firmware for counters.
 const SAME: Duration = Duration::from_secs(1);
-/// A device that does not answer must not keep a client for ever.
+/// A client must not wait forever for a device that does not answer.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// What waits for its page; more would only wait longer.
+/// How many requests may wait for a page; more would only wait longer.
 const WAITING: usize = 16;
 
 pub(super) fn run(a: &ExportArgs, common: &Common) -> Result<Status> {
@@ -64,7 +64,7 @@ fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     let (send, asked) = sync_channel::<Asked>(WAITING);
     let (ready, started) = channel();
     let (args, flags) = (a.clone(), common.clone());
-    // One thread reads: kernel calls on a sick device hang, and clients are told so.
+    // One thread reads. A kernel call on a failing device may hang; clients are told so.
     let reader = move || reader(&args, &flags, &ready, &asked);
     std::thread::Builder::new()
         .name("reader".into())
@@ -103,12 +103,12 @@ fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &R
             let text = maker.page(form);
             last.insert(key, (Instant::now(), text));
         }
-        // Whoever asked may be gone.
+        // The client may have disconnected.
         drop(to.send(last[key].1.clone()));
     }
 }
 
-/// Where counters come from.
+/// The source of the counters.
 enum From<'a> {
     Host(Box<LiveCounters<'a>>),
     Recording(Box<Recording>),
@@ -121,7 +121,7 @@ struct Recording {
 }
 
 impl From<'_> {
-    /// The next sample; after the last one that again.
+    /// The next sample. After the last sample of a recording it is repeated.
     fn read(&mut self) -> (Layout, Counters) {
         match self {
             Self::Host(c) => {
@@ -145,7 +145,7 @@ impl From<'_> {
     }
 }
 
-/// Makes pages, one after the other.
+/// Makes pages one after the other.
 struct Maker<'a> {
     source: &'a Source,
     from: From<'a>,
@@ -160,9 +160,9 @@ struct Maker<'a> {
     devs: Vec<String>,
     /// Zero: never.
     check_every: Duration,
-    /// Those of the last time; none where the host could not be read then.
+    /// The last findings. The inner `None`: the host could not be read then.
     checked: Option<(Duration, Option<Findings>)>,
-    /// The page before, for rules about rates.
+    /// The counters of the previous page, for rules about rates.
     before: Option<(Layout, Counters)>,
 }
 
@@ -180,7 +180,7 @@ impl<'a> Maker<'a> {
         Ok(Self {
             source,
             from,
-            // Also of devices that are away for a while.
+            // Also keeps devices that disappear for a while.
             keep: Keeper::new(4 * limit),
             store: store(common),
             common: Common { quiet: true, ..common.clone() },
@@ -201,7 +201,7 @@ impl<'a> Maker<'a> {
         let now = host.since_boot();
         let standing_now = match self.verified.take() {
             Some((at, s)) if now.saturating_sub(at) < self.verify_every => Some((at, s)),
-            // Nothing is known of what was applied there.
+            // What was applied on a recorded host is unknown.
             _ if matches!(self.from, From::Recording(_)) => None,
             _ => Some((now, verified(self.source, &self.store, &self.common))),
         };
@@ -231,7 +231,8 @@ impl<'a> Maker<'a> {
         page.render(form, self.limit)
     }
 
-    /// Judged anew when the last ones are old. Rates are those since the page before; an exporter that goes on waits for it.
+    /// Checks the host again when the last findings are too old. Rates are computed since the previous page; a running
+    /// exporter waits for it.
     fn findings(&mut self, now: Duration, layout: &Layout, c: &Counters) -> Option<Findings> {
         if self.check_every.is_zero() || matches!(self.from, From::Recording(_)) {
             return None;
@@ -251,13 +252,13 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// What `ringwise verify` finds, read with no more than it needs. Nothing is written.
+/// The result of `ringwise verify`, which reads only what it needs. Nothing is written.
 fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
     let unix_time = source.host.unix_time();
     let unknown = Standing { unix_time, ..Standing::default() };
     let options = Options { skip_rivals: true, parts: status::needed(store), ..Options::all() };
     let read = || -> std::result::Result<Standing, String> {
-        // A transaction that ends meanwhile must not look like somebody's hand.
+        // The journals are read first, so that a transaction that ends meanwhile does not look like a manual change.
         let journals = Journals::read(store).map_err(|e| words(&e))?;
         let s = source.snapshot(&options, common).map_err(|e| e.message)?;
         let journals = journals.fresh().map_err(|e| words(&e))?;

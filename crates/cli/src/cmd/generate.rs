@@ -1,4 +1,4 @@
-//! Man pages and completions from the flag table. Hidden: packagers call them.
+//! Generates man pages and completions from the flag table. The command is hidden, because only packagers need it.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::args::command;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 
-/// `ringwise.8`, `ringwise-COMMAND.8` and `ringwise-bench-rr.8` and the like into `dir`.
+/// Writes `ringwise.8`, `ringwise-COMMAND.8`, `ringwise-bench-rr.8` and the like into `dir`.
 pub(super) fn man(dir: &Path) -> Result<Status> {
     std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
     let root = command();
@@ -27,12 +27,12 @@ pub(super) fn man(dir: &Path) -> Result<Status> {
     };
     let mut built = root.clone();
     built.build();
-    // With those that commands have of their own: their pages are named in that of the command.
+    // Includes subcommands of commands; the page of a command names their pages.
     let mut rest: Vec<(String, &clap::Command)> = vec![("ringwise".into(), &built)];
     while let Some((words, cmd)) = rest.pop() {
         for sub in cmd.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
             let words = format!("{words} {}", sub.get_name());
-            // The name is a leaked literal in clap's type; one a command, in a program that ends at once.
+            // clap needs a static name, so it is leaked. There is one per command, and the program ends right away.
             write(sub.clone().name(&*Box::leak(words.replace(' ', "-").into_boxed_str())), &words)?;
             rest.push((words, sub));
         }
@@ -43,7 +43,7 @@ pub(super) fn man(dir: &Path) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// `ringwise.toml(5)`, from the table that checks the file.
+/// `ringwise.toml(5)`, from the table that also validates the file.
 fn config_page(version: &str) -> String {
     use ringwise_config::spec;
     let roff = |t: &str| t.replace('\\', "\\\\").replace('-', "\\-");
@@ -87,7 +87,7 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Every flag with the name of its value, which the generator leaves out.
+/// Every flag with the name of its value, which clap's generator omits.
 fn synopsis(cmd: &clap::Command, words: &str) -> String {
     let roff = |t: &str| t.replace('-', "\\-");
     let mut parts = vec![format!("\\fB{}\\fR", roff(words))];
@@ -116,7 +116,7 @@ fn synopsis(cmd: &clap::Command, words: &str) -> String {
     parts.join(" ")
 }
 
-/// The page with this line as its synopsis.
+/// Replaces the synopsis of a page by this line.
 fn with_synopsis(page: &str, usage: &str) -> String {
     let head = ".SH SYNOPSIS\n";
     let Some((before, rest)) = page.split_once(head) else { return page.to_string() };

@@ -1,5 +1,5 @@
-//! `ringwise __guard`: the process that puts everything back when the one that applied it dies, or when a
-//! trial ends. Started by `apply` and `rollback` only (see `ringwise_apply::guard`).
+//! `ringwise __guard`: the process that restores everything when the process that applied it dies, or when a trial
+//! ends. Only `apply` and `rollback` start it (see `ringwise_apply::guard`).
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -19,17 +19,17 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
         return detach(a, common);
     }
     guardian::ignore_signals();
-    // Asked for and not vital: without root, or in a container, these are refused.
+    // These calls may fail without harm: the kernel refuses them without root or in a container.
     let _ = std::env::set_current_dir("/");
     let _ = guardian::spared_by_oom();
     let _ = guardian::stay_in_memory();
-    // Whatever file it runs from, this is what `ps` and `pgrep` show.
+    // `ps` and `pgrep` show this name, whatever file the process runs from.
     let _ = std::fs::write("/proc/self/comm", format!("guard-{:04}", a.transaction));
     let group =
         if a.detached { OwnGroup::enter(&format!("ringwise-trial-{}", a.transaction)).ok().flatten() } else { None };
     let source = source::live()?;
     let store = store(common);
-    // Whoever started us is gone when we were started again: then what is on disk says it all.
+    // A guard that was started again has lost the process that started it; the files on disk contain everything.
     let bound = Process::default().bound;
     let linked = a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok());
     let (mut link, lock) = linked.unzip();
@@ -41,7 +41,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     let mut policy = Policy::default();
     policy.silence = a.silence_ms.map_or(policy.silence, Duration::from_millis);
     let done = guard(&source.host, &store, a.transaction, lock, watched, &policy, &mut |e| log.event(e));
-    // The run waits for the end of the connection.
+    // The applying process waits until the connection is closed.
     drop(link);
     let done = match done {
         Ok(None) => watch_on(&source.host, &store, a.transaction, &policy, &mut |e| log.event(e)),
@@ -53,7 +53,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
         }
     }
     if let Some(g) = group {
-        let _ = g.leave(); // an empty directory more
+        let _ = g.leave(); // leave() may fail: an empty directory is harmless
     }
     if let Some(o) = done.map_err(|e| fail(&e))? {
         log.outcome(&o);
@@ -61,7 +61,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Leaves the session and what was open in it, starts the guard and ends: its parent is then the first process.
+/// Leaves the session and its open files, starts the guard and exits, so that process 1 becomes the guard's parent.
 fn detach(a: &GuardArgs, common: &Common) -> Result<Status> {
     let failed = |what: &str, e: std::io::Error| Fail::error(format!("{what}: {e}"));
     guardian::new_session().map_err(|e| failed("setsid", e))?;

@@ -1,4 +1,4 @@
-//! What was changed on this host outside ringwise, and the question about it.
+//! Manual changes on this host, and the question about them.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ use crate::source::Source;
 use ringwise_render::hands::{self as page, Evidence};
 use ringwise_text::Style;
 
-/// How the settings in force stand, with this look remembered. `None`: a recording, or the record cannot be read.
+/// Compares the settings in effect with the host, and remembers this comparison. `None`: a recording, or the record
+/// cannot be read.
 pub(super) fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option<Verify> {
     if source.recorded {
         return None;
@@ -34,7 +35,7 @@ pub(super) fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option
     }
 }
 
-/// What is seen beside the settings that differ, for a guess at who it was.
+/// Facts beside the differing settings, to guess which program changed them.
 pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
     let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).collect();
     if devs.is_empty() || source.recorded {
@@ -45,7 +46,7 @@ pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store)
     Evidence { devices: devs.into_iter().filter_map(happened).collect(), rivals }
 }
 
-/// Asks what is to become of changes that the plan would undo.
+/// Asks whether the plan may undo manual changes.
 pub(super) fn ask(list: &[Hand], style: &Style) -> Result<Take> {
     let text = page::question(list, style);
     match super::transaction::answer(&text, &["k", "keep", "t", "take", "take over", ""])?.as_deref() {

@@ -1,4 +1,4 @@
-//! `ringwise hold`: a wish to the kernel that lasts as long as a program runs.
+//! `ringwise hold`: a request to the kernel that lasts as long as a program runs.
 
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
@@ -10,12 +10,12 @@ use crate::args::{Common, HoldArgs};
 use crate::exit::{Result, Status};
 use crate::out;
 
-/// As `env`, `nice` and `timeout` do: our own failures do not look like the program's.
+/// As with `env`, `nice` and `timeout`: our own failures differ from those of the program.
 const FAILED: i32 = 125;
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
-/// Does not return but with the status of the program.
+/// Returns only errors; otherwise the process exits with the status of the program.
 pub(super) fn run(a: &HoldArgs, common: &Common) -> Result<Status> {
     std::process::exit(held(a, common))
 }
@@ -53,7 +53,7 @@ fn why(e: &ringwise_sys::Error) -> String {
     format!("{e}{hint}; the command was not started")
 }
 
-/// 128 and the signal's number where a signal ended it.
+/// The exit code; 128 and the signal's number if a signal ended the program.
 fn code(s: ExitStatus) -> i32 {
     s.code().or_else(|| s.signal().map(|n| 128 + n)).unwrap_or(FAILED)
 }

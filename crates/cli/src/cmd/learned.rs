@@ -13,7 +13,7 @@ use ringwise_render::learned;
 pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let mut list = match store.learned() {
-        // What is damaged can be forgotten as a whole.
+        // A damaged file can be removed as a whole.
         Err(Error::Damaged { .. }) if a.forget && a.devs.is_empty() => Vec::new(),
         other => other.map_err(|e| fail(&e))?,
     };

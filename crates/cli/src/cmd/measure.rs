@@ -1,7 +1,7 @@
-//! `apply --measure`: counters for a while before the transaction and for as long after it. What is measured lies
-//! beside the journal as a recording of `watch`: the window before, then the one after.
+//! `apply --measure`: counts before the transaction, and as long after it. The counters are stored beside the journal
+//! as a recording of `watch`: first the window before, then the window after.
 //!
-//! Nothing here decides about the transaction: one that is applied stays so, whatever becomes of the measuring.
+//! Measuring never decides about the transaction: an applied transaction stays applied even if measuring fails.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ impl<'a> Measure<'a> {
         Self { source, common, devs, time, host: String::new(), before: None }
     }
 
-    /// Before the transaction. Stopped here, nothing was touched, and nothing is to be.
+    /// Measures before the transaction. If it is interrupted, nothing was changed and nothing will be.
     pub(super) fn before(&mut self, stop: &AtomicBool) -> Result<()> {
         let (mut counting, host) = follow(self.source, &self.devs, self.common, false)?;
         let first = counting.read();
@@ -48,7 +48,7 @@ impl<'a> Measure<'a> {
         if self.wait("before", stop) == Waited::Stopped {
             return Err(Fail::refused("stopped while it measured; nothing was touched"));
         }
-        // Vectors and queues as at the beginning: what is new since then has no count there.
+        // Uses the vectors and queues of the beginning, because new ones have no earlier count.
         self.before = Some(Window { layout, first, last: Some(counting.read()) });
         Ok(())
     }
@@ -70,7 +70,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Right after the transaction: what comes later, a reboot excepted, is compared with this.
+    /// Stores the counters right after the transaction. Unless the host reboots, later counters are compared with them.
     pub(super) fn applied(&self, o: &Outcome) -> Option<PathBuf> {
         let id = o.transaction.filter(|_| o.verdict == Verdict::Applied)?;
         let written = self.write(id);
@@ -96,11 +96,11 @@ impl<'a> Measure<'a> {
         Ok(path)
     }
 
-    /// The second window, where it is kept. Interrupted, it is as long as it became.
+    /// Measures the second window and stores it. If it is interrupted, the window is shorter.
     pub(super) fn after(&self, path: &Path, trial: bool, stop: &AtomicBool) {
         let measured = || -> Result<()> {
             if trial {
-                // What was on trial does not count.
+                // Counts from the trial do not belong to the window.
                 begin_after(self.source, self.common, &self.devs, path)?;
             }
             if self.wait("after", stop) == Waited::Stopped {
@@ -116,29 +116,29 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// Names of what is counted.
+/// Names of the counted interfaces.
 fn links(layout: &Layout) -> Vec<String> {
     layout.links.keys().cloned().collect()
 }
 
-/// The window after begins now; one that began before is forgotten.
+/// Begins the second window now, and discards an earlier beginning.
 pub(super) fn begin_after(source: &Source, common: &Common, devs: &[String], path: &Path) -> Result<()> {
     let (mut counting, host) = follow(source, devs, &Common { quiet: true, ..common.clone() }, false)?;
     let first = counting.read();
     Ok(measured::begin(path, &host, counting.layout(), first)?)
 }
 
-/// What was confirmed counts from then on; for a transaction that was measured before.
+/// Begins the second window of a measured transaction when it is confirmed.
 pub(super) fn confirmed(source: &Source, common: &Common, id: u64) {
     let Ok(path) = journal_of(source, common, id).map(|j| measured::beside(&j, id)) else { return };
     let Ok(m) = measured::read(&path) else { return };
-    // Whoever waits for the confirmation writes the same a little later.
+    // The process that waits for the confirmation writes the same a little later.
     if let Err(e) = begin_after(source, common, &links(&m.before.layout), &path) {
         out::note(common.quiet, &format!("ringwise: the time after the confirmation is not measured: {}", e.message));
     }
 }
 
-/// Where the journal of a transaction lies.
+/// The path of a transaction's journal.
 fn journal_of(source: &Source, common: &Common, id: u64) -> Result<PathBuf> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
@@ -146,7 +146,7 @@ fn journal_of(source: &Source, common: &Common, id: u64) -> Result<PathBuf> {
     entry.map(|e| e.path).ok_or_else(|| Fail::error(format!("there is no transaction {id}")).next("ringwise history"))
 }
 
-/// The end of an `apply --measure` whose transaction is applied: the second window, and the comparison.
+/// Ends an `apply --measure` whose transaction was applied: measures the second window and compares.
 pub(super) fn finish(
     m: &Measure<'_>,
     o: &Outcome,

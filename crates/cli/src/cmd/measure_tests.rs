@@ -1,4 +1,4 @@
-//! On the simulated host, which forwards no packets: what it has carried is made up from its clock.
+//! Tests on the simulated host. It forwards no packets, so the packet counts are derived from its clock.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use ringwise_testkit::sim::{Sim, build};
 
 use super::*;
 
-/// 1000 packets a second on eth0, and a signal at a time.
+/// A host with 1000 packets a second on eth0, and a signal at a given time.
 struct Busy {
     sim: Sim,
     stop_at: Mutex<Option<Duration>>,
@@ -76,7 +76,7 @@ impl Case {
         Self { host, source, common, dir }
     }
 
-    /// One queue's RPS, on all CPUs.
+    /// Applies RPS on all CPUs for one queue.
     fn apply(&self) -> Outcome {
         let source = &self.source;
         let s = ringwise_discover::snapshot(&source.host, &ringwise_discover::Options::all()).unwrap();
@@ -170,7 +170,7 @@ fn a_confirmation_begins_the_second_window_anew() {
     confirmed(&c.source, &c.common, 1);
     assert!(first(&path) >= begun + 40_000_000);
     assert!(measured::read(&path).unwrap().after.unwrap().last.is_none(), "until whoever asks");
-    // Of a transaction that was not measured nothing is begun.
+    // A transaction that was not measured gets no second window.
     std::fs::remove_file(&path).unwrap();
     confirmed(&c.source, &c.common, 1);
     assert!(!path.exists());

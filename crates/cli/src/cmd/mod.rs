@@ -1,4 +1,4 @@
-//! One file a command: arguments in, status out.
+//! One file per command: arguments in, exit status out.
 
 mod adopt;
 mod apply;
@@ -41,7 +41,7 @@ use crate::exit::{Fail, Result, Status};
 
 pub(crate) use reviewed::{Expiry, expiry};
 
-/// Runs what was asked for.
+/// Runs the requested command.
 pub(crate) fn run(cli: Cli) -> Result<Status> {
     let Cli { common, status: top, command } = cli;
     let Some(command) = command else {

@@ -4,14 +4,14 @@ use ringwise_model::{Nic, Snapshot};
 
 use crate::exit::{Fail, Result};
 
-/// The devices as named, alternative names followed by discovery.
+/// The devices as named; discovery resolves alternative names.
 pub(super) fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
     let mut out: Vec<&Nic> = Vec::new();
     for d in devs {
         match s.nic(d) {
             Some(n) if out.iter().any(|o| o.name() == n.name()) => {}
             Some(n) => out.push(n),
-            // Known to discovery under another name: what it read for this one stands first.
+            // Discovery knows it under another name: the first interface is the one that was read for it.
             None if devs.len() == 1 && !s.nics.is_empty() => out.push(&s.nics[0]),
             None => {
                 let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();

@@ -1,4 +1,4 @@
-//! `ringwise persist`: the configuration is applied at every boot, and when an interface comes late.
+//! `ringwise persist`: applies the configuration at every boot, and when an interface appears later.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         ringwise_persist::lived(&state_dir)?;
         return Ok(Status::Ok);
     }
-    // Into a directory of one's own no root is needed, but still an answer.
+    // Writing below a user's own directory needs no root, but the user must still agree.
     if a.root.is_none() || !(a.write.yes || a.write.dry_run) {
         can_go_on(&a.write, "persist")?;
     }
@@ -68,7 +68,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     };
     let mut notes = Vec::new();
     if a.root.is_none() {
-        // What cannot be bound now cannot be at boot either.
+        // Entries that do not match this host now would not match at boot either.
         let source = source::live()?;
         let s = source.snapshot(&Options::all(), common)?;
         let bound = ringwise_config::bind(&loaded, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
@@ -105,12 +105,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// The first place: the others do not survive a reboot.
+/// The first state directory, because the others do not survive a reboot.
 fn state_dir(common: &Common) -> PathBuf {
     store(common).dirs().first().cloned().unwrap_or_default()
 }
 
-/// Whether the command line says what is wanted.
+/// Whether the command line requests any setting.
 fn says_anything(a: &PersistArgs) -> bool {
     let i = &a.intent;
     let cpus = i.cpus.is_some() || i.reserve.is_some() || i.exclude_cpus.is_some();
@@ -130,7 +130,7 @@ fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// systemd reads its files anew; udev sees them by itself.
+/// Makes systemd read its files again; udev notices changes by itself.
 fn reload(common: &Common) -> Result<()> {
     if !Path::new("/run/systemd/system").exists() {
         return Ok(());
@@ -169,7 +169,7 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
     Ok(Status::Ok)
 }
 
-/// The settings in effect, where no flag says what is wanted.
+/// The settings in effect; used if no flag requests anything.
 fn in_effect(common: &Common) -> Result<Config> {
     let source = source::live()?;
     let store = store(common);
@@ -183,7 +183,7 @@ fn in_effect(common: &Common) -> Result<Config> {
     })
 }
 
-/// `apply --boot`: the right to begin. `None`: there is nothing to do.
+/// Checks whether `apply --boot` may begin. `None`: there is nothing to do.
 pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun>> {
     if let Some(dev) = &a.late {
         if dev.contains('/') || dev.is_empty() {

@@ -50,7 +50,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     Ok(if a.exit_code && !plan.steps.is_empty() { Status::Findings } else { Status::Ok })
 }
 
-/// `--print-config`: the file that says the same. A host is looked at where only it knows which entry `--set` means.
+/// `--print-config`: prints the equivalent file. The host is read only if it decides which entry `--set` means.
 pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
     let settled = match intent.goal {
         Some(GoalChoice::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
@@ -62,7 +62,7 @@ pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &From, co
     Ok(Status::Ok)
 }
 
-/// Reads the host to be planned.
+/// Reads the host and the request.
 pub(super) fn make(
     source: &Source,
     devs: &[String],
@@ -82,7 +82,7 @@ pub(super) fn make(
         out::note(common.quiet, &format!("ringwise: {text}"));
     }
     let learned: Vec<Learned> = if source.recorded { Vec::new() } else { transaction::learned(common) };
-    // At boot an interface may come later.
+    // At boot an interface may appear later.
     if let Some(dev) = devs.iter().find(|d| !at_boot && s.nic(d).is_none()) {
         return Err(source.no_such_device(dev, &s));
     }
@@ -97,7 +97,7 @@ pub(super) fn make(
     Ok(planning)
 }
 
-/// Of now, also where the plan is for a recording.
+/// The current time, even if the plan is for a recording.
 fn unix_time() -> Result<u64> {
     Ok(source::live()?.host.unix_time())
 }

@@ -1,4 +1,4 @@
-//! What `capture --redact` and `support` know about a host and about our own command lines, and what they print.
+//! What `capture --redact` and `support` know about a host and about our own command lines, and the summary they print.
 
 use clap::{Arg, ArgAction, Command};
 use ringwise_model::Snapshot;
@@ -6,7 +6,7 @@ use ringwise_sys::{Flag, FlagValue, Grammar, Knowledge, Redacted};
 
 use ringwise_text::{plural, thousands};
 
-/// Flags of plans whose values are numbers, lists of CPUs, settings, or one of a few words.
+/// Flags of plans whose values are numbers, lists of CPUs, settings, or one of a few keywords.
 const PLAIN: [&str; 12] = [
     "goal",
     "cpus",
@@ -22,7 +22,7 @@ const PLAIN: [&str; 12] = [
     "measure",
 ];
 
-/// Kinds of what is taken away without a replacement.
+/// Kinds of private data that are removed without a replacement.
 const REMOVED: [&str; 9] = [
     "left out",
     "kernel line",
@@ -36,14 +36,14 @@ const REMOVED: [&str; 9] = [
 ];
 const KERNEL_LINE: &str = "kernel line";
 
-/// `texts` are private wherever they stand.
+/// `texts` are private wherever they occur.
 pub(super) fn knowledge(s: &Snapshot, texts: Vec<(&'static str, String)>) -> Knowledge {
     let mut drivers: Vec<String> = s.nics.iter().filter_map(|n| n.driver.known().cloned()).collect();
     drivers.dedup();
     Knowledge { texts, drivers, grammar: grammar() }
 }
 
-/// Commands and flags, by the one table of them.
+/// All commands and flags, from the table of the argument parser.
 fn grammar() -> Grammar {
     let mut out = Grammar { program: "ringwise".into(), ..Grammar::default() };
     let mut all = crate::args::command();
@@ -80,7 +80,7 @@ pub(super) fn kernel_lines_left_out(redacted: &[Redacted]) -> usize {
     redacted.iter().filter(|r| r.kind == KERNEL_LINE).map(|r| r.places).sum()
 }
 
-/// What was replaced and removed, and what stays.
+/// What was replaced, removed and kept.
 pub(super) fn summary(redacted: &[Redacted]) -> String {
     let mut out = String::new();
     let (removed, replaced): (Vec<_>, Vec<_>) = redacted.iter().partition(|r| REMOVED.contains(&r.kind.as_str()));

@@ -1,4 +1,5 @@
-//! `ringwise report --since ID`: the counters before and after a transaction that was applied with `--measure`.
+//! `ringwise report --since ID`: compares the counters before and after a transaction that was applied with
+//! `--measure`.
 
 use std::path::Path;
 
@@ -35,7 +36,7 @@ pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// The text, at the end of `apply --measure`.
+/// Prints the comparison at the end of `apply --measure`.
 pub(super) fn print(source: &Source, common: &Common, id: u64) -> Result<()> {
     out::answer(&page::text(&make(source, common, id)?, &crate::style::detect(common)))
 }
@@ -53,7 +54,8 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     if let Some(w) = &mut m.after
         && w.last.is_none()
     {
-        // Nobody measured to the end: until now, as long as it is the same host and still so.
+        // The second window was not measured to its end. The current counters replace it if the host has not rebooted
+        // and the transaction is still in effect.
         if stands && entry.this_boot {
             w.last = Some(now(source, common, w)?);
             until_now = true;
@@ -96,7 +98,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     })
 }
 
-/// What was measured beside this journal.
+/// The counters that were stored beside this journal.
 pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
     let path = measured::beside(journal, id);
     if !path.exists() {
@@ -109,7 +111,7 @@ pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
     Ok(measured::read(&path)?)
 }
 
-/// The counters of this moment, of the devices of the window.
+/// The current counters of the devices in the window.
 fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe::Counters> {
     let there = ringwise_observe::interfaces(source.host.as_ref());
     let devs: Vec<String> = w.layout.links.keys().filter(|d| there.contains(d)).cloned().collect();

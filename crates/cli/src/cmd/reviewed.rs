@@ -1,4 +1,4 @@
-//! Plan files on the command line: which argument is one, and how long one is good.
+//! Plan files on the command line: which argument is one, and when one expires.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) fn expiry(text: &str) -> std::result::Result<Expiry, InvalidValue> {
     }
 }
 
-/// The file that is to be applied, if it is one and not interfaces.
+/// The plan file, if the arguments name one instead of interfaces.
 pub(super) fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
     if let Some(path) = &a.plan {
         return Ok(Some(path.clone()));

@@ -64,7 +64,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     trial::follow(&outcome, "Rolled back", &on_trial, common, &source, &store, &policy, &style)
 }
 
-/// What would be restored, and what stands in its way.
+/// Shows what would be restored, and what prevents it.
 fn preview(
     id: u64,
     a: &RollbackArgs,
@@ -88,7 +88,7 @@ fn preview(
     } else {
         out::answer(&standing::would_undo(id, &would, style))?;
     }
-    // As the rollback itself would end.
+    // The status that the rollback itself would have.
     Ok(if would.moved.is_empty() { Status::Ok } else { Status::Refused })
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Interfaces by their names or alternative names, in a snapshot of the whole host.
+/// Finds interfaces by name or alternative name in a snapshot of the whole host.
 pub(super) fn names_in(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<String>> {
     let labelled = |d: &String| s.nics.iter().find(|n| n.labels.contains(d));
     let name = |d: &String| match s.nic(d).or_else(|| labelled(d)) {

@@ -1,4 +1,4 @@
-//! `ringwise status`, and `ringwise` alone.
+//! `ringwise status`, and `ringwise` without a command.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let journals = (!source.recorded).then(|| Journals::read(&store));
     let parts = match &journals {
         Some(Ok(j)) => parts(j.families()),
-        // What cannot be read is told by the comparison itself.
+        // The comparison itself reports what cannot be read.
         _ => Parts::LEAST,
     };
     let all = Options::all();
@@ -45,7 +45,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         return Ok(status);
     }
     if let Some(p) = st.verify.as_mut().and_then(|v| v.trial.as_mut()) {
-        // People compare it with their clock, which may have been set since.
+        // Users compare it with their clock, which may have been set since.
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
     let style = crate::style::detect(common).about(&source.recording);
@@ -54,9 +54,9 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     Ok(status)
 }
 
-/// What has to be read to compare with what was applied, and no more.
+/// The parts that must be read to compare the host with what was applied.
 pub(super) fn needed(store: &Store) -> Parts {
-    // What cannot be read is told by the comparison itself.
+    // The comparison itself reports what cannot be read.
     parts(ringwise_apply::families(store).unwrap_or_default())
 }
 
@@ -80,7 +80,7 @@ fn parts(families: BTreeSet<Family>) -> Parts {
     parts
 }
 
-/// What was applied, and whether it still holds.
+/// What was applied, and whether it is still in effect.
 pub(super) fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
     standing_of(s, store, Journals::read(store), since_boot)
 }
@@ -109,7 +109,7 @@ fn standing_of(
     st
 }
 
-/// None: nothing waits any more.
+/// `None`: no transaction is on trial any more.
 fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
     let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
     let missing: Vec<CpuSet> = all

@@ -1,4 +1,5 @@
-//! Secrets in every place that a capture and a support archive read: all are in the recording, and none in the archive.
+//! Tests with secrets in every place that a capture and a support archive read: the recording contains all of them, and
+//! the archive none.
 
 mod host;
 mod plants;
@@ -24,7 +25,7 @@ fn common(state: &Dir) -> Common {
     Common { quiet: true, state_dir: Some(state.0.clone()), ..Common::default() }
 }
 
-/// What `capture` records of this host, and what it knows about it.
+/// What `capture` records of this host, and its knowledge for the redaction.
 fn captured(host: &Arc<Planted>, common: &Common) -> (Recording, Knowledge) {
     let recorder = Arc::new(Recorder::new(host::Shared(host.clone())));
     let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
@@ -68,7 +69,7 @@ fn a_hundred_secrets_of_twenty_kinds() {
     assert!(plants.kinds().len() >= 20 && plants.list.len() >= 90, "{:?}", plants.kinds());
     look(&mut recording, &known, &plants);
 
-    // Once more with what only support reads.
+    // Repeats the test with the files that only `support` reads.
     host::release(&host, &mut plants);
     host::papers(&state, &mut plants);
     let log = host::log(&host, &mut plants);
@@ -100,7 +101,7 @@ fn the_same_recording_gives_the_same_pseudonyms() {
     assert_eq!(redacted(), redacted());
 }
 
-/// Leaves that differ, where the second is no pseudonym.
+/// Leaves that differ although the second one is no pseudonym.
 fn differences(path: &str, a: &Value, b: &Value, out: &mut Vec<String>) {
     match (a, b) {
         (Value::Object(x), Value::Object(y)) => {
@@ -108,7 +109,7 @@ fn differences(path: &str, a: &Value, b: &Value, out: &mut Vec<String>) {
             for k in keys {
                 match (x.get(k), y.get(k)) {
                     (Some(a), Some(b)) => differences(&format!("{path}/{k}"), a, b, out),
-                    // Keys may hold names as well.
+                    // Keys may contain names too.
                     (Some(_), None) if x.len() == y.len() => {}
                     (None, Some(_)) if x.len() == y.len() && is_pseudonym(k) => {}
                     (a, b) => out.push(format!("{path}/{k}: {a:?} {b:?}")),
@@ -121,7 +122,7 @@ fn differences(path: &str, a: &Value, b: &Value, out: &mut Vec<String>) {
             }
         }
         (Value::String(a), Value::String(b)) if a != b && is_pseudonym(b) => {}
-        // Of networks the mask, of bytes without words how many.
+        // Networks keep their prefix length, and binary values their length.
         (Value::String(a), Value::String(b))
             if path.contains("/rules/")
                 && a.split_once(" m ").map(|m| m.1) == b.split_once(" m ").map(|m| m.1)

@@ -1,4 +1,4 @@
-//! A simulated host with secrets in every file and reply that is read, in its state directory and in its log.
+//! A simulated host with secrets in every file and reply that ringwise reads, in its state directory and in its log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -18,21 +18,21 @@ use ringwise_testkit::sim::{Sim, build};
 
 use super::plants::{Plants, mac_text};
 
-/// The simulated host, with files and replies laid over it.
+/// The simulated host, with planted files and replies.
 pub(super) struct Planted {
     sim: Sim,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
     replies: BTreeMap<String, Result<Vec<Vec<u8>>>>,
-    /// By the name of the request: attributes behind those of the message that holds these bytes.
+    /// By the name of the request: attributes that are appended to messages that contain these bytes.
     appended: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    /// By the name of the request: bytes of a struct, from an offset.
+    /// By the name of the request: bytes that replace a part of a struct, from an offset.
     patched: Vec<(String, usize, Vec<u8>)>,
-    /// Names that the host is full of, for the log.
+    /// Names that occur all over the host, for the log.
     pub names: Vec<String>,
     pub bus: String,
 }
 
-/// `Recorder` takes a host, not a shared one.
+/// A wrapper, because `Recorder` takes a host and not a shared one.
 pub(super) struct Shared(pub Arc<Planted>);
 
 impl Clock for Shared {
@@ -270,7 +270,7 @@ impl Planted {
         self.appended.push(("link-get (dump)", z("eth1"), eth1.concat()));
     }
 
-    /// Addresses, routes, sessions, queueing disciplines.
+    /// Plants secrets in addresses, routes, sessions and queueing disciplines.
     fn plant_ways(&mut self, p: &mut Plants) {
         let one = |p: &mut Plants, what: &str| p.v4(&format!("addrs, {what}")).octets();
         let head = [2u8, 24, 0, 0, 2, 0, 0, 0];
@@ -349,7 +349,7 @@ impl Planted {
     }
 }
 
-/// Flow rules of several forms.
+/// Plants flow rules of several forms.
 fn rules(p: &mut Plants) -> BTreeMap<u32, Rule> {
     let (a, b, c) = (p.v4("flow rule"), p.v4("flow rule"), p.v6("flow rule"));
     let (m, n) = (mac_text(p.mac("flow rule")), mac_text(p.mac("flow rule, extension")));
@@ -433,7 +433,7 @@ pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     assert_eq!(o.verdict, Verdict::Applied);
 }
 
-/// What `support` reads besides.
+/// Plants secrets in files that only `support` reads.
 pub(super) fn release(host: &Arc<Planted>, p: &mut Plants) {
     let url = p.text("URL", "os-release", "https://{}.example/x?key=1");
     host.file(
@@ -445,7 +445,7 @@ pub(super) fn release(host: &Arc<Planted>, p: &mut Plants) {
     );
 }
 
-/// Other files of the state directory.
+/// Plants secrets in other files of the state directory.
 pub(super) fn papers(state: &Dir, p: &mut Plants) {
     let raw: String = p.bytes("flow rule", "journal, raw", 52).iter().map(|b| format!("{b:02x}")).collect();
     let group = Reason::FlowOfGroup { group: p.text("name", "journal, reason of a step", "{}") };
@@ -504,7 +504,7 @@ pub(super) fn papers(state: &Dir, p: &mut Plants) {
     std::fs::write(state.0.join("boot.json"), mark.to_string()).unwrap();
 }
 
-/// The kernel's log.
+/// The kernel log, with secrets.
 pub(super) fn log(host: &Planted, p: &mut Plants) -> String {
     let mut out = String::new();
     let mut line = |text: String| out.push_str(&format!("<6>[   12.345678] {text}\n"));

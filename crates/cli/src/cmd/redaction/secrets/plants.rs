@@ -1,4 +1,4 @@
-//! Secrets of many kinds, each of its own, and where they are looked for in an archive.
+//! Unique secrets of many kinds, and the search for them in an archive.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ringwise_sys::{Asked, Recording, Reply};
 
-/// One secret: what it is, where it was put, and the bytes of each form in which it may stand there.
+/// One secret: its kind, its place, and the bytes of each form in which it may occur.
 pub(super) struct Plant {
     pub kind: &'static str,
     pub place: String,
@@ -33,14 +33,14 @@ impl Plants {
         self.list.push(Plant { kind, place: place.to_string(), forms });
     }
 
-    /// A text with a number of its own in it: `{}` is where it goes.
+    /// A text with a unique number in it, at the place of `{}`.
     pub(super) fn text(&mut self, kind: &'static str, place: &str, pattern: &str) -> String {
         let n = self.next();
-        // Letters, so that nothing takes it for a number, and none of it is part of another.
+        // Letters, so that no parser reads the mark as a number. No mark is part of another one.
         let mark: String = format!("{n:03}").bytes().map(|b| (b - b'0' + b'g') as char).collect();
         let text = pattern.replace("{}", &format!("q{mark}z"));
         assert_ne!(text, pattern);
-        // The mark alone: a part that is left is too much.
+        // The mark alone is searched too, because a remaining part of a secret is a leak.
         self.add(kind, place, vec![format!("q{mark}z").into(), text.clone().into()]);
         text
     }
@@ -69,10 +69,10 @@ impl Plants {
         a
     }
 
-    /// Bytes that are no text: serial numbers in a configuration space, matches of a rule.
+    /// A binary secret: serial numbers in a configuration space, matches of a rule.
     pub(super) fn bytes(&mut self, kind: &'static str, place: &str, length: usize) -> Vec<u8> {
         let n = self.next();
-        // No part of one is part of another.
+        // No part of one secret occurs in another one.
         let mut state = u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let out: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -84,7 +84,7 @@ impl Plants {
         out
     }
 
-    /// A text that is made of its number.
+    /// A text that is derived from its number.
     pub(super) fn exact(&mut self, kind: &'static str, place: &str, make: impl Fn(u32) -> String) -> String {
         let text = make(self.next());
         self.add(kind, place, vec![text.clone().into()]);
@@ -107,13 +107,13 @@ pub(super) fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|b| format!("{b:02x}")).join(":")
 }
 
-/// An archive, unpacked, with names and contents of its members; the kernel's replies once more as bytes.
+/// An unpacked archive: names and contents of its members, and the kernel's replies as bytes.
 pub(super) struct Archive {
     parts: Vec<(String, Vec<u8>)>,
 }
 
 impl Archive {
-    /// As it is written, before it is packed.
+    /// The archive as it is written, before it is packed.
     pub(super) fn of(recording: &Recording) -> Self {
         let mut plain = Vec::new();
         recording.write_to(&mut plain, false).unwrap();
@@ -130,7 +130,7 @@ impl Archive {
         Self { parts }
     }
 
-    /// Of each secret where it stands: as it is, in other letters, as digits, in UTF-16, in base64. Names of members too.
+    /// Finds each secret: as it is, in other case, as digits, in UTF-16, in base64. Names of members are searched too.
     pub(super) fn search(&self, plants: &[Plant]) -> Vec<Option<String>> {
         let (mut exact, mut low) = (Needles::default(), Needles::default());
         for (i, form) in plants.iter().enumerate().flat_map(|(i, p)| p.forms.iter().map(move |f| (i, f))) {
@@ -157,7 +157,7 @@ impl Archive {
     }
 }
 
-/// What is looked for, by its first four bytes: one way through the archive for all of them.
+/// Searched bytes by their first four bytes, so that one pass over the archive finds all of them.
 #[derive(Default)]
 struct Needles(HashMap<[u8; 4], Vec<(usize, Vec<u8>)>>);
 
@@ -194,11 +194,11 @@ fn replies(json: &[u8]) -> Vec<(String, Vec<u8>)> {
     out
 }
 
-/// The digits that do not depend on what stands before and behind.
+/// The base64 digits that do not depend on the bytes before and after.
 fn base64(bytes: &[u8], skip: usize) -> Vec<u8> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let whole = &bytes[skip.min(bytes.len())..];
-    // Of short ones too little is left to be told from anything else.
+    // Short texts leave too few digits to be unique.
     if whole.len() < 6 {
         return Vec::new();
     }
