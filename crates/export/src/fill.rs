@@ -1,4 +1,4 @@
-//! Counters of the host as series. Pure.
+//! Converts counters of the host to series. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::keep::{Keeper, Raw};
 use crate::page::{Page, Value, labels};
 use crate::table::{self as t, Family};
 
-/// Of an interface: metric, direction, place, the kernel's name.
+/// Of an interface: metric, direction, place, and the kernel's name.
 const LINK: &[(&Family, &str, &str, &str)] = &[
     (&t::PACKETS, "rx", "", "rx_packets"),
     (&t::PACKETS, "tx", "", "tx_packets"),
@@ -26,7 +26,7 @@ const LINK: &[(&Family, &str, &str, &str)] = &[
     (&t::CARRIER, "", "", "carrier_changes"),
 ];
 
-/// Of a queue; the first that is there.
+/// Of a queue: the first counter that exists is used.
 const QUEUE: &[(&Family, &[QueueCounter])] = &[
     (&t::Q_PACKETS, &[QueueCounter::Packets]),
     (&t::Q_BYTES, &[QueueCounter::Bytes]),
@@ -51,14 +51,14 @@ const SOFTNET: &[(&Family, CpuCounter)] = &[
 const MODES: [CpuCounter; 5] =
     [CpuCounter::Softirq, CpuCounter::Irq, CpuCounter::Steal, CpuCounter::Iowait, CpuCounter::Idle];
 
-/// The page that is filled, and what was told before.
+/// The page that is filled, and the totals of earlier pages.
 struct Fill<'a> {
     page: &'a mut Page,
     keep: &'a mut Keeper,
 }
 
 impl Fill<'_> {
-    /// A counter. `of`: its device, or nothing.
+    /// Adds a counter. `of`: its device, or empty.
     fn count(&mut self, f: &Family, of: &str, list: &[(&str, &str)], raw: Raw, to: fn(u64) -> Value) {
         let text = labels(list);
         let total = self.keep.total(&format!("{}{text}", f.name), of, raw);
@@ -67,7 +67,7 @@ impl Fill<'_> {
     }
 }
 
-/// Everything that was counted. [`Keeper::begin`] comes before it.
+/// Adds all counters. Call [`Keeper::begin`] before.
 pub fn counters(page: &mut Page, keep: &mut Keeper, layout: &Layout, c: &Counters) {
     let mut fill = Fill { page, keep };
     let none = Wiring::default();
@@ -142,7 +142,7 @@ fn queues(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link, layout: &Layou
     }
 }
 
-/// By vector: one that serves several queues is told once.
+/// By vector: a vector that serves several queues appears once.
 fn interrupts(
     fill: &mut Fill,
     name: &str,

@@ -1,4 +1,5 @@
-//! A small HTTP/1.1 server for one page: few connections at a time, each with little time, closed after its answer.
+//! A small HTTP/1.1 server for one page. It serves few connections at a time, limits the time of each, and closes it
+//! after the answer.
 
 use ringwise_model::errno::{EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM, EPROTO};
 use std::collections::VecDeque;
@@ -10,16 +11,17 @@ use std::time::{Duration, Instant};
 
 use crate::page::Form;
 
-/// What one client may take.
+/// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Requests that are answered at a time, one of them for this host alone; more are told to come again.
+    /// Requests that are answered at the same time; one of them is reserved for this host. Further clients are told to
+    /// retry.
     pub connections: usize,
-    /// Connections whose request has not arrived; one more, and the oldest of them is closed.
+    /// Connections whose request has not arrived. If there are more, the oldest of them is closed.
     pub waiting: usize,
-    /// Of a request, without a body.
+    /// Longest request in bytes, without a body.
     pub bytes: usize,
-    /// For a request to arrive, and again for the answer to be taken.
+    /// Time limit for the request to arrive, and again for the answer to be sent.
     pub time: Duration,
 }
 
@@ -29,11 +31,11 @@ impl Default for Bounds {
     }
 }
 
-/// What whoever makes the page says.
+/// The answer of the code that makes the page.
 pub enum Answer {
     /// The metrics; status 200.
     Page(String),
-    /// It cannot be had now.
+    /// The page is not available now.
     Busy(String),
 }
 
@@ -48,7 +50,7 @@ fn plain(status: &'static str, body: impl Into<String>) -> Reply {
     Reply { status, content_type: "text/plain; charset=utf-8", more: "", body: body.into() + "\n" }
 }
 
-/// Until the listener fails. `page` may be asked from several threads.
+/// Serves until the listener fails. Several threads may call `page` at the same time.
 pub fn serve(
     listener: &TcpListener,
     bounds: Bounds,
@@ -60,7 +62,7 @@ pub fn serve(
     loop {
         let (stream, peer) = match listener.accept() {
             Ok(client) => client,
-            // Of that one client, or for want of files: the next may do better.
+            // The error concerns one client, or no file descriptor is free: the next accept may succeed.
             Err(e) if transient(&e) => {
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
@@ -72,18 +74,18 @@ pub fn serve(
         let Ok(ticket) = waiting.enter(&stream, bounds.waiting) else { continue };
         let is_local = peer.ip().to_canonical().is_loopback();
         let one = move || {
-            // Whoever goes away in the middle is nobody's concern.
+            // A client that disconnects is no error.
             let _ = client(stream, bounds, is_local, (&waiting, ticket), &places, page.as_ref());
             waiting.leave(ticket);
         };
-        // Without a thread the connection is closed.
+        // If no thread can be started, the connection is closed.
         if std::thread::Builder::new().name("client".into()).stack_size(256 << 10).spawn(one).is_err() {
             list.leave(ticket);
         }
     }
 }
 
-/// Connections whose request has not arrived, in the order in which they came.
+/// Connections whose request has not arrived, in the order of their arrival.
 #[derive(Default)]
 struct Waiting {
     list: Mutex<(u64, VecDeque<(u64, TcpStream)>)>,
@@ -96,7 +98,7 @@ impl Waiting {
         list.0 += 1;
         let ticket = list.0;
         list.1.push_back((ticket, stream));
-        // Whoever has a request sends it at once: the oldest has none.
+        // A normal client sends its request at once, so the oldest connection is closed.
         if list.1.len() > most.max(1)
             && let Some((_, oldest)) = list.1.pop_front()
         {
@@ -111,7 +113,7 @@ impl Waiting {
     }
 }
 
-/// One of the requests that are answered now.
+/// The right to be one of the requests that are answered now.
 struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
@@ -128,7 +130,7 @@ impl Drop for Place<'_> {
 }
 
 fn transient(e: &io::Error) -> bool {
-    // EPERM comes from a rule of the firewall.
+    // A firewall rule causes EPERM.
     matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
         || matches!(e.raw_os_error(), Some(EPERM | ENOMEM | ENFILE | EMFILE | EPROTO | ENOBUFS))
 }
@@ -162,7 +164,7 @@ fn client(
         rest = &rest[n..];
     }
     stream.shutdown(Shutdown::Write)?;
-    // What the client still sends would make the kernel reset the connection, and lose the answer.
+    // Unread data from the client would make the kernel reset the connection, and the answer would be lost.
     let mut sink = [0; 1024];
     for _ in 0..64 {
         stream.set_read_timeout(Some(left(until)?.min(Duration::from_secs(1))))?;
@@ -185,7 +187,7 @@ enum Head {
     Gone,
 }
 
-/// Request line and headers. Neither a slow nor a talkative client gets more than its bounds.
+/// Reads the request line and headers. A slow or talkative client cannot exceed the limits.
 fn head(stream: &mut TcpStream, most: usize, until: Instant) -> io::Result<Head> {
     let mut got = Vec::new();
     let mut block = [0; 1024];
@@ -238,7 +240,7 @@ fn answer(head: &str, page: &dyn Fn(Form) -> Answer) -> (Reply, bool) {
     (reply, method == "GET")
 }
 
-/// OpenMetrics, where the client likes it at least as much as the older text.
+/// OpenMetrics, if the client prefers it at least as much as the older text format.
 fn wanted(accepts: &str) -> Form {
     let quality = |kind: &str| {
         let entry = accepts.split(',').find(|e| e.split(';').next().is_some_and(|k| k.trim() == kind))?;

@@ -42,7 +42,7 @@ fn requests_good_and_bad() {
     assert!(ask(at, "GET / HTTP/2\r\n\r\n").starts_with("HTTP/1.1 505 "));
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(9000));
     assert!(ask(at, &long).starts_with("HTTP/1.1 431 "));
-    // Gone before it said anything: the next is served all the same.
+    // A client that disconnects without a request does not stop the server.
     drop(TcpStream::connect(at).unwrap());
     assert!(get("/metrics", "").ends_with("plain 1\n"));
 }
@@ -72,7 +72,7 @@ fn the_oldest_without_a_request_makes_room() {
     let mut slow: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
     assert!(get(at).unwrap().ends_with("plain 1\n"));
     let mut said = String::new();
-    // Closed, with or without a reset.
+    // The connection is closed, with or without a reset.
     let _ = slow[0].read_to_string(&mut said);
     assert_eq!(said, "");
     slow[1].write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
@@ -93,7 +93,7 @@ fn who_sends_nothing_in_time_is_told_so() {
 #[test]
 fn one_place_is_for_this_host_alone() {
     let taken = AtomicUsize::new(0);
-    // Seven from elsewhere, and no eighth.
+    // Seven places for other hosts, and no eighth.
     let others: Vec<_> = (0..8).map_while(|_| Place::take(&taken, 7)).collect();
     assert_eq!(others.len(), 7);
     let mine = Place::take(&taken, 8);

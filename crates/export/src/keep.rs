@@ -1,23 +1,23 @@
-//! Totals that never go backwards, made of counters that do. Pure.
+//! Totals that never decrease, computed from counters that may. Pure.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::CounterKind;
 use ringwise_observe::increase;
 
-/// One series as it was last told.
+/// One series as it was last written.
 #[derive(Debug, Clone)]
 struct Kept {
-    /// What the counter belongs to; another: it began at 0 in the meantime.
+    /// The device or object that the counter belongs to. If it changes, the counter began at 0 in the meantime.
     owner: u64,
-    /// Who tells it; another one counts in its own way, and nothing is known of what was in between.
+    /// The source of the counter. Sources count differently, so what was counted between two sources is unknown.
     teller: u8,
     raw: u64,
     total: u64,
     page: u64,
 }
 
-/// What is to be added when the counter is read.
+/// How a counter reading is added.
 #[derive(Debug, Clone, Copy)]
 pub struct Raw {
     pub kind: CounterKind,
@@ -26,26 +26,26 @@ pub struct Raw {
     pub n: u64,
 }
 
-/// The first page tells counters as the kernel has them (since boot, or since the device is there); later ones add
-/// what came since. A counter that was reset goes on from its last total with what it has counted since the reset; what
-/// was counted between the page before and the reset is lost. So no total is ever lower than on the page before, and
-/// the resets themselves are counted.
+/// The first page contains counters as the kernel has them (since boot, or since the device appeared); later pages add
+/// the increase. After a reset, a total continues with what was counted since the reset. What was counted between the
+/// previous page and the reset is lost. So no total is lower than on the previous page, and the resets themselves are
+/// counted.
 #[derive(Debug, Clone, Default)]
 pub struct Keeper {
     series: BTreeMap<String, Kept>,
-    /// Pages in which counters went backwards, by device (or nothing, for what has none).
+    /// Number of pages in which counters decreased, by device (empty for counters without a device).
     resets: BTreeMap<String, (u64, u64)>,
     page: u64,
     room: usize,
 }
 
 impl Keeper {
-    /// Remembers what is gone as well, as long as there is room for so many series.
+    /// `room`: how many series are remembered, including those that are gone.
     pub fn new(room: usize) -> Self {
         Self { room, ..Self::default() }
     }
 
-    /// A new page begins.
+    /// Begins a new page.
     pub fn begin(&mut self) {
         self.page += 1;
         if self.series.len() > self.room {
@@ -69,7 +69,7 @@ impl Keeper {
         } else if k.owner != raw.owner {
             Some(raw.n)
         } else if raw.kind == CounterKind::Estimate && raw.n < k.raw {
-            // Counted again when it has caught up.
+            // The counter counts again when it has reached the old value.
             return k.total;
         } else {
             increase(raw.kind, k.raw, raw.n)
@@ -82,7 +82,7 @@ impl Keeper {
         k.total
     }
 
-    /// How many pages found counters of it set back.
+    /// On how many pages counters of each device had been reset.
     pub fn resets(&self) -> impl Iterator<Item = (&str, u64)> {
         self.resets.iter().map(|(d, n)| (d.as_str(), n.0))
     }

@@ -1,4 +1,4 @@
-//! Counters and what was applied as metrics: the text that Prometheus and OpenMetrics define, and a small server.
+//! Counters and applied settings as metrics: the text formats of Prometheus and OpenMetrics, and a small HTTP server.
 //!
 //! ```text
 //!   Counters + Layout ─► counters() ─┐

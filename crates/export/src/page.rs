@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::table::{self, Family, Kind};
 
-/// Which of the two texts.
+/// The text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Text format 0.0.4 of Prometheus.
@@ -27,7 +27,7 @@ impl Form {
 /// The number of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
-    /// Whole, also where a float could not hold it.
+    /// An integer; exact even if a float could not represent it.
     Int(u64),
     /// Seconds and other fractions.
     Num(f64),
@@ -40,26 +40,26 @@ impl Value {
         match self {
             Self::Int(n) => n.to_string(),
             Self::Hundredths(n) => format!("{}.{:02}", n / 100, n % 100),
-            // Debug never leaves out the point, and has no thousands.
+            // Debug always prints the decimal point, and no thousands separators.
             Self::Num(n) => format!("{n:?}"),
         }
     }
 }
 
 struct Sample {
-    /// Series of one group are told together or not at all, so that no sum is silently a part.
+    /// Series of one group are written all together or not at all, so that no sum silently covers only a part.
     group: String,
     labels: String,
     value: Value,
 }
 
-/// What is to be told.
+/// The series to write.
 #[derive(Default)]
 pub struct Page {
     families: BTreeMap<&'static str, Vec<Sample>>,
 }
 
-/// `{device="eth1",queue="0"}` of what is known.
+/// `{device="eth1",queue="0"}`, without labels whose value is unknown.
 pub(crate) fn labels(list: &[(&str, &str)]) -> String {
     let mut out = String::new();
     for (name, value) in list.iter().filter(|l| !l.1.is_empty()) {
@@ -82,7 +82,7 @@ pub(crate) fn labels(list: &[(&str, &str)]) -> String {
 }
 
 impl Page {
-    /// One series; labels without a value are not known and left out. The first label is its group.
+    /// Adds one series. Labels without a value are unknown and omitted. The first label is its group.
     pub fn add(&mut self, family: &Family, list: &[(&str, &str)], value: Value) {
         let group = list.first().map(|l| l.1.to_string()).unwrap_or_default();
         self.put(family, group, labels(list), value);
@@ -92,11 +92,11 @@ impl Page {
         self.families.entry(family.name).or_default().push(Sample { group, labels, value });
     }
 
-    /// The text, with no more than `limit` series. Metrics are kept in the order of the table; of one that does not
-    /// fit, the devices (or CPUs) that fit are told, each whole, and how many series are missing.
+    /// The text, with at most `limit` series. Metrics are kept in the order of the table. If a metric does not fit,
+    /// only the devices (or CPUs) that fit completely are written, with the number of missing series.
     pub fn render(mut self, form: Form, limit: usize) -> String {
         self.families.remove(table::LEFT_OUT.name);
-        // A line for each metric of which something is missing must fit too.
+        // Each metric with missing series needs one more line.
         let mut room = limit.saturating_sub(table::ALL.len());
         let mut missing = Vec::new();
         for family in table::ALL {

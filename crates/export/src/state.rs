@@ -1,4 +1,4 @@
-//! What was applied, what is found, and the exporter itself. Pure.
+//! Metrics of applied settings, of findings, and of the exporter itself. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::table as t;
 /// What `verify` finds, as numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// When that was, seconds since 1970.
+    /// Time of the verification, seconds since 1970.
     pub unix_time: u64,
     /// False: the record of transactions cannot be read, and nothing else here is known.
     pub readable: bool,
-    /// Settings in force that hold, have drifted, cannot be read; by device, nothing for those of the host.
+    /// Settings in effect by device (empty: the host): unchanged, drifted, and unreadable.
     pub settings: BTreeMap<String, [u64; 3]>,
-    /// A transaction was cut short and waits for `ringwise recover`.
+    /// A transaction was interrupted and needs `ringwise recover`.
     pub unfinished: bool,
     /// Deadline of the trial, seconds since 1970. `None`: no transaction is on trial.
     pub trial_until_unix: Option<u64>,
@@ -26,13 +26,13 @@ pub struct Standing {
 /// What `check` finds, as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// When that was, seconds since 1970.
+    /// Time of the check, seconds since 1970.
     pub unix_time: u64,
     /// Number of findings of each severity.
     pub by_severity: [(&'static str, u64); 3],
-    /// Rules that could not be judged in full, as something could not be read.
+    /// Rules that could not be evaluated completely, because something could not be read.
     pub unread_rules: u64,
-    /// Rules about rates, for want of a page before.
+    /// Rules about rates that were skipped, because there was no earlier page.
     pub skipped_rules: u64,
 }
 
@@ -88,7 +88,7 @@ pub fn findings(page: &mut Page, f: &Findings) {
 pub struct Own<'a> {
     /// Version of ringwise.
     pub version: &'a str,
-    /// It goes on; one that writes a page and ends has no past to tell of.
+    /// It keeps running. An exporter that writes one page and exits has no start time to report.
     pub lasts: bool,
     /// When the exporter started, seconds since 1970.
     pub start_unix: u64,
@@ -96,7 +96,7 @@ pub struct Own<'a> {
     pub cpu_seconds: f64,
     /// Time that reading the last sample took.
     pub sample_seconds: f64,
-    /// Things that could not be read for this page.
+    /// Number of values that could not be read for this page.
     pub unread: usize,
     /// Most series that the page may have.
     pub limit: usize,

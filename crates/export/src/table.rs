@@ -1,27 +1,27 @@
-//! Every metric: name, kind, unit, labels, and what it says. In the order in which they are written, which is also that
-//! in which they are kept when there are more series than allowed.
+//! Every metric: name, kind, unit, labels and help. They are written in this order, and kept in this order when there
+//! are more series than allowed.
 
-/// What kind of number it is.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows; the name ends with `_total`.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// Always 1: what it says stands in the labels; the name ends with `_info`.
+    /// Always 1: the information is in the labels; the name ends with `_info`.
     Info,
 }
 
 /// One metric with all its series.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Family {
-    /// With the prefix `ringwise_` and, of counters, the suffix `_total`.
+    /// The name with the prefix `ringwise_`; a counter's name has the suffix `_total`.
     pub name: &'static str,
     /// Its `TYPE` in the text.
     pub kind: Kind,
     /// The last word of the name before `_total`; empty: plain numbers.
     pub unit: &'static str,
-    /// Those it may have. One whose value is not known is left out.
+    /// Its possible labels. A label whose value is unknown is omitted.
     pub labels: &'static [&'static str],
     /// Its `HELP` in the text, one sentence.
     pub help: &'static str,
@@ -135,7 +135,7 @@ families! {
 }
 
 impl Family {
-    /// As OpenMetrics names it: without `_total` and `_info`.
+    /// The OpenMetrics name of the family, without `_total` and `_info`.
     pub fn base(&self) -> &'static str {
         match self.kind {
             Kind::Counter => self.name.strip_suffix("_total"),
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// `docs/metrics.md` has a row for each, with the same words.
+    /// `docs/metrics.md` has a row with the same words for each metric.
     #[test]
     fn the_page_lists_every_metric() {
         let row = |f: &Family| {

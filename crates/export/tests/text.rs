@@ -1,4 +1,4 @@
-//! The text is what the formats say, by a parser that forgives nothing; totals do not go backwards.
+//! A strict parser accepts the text, and totals never decrease.
 
 mod parse;
 
@@ -203,7 +203,7 @@ fn totals_grow_over_resets_and_devices_that_go_and_come() {
     reset.at_us = 5_000_000;
     let mut gone = sample(2, 6);
     gone.links.remove("eth1");
-    // Vectors of a device that is gone are gone as well.
+    // The vectors of a removed device disappear too.
     gone.irqs.retain(|i, _| i.0 < 32);
     let mut back = sample(2, 1);
     for l in back.links.values_mut() {
@@ -244,7 +244,7 @@ fn never_more_series_than_allowed_and_what_is_missing_is_said() {
             .sum();
         let lines = got.series.keys().filter(|k| k.contains("series_left_out")).count();
         assert_eq!(told as usize, all - (got.series.len() - lines), "{limit}");
-        // What is there of a device and metric is whole.
+        // Each device that is present in a metric is complete.
         for d in 0..40 {
             let of = format!("ringwise_queue_packets_total{{device=\"eth{d}\"");
             let n = got.series.keys().filter(|k| k.starts_with(&of)).count();

@@ -1,4 +1,5 @@
-//! A parser of both texts that refuses everything that is not as their pages say and as we mean to write it.
+//! A strict parser of both text formats. It refuses everything that violates their specifications or our own
+//! conventions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ pub(crate) enum Kind {
 pub(crate) struct Text {
     /// By name of the samples.
     pub kinds: BTreeMap<String, Kind>,
-    /// `name{labels}` to the value as it stands there.
+    /// `name{labels}` and the value as written.
     pub series: BTreeMap<String, String>,
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn parse(text: &str, open: bool) -> Result<Text, String> {
     Ok(out)
 }
 
-/// `name{a="b"} 5`: the key as it stands, and the value.
+/// Splits `name{a="b"} 5` into the key as written, and the value.
 fn sample(line: &str) -> Result<(String, String), String> {
     let bad = |why: &str| format!("{why}: {line}");
     let word = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_lowercase() || c == '_');
@@ -127,7 +128,7 @@ fn sample(line: &str) -> Result<(String, String), String> {
     Ok((line[..at].to_string(), value.to_string()))
 }
 
-/// Names of the labels of a key, in their order. Values in these tests hold no commas but those of queues.
+/// Names of the labels of a key, in order. Values in these tests contain no commas except in lists of queues.
 pub(crate) fn labels_of(key: &str) -> Vec<&str> {
     let inner = key.split_once('{').map_or("", |(_, l)| l.trim_end_matches('}'));
     inner.split("=\"").map(|p| p.rsplit(['"', ',']).next().unwrap_or_default()).filter(|n| !n.is_empty()).collect()
