@@ -25,7 +25,7 @@ pub enum ConfiguredBy {
         /// `--cpus`.
         name: String,
     },
-    /// Nobody: it was taken from what is in effect.
+    /// No user: it was taken from the settings in effect.
     InEffect,
     /// As an earlier version recorded it.
     Text {

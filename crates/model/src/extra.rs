@@ -12,7 +12,7 @@ pub struct Extra {
     pub text: BTreeMap<String, Fact<String>>,
     /// Files of `/sys/devices/system/cpu/vulnerabilities`.
     pub vulnerabilities: BTreeMap<String, String>,
-    /// Queueing disciplines by interface. `None`: not asked.
+    /// Queueing disciplines by interface. `None`: not read.
     pub qdiscs: Option<Fact<BTreeMap<IfIndex, Qdiscs>>>,
     /// Packet sockets (`/proc/net/packet`).
     pub packet_sockets: Option<Fact<Vec<PacketSocket>>>,
@@ -20,7 +20,7 @@ pub struct Extra {
     pub devs: BTreeMap<String, DevExtra>,
 }
 
-/// Of one interface. `None`: not asked.
+/// The queueing disciplines of one interface. `None`: not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DevExtra {
     /// From the configuration space. Absent: no PCI Express device.
@@ -72,7 +72,7 @@ pub struct Eee {
 }
 
 impl Extra {
-    /// A small file; unknown where nobody asked for it.
+    /// A small file; unknown if it was not read.
     pub fn file(&self, path: &str) -> Fact<String> {
         self.text.get(path).cloned().unwrap_or_else(|| Fact::not_asked(path))
     }

@@ -18,7 +18,7 @@ pub enum Fact<T> {
     Known(T),
     /// Asked, and the kernel says that it does not exist here (ENOENT, EOPNOTSUPP).
     Absent,
-    /// Not asked, or the answer could not be had.
+    /// Not read, or the answer was not available.
     Unknown(Unread),
 }
 

@@ -109,7 +109,7 @@ pub enum FarNode {
     Ok,
 }
 
-/// A goal and what the user laid down beside it. `None`: as the goal has it.
+/// A goal and the settings that the user configured beside it. `None`: the goal decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// Goal of every interface that has none in `dev_goals`.
@@ -154,13 +154,13 @@ pub struct Intent {
     /// Settings that were configured singly; they override the goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wishes: Vec<Wish>,
-    /// A wish that the device or kernel cannot have is an error, instead of a word in the plan.
+    /// Settings that the device or kernel does not support are errors, instead of notes in the plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
     /// Groups of queues, in the order in which they were configured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupWish>,
-    /// Own policies; one with the name of a built-in goes before it.
+    /// The user's own policies; one with the name of a built-in policy overrides it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policy>,
 }

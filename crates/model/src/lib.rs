@@ -1,7 +1,7 @@
-//! Pure values that every room shares: CPU sets, ids, the topology of the host, its network
-//! interfaces with their queues and interrupts, and the snapshot that holds them all.
+//! Pure values that all crates share: CPU sets, ids, the topology of the host, its network interfaces with their queues
+//! and interrupts, and the snapshot that contains them all.
 //!
-//! Nothing here reads a file, asks the kernel or knows what time it is.
+//! This crate reads no file, sends no request to the kernel, and has no clock.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -69,7 +69,7 @@ pub struct Nic {
     /// From `napi-get`, and from sysfs what holds for the whole device.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub napi: Fact<crate::Napi>,
-    /// Who uses the queues besides the stack. Absent: asked, nobody.
+    /// Users of the queues besides the network stack. Absent: there are none.
     pub users: Fact<Vec<User>>,
     /// `ADDRESS/PREFIX` of IPv4 and IPv6.
     pub addresses: Fact<Vec<String>>,
@@ -224,7 +224,7 @@ fn not_read<T>(f: &Fact<T>) -> bool {
     matches!(f, Fact::Unknown(u) if u.cause == Cause::NotAsked && u.what == KNOB)
 }
 
-/// Somebody besides the network stack who uses queues of the device.
+/// A user of the device's queues besides the network stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum User {

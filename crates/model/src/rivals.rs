@@ -19,7 +19,8 @@ pub struct Rival {
     /// How it is set up: `profile throughput-performance`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
-    /// A program that runs now, and may act at any time; else it acts at boot, when a device appears or when asked.
+    /// The program runs now and may act at any time. Otherwise it acts at boot, when a device appears, or when a user
+    /// calls it.
     pub running: bool,
 }
 
@@ -44,10 +45,10 @@ pub struct Irqbalance {
     pub interval_s: Fact<u32>,
     /// As in its command line, without the program itself.
     pub args: Fact<Vec<String>>,
-    /// Interrupt numbers that it was told to leave alone, by its command line or its socket; sorted.
+    /// Interrupt numbers that it leaves alone because its command line or its socket says so; sorted.
     /// What a policy script answers is not among them: it does not tell.
     pub banned: Fact<Vec<u32>>,
-    /// The service that started it (`irqbalance.service`). Absent: somebody else did.
+    /// The service that started it (`irqbalance.service`). Absent: no service did.
     pub unit: Fact<String>,
     /// How that service starts it, as its files say, without what we add.
     #[serde(default, skip_serializing_if = "Option::is_none")]

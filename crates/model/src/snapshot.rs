@@ -63,7 +63,7 @@ pub struct Host {
     /// `power/pm_qos_resume_latency_us` of each CPU: microseconds, 0 for no limit, `n/a` for none at all.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu_latency: BTreeMap<crate::CpuId, Fact<String>>,
-    /// How the machine saves power; only shown. `None`: not asked.
+    /// How the machine saves power; only shown. `None`: not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
     /// `/proc` or `/sys` cannot be written (as in a container).

@@ -63,7 +63,7 @@ pub enum Title {
 /// Written instead of a text that a person may have typed.
 const LEFT_OUT: &str = "(left out)";
 
-/// What stands in the document.
+/// The content of the document.
 #[derive(Serialize, Deserialize)]
 struct Parts {
     title: String,

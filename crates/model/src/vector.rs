@@ -22,7 +22,7 @@ pub struct Vector {
     /// NAPI instance behind the vector, where netdev genl names it. Changes on every restart of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub napi: Option<u32>,
-    /// `smp_affinity_list`: what was asked.
+    /// The requested affinity, `smp_affinity_list`.
     pub asked: Fact<CpuSet>,
     /// `effective_affinity_list`: where it goes. On x86 it moves at the next interrupt.
     pub effective: Fact<CpuSet>,
@@ -49,7 +49,7 @@ pub enum Role {
     },
     /// Link changes, mailbox, events: named by the driver, never a queue.
     Control,
-    /// Requested by nobody now (spare vectors, device down).
+    /// No driver requests it now (spare vectors, device down).
     Idle,
     /// Belongs to the device, but nothing says what it serves.
     Unknown,

@@ -1,4 +1,5 @@
-//! What a user lays down beside the goal, in his words; the planner makes settings of it against what was read.
+//! Settings that a user configures beside the goal, in the user's terms. The planner converts them to settings of the
+//! host that was read.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ConfiguredBy, CpuId, CpuSet, NapiValues, RingValues, Rule};
 
-/// One thing laid down. It goes before what the goal would have.
+/// One configured setting. It overrides the value of the goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
-    /// None: of the host.
+    /// `None`: it is a setting of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<String>,
     /// Which setting, and its value.
@@ -20,11 +21,11 @@ pub struct Wish {
     pub by: ConfiguredBy,
 }
 
-/// A knob and the value wanted. Members that are `None` are left as they are; queues `None` are all queues.
+/// A knob and the requested value. Members that are `None` stay unchanged; queues `None` means all queues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
 pub enum Knob {
-    /// By the kernel's name or ethtool's short one (`ntuple`, `gro`, `lro`).
+    /// The kernel's name or ethtool's short one (`ntuple`, `gro`, `lro`).
     Feature {
         /// `rx-gro-hw`, `gro`.
         name: String,
@@ -33,11 +34,11 @@ pub enum Knob {
     },
     /// Pause frames (`ethtool -A`).
     Pause {
-        /// Negotiated with the other end.
+        /// Negotiate with the other end.
         autoneg: Option<bool>,
-        /// Pause frames of the other end are obeyed.
+        /// Obey pause frames of the other end.
         rx: Option<bool>,
-        /// Pause frames are sent.
+        /// Send pause frames.
         tx: Option<bool>,
     },
     /// Channel counts (`ethtool -L`).
@@ -51,11 +52,12 @@ pub enum Knob {
     },
     /// Ring parameters (`ethtool -G`).
     Rings {
-        /// Those that are requested.
+        /// The requested ring parameters.
         #[serde(flatten, serialize_with = "RingValues::as_wish")]
         values: RingValues,
     },
-    /// Parameters by their netlink names (`rx-usecs`, `use-adaptive-rx`). With queues: of each of these.
+    /// Parameters by their netlink names (`rx-usecs`, `use-adaptive-rx`). With queues: parameters of each of these
+    /// queues.
     Coalesce {
         /// `None`: the device as a whole.
         queues: Option<Vec<u32>>,
@@ -66,7 +68,7 @@ pub enum Knob {
     RssTable {
         /// RSS context. `None`: the device's own.
         context: Option<u32>,
-        /// What it should contain.
+        /// What the table should contain.
         table: Table,
     },
     /// Hash function and key of the device's own context (`ethtool -X`).
@@ -78,25 +80,25 @@ pub enum Knob {
         /// `none`, `symmetric-xor`, `symmetric-or-xor`.
         symmetric: Option<String>,
     },
-    /// Fields that are hashed of one flow type (`ethtool -N DEV rx-flow-hash`).
+    /// The fields that are hashed for one flow type (`ethtool -N DEV rx-flow-hash`).
     RssFields {
         /// `udp4`.
         flow: String,
         /// ethtool's letters: `sdfn`.
         fields: String,
     },
-    /// Location none: the next free one.
+    /// A rule for received flows. Location `None`: the next free one.
     FlowRule {
         /// Place in the device's table.
         location: Option<u32>,
         /// What it matches, and its action.
         rule: Rule,
     },
-    /// With queues: of the instances that serve these receive queues, else of the device.
+    /// NAPI parameters. With queues: of the instances that serve these receive queues; otherwise of the device.
     Napi {
         /// Receive queues.
         queues: Option<Vec<u32>>,
-        /// What becomes of each parameter.
+        /// The value of each parameter.
         values: NapiValues,
     },
     /// CPUs that the interrupts of queues may go to (`smp_affinity_list`).
@@ -106,21 +108,21 @@ pub enum Knob {
         /// At least one, each online; the interrupt of every queue may go to all of them.
         cpus: CpuSet,
     },
-    /// CPUs that send by a queue (`xps_cpus`).
+    /// CPUs that transmit through a queue (`xps_cpus`).
     XpsCpus {
         /// Transmit queues.
         queues: Option<Vec<u32>>,
         /// Empty: no CPU.
         cpus: CpuSet,
     },
-    /// Receive queues whose packets leave by a transmit queue (`xps_rxqs`).
+    /// Receive queues whose packets are transmitted through a transmit queue (`xps_rxqs`).
     XpsRxqs {
         /// Transmit queues.
         queues: Option<Vec<u32>>,
         /// Empty: none.
         rxqs: Vec<u32>,
     },
-    /// CPUs that receive packet steering chooses from (`rps_cpus`).
+    /// CPUs for receive packet steering (`rps_cpus`).
     RpsCpus {
         /// Receive queues.
         queues: Option<Vec<u32>>,
@@ -134,7 +136,7 @@ pub enum Knob {
         /// The kernel rounds up to a power of two; 0: off.
         entries: u32,
     },
-    /// Flow table of receive flow steering of the host (`net.core.rps_sock_flow_entries`).
+    /// Size of the host's flow table for receive flow steering (`net.core.rps_sock_flow_entries`).
     RfsEntries {
         /// The kernel rounds up to a power of two; 0: off.
         entries: u32,
@@ -146,9 +148,9 @@ pub enum Knob {
         /// As the file reads it.
         value: String,
     },
-    /// Microseconds as the file takes them: `0` no limit, `n/a` no waiting at all.
+    /// Microseconds as the file accepts them: `0` means no limit, `n/a` means no wake-up latency at all.
     CpuLatency {
-        /// CPUs it is for.
+        /// The CPUs.
         cpus: Vec<CpuId>,
         /// What each of their files (`power/pm_qos_resume_latency_us`) should contain.
         value: String,
