@@ -1,4 +1,4 @@
-//! A machine whose counters have grown, out of memory: what a sample reads, without the kernel's own part.
+//! A machine in memory whose counters have grown: what a sample reads, without the cost of the kernel.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,11 +13,11 @@ use ringwise_sys::{Clock, Error, Host, Request};
 /// The interrupt of the first queue of `eth0`; each queue has the next one.
 pub const FIRST_IRQ: u32 = 100;
 
-/// Packets of each queue in a second.
+/// Packets per second of each queue.
 pub const QUEUE_PACKETS: u64 = 6000;
-/// Bytes of each queue in a second.
+/// Bytes per second of each queue.
 pub const QUEUE_BYTES: u64 = 360_000;
-/// Interrupts of each busy queue in a second.
+/// Interrupts per second of each busy queue.
 pub const QUEUE_INTERRUPTS: u64 = 9000;
 
 /// How large the machine is. Queue `q` of `ethN` is served by interrupt `FIRST_IRQ + N * queues + q`.
@@ -29,9 +29,9 @@ pub struct Size {
     pub nics: u32,
     /// Queues of each interface, in each direction.
     pub queues: u32,
-    /// The first interrupts of this number come; the others never do.
+    /// The first interrupts, up to this number, occur; the others never do.
     pub busy: u32,
-    /// Queue counters by `qstats-get`; else by `ethtool -S` as igb names them.
+    /// Queue counters come from `qstats-get`; otherwise from `ethtool -S` with igb's names.
     pub qstats: bool,
 }
 

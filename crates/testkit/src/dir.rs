@@ -1,4 +1,4 @@
-//! Directories that go with the test.
+//! Directories that are removed with the test.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Dir(pub PathBuf);
 
 impl Dir {
-    /// In memory where there is some: what is tested is the order of writes, not the disk.
+    /// In memory if possible, because tests check the order of writes and not the disk.
     #[allow(clippy::new_without_default, reason = "it makes something")]
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -16,7 +16,7 @@ impl Dir {
         Self::at(base.join(format!("ringwise-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))))
     }
 
-    /// On disk, under a name that people can find.
+    /// On disk, under a name that a developer can find.
     pub fn named(name: &str) -> Self {
         Self::at(std::env::temp_dir().join(format!("ringwise-{name}-{}", std::process::id())))
     }
@@ -27,7 +27,7 @@ impl Dir {
         Self(dir)
     }
 
-    /// Writes a file; its path.
+    /// Writes a file and returns its path.
     pub fn file(&self, name: &str, text: &str) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();

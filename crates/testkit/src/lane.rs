@@ -1,4 +1,4 @@
-//! How much a test tries.
+//! How many cases a test tries.
 
 /// True in `make test-all`, where a test that otherwise tries a selection tries everything (`RINGWISE_TESTS=all`).
 pub fn everything() -> bool {

@@ -1,4 +1,4 @@
-//! For tests only: machines made by hand, and a simulated host that behaves like a kernel.
+//! For tests only: described machines, and a simulated host that behaves like a kernel.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Whole hosts from a short description: processors, interfaces, and how somebody left them.
+//! Whole hosts from a short description: processors, interfaces, and their present settings.
 
 use std::collections::BTreeMap;
 
@@ -28,16 +28,16 @@ pub enum Vectors {
     None,
 }
 
-/// Where the interrupts go before anything is planned.
+/// Where the interrupts run before anything is planned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Irqs {
-    /// Asked: all CPUs; they go to the first.
+    /// The affinity is all CPUs; they run on the first.
     #[default]
     AllOnFirst,
-    /// Asked: all CPUs; they go round the CPUs.
+    /// The affinity is all CPUs; they are spread over the CPUs in turn.
     Round,
-    /// Asked: all CPUs; none came yet.
+    /// The affinity is all CPUs; no interrupt occurred yet.
     NoneYet,
 }
 
@@ -57,7 +57,7 @@ pub struct NicSpec {
     pub queues: u32,
     /// 0: the driver has no channel counts.
     pub max_queues: u32,
-    /// Decides the names of the interrupts, too.
+    /// Also decides the names of the interrupts.
     pub vectors: Vectors,
     /// Requested and effective affinity, and the counts of interrupts.
     pub irqs: Irqs,

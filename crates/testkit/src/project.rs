@@ -1,4 +1,4 @@
-//! A snapshot with settings written into it, and what the simulated drivers draw anew by themselves.
+//! A snapshot with settings written into it, including the side effects of the simulated drivers.
 
 use ringwise_knob::{Setting, coalesce};
 use ringwise_model::{CpuSet, Dir, Fact, Nic, Role, Snapshot};
@@ -41,7 +41,7 @@ fn redrawn(before: &Nic, nic: &mut Nic, online: &CpuSet) {
         if !q.bql.is_known() {
             *q = machines::tx_queue(q.id, n);
         }
-        // Redrawn by the change; a device with one transmit queue has none.
+        // The change resets it; a device with one transmit queue has none.
         q.xps_cpus = if n > 1 { Fact::Known(CpuSet::new()) } else { Fact::Absent };
     }
 }

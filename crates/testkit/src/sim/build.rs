@@ -1,4 +1,4 @@
-//! A small host by hand: CPUs, nodes and the lab's interfaces.
+//! Describes a small host: CPUs, nodes and the lab's interfaces.
 
 use std::collections::BTreeMap;
 

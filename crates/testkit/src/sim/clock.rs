@@ -1,4 +1,4 @@
-//! Time on the simulated host: it passes when somebody sleeps, and clocks jump where a test says so.
+//! Time on the simulated host: it passes when a program sleeps, and clocks jump when a test requests it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub enum Jump {
 }
 
 impl Sim {
-    /// The clocks jump when the time since boot is `after` from now, while somebody sleeps.
+    /// The clocks jump when a program sleeps until `after` from now.
     pub fn jump(&self, after: Duration, jump: Jump) {
         let mut s = self.lock();
         let at = s.now + after;
@@ -55,7 +55,7 @@ impl Clock for Sim {
         (BOOT + s.now.as_secs()).saturating_add_signed(s.wall)
     }
 
-    /// Advances the clock of the simulation; nobody waits.
+    /// Advances the clock of the simulation without waiting.
     fn sleep(&self, time: Duration) {
         let mut s = self.alive();
         let before = s.now;

@@ -1,4 +1,4 @@
-//! What drivers do besides what they were asked to.
+//! Side effects of drivers: what they change beyond the request.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -152,7 +152,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
     super::moderation::resize(nic, combined);
     match s.extra[i].driver {
         Driver::Igb => {
-            // Every vector is given back and asked for anew: other numbers, default affinity.
+            // Every vector is freed and requested again: other numbers, default affinity.
             // lab: "igb: -L resets affinity"
             nic.vectors = igb_vectors(&nic.dev.name, combined, first_irq, &cpus, &nic.node);
             s.next_irq += nic.vectors.len() as u32;

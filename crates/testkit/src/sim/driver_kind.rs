@@ -1,4 +1,4 @@
-//! Which driver a simulated device has, and what it can be told to do wrong.
+//! The driver of a simulated device, and the faults that a test can switch on.
 
 use ringwise_model::Nic;
 
@@ -7,7 +7,7 @@ use ringwise_model::Nic;
 pub enum Driver {
     /// Intel 82576, as QEMU emulates it.
     Igb,
-    /// virtio_net: a change of channels sets affinities and XPS anew.
+    /// virtio_net: a change of channels resets affinities and XPS.
     Virtio,
     /// VMware's paravirtual device: it answers EOPNOTSUPP to a change of channels.
     Vmxnet3,
@@ -32,7 +32,7 @@ impl Driver {
     }
 }
 
-/// What the test NIC can be told to do wrong.
+/// Faults that a test can switch on in the test NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quirk {
     /// A change of channels loses affinity, table, moderation and rings. lab: "quirk 64: -L loses affinity"

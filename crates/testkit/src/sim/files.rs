@@ -258,7 +258,7 @@ fn device(s: &State, i: usize) -> Tree {
     t
 }
 
-/// One row for each interrupt that somebody has requested (kernel/irq/proc.c, `show_interrupts`).
+/// One row for each interrupt that a driver has requested (kernel/irq/proc.c, `show_interrupts`).
 fn interrupts(s: &State) -> String {
     let cpus: Vec<CpuId> = s.topology.online.iter().collect();
     let mut out = String::from("           ");

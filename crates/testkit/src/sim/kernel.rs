@@ -180,7 +180,7 @@ fn affinity(s: &mut State, irq: u32, text: &str, list: bool) -> Result<()> {
         return Err(no(EINVAL));
     }
     let v = s.nics[i].vectors.iter_mut().find(|v| v.irq.0 == irq).ok_or_else(|| no(ENOENT))?;
-    // arch/x86/kernel/apic/vector.c: a CPU of the set must have room, the one it is on counts.
+    // arch/x86/kernel/apic/vector.c: a CPU of the set must have a free vector; the current CPU counts.
     // Not shown in the lab: no host there has the 200 interrupts that fill a CPU.
     let at = v.effective.known().cloned().unwrap_or_default();
     if !full.is_empty() && !at.intersects(&set) && set.intersection(&online).is_subset(&full) {

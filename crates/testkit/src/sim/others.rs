@@ -1,4 +1,4 @@
-//! irqbalance and systemd beside the kernel: what they are told, and what they do with it.
+//! irqbalance and systemd beside the kernel: the requests they receive, and how they act on them.
 //! lab: the checks of `530-irqbalance` and `560-irqbalance-systemd`
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,12 +49,12 @@ impl Sim {
         }
     }
 
-    /// What it was told to leave alone, as it tells.
+    /// The interrupts that it leaves alone, as it reports them.
     pub fn irqbalance_bans(&self) -> Vec<u32> {
         self.lock().others.irqbalance.iter().flat_map(|d| d.banned.clone()).collect()
     }
 
-    /// It is restarted: what it was told is forgotten, what its start line says counts.
+    /// Restarts it: it forgets requests from its socket, and its command line applies.
     pub fn irqbalance_restart(&self) {
         let mut s = self.lock();
         let dropin = s.others.placed.get(&dropin()).cloned();
@@ -71,7 +71,7 @@ impl Sim {
         }
     }
 
-    /// One scan: every interrupt that it was not told to leave alone goes to CPU 0.
+    /// One scan: every interrupt that it does not leave alone moves to CPU 0.
     pub fn irqbalance_scan(&self) {
         let mut s = self.lock();
         let s = &mut *s;

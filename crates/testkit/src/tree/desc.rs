@@ -1,4 +1,4 @@
-//! The description of a hand-written host, as it stands in `host.toml`.
+//! The description of a hand-written host, as in `host.toml`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// `hand-written`: nobody measured this machine.
+    /// `hand-written`: no such machine was measured.
     pub origin: String,
     /// What the host is for, and where its shape comes from.
     pub about: String,
@@ -44,7 +44,7 @@ pub struct Host {
     pub(crate) nic: Vec<Nic>,
     #[serde(default)]
     pub(crate) software: Vec<Software>,
-    /// Vectors of other devices, which are nobody's queues.
+    /// Vectors of other devices, which serve no queue.
     #[serde(default)]
     pub(crate) other: Vec<Other>,
     /// Path prefixes (a part may be `*`) that whoever packed the tree did not take along.
@@ -185,7 +185,7 @@ pub(crate) enum Xps {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vectors {
     /// `{n}` counts from `from`; `{first}` and `{last}` are the rings of a vector that has several (`rings`).
-    /// Empty: requested by nobody.
+    /// Empty: no driver requests it.
     pub name: String,
     #[serde(default = "one")]
     pub count: u32,
@@ -196,7 +196,7 @@ pub(crate) struct Vectors {
     pub rings: u32,
     #[serde(default)]
     pub asked: Asked,
-    /// Where they land, in turns; empty: on the first CPU of what was asked.
+    /// The CPUs that they run on in turn; empty: the first CPU of the requested affinity.
     #[serde(default)]
     pub lands: String,
     /// Roughly how often each has come.

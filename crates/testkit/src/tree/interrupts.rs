@@ -128,7 +128,7 @@ fn table(host: &Host, cpus: &Cpus, lines: &[Line]) -> String {
         let _ = write!(out, "CPU{c:<8}");
     }
     out.push('\n');
-    // A vector that nobody has requested has no line, only its directories.
+    // A vector that no driver has requested has no line, only its directories.
     for l in lines.iter().filter(|l| !l.name.is_empty()) {
         let _ = write!(out, "{:width$}: ", l.irq);
         for c in &cpus.online {
