@@ -68,7 +68,7 @@ pub(crate) fn need(program: &str) -> Result<std::path::PathBuf> {
 
 /// A hash that is the same on every run, for names of cached files.
 pub(crate) fn hash(parts: &[&[u8]]) -> String {
-    // FNV-1a, 64 bits: no dependency, and nobody attacks our own cache.
+    // FNV-1a, 64 bits: it needs no dependency, and our own cache has no attackers.
     let mut h: u64 = 0xcbf2_9ce4_8422_2325;
     for part in parts {
         for b in part.iter().chain(&[0xff]) {

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     fs::create_dir_all(dir.join("bin"))?;
     fs::copy(ringwise, dir.join("bin/ringwise"))?;
     let path = format!("{}:{}", dir.join("bin").display(), std::env::var("PATH").unwrap_or_default());
-    // With a /sys of its own, which shows the devices of the namespace; mounts are seen by nobody else.
+    // A private /sys shows the devices of the namespace; no other process sees the mounts.
     let all = format!("mount --make-rprivate / && mount -t sysfs sys /sys\n{SCRIPT}");
     let done = Command::new("unshare")
         .args(["--net", "--mount", "--", "bash", "-c", &all])

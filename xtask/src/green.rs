@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Name, length and time of change: a file that is written anew counts as changed.
+/// Name, length and modification time: a file that is rewritten counts as changed.
 fn hash_file(path: &Path, all: &mut DefaultHasher) -> Result<()> {
     let meta = fs::metadata(path).with_context(|| path.display().to_string())?;
     (path, meta.len(), meta.modified()?).hash(all);

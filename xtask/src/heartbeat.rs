@@ -85,7 +85,7 @@ impl Heartbeat {
             }
             moved = true;
             if let (Some(a), Some(b)) = (seen.count, *count) {
-                // After a reboot they begin anew.
+                // After a reboot they begin at 0 again.
                 self.total += b.saturating_sub(a);
             }
             seen.count = *count;

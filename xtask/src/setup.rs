@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
+//! `cargo xtask setup`: installs what the lab needs on a fresh machine.
 
 use crate::{apt, cmd, grafana, host, image, kernel, lab, module, mutate, paths, progress, qemu, userland};
 use anyhow::{Context, Result, bail};

@@ -69,7 +69,7 @@ fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<
     cmd::output(&mut c).map(drop)
 }
 
-/// A sparse file with room for what scenarios write.
+/// A sparse file with space for what scenarios write.
 fn pack(root: &Path, image: &Path) -> Result<()> {
     // Another setup may be at it too.
     let tmp = image.with_extension(format!("tmp-{}", std::process::id()));
