@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_model::errno::{EINVAL, EOPNOTSUPP, ERANGE};
 use ringwise_model::{Coalesce, Fact, Nic, Snapshot};
 
 use crate::{Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, known, nic};
-use ringwise_model::errno::{EINVAL, EOPNOTSUPP, ERANGE};
 
 pub(crate) struct CoalesceFamily;
 

@@ -1,9 +1,9 @@
 //! Features of a device (`ethtool -K`), by the kernel's names.
 
+use ringwise_model::errno::EOPNOTSUPP;
 use ringwise_model::{Fact, Feature, Nic, Snapshot};
 
 use crate::{Address, Descriptor, Family, NotProjected, Reaction, Setting, known, nic};
-use ringwise_model::errno::EOPNOTSUPP;
 
 pub(crate) struct FeaturesFamily;
 

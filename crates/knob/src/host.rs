@@ -1,9 +1,9 @@
 //! Settings of the host: sysctls of the network core, wake-up latency of CPUs.
 
+use ringwise_model::errno::{EINVAL, ENOENT};
 use ringwise_model::{CpuId, CpuSet, Fact, Host, Snapshot};
 
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path};
-use ringwise_model::errno::{EINVAL, ENOENT};
 
 pub(crate) struct HostFamily;
 

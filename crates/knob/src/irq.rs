@@ -1,9 +1,9 @@
 //! Interrupt affinity (`/proc/irq/N/smp_affinity_list`), addressed by queue.
 
+use ringwise_model::errno::{EINVAL, EIO, ENOENT, ENOSPC, EOVERFLOW, EPERM, ERANGE};
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
 
 use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, nic, path, set_text};
-use ringwise_model::errno::{EINVAL, EIO, ENOENT, ENOSPC, EOVERFLOW, EPERM, ERANGE};
 
 pub(crate) struct IrqFamily;
 

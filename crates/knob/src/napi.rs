@@ -1,9 +1,9 @@
 //! NAPI settings: of the device (sysfs), of one queue (netdev netlink, 6.13 and later), and its threads.
 
+use ringwise_model::errno::{EINVAL, ENOENT, EOPNOTSUPP, ERANGE, ESRCH};
 use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
 
 use crate::{Address, Descriptor, Family, Match, NotProjected, Of, Reaction, Setting, known, nic, path, set_text};
-use ringwise_model::errno::{EINVAL, ENOENT, EOPNOTSUPP, ERANGE, ESRCH};
 
 pub(crate) struct NapiFamily;
 

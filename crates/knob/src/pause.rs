@@ -1,9 +1,9 @@
 //! Pause frames (`ethtool -A`).
 
+use ringwise_model::errno::EINVAL;
 use ringwise_model::{Fact, Nic, Pause, Snapshot};
 
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, known, nic};
-use ringwise_model::errno::EINVAL;
 
 pub(crate) struct PauseFamily;
 

@@ -1,9 +1,9 @@
 //! Ring parameters (`ethtool -G`): sizes in descriptors, length of receive buffers, header split.
 
+use ringwise_model::errno::ERANGE;
 use ringwise_model::{Count, Fact, Nic, RingKind, RingValues, Rings, Snapshot};
 
 use crate::{Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, known, nic};
-use ringwise_model::errno::ERANGE;
 
 pub(crate) struct RingsFamily;
 

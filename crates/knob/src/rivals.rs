@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use ringwise_model::errno::{ECONNREFUSED, EMSGSIZE, ENOENT};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, irq, known, path};
-use ringwise_model::errno::{ECONNREFUSED, EMSGSIZE, ENOENT};
 
 pub(crate) struct RivalsFamily;
 

@@ -1,10 +1,10 @@
 //! Receive packet steering (`queues/rx-N/rps_cpus`). An empty set means off.
 
+use ringwise_model::errno::{EOVERFLOW, ERANGE};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot, Topology};
 
 use crate::mask::mask;
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path, rx_queue, set_text};
-use ringwise_model::errno::{EOVERFLOW, ERANGE};
 
 pub(crate) struct RpsFamily;
 

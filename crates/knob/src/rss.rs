@@ -2,10 +2,10 @@
 
 mod table;
 
+use ringwise_model::errno::{EBUSY, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP, ERANGE};
 use ringwise_model::{Fact, Nic, Rss, RssContext, Snapshot};
 
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, known, nic};
-use ringwise_model::errno::{EBUSY, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP, ERANGE};
 
 pub(crate) struct RssFamily;
 

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use ringwise_model::errno::{EEXIST, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP};
 use ringwise_model::{Action, Fact, Nic, Rule, Rules, Snapshot, fnv};
 
 use crate::features::NTUPLE;
 use crate::{Address, Descriptor, Family, NotProjected, Reaction, Setting, features, known, nic};
-use ringwise_model::errno::{EEXIST, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP};
 
 pub(crate) struct RulesFamily;
 

@@ -1,10 +1,10 @@
 //! Transmit packet steering (`queues/tx-N/xps_cpus`, `xps_rxqs`).
 
+use ringwise_model::errno::{ENOENT, EOPNOTSUPP, EOVERFLOW, ERANGE};
 use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot};
 
 use crate::mask::mask;
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path, set_text, tx_queue};
-use ringwise_model::errno::{ENOENT, EOPNOTSUPP, EOVERFLOW, ERANGE};
 
 pub(crate) struct XpsFamily;
 
