@@ -38,7 +38,7 @@ pub struct Plan {
     pub already: usize,
     /// All settings that the plan requests, in writing order, changed or not.
     pub target: Vec<Setting>,
-    /// Where each queue's interrupt goes afterwards.
+    /// The CPU of each queue's interrupt after the plan.
     pub layout: Vec<DevLayout>,
     /// Settings that the goal proposes but that need the user's permission.
     pub left_out: Vec<LeftOut>,
@@ -117,12 +117,12 @@ pub struct DevLayout {
     pub queues: Vec<Placed>,
 }
 
-/// Where the interrupt of one queue pair goes.
+/// The CPU of the interrupt of one queue pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// Number as the kernel counts the device's queues, from 0.
     pub queue: u32,
-    /// `None`: not placed (the interrupt cannot be moved or is not known, and where it goes is not known either).
+    /// `None`: not placed, because the interrupt cannot be moved or is unknown, and its CPU is unknown.
     pub cpu: Option<CpuId>,
     /// Whether the CPU is on a remote node: another socket, or a distance above 12 from the device's node. `None`: one of
     /// the two nodes is unknown.
@@ -138,7 +138,7 @@ pub struct LeftOut {
     pub setting: Setting,
     /// What is there now, for `channels 8 -> 4`.
     pub from: Fact<Setting>,
-    /// Code of the rule behind it, as [`explain_rule`](crate::explain_rule) takes it.
+    /// Code of the rule behind it, as [`explain_rule`](crate::explain_rule) expects it.
     pub rule: String,
     /// Why the goal would write it; a plain text in plans of version 1.
     #[serde(alias = "why")]
@@ -209,7 +209,7 @@ pub struct Group {
     pub dev: String,
     /// As the user configured it, or `latency` and `bulk`; unique within the device.
     pub name: String,
-    /// CPUs that the interrupts of its queues go to.
+    /// CPUs that handle the interrupts of its queues.
     pub cpus: CpuSet,
     /// Queue numbers in ascending order.
     pub queues: Vec<u32>,

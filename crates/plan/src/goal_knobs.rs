@@ -2,8 +2,8 @@
 //! CPUs.
 //!
 //! ```text
-//!   goal ─► what it wants (data) ─► what the device has ─► steps, proposals where traffic is interrupted,
-//!                                                          and a word on what cannot be had
+//!   goal ─► requested settings (data) ─► features of the device ─► steps, proposals (if traffic is interrupted),
+//!                                                                  and notes on settings that are not possible
 //! ```
 //! A configured knob overrides the goal completely: if a file sets one parameter of moderation, the goal changes no
 //! parameter of moderation.

@@ -1,8 +1,8 @@
 //! Groups of queues, each with a policy: their queues and CPUs, their moderation, and the flows steered to them.
 //!
 //! ```text
-//!   goal mixed, groups laid down ─► teams ─► CPUs (deal) ─► moderation ─► contexts, rules, table ─► said
-//!                                                        what earlier plans made and nobody needs ─► away
+//!   goal mixed, configured groups ─► teams ─► CPUs (deal) ─► moderation ─► contexts, rules, table ─► advice
+//!                                          objects of earlier plans that no group needs any more ─► away
 //! ```
 //! A queue belongs to one group. By default a third of `n` queues is for latency and the rest for bulk, because streams
 //! take more CPU time; a number or a configuration file overrides this.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   select ─► channels ─► units ─► place ─► irq xps rps rfs ─► steps, layout, expected effect
-//!   which     how many    what     which    one file a knob
+//!   which     how many    what     which    one file per knob
 //!   devices   queues      shares   CPU
 //!                         vectors
 //! ```

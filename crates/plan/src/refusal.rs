@@ -76,11 +76,11 @@ pub enum Refusal {
         dev: String,
         /// The queue that was placed first, as text: `rx-0`.
         first: String,
-        /// CPU that the first queue should go to.
+        /// Configured CPU of the first queue.
         first_cpu: CpuId,
         /// A queue on the same interrupt.
         second: String,
-        /// CPU that the second queue should go to; never the first one's.
+        /// Configured CPU of the second queue; always differs from that of the first.
         second_cpu: CpuId,
     },
     /// The goal needs something that this host does not have.

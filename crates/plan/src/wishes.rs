@@ -1,8 +1,8 @@
 //! Converts the user's configuration into settings, checked against the snapshot.
 //!
 //! ```text
-//!   wishes ─► channels (before the queues are counted) ─► settings by address ─► in the plan, before the goal
-//!                                         └─ all that is wrong, said together: nothing is planned then
+//!   wishes ─► channels (before the queues are counted) ─► settings by address ─► plan, overriding the goal
+//!                                         └─ errors: all are reported together, and there is no plan
 //! ```
 //! Later entries override earlier ones at the same address; members that they leave open keep the earlier value.
 

@@ -58,7 +58,7 @@ fn a_queue_that_shares_its_core_gets_two_thirds() {
     assert_eq!(alone.iter().filter(|a| **a).count(), 2);
     let got = entries(&table(&p).unwrap(), 6);
     for (n, alone) in got.iter().zip(&alone) {
-        // 3 of 14 parts of 128 entries, or 2 of 14.
+        // 3/14 or 2/14 of the 128 entries.
         let right = if *alone { 27..=28 } else { 18..=19 };
         assert!(right.contains(n), "{got:?} {alone:?}");
     }
