@@ -54,7 +54,8 @@ struct Diagnosis<'a> {
     per_core: Vec<u32>,
     vectors: u32,
     near_core_free: bool,
-    /// The lowest possible maximum of queues per CPU, of the device and of all devices; lower if a near CPU has no queue.
+    /// Most queues per CPU that are acceptable, of the device and of all devices: 1 while a near CPU has no queue, else
+    /// the maximum of the plan.
     best: u32,
     best_of_all: u32,
 }

@@ -111,7 +111,7 @@ fn refuse(cx: &mut Cx, what: &str, why: Obstacle) {
     cx.out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
 }
 
-/// Warns about flows that no rule steers to the groups: the groups have no effect on them.
+/// Warns that neither rules nor shares steer flows to the groups: a group has no effect on flows of other queues.
 fn undirected(cx: &mut Cx, teams: &[Team]) {
     let dev = cx.d.name();
     let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
