@@ -7,7 +7,7 @@
 //!      ▼
 //!   step: differs? ─► write ─► read back        after a step that renumbers: wait for the link, discover again
 //!      │
-//!      ├─ all done ─► discover ─► everything as asked? side effects put right ─► keep, or on trial ─┐
+//!      ├─ all done ─► discover ─► as requested? side effects restored ─────────► keep, or on trial ─┐
 //!      └─ failed, stopped ─► discover ─► diff(live, start) forward ─► discover ─► put back ──────────┴─► Outcome
 //! ```
 //!

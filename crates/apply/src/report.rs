@@ -141,7 +141,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// The manual change, if this is one: changed since, or adopted. A setting that does not exist any more is none of them.
+    /// The manual change, if this is one: changed since, or adopted. A setting that does not exist any more does not count.
     pub fn hand(&self) -> Option<Hand> {
         let setting = self.now.known()?.clone();
         let origin = match (self.how.holds(), &self.how) {

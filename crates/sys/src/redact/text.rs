@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn rows_of_octets() {
         for (from, to) in [
-            // Destination and source, as netfilter writes them: each as wherever else it stands.
+            // Destination and source, as netfilter logs them: each has the same pseudonym as elsewhere.
             (
                 "MAC=00:1b:21:aa:bb:cc:3c:ec:ef:12:34:56:08:00 00:1b:21:aa:bb:cc",
                 "MAC=02:00:00:00:00:01:02:00:00:00:00:02:08:00 02:00:00:00:00:01",
