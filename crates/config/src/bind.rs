@@ -1,4 +1,4 @@
-//! A configuration on one host: which entry is which interface, and the intent that comes of it.
+//! Binds a configuration to one host: matches entries to interfaces and builds the intent.
 
 use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Wish};
 
@@ -6,20 +6,20 @@ use crate::merge;
 use crate::value::{Config, Entry, Matcher};
 use crate::words::{glob_matches, is_glob};
 
-/// What a configuration wants of this host.
+/// A configuration bound to this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bound {
     /// The goal and all settings, with the names of interfaces of this host.
     pub intent: Intent,
-    /// Worth saying: an entry that matches nothing here yet.
+    /// Notes for the user, such as an entry that matches no interface yet.
     pub notes: Vec<String>,
 }
 
-/// `over`: one saying after the other goes before the file. An ambiguous match is refused, all of them at once.
+/// Each configuration in `over` overrides the file and those before it. The error lists all ambiguous matches.
 pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec<String>> {
     let mut wrong = Vec::new();
     let mut notes = Vec::new();
-    // Name of the interface and everything that is said about it.
+    // Name of the interface and everything that is configured for it.
     let mut said: Vec<(&str, Entry)> = Vec::new();
     let mut owner: Vec<(&str, &Entry)> = Vec::new();
     for e in &config.entries {
@@ -108,7 +108,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                 .map(|n| (n, meaning(&c, n, nics)))
                 .collect();
             let meant = |at: &usize| *at < c.entries.len();
-            // Nobody else means it, or exactly this entry does.
+            // No other entry matches it, or an entry with the same match exists.
             if !alone.iter().any(|(_, at)| meant(at)) || c.entries.iter().any(|have| have.matcher == e.matcher) {
                 c.lay(&Config { entries: vec![e.clone()], ..Config::default() });
                 continue;
@@ -145,7 +145,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
     (c, notes)
 }
 
-/// The place of the entry that means this interface; the end, if none does.
+/// Index of the entry that matches this interface, or the number of entries if none matches.
 fn meaning(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
     let means = |e: &Entry| {
         devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new()).iter().any(|f| f.name() == n.name())

@@ -60,7 +60,7 @@ fn elsewhere(name: &str) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", or "))
 }
 
-/// How a table stands in a file that is not written inside of another: `[host]`, `[[interface]]`.
+/// Brackets around the heading of a table that is not inside another one: `[host]`, `[[interface]]`.
 fn brackets(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::Table(spec) if spec.name.starts_with('[') => Some(spec.name),
@@ -70,7 +70,7 @@ fn brackets(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Whether the kind takes this type of TOML at all.
+/// Whether the kind accepts this TOML type.
 fn takes(kind: &Kind, v: &DeValue<'_>) -> bool {
     use DeValue as V;
     match kind {
@@ -262,7 +262,7 @@ fn type_name(v: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// What a kind takes, for "right would be".
+/// Describes the values that a kind accepts, for the "expected" part of a message.
 pub fn say(kind: &Kind) -> String {
     let quoted = |all: &[&str]| match all {
         [most @ .., last] if !most.is_empty() => format!("\"{}\" or \"{last}\"", most.join("\", \"")),

@@ -1,5 +1,5 @@
-//! What two parts of a configuration have against each other, as a value; the text of each has two parts: what was
-//! found, and what is expected instead.
+//! Conflicts between two parts of a configuration, as values. The text of each has two parts: what was found, and
+//! what is expected instead.
 
 use ringwise_model::{CpuSet, Goal};
 

@@ -1,4 +1,4 @@
-//! What a configuration says against itself. Of one text, and of a file with `--set` and flags laid over it.
+//! Finds contradictions in a configuration: in one text, and in a file that `--set` and flags override.
 
 use ringwise_model::{Action, ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Knob, Table, Wish};
 
@@ -7,7 +7,7 @@ use crate::export::FEATURE_WORDS;
 use crate::value::{Config, Entry, HostPart};
 use crate::words::{flow_text, glob_matches};
 
-/// Where one half of a contradiction stands.
+/// Where one half of a contradiction was configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum At {
     /// As a wish has it.
@@ -41,7 +41,7 @@ pub fn contradictions(c: &Config) -> Vec<String> {
     all(c, false).into_iter().map(words).collect()
 }
 
-/// `alone`: nothing else is laid over it, and no context is there that somebody else has made.
+/// `alone`: no other configuration overrides this one, and no RSS context exists that another program created.
 pub(crate) fn all(c: &Config, alone: bool) -> Vec<Contradiction> {
     let mut out = Vec::new();
     of_host(&c.host, &mut out);
@@ -215,7 +215,7 @@ impl Cx<'_> {
         }
     }
 
-    /// One flow led to two places.
+    /// Finds flows that are steered to two places.
     fn flows(&mut self) {
         let mut seen: Vec<(String, String, At)> = Vec::new();
         let mut meet = |key: String, to: String, at: At| {
@@ -288,7 +288,7 @@ pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
 fn queues_left(knob: &Knob) -> Option<(u32, u32)> {
     match *knob {
         Knob::Channels { rx: None, combined: Some(n), tx: None } => Some((n, n)),
-        // What is not said of one kind stays as it is there.
+        // The count of a kind that is not configured does not change.
         Knob::Channels { rx, combined: Some(n), tx } => {
             let sum = |own: Option<u32>| own.map_or(u32::MAX, |own| own + n);
             Some((sum(rx), sum(tx)))
@@ -297,7 +297,7 @@ fn queues_left(knob: &Knob) -> Option<(u32, u32)> {
     }
 }
 
-/// A queue that is spoken of and not there with so many.
+/// A queue that the knob names and that does not exist with this many queues.
 fn beyond(knob: &Knob, (rx, tx): (u32, u32)) -> Option<(u32, &'static str, u32)> {
     let last = |q: &Option<Vec<u32>>| q.as_ref()?.iter().max().copied();
     let (q, what, n) = match knob {

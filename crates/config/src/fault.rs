@@ -1,4 +1,4 @@
-//! What is wrong with a file: where, what was found, what would be right.
+//! Faults of a file: where, what was found, what is expected.
 use std::fmt;
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Fault {
     /// Bytes of the text.
     pub at: Range<usize>,
-    /// What else it has to do with: the other half of a contradiction.
+    /// Related places, such as the other half of a contradiction.
     pub with: Vec<Range<usize>>,
     /// What is wrong, with what was written.
     pub found: String,
@@ -15,7 +15,7 @@ pub struct Fault {
     pub right: Option<String>,
 }
 
-/// All of it, in the order of the text.
+/// All faults, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     /// Name of the file in messages; it is not opened.
@@ -30,7 +30,7 @@ pub struct Faults {
 const SHOWN: usize = 40;
 /// Columns: those that every terminal has.
 const WIDE: usize = 80;
-/// Stands for what was cut off a line.
+/// Marks where a line was cut.
 const CUT: &str = "...";
 
 impl Faults {
@@ -57,7 +57,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// The part of a line that has room, with what stands at `column` in it, and where that stands then.
+/// The part of a line that fits into `room` columns and includes `column`, and the position of `column` in it.
 fn window(line: &str, column: usize, room: usize) -> (String, usize) {
     let all: Vec<char> = line.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = |from: usize, to: usize| all.get(from..to).unwrap_or_default().iter().collect::<String>();

@@ -1,4 +1,4 @@
-//! A file to begin with: the interfaces of a host, what they have now as comments.
+//! Writes a starter file: the interfaces of a host, with their current settings as comments.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ringwise_model::{ConfiguredBy, Goal, Knob, Nic, RingKind, RingValues, Snapsh
 use crate::print::print_entry;
 use crate::value::{Entry, Matcher};
 
-/// Nothing in it changes anything but the goal it names, which is the default one.
+/// The file changes no setting. It names only the goal, which is the default one.
 pub fn init(s: &Snapshot) -> String {
     let mut out = String::from(
         "# Configuration of ringwise. Keys: ringwise.toml(5). Check it: ringwise config check FILE\n\
@@ -44,7 +44,7 @@ fn interface(n: &Nic) -> String {
     out += "; commented: as it is now\n";
     let mut head = true;
     for line in text.lines().filter(|l| !l.is_empty()) {
-        // The entry and its match stand; what follows is only shown.
+        // The entry and its match are active; the settings below it are comments.
         let shown = if head { line.to_string() } else { format!("# {line}") };
         out += &shown;
         out.push('\n');
@@ -53,7 +53,7 @@ fn interface(n: &Nic) -> String {
     out
 }
 
-/// What was read, as somebody would lay it down.
+/// The current settings, as the user would configure them.
 fn now(n: &Nic) -> Vec<Knob> {
     let mut out = Vec::new();
     if let Some(c) = n.channels.known() {
@@ -76,7 +76,7 @@ fn now(n: &Nic) -> Vec<Knob> {
     }
     if let Some(r) = n.rss.known().filter(|r| !r.table.is_empty()) {
         out.push(Knob::RssTable { context: None, table: table(&r.table) });
-        // A mask of bits that have no name cannot be said.
+        // A mask of unnamed bits cannot be configured.
         let function = r.function.known().filter(|f| !f.starts_with("0x")).cloned();
         let symmetric = r.symmetric.known().cloned();
         out.extend((function.is_some() || symmetric.is_some()).then_some(Knob::RssHash {

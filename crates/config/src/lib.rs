@@ -1,12 +1,12 @@
-//! The configuration file: TOML text to what is wanted, for the interfaces of one host an
-//! [`Intent`](ringwise_model::Intent), and back.
+//! Parses the configuration file (TOML), binds it to the interfaces of one host as an
+//! [`Intent`](ringwise_model::Intent), and prints a configuration as TOML again.
 //!
 //! ```text
 //!   text ─► check (keys, types, ranges: spec) ─► decode ─► Config ─► bind (names, drivers, MACs of a host) ─► Intent
 //!             └────────── all faults at once, each with its line ──┘        print ◄── Config
 //! ```
 //!
-//! Nothing here reads a file or looks at the host: a wrong file is refused before anything is read.
+//! This crate does no I/O: the caller passes the text and the interfaces, so an invalid file is refused before the host is read.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -41,7 +41,7 @@ pub const SCHEMA: &str = "ringwise.config";
 /// `version` in the file. Keys may be added within it; what a version means does not change.
 pub const VERSION: u32 = 1;
 
-/// The configuration in `text`, which came from `file`; or everything that is wrong with it.
+/// Parses `text`, which was read from `file`. The error lists every fault.
 pub fn parse(file: &str, text: &str) -> Result<Config, Faults> {
     decode::document(file, text, decode::Origin::File)
 }

@@ -1,4 +1,4 @@
-//! One saying over another: of the same knob, the later one's values go before the earlier one's.
+//! Merges configurations: for the same knob, later values override earlier ones.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::contradict::covers;
 use crate::value::{Config, Entry, HostPart};
 
 impl Config {
-    /// Another saying over this one. Entries are the same where they match by the same words.
+    /// Merges `over` into this configuration. Two entries are the same if their matches are equal.
     pub fn lay(&mut self, over: &Config) {
         self.host = host(std::mem::take(&mut self.host), &over.host);
         for p in &over.policies {
@@ -48,7 +48,7 @@ pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
     base
 }
 
-/// Content only: the match of `base` stays.
+/// Merges the content only: the match of `base` stays.
 pub(crate) fn entry(base: &mut Entry, over: &Entry) {
     base.goal = over.goal.or(base.goal);
     over.wishes.iter().for_each(|w| wish(&mut base.wishes, w));
@@ -61,7 +61,7 @@ pub(crate) fn entry(base: &mut Entry, over: &Entry) {
 }
 
 fn wish(all: &mut Vec<Wish>, over: &Wish) {
-    // A word of ethtool's goes before the names of all that it means.
+    // An ethtool name overrides all kernel features that it covers.
     if let Knob::Feature { name: wide, .. } = &over.knob {
         all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));
     }
@@ -123,7 +123,7 @@ fn only(knob: &Knob, mut keep: impl FnMut(u32) -> bool) -> Option<Knob> {
     Some(out)
 }
 
-/// Whether they speak of the same setting. Values for all queues and for some stand side by side.
+/// Whether both knobs configure the same setting. Values for all queues and for some queues are kept side by side.
 fn same_place(a: &Knob, b: &Knob) -> bool {
     use Knob as K;
     match (a, b) {
@@ -185,7 +185,7 @@ fn both(a: &Knob, b: &Knob) -> Knob {
     }
 }
 
-/// Fixed values laid over adaptive ones switch these off, and the other way round.
+/// Fixed values that override adaptive moderation switch it off, and the other way round.
 fn settle_adaptive(params: &mut BTreeMap<String, u32>, over: &BTreeMap<String, u32>) {
     for (adaptive, fixed) in
         [("use-adaptive-rx", ["rx-usecs", "rx-max-frames"]), ("use-adaptive-tx", ["tx-usecs", "tx-max-frames"])]

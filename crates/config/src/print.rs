@@ -9,7 +9,7 @@ use crate::set::quote;
 use crate::value::{Config, Entry, HostPart};
 use crate::words::{flow_text, list_text, rule_text, table_text};
 
-/// The file that says the same.
+/// Prints the configuration as a file.
 pub fn print(c: &Config) -> String {
     let mut out = String::from("version = 1\n");
     host(&c.host, &mut out);
@@ -120,7 +120,7 @@ fn policy(p: &Policy, out: &mut String) {
     }
 }
 
-/// The steps of a profile stand in one list, those that nothing is said of as empty ones.
+/// The steps of a profile form one list; steps without values are printed as empty tables.
 fn parameters(all: &BTreeMap<String, u32>) -> Vec<String> {
     let mut out: Vec<String> = all.iter().filter(|(k, _)| !k.contains('.')).map(|(k, v)| parameter(k, *v)).collect();
     for profile in ["rx-profile", "tx-profile"] {

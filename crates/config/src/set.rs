@@ -5,8 +5,8 @@ use crate::fault::{Fault, Faults};
 use crate::spec::{FILE, INTERFACE};
 use crate::value::Config;
 
-/// `DEV.KEY[.KEY]=VALUE` or `host.KEY=VALUE`. A name with a dot in it stands in quotes. A value that is no TOML
-/// is a string, so that the shell's quotes are enough.
+/// `DEV.KEY[.KEY]=VALUE` or `host.KEY=VALUE`. Quote a name that contains a dot. A value that is not
+/// valid TOML is taken as a string, so that the shell's quotes are enough.
 pub fn parse_set(argument: &str) -> Result<Config, Faults> {
     let shown = format!("--set {argument}");
     let fail = |found: &str| {
@@ -28,7 +28,7 @@ pub fn parse_set(argument: &str) -> Result<Config, Faults> {
     }
     let first = head(key).map_or(key, |(f, _)| f);
     let mut value = if is_toml(value) { value.to_string() } else { quote(value) };
-    // Keys that are lists of tables take one of them.
+    // A key that is a list of tables accepts a single table.
     let wrapped = matches!(first, "rule" | "group") && first == key && !value.starts_with('[');
     if wrapped {
         value = format!("[{value}]");
@@ -89,7 +89,7 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// A date is none that any key takes: rather a text.
+/// Whether the value is TOML. No key accepts a date, so dates are treated as text.
 fn is_toml(value: &str) -> bool {
     toml::de::DeValue::parse(value).is_ok_and(|v| !v.get_ref().is_datetime())
 }

@@ -1,11 +1,11 @@
-//! What a configuration says, before a host is looked at.
+//! A parsed configuration, not yet bound to a host.
 
 use ringwise_model::{ConfiguredBy, CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
 
-/// Policies that need no `[[policy]]`.
+/// Names of the built-in policies; they need no `[[policy]]` table.
 pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
 
-/// A whole file, decoded and without faults.
+/// A whole file, decoded and checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
     /// `[host]`; empty if the file has none.
@@ -16,7 +16,7 @@ pub struct Config {
     pub policies: Vec<Policy>,
 }
 
-/// `[host]`. `None`: as the goal has it.
+/// `[host]`. `None`: the goal decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPart {
     /// Goal of every interface that has none of its own.
@@ -62,7 +62,7 @@ pub struct Entry {
     pub by: ConfiguredBy,
 }
 
-/// Which interfaces: everything that is said must hold.
+/// Selects interfaces: all criteria must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matcher {
     /// A name or a pattern with `*` and `?`.
@@ -71,14 +71,14 @@ pub struct Matcher {
     pub driver: Option<String>,
     /// Bus address, as `0000:03:00.0`.
     pub bus: Option<String>,
-    /// The permanent one.
+    /// Permanent MAC address.
     pub mac: Option<String>,
     /// `ifalias` or an alternative name.
     pub label: Option<String>,
 }
 
 impl Matcher {
-    /// Must be one device: it says what only one can be.
+    /// Whether the criteria can match one device only.
     pub fn is_one(&self) -> bool {
         let name = self.name.as_deref().is_some_and(|n| !crate::words::is_glob(n));
         name || self.bus.is_some() || self.mac.is_some() || self.label.is_some()
@@ -100,7 +100,7 @@ impl std::fmt::Display for Matcher {
 }
 
 impl Config {
-    /// The same without where each thing was configured.
+    /// A copy without the places where each setting was configured.
     pub fn without_places(&self) -> Self {
         let mut c = self.clone();
         c.places().for_each(|by| *by = ConfiguredBy::Unknown);
@@ -116,7 +116,7 @@ impl Config {
         self.host.wishes.iter_mut().map(|w| &mut w.by).chain(entries)
     }
 
-    /// What an intent says, as a file would: one entry an interface that anything is said about.
+    /// Converts an intent back to a configuration, with one entry for each interface that has settings.
     pub fn of_intent(i: &Intent) -> Self {
         let mut c = Self {
             host: HostPart {

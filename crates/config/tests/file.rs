@@ -1,4 +1,4 @@
-//! A file to what it says, and everything that is wrong with one.
+//! Parsing of a file, and the faults of invalid ones.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ rule = ["tcp4 dst-port 443 action 2"]"#));
     assert_eq!(c.entries[0].wishes[0].by.to_string(), "f.toml line 5");
 }
 
-/// A step of a profile is told by its place; the model has one parameter for each number.
+/// The position of a step in the list identifies it; the model has one parameter for each number.
 #[test]
 fn profiles_are_lists_of_steps() {
     let c = parse_set("eth0.coalesce.rx-profile=[{ usec = 1, pkts = 256 }, {}, { usec = 9 }]").unwrap();
@@ -62,7 +62,7 @@ fn profiles_are_lists_of_steps() {
     let params = all.iter().map(|(k, v)| (k.to_string(), *v)).collect();
     assert_eq!(knobs(&c), [&Knob::Coalesce { queues: None, params }]);
     assert!(print(&c).contains("{ rx-profile = [{ usec = 1, pkts = 256 }, {}, { usec = 9 }] }"), "{}", print(&c));
-    // A later saying changes the steps that it names.
+    // A later configuration changes only the steps that it names.
     let mut both = c.clone();
     both.lay(&parse_set("eth0.coalesce.rx-profile=[{}, { usec = 4 }]").unwrap());
     assert!(print(&both).contains("[{ usec = 1, pkts = 256 }, { usec = 4 }, { usec = 9 }]"), "{}", print(&both));
@@ -105,7 +105,7 @@ weight = 1
     assert_eq!(c.policies[0].params["rx-usecs"], 20);
 }
 
-/// Each of these is one fault, said in words that name what was found and what would be right.
+/// Each of these is one fault; its message names what was found and what is expected.
 #[test]
 fn one_fault_each() {
     let cases: &[(&str, &str, &str)] = &[
@@ -217,7 +217,7 @@ fn faults_of_the_host_part() {
     assert!(faults("version = 2")[0].contains("version = 2 is out of range"));
 }
 
-/// As somebody sees it: all at once, in the order of the file, the place underlined.
+/// As the user sees it: all faults at once, in the order of the file, each underlined.
 #[test]
 fn faults_are_shown_where_they_are() {
     let text = "version = 1\n\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = \"big\", rt = 3 }\nbroken = = 3\nfetures = { gro = true }\n";
@@ -396,6 +396,6 @@ fn what_is_laid_over_contradicts_too() {
         assert_eq!(laid(&eth0("features = { tso = true }"), &[over]), Vec::<String>::new(), "{over}");
         assert_eq!(laid(&eth0("features = { tx-tcp6-segmentation = true }"), &[over]), Vec::<String>::new(), "{over}");
     }
-    // A context that somebody else may have made is the host's matter here.
+    // Another program may have created the context, so only the host can tell.
     assert_eq!(laid("", &["eth0.rule=tcp4 dst-port 1 context 3"]), Vec::<String>::new());
 }

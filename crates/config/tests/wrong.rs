@@ -1,4 +1,4 @@
-//! Wrong files, and what somebody reads of them on a terminal with 80 columns. RINGWISE_BLESS=1 writes what is said.
+//! Invalid files and their messages on a terminal with 80 columns. RINGWISE_BLESS=1 rewrites the expected messages.
 
 use std::path::{Path, PathBuf};
 

@@ -37,7 +37,7 @@ fn lines(w: &Wish, n: Option<&Nic>, text: &mut String, out: &mut Exported) {
         let _ = writeln!(text, "{k}={v}");
     };
     match &w.knob {
-        // It takes no 0: where others are said, that is how it is anyway.
+        // systemd.link accepts no 0 here; where the other counts are set, 0 is implied.
         Knob::Channels { rx, tx, combined } if *combined != Some(0) => {
             for (k, v) in [("RxChannels", rx), ("TxChannels", tx), ("CombinedChannels", combined)] {
                 v.iter().filter(|v| **v > 0).for_each(|v| line(k, v));

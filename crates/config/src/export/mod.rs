@@ -1,4 +1,4 @@
-//! A configuration in the words of other programs, and what these have no words for.
+//! Exports a configuration to the formats of other programs, and lists what these formats cannot express.
 //!
 //! Who reads it: `.link` and rules systemd-udevd in `lab/scenarios/655-export.sh`, profiles tuned's own net plugin
 //! in `crates/cli/tests/export.rs` where it is there; states are compared there with the keys that nmstate takes.
