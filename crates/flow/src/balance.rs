@@ -26,7 +26,7 @@ pub struct Balanced {
     pub after: f64,
     /// No table with these buckets goes below.
     pub floor: f64,
-    /// Ratio that was asked for.
+    /// Requested ratio.
     pub target: f64,
     /// Entries that change, in the order of the table.
     pub moves: Vec<Move>,

@@ -1,4 +1,4 @@
-//! One direction of a flow through the host, and what can be said of both.
+//! The path of one direction of a flow through the host, and how the two directions relate.
 
 use ringwise_model::{CpuId, Nic, Snapshot};
 use serde::Serialize;
@@ -17,13 +17,13 @@ pub struct Arrival {
     pub node: Option<u32>,
     /// Which queue the device chooses, and why.
     pub steering: Answer,
-    /// Interrupt and CPU behind the queue. `None`: the queue cannot be told.
+    /// Interrupt and CPU behind the queue. `None`: the queue is unknown.
     pub landing: Option<Landing>,
     /// Why the device may not follow the table that it reports. `None`: no reason to doubt.
     pub doubt: Option<String>,
 }
 
-/// Who takes the packets where they are not sent on.
+/// The socket that receives packets that the host does not forward.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Socket {
     /// `connection` or `listening`
@@ -218,7 +218,7 @@ pub fn meeting(s: &Snapshot, all: &[Direction], steerings: &[&Steering]) -> Opti
     Some(text)
 }
 
-/// What nobody can tell from here, or what was not read.
+/// What cannot be known on this host, or was not read.
 pub fn unknowns(d: &Direction) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(a) = &d.arrival {

@@ -1,5 +1,5 @@
-//! Where a flow goes, and how uneven many of them are: hash, table, rules, the CPU behind the queue, populations
-//! and their balance. Pure: what was read comes in, answers go out, and what cannot be known is said.
+//! Predicts the queue and CPU of a flow (rules, hash, indirection table, interrupt, RPS, RFS), and how evenly a
+//! population of flows spreads over the queues. The crate does no I/O; an answer names what is unknown.
 //!
 //! ```text
 //!   Tuple ─► Steering (rules, context, fields, key, table) ─► queue ─► chain: interrupt, CPU, RPS, RFS, node ─► transmit

@@ -1,4 +1,4 @@
-//! Flows in the lines of other programs: our own notation, `ss`, `conntrack -L` and `/proc/net/nf_conntrack`.
+//! Parses lines with flows: ringwise's own notation, `ss`, `conntrack -L` and `/proc/net/nf_conntrack`.
 
 use std::net::IpAddr;
 

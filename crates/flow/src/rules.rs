@@ -1,4 +1,4 @@
-//! Whether a flow steering rule (`ethtool -n`) means a flow.
+//! Whether a flow steering rule (`ethtool -n`) matches a flow.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ pub enum Meant {
     Yes,
     /// No packet of the flow matches.
     No,
-    /// It depends on this, which a flow does not tell.
+    /// The match depends on this, which a flow does not contain.
     DependsOn(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! From a flow to its receive queue, as the device does it: rules, then a context or the device's own table.
+//! Predicts the receive queue that the device chooses for a flow: rules, then a context or the device's own table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::rules::{Meant, means};
 use crate::toeplitz::{Toeplitz, is_symmetric};
 use crate::tuple::{TCP, Tuple};
 
-/// Drivers that fill their key from `net.core.netdev_rss_key` and do not tell it themselves (Linux 6.12).
+/// Drivers that fill their key from `net.core.netdev_rss_key` and do not report it themselves (Linux 6.12).
 const HOST_KEY: &[&str] = &["igb", "igc"];
 /// What such devices compute with the key that ethtool shows is not the definition's hash (Linux 5.8 and newer begin
 /// with 0xffffffff on ena).
 const OTHER_TOEPLITZ: &[&str] = &["ena"];
-/// Drivers that put TCP flows where their answers left, unless the feature `ntuple` is on (Intel's ATR).
+/// Drivers that steer TCP flows to the queue that sent their replies, unless the feature `ntuple` is on (Intel's ATR).
 const ATR: &[&str] = &["ixgbe", "txgbe"];
-/// The same with a private flag that switches it off; on as the driver begins.
+/// The same, but a private flag switches it off. It is on by default.
 const ATR_BY_FLAG: &[&str] = &["i40e"];
 const ATR_FLAG: &str = "flow-director-atr";
 /// Kernel name of the feature that flow steering rules need (`ethtool -k`: `ntuple-filters`).
@@ -34,7 +34,7 @@ pub enum By {
     Table,
     /// There is one queue, or every entry of the table names the same.
     OnlyOne,
-    /// The asker named the queue.
+    /// The caller named the queue.
     Asked,
     /// A rule discards the packets, or sends them to a virtual function.
     Dropped,
@@ -73,7 +73,7 @@ pub struct Answer {
     /// What the answer assumes, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Rules may send it elsewhere: they could not be read.
+    /// Rules could not be read; one of them may send the flow elsewhere.
     #[serde(skip)]
     pub rules_unread: bool,
 }
@@ -82,7 +82,7 @@ pub struct Answer {
 #[derive(Debug, Clone)]
 struct Spreader {
     table: Vec<u32>,
-    /// Or why the hash cannot be had.
+    /// The hash function, or why the hash is unknown.
     hash: Result<Toeplitz, String>,
     key_from: Option<&'static str>,
     only: Option<u32>,
@@ -101,10 +101,10 @@ pub struct Steering {
     transform: Transform,
     symmetric_key: bool,
     rules: Vec<(u32, Rule)>,
-    /// Rules may be there that could not be read.
+    /// Why rules could not be read. `None`: they were read.
     rules_unread: Option<String>,
     steers_itself: Option<String>,
-    /// What was taken because nobody tells it.
+    /// Assumptions made where neither kernel nor driver reports a value.
     assumed: Vec<String>,
     asked: Option<u32>,
 }
@@ -116,7 +116,7 @@ impl Steering {
         let queues = receive_queues(nic);
         let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).map(|f| f.on);
         let (rules, rules_unread) = match &nic.rules {
-            // Switched off, they are not looked at.
+            // The device ignores its rules while ntuple is off.
             _ if ntuple == Some(false) => (Vec::new(), None),
             Fact::Known(r) => (r.rules.iter().map(|(at, r)| (*at, r.clone())).collect(), None),
             Fact::Absent => (Vec::new(), None),
@@ -154,7 +154,7 @@ impl Steering {
                 let transform = match &rss.symmetric {
                     Fact::Known(x) => Transform::parse(x).ok_or_else(|| format!("the transform {x} is not known here")),
                     Fact::Absent => Ok(Transform::None),
-                    // Recordings from before transforms say nothing of them.
+                    // Recordings made before ringwise read transforms do not contain them.
                     Fact::Unknown(u) => {
                         s.assumed.push(format!("whether the hash is symmetric is not known ({u}); taken: it is not"));
                         Ok(Transform::None)
@@ -217,7 +217,7 @@ impl Steering {
         match host_key {
             Fact::Known(k) => match unhex(k) {
                 Err(e) => Err(format!("net.core.netdev_rss_key cannot be read: {e}")),
-                // Until a driver asks for it, the kernel has none.
+                // The kernel creates the key when the first driver requests it.
                 Ok(k) if k.iter().any(|b| *b != 0) => Ok((k, "the host's (net.core.netdev_rss_key)")),
                 _ => Err("the key is net.core.netdev_rss_key, which is not set yet".into()),
             },
@@ -228,7 +228,7 @@ impl Steering {
         }
     }
 
-    /// As if every packet came by this queue, whatever the device would do.
+    /// Assumes that every packet arrives on this queue, whatever the device would choose.
     pub fn by_queue(self, queue: Option<u32>) -> Self {
         Self { asked: queue, ..self }
     }
@@ -243,7 +243,7 @@ impl Steering {
         (0..self.queues.unwrap_or(0)).collect()
     }
 
-    /// What predictions rest on although nobody tells it, in words.
+    /// The assumptions behind the predictions, where neither kernel nor driver reports a value.
     pub fn assumed(&self) -> &[String] {
         &self.assumed
     }
@@ -253,7 +253,7 @@ impl Steering {
         self.transform
     }
 
-    /// Both directions of every flow have one hash, whatever makes it so.
+    /// Whether both directions of every flow have the same hash, for any reason.
     pub fn is_symmetric(&self) -> bool {
         self.transform != Transform::None || self.symmetric_key
     }
@@ -270,7 +270,7 @@ impl Steering {
         Some(entry(hash, own.table.len()))
     }
 
-    /// Whether a rule may have a say about this flow.
+    /// Whether a rule may match this flow.
     pub fn is_ruled(&self, t: &Tuple) -> bool {
         self.rules.iter().any(|(_, r)| means(r, t) != Meant::No)
     }
@@ -322,7 +322,7 @@ impl Steering {
         let a = self.by_device(t);
         match self.asked {
             None => a,
-            // The hash is the packet's own; what was to be decided by it is not.
+            // The hash depends only on the packet and stays valid; the decision does not.
             Some(_) => Answer {
                 by: By::Asked,
                 queue: self.asked,
@@ -521,7 +521,7 @@ fn steers_itself(nic: &Nic, driver: &str, queues: Option<u32>, ntuple: Option<bo
     None
 }
 
-/// The table names several queues, yet nearly all interrupts came from one: perhaps the device does not heed it.
+/// The table names several queues, yet nearly all interrupts came from one: perhaps the device ignores it.
 pub fn heeds_table(nic: &Nic) -> Option<String> {
     let table = &nic.rss.known()?.table;
     let named: BTreeSet<u32> = table.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Made-up populations: the same words give the same flows.
+//! Synthetic populations: the same text gives the same flows.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -85,7 +85,7 @@ impl Synthetic {
         Ok(s)
     }
 
-    /// Flows that happen to be the same are drawn again a few times, then left out.
+    /// Flows that happen to be the same are drawn again a few times, then skipped.
     pub fn flows(&self) -> Vec<Counted> {
         let mut rng = Rng(self.seed);
         let weights: Vec<f64> = (1..=self.count).map(|k| falling(k, self.zipf)).collect();

@@ -27,7 +27,7 @@ impl Toeplitz {
         Self { tables: tables.collect() }
     }
 
-    /// Input beyond [`LONGEST`] is not looked at.
+    /// Ignores input beyond [`LONGEST`].
     pub fn hash(&self, input: &[u8]) -> u32 {
         self.tables.iter().zip(input).fold(0, |h, (table, byte)| h ^ table[usize::from(*byte)])
     }
@@ -40,7 +40,7 @@ fn window(key: &[u8], bit: usize) -> u32 {
     (five >> (8 - bit % 8)) as u32
 }
 
-/// As it stands in the definition, bit by bit: what the tables are compared with.
+/// The definition, bit by bit. Tests compare the tables with it.
 pub fn bit_by_bit(key: &[u8], input: &[u8]) -> u32 {
     let mut hash = 0;
     for (i, byte) in input.iter().enumerate() {

@@ -57,7 +57,7 @@ impl Tuple {
         Self { src: self.dst, dst: self.src, ports: self.ports.map(|(s, d)| (d, s)), ..*self }
     }
 
-    /// In ethtool's names: `tcp4`, `udp6`, `ah4`; `ip4` and `ip6` for what is hashed as addresses only.
+    /// ethtool's name of the flow type: `tcp4`, `udp6`, `ah4`; `ip4` and `ip6` for what is hashed as addresses only.
     pub fn flow_type(&self) -> &'static str {
         let (four, six) = match (self.protocol, self.fragment) {
             (TCP, false) if self.ports.is_some() => ("tcp4", "tcp6"),
@@ -108,7 +108,7 @@ impl Serialize for Tuple {
     }
 }
 
-/// A flow as it was asked for: a port that is left open stands for all of them.
+/// A flow as the user requested it: an open port means all ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spec {
     /// Source address.
@@ -125,7 +125,7 @@ pub struct Spec {
     pub fragment: bool,
 }
 
-/// What is wrong with a flow that was asked for.
+/// What is wrong with a requested flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadFlow {
     /// What was written, at most 60 characters, without control characters.
@@ -157,7 +157,7 @@ const SHAPE: &str = "SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-1
                      [2001:db8::1]:1234-[2001:db8::2]:80/udp";
 
 impl Spec {
-    /// The one flow that is meant; None where a port is left open.
+    /// The exact flow. `None`: a port is open.
     pub fn exact(&self) -> Option<Tuple> {
         let ports = match (self.src_port, self.dst_port) {
             _ if !has_ports(self.protocol) || self.fragment => None,
@@ -171,7 +171,7 @@ impl Spec {
         Tuple { src: self.src, dst: self.dst, protocol: self.protocol, ports, fragment: self.fragment, vlan: None }
     }
 
-    /// All flows that are meant where one port is open; where both are, 65,536 of them, drawn evenly.
+    /// All flows if one port is open. If both are open, an even sample of 65,536 flows.
     pub fn all(&self) -> Vec<Tuple> {
         if let Some(one) = self.exact() {
             return vec![one];
@@ -180,7 +180,7 @@ impl Spec {
         match (self.src_port, self.dst_port) {
             (Some(s), _) => each.map(|d| self.with(Some((s, d)))).collect(),
             (_, Some(d)) => each.map(|s| self.with(Some((s, d)))).collect(),
-            // An odd factor meets every port once.
+            // An odd factor yields every port once.
             _ => each.map(|s| self.with(Some((s, s.wrapping_mul(40_503).wrapping_add(11))))).collect(),
         }
     }

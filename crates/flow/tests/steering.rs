@@ -1,4 +1,4 @@
-//! Which queue, and what is said where it cannot be told.
+//! Predicted queues, and the reasons given where the queue is unknown.
 
 use std::collections::BTreeMap;
 
@@ -202,7 +202,7 @@ fn rules_go_first_and_contexts_have_their_own_table() {
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5")], Action::Queue(3), None)]);
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.may_be), (By::NotDecidable, vec![0, 3]));
-    // Switched off, they are not looked at.
+    // The device ignores its rules while ntuple is off.
     if let Fact::Known(f) = &mut s.nics[0].features {
         f.get_mut("rx-ntuple-filter").unwrap().on = false;
     }
@@ -292,7 +292,7 @@ fn a_table_that_is_not_heeded_is_noticed() {
         v.count = Fact::Known(if i == 0 { 5000 } else { 3 });
     }
     assert!(heeds_table(&s.nics[0]).unwrap().contains("does not heed"));
-    // It is said also where the queue cannot be told: vmxnet3 does not tell its key.
+    // The doubt is also reported where the queue is unknown: vmxnet3 does not report its key.
     let asked = |s: &Snapshot| chain::arrival(s, &s.nics[0], &steering(s), &flow(VECTOR));
     assert!(asked(&s).doubt.is_some());
     rss(&mut s).key = Fact::Absent;
