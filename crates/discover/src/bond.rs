@@ -1,4 +1,4 @@
-//! How the members of a bond stand: `/sys/class/net/B/bonding` and `bonding_slave` of each. A team shows
+//! The state of a bond and its members: `/sys/class/net/B/bonding` and `bonding_slave` of each. A team shows
 //! nothing of the kind to others than its own daemon: of its members only the link is known.
 
 use ringwise_kfmt::ParseError;

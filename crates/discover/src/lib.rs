@@ -1,6 +1,7 @@
-//! The host as it is now: `sys` + `kfmt` → [`ringwise_model::Snapshot`]. Reads only, never decides.
+//! Reads the current state of the host: `sys` + `kfmt` → [`ringwise_model::Snapshot`]. The crate only reads; it
+//! makes no decisions.
 //!
-//! Every file and request is optional: what could not be read is a fact of its own, with its reason.
+//! Every file and request is optional: a value that could not be read is recorded as unknown, with the reason.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

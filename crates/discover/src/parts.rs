@@ -1,8 +1,8 @@
-//! What of a host is read. What is left out is unknown and says so.
+//! Selects the parts of a host to read. A skipped part is unknown, with that reason.
 
 use ringwise_model::Fact;
 
-/// Parts that are dear to read, or that only some commands need. Interfaces, links, drivers, nodes, channel
+/// Parts that are expensive to read, or that only some commands need. Interfaces, links, drivers, nodes, channel
 /// counts, interrupts and the CPUs they go to are always read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
@@ -75,7 +75,7 @@ impl Parts {
     };
 }
 
-/// Reads it, or leaves it out.
+/// Reads the part, or skips it.
 pub(crate) fn part<T>(wanted: bool, what: &str, read: impl FnOnce() -> Fact<T>) -> Fact<T> {
     if wanted { read() } else { Fact::not_asked(what) }
 }

@@ -28,7 +28,7 @@ pub(crate) fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) ->
             let started = thread::Builder::new().name(format!("device {index}")).spawn(move || {
                 let over = sender.sender.clone();
                 let value = reading(move || drop(over.send((index, None))), task);
-                // Nobody listens any more when this is late.
+                // If this is late, the receiver no longer exists.
                 let _ = sender.sender.send((index, value));
             });
             if started.is_ok() {
@@ -60,7 +60,7 @@ struct Done<T> {
 
 impl<T> Drop for Done<T> {
     fn drop(&mut self) {
-        // After a value this second message finds nobody in the list any more.
+        // If a value was sent before, the list no longer has an entry for this second message.
         let _ = self.sender.send((self.index, None));
     }
 }

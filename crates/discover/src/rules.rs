@@ -11,9 +11,9 @@ use ringwise_sys::{Error, Host, IoctlCmd, Result};
 use crate::ethtool::{first, ioctl};
 use crate::read::{Reader, failed};
 
-/// Times that the list is read anew because somebody changes the rules meanwhile.
+/// How often the list is read again if another program changes the rules during the read.
 const TRIES: u32 = 4;
-/// Rules that are read, one call each; devices with more have them by a program, not by hand.
+/// Most rules that are read, one call each; on devices with more, a program manages the rules.
 const MOST: u32 = 8192;
 
 /// Absent: the driver does not count rules, so it has none.
@@ -77,7 +77,7 @@ fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>
     Ok(Some(out))
 }
 
-/// The rule at one location. Absent: there is none.
+/// The rule at one location. Absent: the location is empty.
 pub(crate) fn rule(r: &mut Reader, dev: &str, location: u32) -> Fact<Rule> {
     match one(r.host, dev, location) {
         Ok(rule) => Fact::Known(rule),

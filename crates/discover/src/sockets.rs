@@ -19,7 +19,7 @@ type Belongs<'a> = Box<dyn Fn(&str) -> bool + 'a>;
 /// The kernel cuts names of processes.
 const COMM: usize = 15;
 
-/// A port on which somebody waits for packets.
+/// A port on which a socket waits for packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listener {
     /// Decides with the address which flow types match: `tcp4`, `udp6`.

@@ -240,7 +240,7 @@ impl Host for Report {
         if let Some(told) = self.of_interface(path) {
             return told.map(String::into_bytes);
         }
-        // The same name stands in another file of the process.
+        // Another file of the process contains the same name.
         if let Some(dir) = path.strip_suffix("/comm").filter(|d| d.starts_with("/proc/")) {
             let status = self.host.read_text(&format!("{dir}/status")).unwrap_or_default();
             let name = status.lines().find_map(|l| l.strip_prefix("Name:"));

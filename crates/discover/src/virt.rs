@@ -33,7 +33,7 @@ const CLOUDS: &[(&str, &str)] = &[
 ];
 
 /// `xen`, `qemu`, `vmware`, …; `unnamed` where only the CPU flag tells. Absent: bare metal, as far as it shows.
-/// Without `cpuinfo` that file is left alone.
+/// Without `cpuinfo` that file is not read.
 pub(crate) fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
     if let Ok(t) = r.host.read_text("/sys/hypervisor/type")
         && !t.is_empty()
