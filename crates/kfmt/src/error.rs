@@ -1,4 +1,4 @@
-//! What a parser says when the text or the bytes are not what they should be.
+//! The error of all parsers: text or bytes do not have the expected form.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ pub struct ParseError {
     pub what: &'static str,
     /// Line, counted from 1, of files with lines.
     pub line: Option<usize>,
-    /// What stood there, cut and with control characters escaped.
+    /// What was found, shortened and with control characters escaped.
     pub found: String,
-    /// What would be right.
+    /// What is expected.
     pub expected: &'static str,
 }
 

@@ -1,5 +1,5 @@
 //! Messages of the ethtool netlink family: attributes only, without `nlmsghdr` and `genlmsghdr`.
-//! The request header attribute is added by whoever sends; in replies it is passed over.
+//! The request header attribute is added by the sender; in replies it is skipped.
 //! Numbers: linux/ethtool_netlink.h; which attributes a reply has: net/ethtool/*.c.
 
 pub mod bitset;

@@ -64,7 +64,7 @@ pub struct Head {
     /// Number within the chip with the trigger, as printed: `524288-edge`, `524288 Edge`, `-event`. May be empty.
     pub hwirq: String,
     /// Names of the actions, comma-joined in the file; they may hold spaces (`eth0 CQ 0`). Empty while
-    /// nobody has requested the interrupt. On unnumbered rows the description.
+    /// no driver has requested the interrupt. On unnumbered rows the description.
     pub names: Vec<String>,
 }
 

@@ -60,7 +60,7 @@ pub struct QueueInfo {
     pub napi: Option<u32>,
     /// An AF_XDP socket is bound to the queue (attribute since 6.14).
     pub xsk: bool,
-    /// Memory of somebody else (devmem, io_uring zero copy) is bound to the queue.
+    /// Memory of another program (devmem, io_uring zero copy) is bound to the queue.
     pub foreign_memory: bool,
 }
 

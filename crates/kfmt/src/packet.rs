@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Bytes that are enough for everything that is looked at: two VLAN tags, IPv4 with all its options or IPv6 with a few
 /// extension headers, ports.
 pub const ENOUGH: usize = 128;
-/// Tags that are looked behind; nobody stacks more.
+/// Most VLAN tags that the parser skips; deeper stacks are not used in practice.
 const MOST_TAGS: usize = 4;
 /// IPv6 extension headers that are looked behind.
 const MOST_HEADERS: usize = 12;

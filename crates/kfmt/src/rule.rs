@@ -22,14 +22,14 @@ pub use spec::{FlowSpec, RAW, SPEC_SIZE};
 /// `RX_CLS_LOC_SPECIAL`: in the data of a count, the driver understands `RX_CLS_LOC_ANY` and its like.
 pub(crate) const LOC_SPECIAL: u32 = 0x8000_0000;
 
-/// Words that are no rule: which one, what stood there, what would be right.
+/// An invalid rule: the word at fault, what was found, what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     /// `dst-port`, `flow-type`, `action`.
     pub word: String,
-    /// Empty: nothing stood there.
+    /// Empty: the value is missing.
     pub found: String,
-    /// What was found is told in our words, not one of the text.
+    /// `found` is a description by ringwise, not a word of the text.
     pub told: bool,
     /// What would be correct, for the message behind "expected".
     pub expected: String,
