@@ -23,7 +23,7 @@ pub struct Arrival {
     pub doubt: Option<String>,
 }
 
-/// The socket that receives packets that the host does not forward.
+/// The socket that receives or sends the packets, if the host does not forward them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Socket {
     /// `connection` or `listening`

@@ -101,7 +101,7 @@ pub struct Steering {
     transform: Transform,
     symmetric_key: bool,
     rules: Vec<(u32, Rule)>,
-    /// Why rules could not be read. `None`: they were read.
+    /// Why rules could not be read. `None`: they were read, there are none, or ntuple is off.
     rules_unread: Option<String>,
     steers_itself: Option<String>,
     /// Assumptions made where neither kernel nor driver reports a value.
