@@ -10,7 +10,7 @@ use ringwise_sys::Host;
 use crate::read::{Reader, failed};
 use crate::{rfs, rivals, rps};
 
-/// Everything but the list of rivals is a handful of small files. Without `rps_default_mask`, which
+/// Everything but the list of competing programs is a handful of small files. Without `rps_default_mask`, which
 /// may hang: see [`rps::default_mask`].
 pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let (mut facts, mut unread) = host_without_rivals(host);

@@ -28,7 +28,7 @@ pub(crate) fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) ->
             let started = thread::Builder::new().name(format!("device {index}")).spawn(move || {
                 let over = sender.sender.clone();
                 let value = reading(move || drop(over.send((index, None))), task);
-                // If this is late, the receiver no longer exists.
+                // If this is late, the receiver may be gone: the error is ignored.
                 let _ = sender.sender.send((index, value));
             });
             if started.is_ok() {

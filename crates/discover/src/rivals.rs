@@ -66,8 +66,8 @@ pub fn irqbalance_alone(host: &dyn Host) -> Found {
     }
 }
 
-/// Rivals that run now, by name, sorted. Known and empty: looked, none there. Processes of other
-/// process namespaces cannot be seen.
+/// Names of the competing programs that run now, sorted. Known and empty: none was found. Processes in other
+/// PID namespaces cannot be seen.
 pub fn rivals(host: &dyn Host) -> Fact<Vec<String>> {
     find(host).names
 }
@@ -105,7 +105,8 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
     }
     out.sort_by(|a, b| a.1.cmp(&b.1));
     match refused {
-        // One that is seen is a rival whatever the others are; none seen among hidden ones is not "none".
+        // A competing program that was found counts even if other processes are hidden. If none was found, a hidden
+        // process may be one: unknown, not "none".
         Some(why) if out.is_empty() => Fact::Unknown(why),
         _ => Fact::Known(out),
     }
@@ -115,9 +116,9 @@ fn is_one(comm: &str) -> bool {
     NAMES.contains(&comm) || USERS.contains(&comm)
 }
 
-/// Takes the names of all other processes out of a recording, and of scripts and tables of others all but the words
-/// that show a rival: what runs on a host is nobody else's business. Process 1 stays, so that "none found" can be
-/// told from "not looked".
+/// Removes the names of all other processes from a recording, and from scripts and tables of other programs all but
+/// the words that identify a competing program: the recording must not reveal what else runs on the host. Process 1
+/// stays, so that "none found" differs from "not searched".
 pub fn forget_others(recording: &mut Recording) {
     let pid = |path: &str| natural::number(path.strip_suffix("/comm")?, "/proc/");
     let mut kept = vec!["1".to_string()];

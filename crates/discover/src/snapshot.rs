@@ -33,7 +33,7 @@ pub struct Options {
     pub skip_control: bool,
     /// Time for that search; what was found until then counts.
     pub rivals_within: Option<Duration>,
-    /// Everything that something is decided by, unless somebody is in a hurry.
+    /// Parts to read. Default: everything that a decision depends on.
     pub parts: Parts,
 }
 

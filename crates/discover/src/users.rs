@@ -5,8 +5,8 @@ use ringwise_model::{Fact, Unread, User};
 use crate::links::Port;
 
 /// XDP programs (link dump), AF_XDP sockets on receive queues (`queue-get`, since 6.14), RDMA devices on
-/// the same function, Open vSwitch as master. Absent: asked, nobody. AF_XDP sockets of older kernels show
-/// by their XDP program; one that only sends shows nowhere, and the kernel guards its channels itself.
+/// the same function, Open vSwitch as master. Absent: checked, no user found. On older kernels an AF_XDP socket
+/// shows by its XDP program; one that only sends shows nowhere, and the kernel guards its channels itself.
 pub(crate) fn users(port: &Port, master_kind: Option<&str>, xsk: &[u32], rdma: &[String]) -> Fact<Vec<User>> {
     let mut out = Vec::new();
     if let Some(info) = &port.info {

@@ -228,7 +228,7 @@ fn xen_vectors_are_found_by_their_device() {
 fn one_shared_vector_serves_everything() {
     let n = only(plan("eth0", "e1000e", 1, vec!["eth0".into()]));
     assert_eq!(queues(&n), [pair(0, "eth0")]);
-    // A line shared with somebody else.
+    // An interrupt line shared with another driver.
     let n = only(plan("eth0", "e1000e", 1, vec!["ehci_hcd:usb1, eth0".into()]));
     assert_eq!(n.queue_vectors().count(), 1);
 }

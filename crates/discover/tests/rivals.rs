@@ -1,4 +1,4 @@
-//! Rivals with what they would set, and what of them a recording keeps.
+//! Competing programs, the settings they would write, and what a recording keeps of them.
 
 use crate::common;
 use std::sync::Arc;

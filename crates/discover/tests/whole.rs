@@ -271,7 +271,7 @@ fn guests_and_containers() {
     tree.files.retain(|p, _| !p.contains("/dmi/"));
     tree.file("/proc/cpuinfo", "processor : 0\nflags\t\t: fpu hypervisor lahf_lm\n");
     assert_eq!(topology(&tree.host()).0.hypervisor, Fact::Known("unnamed".into()));
-    // A process that ended is no matter; one that may not be looked at (hidepid) might be a rival.
+    // A process that ended is no matter; one that may not be looked at (hidepid) might be a competing program.
     tree.error("/proc/4711/comm", 3);
     assert!(host(&tree.host()).0.rivals.known().is_some());
     tree.files.retain(|p, _| !p.ends_with("/comm"));
