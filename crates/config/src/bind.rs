@@ -108,7 +108,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                 .map(|n| (n, meaning(&c, n, nics)))
                 .collect();
             let meant = |at: &usize| *at < c.entries.len();
-            // No other entry matches it, or an entry with the same match exists.
+            // No existing entry matches its interfaces, or an entry with the same match exists.
             if !alone.iter().any(|(_, at)| meant(at)) || c.entries.iter().any(|have| have.matcher == e.matcher) {
                 c.lay(&Config { entries: vec![e.clone()], ..Config::default() });
                 continue;

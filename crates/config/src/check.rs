@@ -60,7 +60,7 @@ fn elsewhere(name: &str) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", or "))
 }
 
-/// Brackets around the heading of a table that is not inside another one: `[host]`, `[[interface]]`.
+/// The heading, with brackets, of a table that is not inside another one: `[host]`, `[[interface]]`.
 fn brackets(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::Table(spec) if spec.name.starts_with('[') => Some(spec.name),
