@@ -10,7 +10,7 @@ use crate::layout::Layout;
 
 const SOURCES: [Source; 4] = [Source::Nothing, Source::Qstats, Source::Ethtool, Source::Device];
 
-/// Appends ` a/b/c=5`, or `-` instead of the number where there is none.
+/// Appends ` a/b/c=5`, or `-` instead of a missing number.
 fn put(out: &mut String, path: &[&str], n: Option<u64>) {
     out.push(' ');
     for (i, part) in path.iter().enumerate() {
