@@ -30,7 +30,7 @@ pub struct Measured {
     pub host: String,
     /// The window before the change; it always has an end.
     pub before: Window,
-    /// The last window that was begun after the change; `None`: the measurement ended before one began.
+    /// The last window that was begun after the change; `None`: no window was begun.
     pub after: Option<Window>,
     /// Lines that could not be read.
     pub notes: Vec<String>,
