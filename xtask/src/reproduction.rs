@@ -1,5 +1,5 @@
-//! `docs/reproduction.md` from the result files of `cargo xtask lab bench`: their figures beside ours. No word about a
-//! difference stands here that a comparison in a file did not say.
+//! `docs/reproduction.md` from the result files of `cargo xtask lab bench`: their figures beside ours. It states a
+//! difference only if a comparison in a file states it.
 
 use anyhow::{Context, Result, anyhow};
 use ringwise_bench::compare::primary;

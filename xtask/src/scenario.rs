@@ -24,7 +24,7 @@ pub(crate) struct Scenario {
     pub needs_cost: bool,
     pub needs_irqbalance: bool,
     pub needs_peers: bool,
-    /// It measures and cannot fail a comparison, so it runs only when `--scenario` names it.
+    /// It measures without a verdict, so it runs only when `--scenario` names it.
     pub benchmark: bool,
     /// Why a skip is no failure, where it is none.
     pub may_skip: Option<String>,

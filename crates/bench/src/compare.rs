@@ -1,4 +1,4 @@
-//! From trials to verdicts: pairs by block, each state against the first, everything corrected together.
+//! From trials to verdicts: pairs by block, each state against the first, all comparisons corrected together.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use Metric::*;
 use ringwise_model::words::plural;
 
 impl Metric {
-    /// What a trial has. The rates that are searched have lines of their own.
+    /// The metrics of a trial. Rates of a search have their own records.
     pub const ALL: [Metric; 11] = [
         Rate,
         Loss,
@@ -26,7 +26,7 @@ impl Metric {
         Delay,
     ];
 
-    /// Fewer interrupts are better because each costs; what they cost in latency has its own metrics.
+    /// Fewer interrupts are better, because each costs CPU time; their effect on latency has its own metrics.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Rate | RateWithoutLoss | RateHalfPercent)
     }
@@ -72,7 +72,8 @@ pub fn rate_unit(unit: Unit) -> &'static str {
     }
 }
 
-/// What a workload is made for. They have half of alpha for themselves, so that the many others do not cost them pairs.
+/// The metrics that a workload is made for. They have half of alpha for themselves, so that the many other metrics do
+/// not weaken them.
 pub fn primary(workload: &str) -> &'static [Metric] {
     match workload {
         "rr" => &[LatencyMean, LatencyP99],
@@ -88,7 +89,7 @@ pub fn load<'a>(trial: &'a Trial, group: &str) -> Option<&'a LoadResult> {
     named.or(if let [only] = trial.loads.as_slice() { Some(only) } else { None })
 }
 
-/// None: not measured in this trial, or no number.
+/// None: not measured in this trial, or not a number.
 pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
     let latency = |of: fn(&Latency) -> Option<f64>| load(trial, "latency")?.latency.as_ref().and_then(of);
     let host = &trial.host;
@@ -109,7 +110,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
     value.filter(|v| v.is_finite())
 }
 
-/// The points of the trials, in the order in which they were first met.
+/// The points of the trials, in the order of their first occurrence.
 pub fn points(trials: &[Trial]) -> Vec<&Point> {
     let mut out: Vec<&Point> = Vec::new();
     for t in trials {
@@ -120,8 +121,8 @@ pub fn points(trials: &[Trial]) -> Vec<&Point> {
     out
 }
 
-/// Measured trials of two states at one point, by block. A block in which one of them is missing is left out; of a
-/// state that was measured twice in a block the first counts.
+/// Measured trials of two states at one point, by block. A block without a trial of both states is skipped; if a state
+/// was measured twice in a block, the first trial counts.
 pub fn blocks<'a>(trials: &[&'a Trial], base: &str, with: &str) -> Vec<(&'a Trial, &'a Trial)> {
     let mut by_block: BTreeMap<u32, [Option<&Trial>; 2]> = BTreeMap::new();
     for t in trials.iter().filter(|t| t.phase == Phase::Measure) {
@@ -278,7 +279,7 @@ fn one(session: &Session, metric: Metric, both: &[(&Trial, &Trial)], seed: u64) 
     Some((out, pairs))
 }
 
-/// Before it is judged.
+/// The comparison before its verdict.
 fn bare(
     session: &Session,
     point: &Point,
@@ -342,7 +343,7 @@ pub fn calibration_noise(here: &[&Trial], metric: Metric) -> Option<f64> {
     (pairs.len() > 1 && level > 0.0).then(|| 100.0 * squares.sqrt() / level)
 }
 
-/// Differences far from the others (four times the deviation that the median tells): they are kept.
+/// Differences far from the others (four times the deviation estimated from the median). They are kept and reported.
 fn outliers(percents: &[(u32, f64)]) -> Option<String> {
     if percents.len() < 8 || !percents.iter().all(|p| p.1.is_finite()) {
         return None;
@@ -360,7 +361,7 @@ fn often(both: &[(&Trial, &Trial)], is: fn(&Limit) -> bool) -> bool {
     most(both.iter().filter(|b| is(&b.0.limit)).count()) || most(both.iter().filter(|b| is(&b.1.limit)).count())
 }
 
-/// What kept the rate from showing the host.
+/// Limits other than the host that determined the rate.
 fn limits(used: &[&Trial]) -> Vec<String> {
     let told = used.iter().filter_map(|t| match &t.limit {
         Limit::Link(port) => Some(format!("the link {port} was the limit")),
@@ -380,7 +381,8 @@ fn counted(told: impl Iterator<Item = String>, of: usize) -> Vec<String> {
     by_text.into_iter().map(|(text, n)| format!("{n} of {of} trials: {text}")).collect()
 }
 
-/// The facts in which two environments differ, with both values. Results are compared silently only where there is none.
+/// The facts in which two environments differ, with both values. Results are compared without a note only if there are
+/// none.
 pub fn comparable(a: &Environment, b: &Environment) -> Vec<String> {
     let mut out = differing("", &a.facts, &b.facts);
     out.extend(differing("peer ", &a.peer, &b.peer));

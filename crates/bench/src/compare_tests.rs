@@ -38,7 +38,7 @@ fn more_is_better_for_a_rate_and_worse_for_a_latency() {
     assert!((rate.change_percent.unwrap() - 5.0).abs() < 1.0 && rate.notes.is_empty(), "{rate:?}");
     assert!(rate.low_percent.unwrap() > 2.0 && rate.high_percent.unwrap() < 8.0);
     assert!((0.5..2.0).contains(&rate.detectable_percent.unwrap()));
-    // What was never measured is not compared; p50 is 0 throughout, and equal.
+    // A metric that was never measured is not compared; p50 is 0 in all trials, so it is equal.
     assert!(list.iter().all(|c| ![Loss, Cpu, Delay, LatencyP999].contains(&c.metric)));
     assert_eq!(find(&list, LatencyP99).verdict, Verdict::Worse);
     assert_eq!(find(&list, LatencyP50).verdict, Verdict::Equivalent);
@@ -51,11 +51,11 @@ fn primary_metrics_have_half_of_alpha_for_themselves() {
     let (rate, p99) = (find(&list, Rate), find(&list, LatencyP99));
     assert_eq!((list.len(), rate.p, p99.p), (5, Some(2.0 / 4096.0), Some(2.0 / 4096.0)));
     assert_eq!(rate.p_corrected, Some(4.0 / 4096.0));
-    // Of four others, two are equal throughout.
+    // Two of the four other metrics are equal in all trials.
     assert_eq!(p99.p_corrected, Some(2.0 * 4.0 * 2.0 / 4096.0));
 }
 
-/// Two points, two states beside the first, seven metrics, nothing that differs.
+/// Two points, two states beside the first, seven metrics, and no real difference.
 #[test]
 fn in_a_session_of_nothing_anything_is_found_in_5_of_100() {
     let states = ["before", "b", "c"];
@@ -226,7 +226,7 @@ fn rates_that_were_found_are_compared_by_block() {
     assert!(out[1].notes.iter().any(|n| n == "7 of 8 blocks have both values"));
     assert!((out[0].change_percent.unwrap() - 29.5).abs() < 0.5);
     assert!(out[1].notes.iter().any(|n| n == "tuned: not even the lowest rate passed in 1 block, left out"), "{out:?}");
-    // Together with the trials of the session they are corrected for those as well.
+    // Compared together with the trials of the session, they are corrected for those as well.
     let all = compare_all(&session, &[], &list);
     assert_eq!(all, out);
     let trials: Vec<Trial> = (0..16).map(|i| trial(["before", "tuned"][i % 2], i as u32 / 2, 100.0, 1.0)).collect();

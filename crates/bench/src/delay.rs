@@ -1,4 +1,5 @@
-//! How late an ordinary thread runs that wants to every ten milliseconds (each millisecond would be a load of its own): what programs feel of interrupts and softirqs.
+//! Measures how late an ordinary thread runs that wakes up every ten milliseconds (every millisecond would be a load of
+//! its own). This is the effect of interrupts and softirqs on programs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +20,12 @@ pub enum Error {
     /// A CPU or a timer that the kernel refused.
     #[error(transparent)]
     Sys(#[from] ringwise_sys::Error),
-    /// A thread that is not there.
+    /// A thread that could not be started.
     #[error(transparent)]
     Thread(#[from] ThreadError),
 }
 
-/// A thread for each CPU, pinned, of ordinary priority. Ends when it is dropped.
+/// One pinned thread of ordinary priority for each CPU. Dropping this ends them.
 pub struct DelayProbe {
     stop: Arc<AtomicBool>,
     threads: Vec<(u32, JoinHandle<Hist>)>,
@@ -55,7 +56,7 @@ impl DelayProbe {
         Ok(probe)
     }
 
-    /// CPU, p99 and longest delay in us. A CPU on which the thread has never run is left out.
+    /// CPU, p99 and longest delay in us. CPUs on which the thread never ran are skipped.
     pub fn stop(mut self) -> Vec<(u32, f64, f64)> {
         self.end()
     }

@@ -1,10 +1,9 @@
-//! The order of trials. Nothing is measured all in one state and then all in the other: what drifts would count as a
-//! difference.
+//! The order of trials. States alternate, because otherwise drift would count as a difference between states.
 
 use crate::result::Phase;
 use crate::rng::Rng;
 
-/// One trial to be made. `state` and `point` are indices.
+/// One planned trial. `state` and `point` are indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     /// Calibration blocks come first.
@@ -60,7 +59,7 @@ pub fn order(states: usize, points: usize, blocks: u32, calibration: u32, seed: 
     out
 }
 
-/// Who is at place `k` of that row: 0, 1, n-1, 2, n-2, ... and each row one further.
+/// The state at place `k` of that row: 0, 1, n-1, 2, n-2, ... and each row shifted by one.
 fn williams(n: usize, row: usize, k: usize) -> usize {
     let from_zero = if k % 2 == 1 { k.div_ceil(2) } else { n - k / 2 };
     (from_zero + row) % n

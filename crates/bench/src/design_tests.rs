@@ -5,7 +5,7 @@ fn block(slots: &[Slot], phase: Phase, block: u32) -> Vec<Slot> {
     slots.iter().copied().filter(|s| s.phase == phase && s.block == block).collect()
 }
 
-/// The states of a block in their turn.
+/// The states of a block in their order.
 fn turns(slots: &[Slot]) -> Vec<usize> {
     let mut t: Vec<usize> = slots.iter().map(|s| s.state).collect();
     t.dedup();
@@ -74,7 +74,7 @@ proptest! {
             all.dedup();
             prop_assert_eq!(all.len(), states * points);
             prop_assert!(block.iter().enumerate().all(|(i, s)| s.order == i as u32));
-            // As few switches as can be.
+            // As few switches as possible.
             let turns = turns(&block);
             prop_assert_eq!(turns.len(), states);
             turns.iter().enumerate().for_each(|(k, s)| places[k * states + s] += 1);

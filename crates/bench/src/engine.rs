@@ -1,4 +1,4 @@
-//! Carries out what an end is asked, whoever asks.
+//! Executes the requests of an end, for the local and the remote caller.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::programs;
 use crate::side::{Program, Reply, Request};
 use crate::{hello, load};
 
-/// Takes a reply, when it is there, or why there is none.
+/// Receives the reply when it is ready, or the reason for the failure.
 pub(crate) type Tell = Box<dyn FnOnce(Result<Reply, RequestError>) + Send>;
 
 enum Up {
@@ -21,12 +21,12 @@ enum Up {
 
 struct Work {
     stop: Arc<AtomicBool>,
-    /// Set before its reply is told: the next request is not refused for a thread that only has to end.
+    /// Set before the reply is sent, so that the next request is not refused because of a thread that only has to end.
     over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-/// At most one request at a time, besides those to count and to stop. Everything ends when it is dropped.
+/// At most one request at a time, besides counting and stopping. Dropping this ends everything.
 #[derive(Default)]
 pub(crate) struct Engine {
     up: Option<Up>,
@@ -34,8 +34,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// The reply may come later, from another thread. A stop comes before the reply to what it has stopped is of
-    /// any interest, so both come.
+    /// The reply may come later, from another thread. A stop is answered before the stopped request, and both replies
+    /// are sent.
     pub(crate) fn take(&mut self, request: Request, tell: Tell) {
         match request {
             Request::Hello { .. } => tell(hello::hello().map(Reply::Hello).map_err(RequestError::from)),
@@ -75,7 +75,7 @@ impl Engine {
                 let run = move |stop: &AtomicBool| Ok(Reply::Loaded(programs::run(&program, port, &load, stop)?));
                 self.work(tell, Box::new(run));
             }
-            // Taken care of by `take`.
+            // `take` handles these.
             Request::Hello { .. } | Request::Prove { .. } | Request::Count { .. } | Request::Stop => {}
         }
     }
@@ -131,7 +131,7 @@ impl Engine {
     fn end_work(&mut self) {
         if let Some(w) = self.work.take() {
             w.stop.store(true, Ordering::Relaxed);
-            // It has told its reply, or tells it now.
+            // The thread has sent its reply, or sends it now.
             let _ = w.thread.join();
         }
     }

@@ -1,12 +1,12 @@
-//! Measurement: load, the order of trials, statistics, results and what is shown of them.
+//! Measurement: load, order of trials, statistics, results and their presentation.
 //!
 //! ```text
 //!   Plan (states × points × pairs) ─► switch a state (experiment) ─► Side: load and answer ─► Trial ─► Comparison ─► text, HTML, SVG
 //! ```
 //!
-//! What is pure takes values: [`result`] (what is written, as JSON lines), the statistics and the figures.
-//! A [`side::Side`] is one end of a test, in this process or behind a stream of lines; the states of the host
-//! under test are switched by whoever calls.
+//! Pure parts work on values: [`result`] (what is written, as JSON lines), the statistics and the figures. A
+//! [`side::Side`] is one end of a test, in this process or behind a stream of lines. The caller switches the states of
+//! the host under test.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -9,7 +9,7 @@
 //! - Random addresses and all ports stay below their maximum; addresses that are stepped through reach it.
 //! - `clone_skb` N sends each frame N times; 0 and 1 are the same.
 //! - `rem_device_all` is done later by the thread; a device that is added before that is taken away as well.
-//! - `start` starts whatever is laid down in the namespace, so nothing else may be.
+//! - `start` starts every device that is configured in the namespace, so no others may be configured.
 //! - Its own `Result:` is of the whole run; what a port has sent so far is read while it runs.
 
 use std::fs;
@@ -25,13 +25,13 @@ use crate::forward::{FCS_BYTES, FRAME_MIN_BYTES, line_rate_per_s};
 use crate::result::{Counted, LoadResult, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
 
-/// Of the namespace of the thread that opens it, also where that is not its process's.
+/// The pktgen directory of the calling thread's network namespace, which may differ from that of its process.
 const DIR: &str = "/proc/thread-self/net/pktgen";
-/// `discard`: nobody answers.
+/// The port `discard`, on which no program answers.
 const UDP_PORT: u16 = 9;
 /// A frame without FCS at the largest MTU that igb and its like take.
 pub(crate) const FRAME_MAX_BYTES: u32 = 9_216 + 14;
-/// Nobody means to send for longer.
+/// Upper limit of a run.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(3_600);
 /// A thread takes its devices away within an eighth of a second, on a busy guest later.
 const LET_GO: Duration = Duration::from_secs(10);
@@ -115,7 +115,7 @@ fn range(what: &'static str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u3
 
 /// The words for a port's own file, after it was added to its thread.
 ///
-/// `count`: packets after which it ends by itself, if nobody stops it. Errors: as [`check`].
+/// `count`: packets after which it ends by itself, unless it is stopped earlier. Errors: as [`check`].
 pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFault> {
     let (src_min, src_max) = range("sources", port.sources)?;
     let (dst_min, dst_max) = range("destinations", port.destinations)?;
@@ -155,7 +155,7 @@ pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFa
     Ok(w)
 }
 
-/// After how many packets a port ends although nobody has stopped it: what it may send in its time and two seconds more.
+/// After how many packets a port ends even if it is not stopped: what it may send in its time and two more seconds.
 ///
 /// `speed_mbit_per_s`: of the port, for a load without a rate.
 pub(crate) fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -> u64 {
@@ -206,7 +206,7 @@ pub(crate) fn progress(text: &str) -> Result<Progress, PktgenError> {
     read().ok_or_else(|| PktgenError::NoRun { result: result_of(text) })
 }
 
-/// The devices in a thread's file: those that send now, and those that are laid down.
+/// The devices in a thread's file: those that send now, and those that are configured.
 pub(crate) fn devices(text: &str) -> (Vec<String>, Vec<String>) {
     let after = |key: &str| -> Vec<String> {
         let line = text.lines().find_map(|l| l.trim().strip_prefix(key));
@@ -260,11 +260,12 @@ pub(crate) struct Generated {
 /// Counters of interfaces, now.
 pub(crate) type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, HostError>;
 
-/// Sends from all ports at the same time, for the warm-up and `time`, or until `stop`. Nothing is left laid down, whatever
-/// happens.
+/// Sends from all ports at the same time, for the warm-up and `time`, or until `stop`. No device stays configured,
+/// whatever happens.
 ///
-/// Errors: see [`check`]; no pktgen; somebody else's pktgen is running; a word was refused, with errno and pktgen's own
-/// words; a port ended by itself, as one does whose link is gone; it was stopped before the warm-up was over.
+/// Errors: see [`check`]; no pktgen; another program's pktgen is running; pktgen refused a command, with errno and its
+/// own words; a port ended by itself, for example because its link is gone; it was stopped before the end of the
+/// warm-up.
 pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, PktgenError> {
     check(p)?;
     let at = Files { dir: PathBuf::from(DIR) };

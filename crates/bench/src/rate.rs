@@ -25,9 +25,9 @@ pub struct RateSearch {
     trials: u32,
     /// By rate.
     tried: Vec<Tried>,
-    /// What the generator sent at most where it was asked for more: sent, asked.
+    /// The most that the generator sent when more was requested: sent, requested.
     ceiling: Option<(f64, f64)>,
-    /// Trials in which it could not.
+    /// Trials in which the generator could not send the requested rate.
     short: u32,
     asked: Option<f64>,
 }

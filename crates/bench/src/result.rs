@@ -125,7 +125,7 @@ pub struct Environment {
     pub capture: Option<String>,
 }
 
-/// Where on the axes of a sweep a trial stands. What is none is no axis of this session.
+/// The position of a trial on the axes of a sweep. Members that are none are not axes of this session.
 #[derive(Debug, Clone, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub struct Point {
     /// Payload of a message (rr, burst, mixed, stream) or of UDP in a packet (forward, receive).
@@ -330,7 +330,7 @@ pub struct HostSide {
     /// Packets of the fullest receive queue by the mean of its device, of the worst device; 1: all alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_max_over_mean: Option<f64>,
-    /// What was asked and is not known, and why: `cycles`: `ENOENT ...`.
+    /// Values that could not be read, and why: `cycles`: `ENOENT ...`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, String>,
 }

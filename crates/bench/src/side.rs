@@ -1,5 +1,5 @@
-//! One end of a test: what it can be asked, and what it answers. In this process or, by the same words as JSON lines,
-//! behind TCP, `ssh` or a child in a network namespace.
+//! One end of a test: its requests and replies. It is in this process or, with the same messages as JSON lines, behind
+//! TCP, `ssh` or a child in a network namespace.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::result::LoadResult;
 /// Of the words below. Two ends with different numbers do not work together.
 pub const PROTOCOL: u32 = 2;
 
-/// What one end is asked to do. As JSON the variant's name is in snake case.
+/// A request to one end. In JSON the variant's name is in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -302,7 +302,7 @@ pub struct Taken {
     pub cpu_ns: u64,
 }
 
-/// Why an end does not do what it was asked.
+/// Why an end refused or failed a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The words of another process, of [`Reply::Failed`]. It chooses them, so what a terminal acts on is written out.

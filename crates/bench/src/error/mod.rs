@@ -1,5 +1,5 @@
-//! Why an end of a test could not do what it was asked, as values. [`RequestError`] is the whole; each part of it has a
-//! type of its own. Their texts are complete: the errno and the words of the kernel or of another program are in them.
+//! Why an end of a test could not carry out a request, as values. [`RequestError`] covers all of them; each part has
+//! its own type. The texts are complete: they contain the errno and the words of the kernel or of another program.
 
 mod load;
 mod pktgen;

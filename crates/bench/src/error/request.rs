@@ -1,4 +1,4 @@
-//! The whole of what can go wrong with a request.
+//! Everything that can go wrong with a request.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ pub enum HostError {
     /// The reply of the kernel is empty.
     #[error("{dev}: no answer to RTM_GETLINK")]
     NoAnswer {
-        /// The interface that was asked for.
+        /// The requested interface.
         dev: String,
     },
     /// The reply of the kernel lacks a counter.
     #[error("{dev} does not tell {counter}")]
     NoCounter {
-        /// The interface that was asked for.
+        /// The requested interface.
         dev: String,
         /// The counter's name in `rtnl_link_stats64`.
         counter: &'static str,
@@ -52,7 +52,7 @@ impl fmt::Display for Activity {
     }
 }
 
-/// Why an end of a test did not do what it was asked. To the other process it goes as a text.
+/// Why an end of a test failed a request. The other process receives it as a text.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// The built-in generator.
@@ -70,10 +70,10 @@ pub enum RequestError {
     /// A thread for the request.
     #[error(transparent)]
     Thread(#[from] ThreadError),
-    /// It is one request at a time.
+    /// Only one request at a time is possible.
     #[error("{0} here: stop that first")]
     Busy(Activity),
-    /// A proof of a secret that nobody asked for.
+    /// A proof of a secret without a challenge.
     #[error("a proof without a challenge")]
     UnexpectedProof,
 }

@@ -1,16 +1,16 @@
-//! What every part of the crate may meet: a call that the kernel refused, a thread that is not there.
+//! Errors of every part of the crate: a call that the kernel refused, a thread that could not be started.
 
 use std::io;
 
 use ringwise_sys::errno_text;
 
-/// A call of the operating system that failed. Without what was tried: that is part of the error around it.
+/// A failed system call. The attempted action is part of the enclosing error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SystemError {
     /// The kernel's errno.
     #[error("{}", errno_text(*.0))]
     Errno(i32),
-    /// No errno came from the kernel: a stream that broke off, a name that is no address.
+    /// The error has no errno: a stream that ended early, a name that is no address.
     #[error("{0}")]
     Other(String),
 }
@@ -27,10 +27,10 @@ impl From<&io::Error> for SystemError {
     }
 }
 
-/// A thread that should work and does not.
+/// A thread that could not be started or ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadError {
-    /// The kernel started none.
+    /// The kernel refused to start it.
     #[error("start a thread: {0}")]
     NotStarted(SystemError),
     /// It ended without a report that it is ready.

@@ -1,4 +1,4 @@
-//! Every change with its interval below each other, 0 and the band that counts as equivalent drawn.
+//! All changes with their intervals, one below the other, with a line at 0 and the band that counts as equivalent.
 
 use ringwise_draw::axis;
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width};
@@ -12,7 +12,7 @@ pub(super) struct Row {
     pub label: String,
     /// `+12.3 % [8.1 … 16.4]`.
     pub words: String,
-    /// Per cent; none: there is nothing to draw, the words stay.
+    /// Per cent. None: nothing is drawn, only the words are shown.
     pub change: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -39,12 +39,12 @@ fn colour(v: Verdict) -> &'static str {
     }
 }
 
-/// With its width. None: no change is known.
+/// The figure and its width. None: no change is known.
 pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
     let rows: Vec<&Row> = f.parts.iter().flat_map(|p| &p.1).collect();
     let most = rows.iter().filter_map(|r| r.change).map(f64::abs).reduce(f64::max)?;
     let band = rows.iter().map(|r| r.equivalent).fold(0.0, f64::max);
-    // An interval that is much wider than any change would leave no room for the others: it ends in an arrow.
+    // An interval that is much wider than all changes would leave no space for the others, so it ends in an arrow.
     let most = (most * 1.6).max(band * 2.0).max(1.0);
     let ends = |r: &&Row| [r.low, r.high].into_iter().flatten().map(|v| v.clamp(-most, most)).collect::<Vec<_>>();
     let all: Vec<f64> =
@@ -103,7 +103,7 @@ fn row(c: &mut Canvas, r: &Row, y: f64, x: &dyn Fn(f64) -> f64, ticks: &axis::Ti
     sign(c, x(change), y, r.verdict);
 }
 
-/// Filled where something was found, hollow where not.
+/// Filled if a difference was found, hollow if not.
 fn sign(c: &mut Canvas, x: f64, y: f64, v: Verdict) {
     let ink = |fill| Ink { fill, stroke: colour(v), width: 1.6, dash: "" };
     let shape = |s: &[(f64, f64)]| s.iter().map(|(a, b)| at(x + a, y + b)).collect::<Vec<_>>();

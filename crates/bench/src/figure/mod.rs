@@ -1,4 +1,4 @@
-//! What a session shows as figures: charts of `ringwise_draw`, and the changes with their intervals ([`forest`]).
+//! The figures of a session: charts of `ringwise_draw`, and the changes with their intervals ([`forest`]).
 
 mod forest;
 mod of;
@@ -8,14 +8,14 @@ pub use of::figures;
 /// One picture of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// For a file: `loss-by-size-2`.
+    /// For the file name: `loss-by-size-2`.
     pub name: String,
     /// One line above the figure, without a full stop.
     pub title: String,
-    /// What is drawn, for below it.
+    /// What is drawn; shown below the figure.
     pub caption: String,
-    /// A whole document.
+    /// A complete document.
     pub svg: String,
-    /// Takes the room of two.
+    /// Needs the width of two figures.
     pub wide: bool,
 }

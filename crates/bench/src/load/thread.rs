@@ -30,7 +30,7 @@ const IN_A_ROW: usize = 64;
 const MOST_WAITING: usize = 1 << 20;
 /// So far behind its times it leaves out those before, ns: it cannot keep up, and says so.
 const BEHIND: u64 = 1_000_000_000;
-/// Longest time that one look for something to do takes, ns; longer ones were somebody else's.
+/// Longest time in ns that one look for work takes; a longer one was interrupted.
 const LOOK: u64 = 5_000;
 /// So many sockets of a thread have more room than usual for answers that wait, bytes.
 const FEW: usize = 16;

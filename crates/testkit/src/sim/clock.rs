@@ -19,7 +19,7 @@ pub enum Jump {
 }
 
 impl Sim {
-    /// The clocks jump when a program sleeps until `after` from now.
+    /// Makes the clocks jump `after` from now; the jump happens while a program sleeps.
     pub fn jump(&self, after: Duration, jump: Jump) {
         let mut s = self.lock();
         let at = s.now + after;
@@ -29,7 +29,7 @@ impl Sim {
 }
 
 impl State {
-    /// So much time passes for programs; what is due meanwhile happens.
+    /// Advances the time for programs by this much; everything that is due meanwhile happens.
     fn pass(&mut self, time: Duration) {
         let mut left = time;
         while let Some((at, jump)) = self.jumps.first().copied().filter(|(at, _)| *at <= self.now + left) {

@@ -1,4 +1,4 @@
-//! What was measured over an axis: sizes, counts, places.
+//! Measured values over an axis: sizes, counts, places.
 
 use super::{COUNTS, SIZE, Session, without};
 use crate::compare::{rate_unit, value};
@@ -46,7 +46,7 @@ impl Session<'_> {
         }
     }
 
-    /// Highest rates for each loss that was searched for.
+    /// Highest rates for each loss of the search.
     pub(super) fn searched(&mut self) {
         let found = summary::searches(self.r);
         let mut kinds: Vec<(f64, Point)> = Vec::new();
@@ -153,7 +153,7 @@ impl Session<'_> {
         }
     }
 
-    /// States that are values of one key: the line goes through them; a first state without a value is a level.
+    /// States that are values of one key: a line connects them; a first state without a value is drawn as a level.
     pub(super) fn swept(&mut self) {
         let Some(key) = self.r.session.swept.clone() else { return };
         for rest in self.rests(&[]) {

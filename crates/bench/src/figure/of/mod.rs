@@ -1,4 +1,4 @@
-//! Which figures a session has: those for which there is something to draw.
+//! Selects the figures of a session: those that have data.
 
 mod absolute;
 mod relative;
@@ -50,7 +50,7 @@ struct Session<'a> {
     out: Vec<Figure>,
 }
 
-/// In the order in which they are shown.
+/// The figures in the order in which they are shown.
 pub fn figures(r: &Results) -> Vec<Figure> {
     let varies = summary::varying(&summary::points(r));
     let mut s = Session { r, rows: summary::rows(r), unit: summary::unit(r), varies, out: Vec::new() };
