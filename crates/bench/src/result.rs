@@ -1,6 +1,6 @@
 //! What a session writes: JSON lines, one [`Line`] each, the session first and its end last.
 //!
-//! A file without an [`End`] was cut short. Readers tolerate members that they do not know.
+//! A file without an [`End`] belongs to an interrupted session. Readers ignore members that they do not know.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum Line {
     Session(Box<Session>),
     /// Written as soon as the trial is over.
     Trial(Box<Trial>),
-    /// Made from the trials after the last one.
+    /// Computed from the trials after the last one.
     Comparison(Box<Comparison>),
     /// One result of a rate search.
     Rate(Box<Rate>),
@@ -27,7 +27,7 @@ pub enum Line {
     End(End),
 }
 
-/// Under which conditions everything below it was measured.
+/// The conditions of all measurements in the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// [`SCHEMA`].
@@ -38,7 +38,7 @@ pub struct Session {
     pub ringwise: String,
     /// Seconds since 1970.
     pub started_unix: u64,
-    /// Given by the user for the reader.
+    /// A note of the user for the reader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// `rr`, `burst`, `mixed`, `stream`, `forward`, `receive`, ...
@@ -47,13 +47,13 @@ pub struct Session {
     pub driver: String,
     /// Interfaces under test, in the order in which the user named them.
     pub ports: Vec<Port>,
-    /// Not a NIC, or an emulated one: said in the first line of whatever is shown.
+    /// The port is not a NIC, or an emulated one. Every presentation of the results begins with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
-    /// Who is at the other end; none: this host.
+    /// The other end; none: this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// The first is what the others are compared with.
+    /// The first state is the one that the others are compared with.
     pub states: Vec<State>,
     /// The key that states with a value differ in: `queues`, `eth0.coalesce.rx_usecs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,14 +76,14 @@ pub struct Port {
     pub speed_mbit_per_s: Option<u64>,
 }
 
-/// Settings of the host under test that are measured as one.
+/// Settings of the host under test that are measured together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Short, unique in the session: `before`, `bulk`.
     pub name: String,
     /// `as found`, `--goal forward`, `--set eth0.coalesce.rx_usecs=62`.
     pub what: String,
-    /// On the axis of [`Session::swept`].
+    /// The value on the axis of [`Session::swept`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
 }
@@ -91,7 +91,7 @@ pub struct State {
 /// How many trials are made, how long each is, and when a difference counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
-    /// Of the order of trials and of every resampling.
+    /// Seed of the order of trials and of every resampling.
     pub seed: u64,
     /// Blocks; in each, every state is measured once at every point.
     pub blocks: u32,
@@ -101,21 +101,21 @@ pub struct Design {
     pub warmup_s: f64,
     /// Seconds of load that are counted.
     pub trial_s: f64,
-    /// Closer than this counts as equivalent.
+    /// A difference below this counts as equivalent.
     pub equivalent_percent: f64,
-    /// 0.05: intervals hold 95 %.
+    /// 0.05 means that intervals have a confidence of 95 %.
     pub alpha: f64,
-    /// Of latency in the score; none: a half.
+    /// Weight of latency in the score; none: one half.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
 }
 
-/// The host under test and its peer, as far as it may matter for the numbers.
+/// Facts of the host under test and its peer that may affect the numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// Of all facts but those that the states change.
+    /// Digest of all facts except those that the states change.
     pub hash: String,
-    /// `kernel`, `cpu`, `eth0 driver`, ... with their values as words.
+    /// `kernel`, `cpu`, `eth0 driver`, ... with their values as text.
     pub facts: BTreeMap<String, String>,
     /// The same facts about the other end; empty: it is this host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -131,7 +131,7 @@ pub struct Point {
     /// Payload of a message (rr, burst, mixed, stream) or of UDP in a packet (forward, receive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u32>,
-    /// Of the load, in all.
+    /// Load threads, all groups together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
     /// `light`, `medium`, `heavy`.
@@ -149,7 +149,7 @@ pub struct Point {
     /// Routes that were added to the main table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routes: Option<u32>,
-    /// Flows (source ports) of the load, in all.
+    /// Flows (source ports) of the load, all groups together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// Exponent of Zipf's law over the flows.
@@ -158,7 +158,7 @@ pub struct Point {
     /// `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Offered; none: as much as can be had.
+    /// Offered rate; none: as much as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<f64>,
 }
@@ -167,14 +167,14 @@ pub struct Point {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The first state against itself.
+    /// The first state is compared with itself.
     Calibration,
-    /// Every state against the first one.
+    /// Every state is compared with the first one.
     #[default]
     Measure,
 }
 
-/// One state at one point for one stretch of time.
+/// One state at one point for one period of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Where on the axes of the sweep it was made.
@@ -187,7 +187,7 @@ pub struct Trial {
     pub block: u32,
     /// Place within the block, from 0.
     pub order: u32,
-    /// Since the session began.
+    /// Seconds since the session began.
     pub at_s: f64,
     /// Without the warm-up.
     pub seconds: f64,
@@ -197,7 +197,7 @@ pub struct Trial {
     pub host: HostSide,
     /// Why the rate was not higher.
     pub limit: Limit,
-    /// Why this trial may not mean what it says; it is kept all the same.
+    /// Why the result of this trial may be misleading; the trial is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
 }
@@ -208,23 +208,23 @@ pub struct LoadResult {
     /// `latency`, `throughput`; empty where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Of `offered_per_s`, `sent_per_s` and `done_per_s`.
+    /// Unit of `offered_per_s`, `sent_per_s` and `done_per_s`.
     pub unit: Unit,
     /// Load threads of the group.
     pub threads: u32,
-    /// Intended, where the load is open-loop.
+    /// Intended rate of an open-loop load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<f64>,
-    /// Really sent.
+    /// Rate that was sent.
     pub sent_per_s: f64,
     /// Completed transactions, or packets that arrived.
     pub done_per_s: f64,
-    /// None: who sent cannot know what was lost.
+    /// None: the sender cannot know what was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_percent: Option<f64>,
     /// Both directions of a transaction; `counted` says which bytes.
     pub bits_per_s: f64,
-    /// Of `bits_per_s`.
+    /// The bytes that `bits_per_s` counts.
     pub counted: Counted,
     /// None: the load is one way, or there is no sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ pub struct LoadResult {
     /// Of all threads with the host they ran on: `usr`, `sys`, ... none where the load's host did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_cpu_percent: Option<f64>,
-    /// What else has to be known of it: calls that failed (the first one's errno), requests that were sent late.
+    /// Further notes: calls that failed (with the first errno), requests that were sent late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -247,9 +247,9 @@ pub enum Unit {
     /// A request and its response.
     #[default]
     Transactions,
-    /// Each one way.
+    /// Messages in one direction.
     Packets,
-    /// `bits_per_s` is all there is.
+    /// The result has only `bits_per_s`.
     Bytes,
 }
 
@@ -271,11 +271,12 @@ pub enum Counted {
 /// Microseconds, from the intended time of sending where `open_loop`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Requests were sent at intended times, answered or not, so waiting for a late answer counts.
+    /// Requests were sent at intended times, whether the previous one was answered or not, so waiting for a late answer
+    /// counts.
     pub open_loop: bool,
-    /// Samples, the warm-up left out.
+    /// Number of samples, without the warm-up.
     pub count: u64,
-    /// Exact, where the load measured it itself.
+    /// Mean; exact if the load itself measured it.
     pub mean_us: f64,
     /// Standard deviation of the samples.
     pub deviation_us: f64,
@@ -292,7 +293,7 @@ pub struct Latency {
     pub max_us: f64,
 }
 
-/// What the host under test did meanwhile. None: not known there.
+/// What the host under test did during the trial. None: unknown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSide {
     /// Online CPUs in ascending order.
@@ -306,19 +307,19 @@ pub struct HostSide {
     /// Of the queues under test, on all CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_s: Option<f64>,
-    /// Interrupts of the queues for each packet, received or transmitted, whichever is more.
+    /// Interrupts of the queues per packet, received or transmitted, whichever is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_packet: Option<f64>,
-    /// CPU time that was not idle, all CPUs together, for each packet received.
+    /// CPU time that was not idle, all CPUs together, per received packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_packet: Option<f64>,
-    /// Cycles of all CPUs (perf_event_open(2)) for each packet, received or transmitted, whichever is more.
+    /// Cycles of all CPUs (perf_event_open(2)) per packet, received or transmitted, whichever is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles_per_packet: Option<f64>,
     /// Time between packets of this size at line rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns_per_packet: Option<f64>,
-    /// Of the port that comes nearest to its line rate.
+    /// Use of the port that is nearest to its line rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_rate_percent: Option<f64>,
     /// By place: `eth0 ring`, `softnet`, `socket`, `qdisc`, ...
@@ -350,7 +351,7 @@ pub struct CpuUse {
     pub softirq_percent: f64,
     /// Interrupt handlers.
     pub irq_percent: f64,
-    /// How late an ordinary thread was that wanted to run every ten milliseconds.
+    /// How late an ordinary thread ran that wakes up every ten milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_p99_us: Option<f64>,
     /// The worst delay of the same thread.
@@ -369,7 +370,7 @@ pub struct QueueUse {
     pub packets: u64,
 }
 
-/// What kept it from being more.
+/// What limited the result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -377,16 +378,16 @@ pub enum Limit {
     Link(String),
     /// The CPUs without idle time.
     Cpu(Vec<u32>),
-    /// With what shows it.
+    /// The load generator, and the evidence.
     Generator(String),
-    /// What was offered was done: no limit was met.
+    /// The whole offered load was processed, so no limit was reached.
     Offered,
-    /// Nothing shows what limited.
+    /// The limit is unknown.
     #[default]
     Unknown,
 }
 
-/// What is compared. Times in microseconds.
+/// A compared metric. Times are in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {

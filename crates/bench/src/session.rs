@@ -1,4 +1,5 @@
-//! One client of an end: its lines in, replies out, until it is gone, silent, or wrong.
+//! One client of an end: receives its requests and sends replies until the client is gone, silent, or sends something
+//! wrong.
 
 use std::io::{BufReader, Read, Write};
 use std::sync::Arc;
@@ -18,16 +19,16 @@ use crate::wire::{Answered, Asked, FIRST, read_line, write_answered};
 /// Lines that a client may send ahead.
 const AHEAD: usize = 32;
 
-/// Why a client is not let in.
+/// Why a client is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// There is one already.
+    /// Another client is connected already.
     #[error("another client is at work here: one at a time")]
     AnotherClient,
-    /// So many connections wait without a proof that no other one is looked at.
+    /// Too many connections wait without a proof.
     #[error("too many connections that have not said who they are")]
     TooManyStrangers,
-    /// Its first request is another one.
+    /// The first request is not a hello.
     #[error("the first request is to be a hello")]
     NoHello,
     /// It has no secret.
@@ -36,7 +37,7 @@ pub enum Rejection {
     /// Its proof is of another secret.
     #[error("this is not the secret")]
     WrongSecret,
-    /// There are no random bits for a challenge.
+    /// No random bits for a challenge are available.
     #[error("/dev/urandom: {0}")]
     NoRandom(SystemError),
 }
@@ -47,13 +48,13 @@ pub enum SessionEnd {
     /// It closed the connection.
     #[error("it closed the connection")]
     Closed,
-    /// It is silent for so long.
+    /// It was silent for too long.
     #[error("not a word for {0:?}")]
     Silent(Duration),
-    /// It does not wait for replies.
+    /// It does not read replies.
     #[error("it sent too many requests ahead")]
     TooManyAhead,
-    /// It sent what is not a request.
+    /// It sent something that is not a request.
     #[error("a line was not understood: {}", visible(&.0.to_string()))]
     NotUnderstood(serde_json::Error),
     /// It speaks another protocol than [`PROTOCOL`].
@@ -64,10 +65,10 @@ pub enum SessionEnd {
         /// Version of ringwise there, in its own words.
         ringwise: String,
     },
-    /// It was not let in.
+    /// It was refused.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// This end was told to stop.
+    /// This end was stopped.
     #[error("this end was stopped")]
     Stopped,
     /// The connection cannot be read.
@@ -76,7 +77,7 @@ pub enum SessionEnd {
     /// A reply cannot be written.
     #[error("reply: {0}")]
     Reply(SystemError),
-    /// There is no thread that reads.
+    /// The reading thread could not be started.
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// The thread that reads has ended.
@@ -84,13 +85,13 @@ pub enum SessionEnd {
     ReaderEnded,
 }
 
-/// How one client is met.
+/// How a client is treated.
 pub(crate) struct Client<'a> {
     pub secret: Option<&'a str>,
-    /// None: it may do what this process may.
+    /// None: it has the permissions of this process.
     pub limits: Option<&'a Limits>,
     pub silent: Duration,
-    /// Takes the one place; or why it cannot.
+    /// Takes the only place, or returns why it cannot.
     pub welcome: &'a dyn Fn() -> Result<(), Rejection>,
 }
 
@@ -100,12 +101,12 @@ enum Event {
     Reply(u64, Reply),
 }
 
-/// What the thread that reads shares with the session.
+/// Shared between the reading thread and the session.
 #[derive(Default)]
 struct Reading {
-    /// The client is gone: known at once, whatever is queued before it.
+    /// The client is gone; known at once, even if lines are still queued.
     gone: AtomicBool,
-    /// Lines that were read and not yet looked at.
+    /// Lines that were read and not yet processed.
     ahead: AtomicUsize,
 }
 
@@ -131,7 +132,7 @@ fn read_lines(input: Box<dyn Read + Send>, reading: &Reading, events: &Sender<Ev
     }
 }
 
-/// Until the client is gone, silent, or wrong. Returns which.
+/// Runs until the client is gone, silent, or sends something wrong. Returns which.
 pub(crate) fn session(
     input: Box<dyn Read + Send>,
     mut output: Box<dyn Write + Send>,
@@ -168,12 +169,12 @@ pub(crate) fn session(
     }
 }
 
-/// What an event leads to.
+/// The consequence of an event.
 enum Step {
-    /// There is nothing to reply yet.
+    /// There is no reply yet.
     Wait,
     Reply(u64, Reply),
-    /// A reply, and the end of the session behind it.
+    /// A reply, after which the session ends.
     Last(u64, Reply, SessionEnd),
     End(SessionEnd),
 }
@@ -191,7 +192,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// The next event; none: there is none yet. Err: it was waited for long enough.
+    /// The next event; none: there is none yet. Err: the time limit is over.
     fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, SessionEnd> {
         let silent = self.client.silent;
         let patience = if self.door.is_open() { silent } else { FIRST.min(silent) };
@@ -212,7 +213,7 @@ impl Session<'_> {
     fn step(&mut self, event: Event) -> Step {
         match event {
             Event::Gone(end) => Step::End(end),
-            // What it has asked for before it went is not begun any more.
+            // Requests of a client that is gone are not started any more.
             Event::Line(_) if self.reading.gone.load(Ordering::SeqCst) && self.client.limits.is_some() => Step::Wait,
             Event::Reply(id, reply) => Step::Reply(id, reply),
             Event::Line(line) => {
@@ -231,7 +232,7 @@ impl Session<'_> {
             }
         };
         if !self.door.is_open() {
-            // Who is not known is not kept alive.
+            // Only an authenticated client is kept alive.
             return request.map_or(Step::Wait, |r| self.knock(id, &r));
         }
         self.heard = Instant::now();
@@ -260,7 +261,7 @@ impl Session<'_> {
     }
 }
 
-/// Who is let in.
+/// Authentication of the client.
 struct Door<'a> {
     client: &'a Client<'a>,
     state: State,
@@ -306,7 +307,7 @@ impl<'a> Door<'a> {
             }
             (_, hello @ Request::Hello { protocol, ringwise, nonce }) => {
                 if *protocol != PROTOCOL {
-                    // It says itself what that means.
+                    // The error text is complete.
                     let ours = env!("CARGO_PKG_VERSION").to_string();
                     let hello = crate::side::Hello { protocol: PROTOCOL, ringwise: ours, ..Default::default() };
                     let end = SessionEnd::OtherProtocol { protocol: *protocol, ringwise: ringwise.clone() };
@@ -346,7 +347,7 @@ fn tell(id: u64, events: &Sender<Event>) -> Tell {
     Box::new(move |done| {
         // The other process reads the reason as a text.
         let reply = done.unwrap_or_else(|e| Reply::Failed { why: e.to_string() });
-        // Nobody listens any more when the session is over.
+        // When the session is over, the receiver is gone.
         drop(events.send(Event::Reply(id, reply)));
     })
 }

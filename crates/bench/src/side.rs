@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use crate::error::{RequestError, SystemError};
 use crate::result::LoadResult;
 
-/// Of the words below. Two ends with different numbers do not work together.
+/// Version of these messages. Two ends with different versions do not work together.
 pub const PROTOCOL: u32 = 2;
 
 /// A request to one end. In JSON the variant's name is in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first one, always. `nonce`: from whoever knows a secret (see `secret`).
+    /// Always the first request. `nonce`: from an end that knows a secret (see `secret`).
     Hello {
         /// [`PROTOCOL`] of the end that asks.
         protocol: u32,
         /// Version of ringwise at the end that asks.
         ringwise: String,
-        /// 256 random bits as hexadecimal digits; none: no secret is known there.
+        /// 256 random bits as hexadecimal digits; none: that end knows no secret.
         #[serde(default)]
         nonce: Option<String>,
     },
@@ -34,20 +34,20 @@ pub enum Request {
     },
     /// Answers transactions until [`Request::Stop`].
     Answer(Answer),
-    /// Takes datagrams, or a stream, and counts them until [`Request::Stop`].
+    /// Receives datagrams, or a stream, and counts them until [`Request::Stop`].
     Sink(Sink),
-    /// Sends for the time it says; the reply comes when it is over.
+    /// Sends for the given time; the reply comes at the end.
     Load(Load),
-    /// The kernel's packet generator; the reply comes when it is over.
+    /// Runs the kernel's packet generator; the reply comes at the end.
     Pktgen(Pktgen),
-    /// What interfaces have counted so far.
+    /// Reads the counters of interfaces.
     Count {
         /// Interface names; an unknown one fails the request.
         devs: Vec<String>,
     },
-    /// Another program, for the time it says.
+    /// Runs another program for the given time.
     Program(Program),
-    /// Ends what answers, counts or sends, and says what it saw.
+    /// Stops answering, counting or sending; the reply contains the counts.
     Stop,
 }
 
@@ -64,7 +64,7 @@ pub enum Reply {
         /// HMAC-SHA-256 as hexadecimal digits.
         proof: String,
     },
-    /// One address a thread.
+    /// One address per thread.
     Listening {
         /// In the order of the threads.
         at: Vec<SocketAddr>,
@@ -80,7 +80,7 @@ pub enum Reply {
         /// Four readings, each with one entry for each interface.
         counts: [Vec<DevCount>; 4],
     },
-    /// What was running has ended.
+    /// The running task has ended.
     Stopped {
         /// One entry for each thread; empty where nothing answered or counted.
         taken: Vec<Taken>,
@@ -131,9 +131,9 @@ pub struct Answer {
     pub bind: Option<IpAddr>,
     /// At least 1, each with a socket of its own.
     pub threads: u32,
-    /// A thread each, round and round; empty: wherever the scheduler likes.
+    /// One CPU per thread, in turn; empty: the scheduler decides.
     pub cpus: Vec<u32>,
-    /// Waits so long before it answers: a known delay, to prove the harness on.
+    /// Delay before each answer: a known delay that proves the harness.
     #[serde(default)]
     pub delay_us: u32,
 }
@@ -147,7 +147,7 @@ pub struct Sink {
     pub bind: Option<IpAddr>,
     /// At least 1, each with a socket of its own.
     pub threads: u32,
-    /// A thread each, round and round; empty: wherever the scheduler likes.
+    /// One CPU per thread, in turn; empty: the scheduler decides.
     pub cpus: Vec<u32>,
 }
 
@@ -156,11 +156,11 @@ pub struct Sink {
 pub struct Load {
     /// At least one.
     pub groups: Vec<Group>,
-    /// Sent, and not counted.
+    /// Time in which messages are sent and not counted.
     pub warmup: Duration,
-    /// After the warm-up.
+    /// Measured time after the warm-up.
     pub time: Duration,
-    /// Of the random choice of flows.
+    /// Seed of the random choice of flows.
     pub seed: u64,
 }
 
@@ -177,7 +177,7 @@ pub struct Group {
     pub size_bytes: u32,
     /// At least 1.
     pub threads: u32,
-    /// A thread each, round and round; empty: wherever the scheduler likes.
+    /// One CPU per thread, in turn; empty: the scheduler decides.
     pub cpus: Vec<u32>,
     /// Thread i sends to entry i modulo their number.
     pub to: Vec<SocketAddr>,
@@ -185,7 +185,7 @@ pub struct Group {
     pub flows: u32,
     /// Zipf's exponent over the flows; 0: all alike.
     pub skew: f64,
-    /// All threads together, at intended times; none: the next one as soon as one is done.
+    /// Rate of all threads together, at intended times; none: each request follows the previous answer.
     pub per_s: Option<f64>,
 }
 
@@ -196,9 +196,9 @@ pub enum Pattern {
     /// Request and response, one at a time for each flow.
     #[default]
     Rr,
-    /// So many requests on the way for each flow.
+    /// This many requests in flight for each flow.
     Burst(u32),
-    /// One way; what arrives is counted by a [`Sink`].
+    /// One direction; a [`Sink`] counts what arrives.
     Send,
 }
 
@@ -207,11 +207,11 @@ pub enum Pattern {
 pub struct Pktgen {
     /// At least one; each is a `pktgen` thread of its own.
     pub ports: Vec<PktgenPort>,
-    /// Sent, and not counted.
+    /// Time in which packets are sent and not counted.
     pub warmup: Duration,
-    /// After the warm-up.
+    /// Measured time after the warm-up.
     pub time: Duration,
-    /// Interfaces whose counts are wanted: the senders and where it arrives.
+    /// Interfaces to count: the senders and the receiver.
     #[serde(default)]
     pub count: Vec<String>,
 }
@@ -225,7 +225,7 @@ pub struct PktgenPort {
     pub cpu: u32,
     /// Destination of all frames, `02:00:00:00:00:01`; unicast only.
     pub to_mac: String,
-    /// Of the frame without FCS, as pktgen counts.
+    /// Length of the frame without FCS, as pktgen counts.
     pub frame_bytes: u32,
     /// None: as fast as it can.
     pub per_s: Option<f64>,
@@ -286,7 +286,7 @@ pub enum Program {
     },
 }
 
-/// What one thread of [`Answer`] or [`Sink`] has seen.
+/// What one thread of [`Answer`] or [`Sink`] counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
     /// The CPU that the thread is pinned to; none: it is not pinned.
