@@ -1,5 +1,5 @@
-//! Plan, apply, check and verify agree: after a goal was applied the plan is empty, every setting holds, and check finds
-//! nothing that the goal has made.
+//! Plan, apply, check and verify agree: after a goal was applied the plan is empty, every setting is in effect, and
+//! check finds nothing that the goal caused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use ringwise_plan::{Hands, Plan, Refusal, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::lane::everything;
 
-/// Plans again what a driver refuses, as the program does.
+/// Plans again when a driver refuses a setting, as the program does.
 #[derive(Debug)]
 struct Again(Intent);
 

@@ -36,11 +36,11 @@ fn run(args: &[&str]) -> Ran {
     r
 }
 
-/// The other end.
+/// A `bench serve` process.
 struct Far {
     child: Child,
     at: String,
-    /// Its further words.
+    /// Its further output.
     err: BufReader<std::process::ChildStderr>,
 }
 
@@ -57,7 +57,7 @@ impl Far {
         Self { child, at, err }
     }
 
-    /// Ended with SIGTERM: its status, and what it said.
+    /// Ends it with SIGTERM; returns its status and its messages.
     fn end(mut self) -> (Option<i32>, String) {
         ringwise_sys::pty::signal(self.child.id(), 15);
         let mut said = String::new();
@@ -91,7 +91,7 @@ fn path(dir: &Dir, name: &str) -> String {
     dir.0.join(name).display().to_string()
 }
 
-/// As one line, for words that a page breaks.
+/// Joins the lines, for phrases that a page breaks.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -124,7 +124,7 @@ fn a_session_its_file_its_text_and_its_page() {
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.contains("a &lt;title&gt;") && html.contains("not a NIC"), "{page}");
 
-    // What is there already stays.
+    // An existing file is not overwritten.
     let before = std::fs::read(&file).unwrap();
     let r = short(&["rr"], &far.at, &file, &[]);
     assert_eq!(r.status, Some(1), "{}", r.err);
@@ -151,7 +151,7 @@ fn a_session_its_file_its_text_and_its_page() {
     assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
 }
 
-/// Nothing that was not asked for lies in the directory that the command is called in.
+/// The command leaves no unrequested file in the current directory.
 #[test]
 fn results_that_nobody_named_are_in_the_state_directory() {
     let (far, dir) = (Far::start(&[]), Dir::new());
@@ -169,7 +169,7 @@ fn results_that_nobody_named_are_in_the_state_directory() {
     assert!(results(said).end.is_some() && Path::new(said).with_extension("capture.tar").exists());
 }
 
-/// The port that the kernel chose is the answer, also where nothing else is said.
+/// The port that the kernel chose is the answer, also with `-q`.
 #[test]
 fn serve_tells_its_port_on_stdout() {
     let mut child = ringwise(&["bench", "serve", "-q", "--listen", "127.0.0.1:0"])
@@ -203,7 +203,7 @@ fn burst_stream_and_mixed() {
     for t in results(&file).trials {
         let l = &t.loads[0];
         assert_eq!((l.unit, t.point.flows, l.offered_per_s), (Unit::Packets, Some(3), Some(2000.0)));
-        // What arrived was counted where it arrives.
+        // Packets are counted where they arrive.
         assert!(l.done_per_s > 0.0 && l.lost_percent.is_some(), "{l:?}");
         assert!(!matches!(t.limit, Limit::Link(_)), "{:?}", t.limit);
     }
@@ -291,7 +291,7 @@ fn bad_command_lines() {
     refused(2, "iperf3 knows streams only", &["rr", "--driver", "iperf3"], &[]);
     refused(2, "do not go into a datagram", &["rr", "--protocol", "udp", "--size", "8"], &[]);
     refused(2, "is no rate", &["rr", "--rate", "fast"], &[]);
-    // A state changes this host: somebody is asked, or has said so.
+    // A state changes this host, so the user must confirm or have given `--yes`.
     refused(6, "--yes", &["rr", "--state", "x=--goal rpc"], &["--state-dir", &state]);
     let r = run(&["bench", "rr", "lo"]);
     assert_eq!((r.status, r.err.contains("there is no other end")), (Some(2), true), "{}", r.err);
@@ -299,7 +299,7 @@ fn bad_command_lines() {
     assert_eq!((r.status, r.err.contains("ringwise9")), (Some(1), true), "{}", r.err);
     let r = run(&["bench", "rr"]);
     assert_eq!((r.status, r.err.contains("no interface is named")), (Some(2), true), "{}", r.err);
-    // Only said.
+    // It only prints.
     refused(0, "1 state, 5 points, 2 blocks", &["rr"], &["--dry-run"]);
 }
 
@@ -326,11 +326,11 @@ fn stopped_midway_it_says_so() {
     assert!(end.restored && end.notes.iter().any(|n| n.contains("stopped by a signal")), "{end:?}");
     assert!(!done.trials.is_empty() && done.trials.len() < 1000);
     assert!(flat(&run(&["bench", "report", &file]).out).contains("stopped by a signal"));
-    // The other end is free for the next.
+    // The other end accepts the next session.
     let r = short(&["rr", "--size", "64", "--rate", "200"], &far.at, &path(&dir, "next.jsonl"), &[]);
     assert_eq!(r.status, Some(0), "{}", r.err);
 
-    // Killed instead: what was written stands, and that it is not all.
+    // After SIGKILL the results written so far are in the file, which is recognized as incomplete.
     let text = std::fs::read_to_string(&file).unwrap();
     let trial = text.lines().nth(1).unwrap();
     let torn = dir.file("torn.jsonl", &format!("{}\n{trial}\n{}", text.lines().next().unwrap(), &trial[..40]));

@@ -1,5 +1,5 @@
-//! `ringwise check` as people and programs see it: every host of `fixtures/hosts`, several at once, the
-//! baseline, formats and statuses.
+//! `ringwise check` as users and programs see it: every host of `fixtures/hosts`, several at once, the baseline,
+//! formats and exit statuses.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -42,7 +42,7 @@ fn several_at_once_worst_first() {
     let mut args = vec!["check", "--fail-on", "never", "--from"];
     args.extend(files.iter().map(String::as_str));
     let page = text(&run(&args));
-    // Of hosts that do not tell their name the file stands there.
+    // A host without a name is shown by its file.
     assert_eq!(page.lines().take(3).filter(|l| l.contains("capture.tar.gz")).count(), 2, "{page}");
     let count = |l: &str| {
         let words: Vec<&str> = l.split_whitespace().collect();
@@ -59,7 +59,7 @@ fn several_at_once_worst_first() {
     let of = |s: &str| full["findings"].as_array().unwrap().iter().filter(|f| f["severity"] == s).count();
     assert_eq!(of("error") as u32, errors[0], "{page}");
     assert!(page.starts_with(full["file"].as_str().unwrap()), "the lab's hosts have no name: {page}");
-    // How many share a rule is counted by hosts.
+    // Hosts that share a rule are counted.
     args.push("-j");
     let doc: serde_json::Value = serde_json::from_slice(&run(&args).stdout).unwrap();
     assert_eq!(schema::check(&newest_schema("ringwise.checks"), &doc), [""; 0]);
@@ -77,7 +77,7 @@ fn several_at_once_worst_first() {
     assert_eq!(n.split(' ').next().unwrap(), hosts.iter().filter(has).count().to_string(), "{page}");
 }
 
-/// A capture that cannot be read is never success, whatever is found in the others and whatever fails the check.
+/// A capture that cannot be read is never a success, whatever the others contain and whatever severity fails the check.
 #[test]
 fn one_of_several_is_not_readable() {
     let bad = temp("damaged.tar.gz");
@@ -115,17 +115,17 @@ fn one_of_several_is_not_readable() {
     let junit = text(&o);
     assert_eq!(o.status.code(), Some(1));
     assert_eq!((junit.matches("<testsuite ").count(), junit.matches("<error ").count()), (2, 1), "{junit}");
-    // None at all: the same status and a document.
+    // No readable capture: the same status and a document.
     let o = check(&["-j"], &[&bad, gone]);
     let doc: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
     assert_eq!((o.status.code(), doc["hosts"].as_array().unwrap().len()), (Some(1), 0));
-    // A single one is told as every command tells it.
+    // A single capture is reported as by every other command.
     let o = check(&[], &[&bad]);
     assert_eq!((o.status.code(), text(&o).as_str()), (Some(1), ""));
     std::fs::remove_file(&bad).unwrap();
 }
 
-/// Two captures of one host, or of two that are called the same: told apart by their files.
+/// Two captures of one host, or of two hosts with the same name, are distinguished by their files.
 #[test]
 fn two_of_the_same_name() {
     let one = capture("epyc-nps4");
@@ -147,7 +147,7 @@ fn two_of_the_same_name() {
     std::fs::remove_file(&two).unwrap();
 }
 
-/// What is the same but for the interface is one line.
+/// Findings that differ only in their interface share one line.
 #[test]
 fn one_command_for_what_is_alike() {
     let file = capture("lab-router16-newest");
@@ -171,7 +171,7 @@ fn statuses_and_what_is_accepted() {
     let baseline = temp("accepted.json");
     let b = baseline.display().to_string();
     let _ = std::fs::remove_file(&baseline);
-    // Consequences of what is accepted come up for themselves: until nothing is left.
+    // Consequences of accepted findings become findings of their own, until none is left.
     for _ in 0..20 {
         let doc: serde_json::Value = serde_json::from_slice(
             &check(&["-j", "--fail-on", "never", "--baseline", if baseline.exists() { &b } else { "none" }]).stdout,
@@ -194,7 +194,7 @@ fn statuses_and_what_is_accepted() {
     let o = check(&["--fail-on", "warning", "--baseline", &b]);
     assert_eq!(o.status.code(), Some(0), "{}", text(&o));
     assert!(text(&o).contains("ACCEPTED"), "{}", text(&o));
-    // Over: a finding again, and somebody is told.
+    // After the expiry day it is a finding again, and the user is notified.
     let old = std::fs::read_to_string(&baseline).unwrap().replace("2999-01-01", "2020-01-01");
     std::fs::write(&baseline, old).unwrap();
     let o = check(&["--fail-on", "warning", "--baseline", &b]);
@@ -247,7 +247,7 @@ fn formats() {
     assert!(of("symmetric hash").contains("unknown"), "igb has none, and nobody asks by setting one: {table}");
 }
 
-/// A name that is mistyped is not another interface's judgement.
+/// A mistyped name does not show the findings of another interface.
 #[test]
 fn an_interface_that_is_not_there() {
     let o = run(&["check", "nosuch0", "--from", &capture("lab-small2-6.12")]);

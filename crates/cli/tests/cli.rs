@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: exit statuses, messages, bad input. Never changes the machine.
+//! The program as users and scripts see it: exit statuses, messages, bad input. It never changes the machine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn article48() -> String {
     file.display().to_string()
 }
 
-/// A wrong command line or input: its status, and words that the message must have.
+/// A wrong command line or input: its status, and words that the message must contain.
 fn refused(status: i32, words: &[&str], args: &[&str]) {
     let r = run(args);
     assert_eq!(r.status, status, "{args:?}\n{}{}", r.out, r.err);
@@ -118,7 +118,7 @@ fn bad_input_is_told_with_what_would_be_right() {
     refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
 }
 
-/// What is proposed on a page about a recording is about that recording too.
+/// Commands proposed for a recording name that recording.
 #[test]
 fn proposed_commands_carry_the_recording() {
     let dir = temp("proposed");
@@ -134,7 +134,7 @@ fn proposed_commands_carry_the_recording() {
     for args in [&["status"][..], &["show"], &["show", "eth0"], &["check", "--fail-on", "never"]] {
         let lines = proposed(args);
         assert!(!lines.is_empty(), "{args:?} proposes nothing");
-        // Pages of rules are about no host.
+        // Pages about rules are not about a host.
         for l in lines.iter().filter(|l| !l.contains("--explain")) {
             assert!(l.contains(&from), "{args:?}: {l}");
         }
@@ -244,7 +244,7 @@ fn plan_files_are_exactly_that_or_refused() {
     let name = file.display().to_string();
     let r = run(&["plan", "eth0", "--goal", "forward", "--from", &article48(), "--out", &name]);
     assert_eq!(r.status, 0, "{}", r.err);
-    // Names and machine that can not be this one's.
+    // Names and a machine id that cannot be those of this machine.
     let mut plan: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&file).unwrap().replace("eth0", "rwnone0")).unwrap();
     assert_eq!(plan["schema"], "ringwise.plan");
@@ -378,7 +378,7 @@ fn what_was_requested_and_is_left_out_comes_first_with_its_command() {
     let first = lines.next().unwrap_or_default();
     assert!(first.starts_with("Requested but not planned, because it interrupts traffic"), "{}", r.out);
     assert!(r.out.contains("\n      ringwise plan eth0 --queues 4 --allow-disruption\n"), "{}", r.out);
-    // What only the goal would like stays behind the plan.
+    // Unsupported settings of the goal are listed after the plan.
     let goal = run(&["plan", "mq0", "--goal", "stream", "--from", from]).out;
     assert!(goal.starts_with("Plan for") && goal.contains("Left out, because it interrupts traffic"), "{goal}");
 }

@@ -1,4 +1,4 @@
-//! The configuration file and its commands, as somebody calls them.
+//! The configuration file and its commands, as users call them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -72,7 +72,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
     let d = Dir::named("config-wrong");
     let file =
         d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nring = { rx = 1 }\nchannels = 0\n");
-    // No such host: it would be the first complaint if it were looked at.
+    // No such host exists. If it were read, its absence would be the first error.
     let o = ringwise(&["plan", "--config", &file, "--from", &host()]);
     let (code, out, err) = text(&o);
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
@@ -85,7 +85,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
     assert_eq!(code, Some(1));
     assert!(err.contains("/nonesuch/r.toml: ENOENT (No such file or directory)"), "{err}");
     assert!(err.contains("ringwise config init"), "{err}");
-    // Where there is one, another is no help.
+    // If a file exists, proposing another one does not help.
     let latin = d.file("latin.toml", "");
     std::fs::write(&latin, b"version = 1 # \xe9\n").unwrap();
     for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "it is no text in UTF-8")] {
@@ -220,7 +220,7 @@ fn latency_queues_of_the_command_line_go_before_the_files() {
     assert_eq!(code, Some(0), "{err}");
     let (code, out, err) = plan(&d.file("p.toml", &printed), &[]);
     assert_eq!((code, queues(&out)), (Some(0), 3), "{err}\n{printed}");
-    // Queues that are named are not resized by a number.
+    // A number does not resize a group with named queues.
     let (code, _, err) = plan(&file("[4]"), &["--latency-queues", "3"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("--latency-queues, or latency_queues, says 3"), "{err}");
@@ -249,7 +249,7 @@ fn what_is_printed_means_the_same() {
     }
 }
 
-/// The plan without where each thing was said, and with notes about that left alone.
+/// The plan without the origin of each setting, and with adjusted notes.
 fn plan_of(args: &[&str]) -> serde_json::Value {
     let (code, out, err) = text(&ringwise(&[&["plan", "-o", "json"], args].concat()));
     assert_eq!(code, Some(0), "{args:?}: {err}");
@@ -266,7 +266,7 @@ fn plan_of(args: &[&str]) -> serde_json::Value {
     serde_json::json!({ "intent": i, "steps": plan["steps"].take() })
 }
 
-/// A goal of one interface has its own smt: that of the host's goal is not written over it.
+/// An interface's goal has its own smt, which the host's goal does not override.
 #[test]
 fn what_is_printed_with_goals_of_interfaces_means_the_same() {
     let d = Dir::named("config-goals");
@@ -322,7 +322,7 @@ fn what_is_printed_of_mixed_has_its_groups() {
     assert!(groups.is_empty(), "{printed}");
 }
 
-/// `--set` on an interface that the file knows by something else than its name.
+/// `--set` on an interface that the file identifies by something other than its name.
 #[test]
 fn what_is_printed_with_a_file_means_the_same() {
     let d = Dir::named("config-joined");
@@ -337,7 +337,7 @@ fn what_is_printed_with_a_file_means_the_same() {
         (format!("mac = \"{mac}\""), 1),
         (format!("bus = \"{bus}\""), 1),
         ("name = \"eth1\"".to_string(), 1),
-        // Means eth0 too: each has its own entry then.
+        // The entry matches eth0 too, so each interface then has its own entry.
         ("driver = \"igb\"".to_string(), 2),
         ("name = \"eth?\", driver = \"igb\"".to_string(), 2),
         ("name = \"nonesuch*\"".to_string(), 2),
@@ -379,7 +379,7 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
         let at = d.file("i.toml", &out);
         let (code, _, err) = text(&ringwise(&["config", "check", &at]));
         assert_eq!(code, Some(0), "{name}: {err}\n{out}");
-        // What is commented is sound too.
+        // The commented keys are valid too.
         let all: String = out
             .lines()
             .map(|l| match l.strip_prefix("# ") {
@@ -445,7 +445,7 @@ fn persist_into_an_image() {
     let left: Vec<_> = std::fs::read_dir(d.0.join("etc/systemd/system")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(left.iter().all(|p| p.is_dir()), "{left:?}");
     assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
-    // Somebody else's unit of that name: neither overwritten nor removed.
+    // A unit of this name from another origin is neither overwritten nor removed.
     let service = d.0.join("etc/systemd/system/ringwise.service");
     std::fs::write(&service, "[Service]\nExecStart=/bin/true\n").unwrap();
     let (code, _, err) = persist(&[]);
@@ -458,7 +458,7 @@ fn persist_into_an_image() {
     assert!(std::fs::read_to_string(&service).unwrap().contains("/bin/true"));
     assert!(!d.0.join("etc/systemd/system/ringwise@.service").exists(), "nothing was written before");
     std::fs::remove_file(&service).unwrap();
-    // Masked: neither written through the link nor replaced.
+    // A masked unit is neither written through its link nor replaced.
     let masked = d.0.join("etc/systemd/system/ringwise@.service");
     std::os::unix::fs::symlink("/dev/null", &masked).unwrap();
     let (code, _, err) = persist(&[]);

@@ -35,7 +35,7 @@ impl Case {
         ringwise_discover::snapshot(&self.host, &Options::all()).unwrap()
     }
 
-    /// Lines of the run, and what came of it.
+    /// Lines of the run, and its outcome.
     fn apply(&self, request: &Request) -> (Vec<String>, Outcome) {
         let style = Style::plain(None);
         let mut lines = Vec::new();
@@ -101,7 +101,7 @@ fn one_transaction_has_one_number_of_changes() {
     assert!(all.ends_with(&want), "{all:?} is not {want:?}");
 }
 
-/// A rollback leaves nothing in force, and neither page says otherwise.
+/// After a rollback nothing is in effect, and no page contradicts this.
 #[test]
 fn after_a_rollback_nothing_is_in_force() {
     let c = Case::new();

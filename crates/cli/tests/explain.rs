@@ -1,4 +1,4 @@
-//! `ringwise explain` on recorded hosts: predictions, documents, words for what is wrong.
+//! `ringwise explain` on recorded hosts: predictions, documents, error messages.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -11,7 +11,7 @@ fn run(args: &[&str], input: &str) -> Output {
     let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
     let mut child = c.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A program that refuses its arguments does not read.
+    // A program that refuses its arguments does not read stdin.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     child.wait_with_output().unwrap()
@@ -51,7 +51,7 @@ fn every_interface_of_every_host_has_an_answer() {
             let steering = &doc["directions"][0]["arrival"]["steering"];
             match (steering["queue"].as_u64(), steering["why_not"].as_str()) {
                 (Some(_), _) => known += 1,
-                // Foreign trees and old recordings hold no table, no key of the host; vmxnet3 tells none.
+                // Foreign trees and old recordings contain no table and no RSS key; vmxnet3 reports none.
                 (None, Some(why)) => assert!(
                     why.contains("not in this capture") || why.contains("vmxnet3 does not tell its key"),
                     "{name} {dev}: {why}"
@@ -100,7 +100,7 @@ fn what_if_and_balance() {
     let table = doc["balance"]["table"].as_array().unwrap();
     assert_eq!(table.len(), 128);
     assert!(doc["balance"]["after"].as_f64().unwrap() < doc["balance"]["before"].as_f64().unwrap());
-    // The proposal, asked about, is as it said.
+    // The proposed table, checked with `--what-if`, has the predicted effect.
     let q: Vec<String> = table.iter().map(|q| q.to_string()).collect();
     let set = format!("rss.table=[{}]", q.join(","));
     let again = holds(&run(&[&base[..], &["--what-if", &set]].concat(), ""));
@@ -127,7 +127,7 @@ fn what_if_and_balance() {
     }
 }
 
-/// One flow whose entry cannot be told is left out and said; where none can, nothing is proposed.
+/// A flow whose entry is unknown is skipped and reported; if no entry is known, nothing is proposed.
 #[test]
 fn a_proposal_without_some_flows() {
     let file = host("lab-router16-6.12");

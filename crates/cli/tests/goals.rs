@@ -1,4 +1,4 @@
-//! Each goal on a host with four kinds of card: planned, applied, nothing left to do, all of it put back.
+//! Each goal on a host with four kinds of NIC: planned, applied, complete, and rolled back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn intent(goal: Goal, allow_disruption: bool) -> Intent {
     Intent { goal, allow_disruption, ..Intent::default() }
 }
 
-/// With what was learned.
+/// Includes learned refusals.
 fn made(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> Plan {
     plan(&look(sim), i, &store(dir).learned().unwrap()).unwrap()
 }
@@ -65,7 +65,7 @@ fn run(sim: &Arc<Sim>, dir: &Dir, p: &Plan) -> Outcome {
     out
 }
 
-/// Applied; what is planned then.
+/// Applies a plan, then returns the next plan.
 fn done(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> (Plan, Outcome, Plan) {
     let (mut p, mut out) = (made(sim, dir, i), None);
     // vmxnet3 tells a count of channels and refuses another one: put back, and gone round the next time.
@@ -149,7 +149,7 @@ fn one_goal_after_the_other() {
     for goal in [Goal::Mixed, Goal::Latency, Goal::Rpc, Goal::Stream, Goal::Forward, Goal::Latency, Goal::Balanced] {
         done(&sim, &dir, &intent(goal, false));
     }
-    // What mixed gave to single queues is not left behind.
+    // Settings of single queues from goal mixed do not remain.
     let s = look(&sim);
     let queues = s.nic("eth3").unwrap().queue_coalesce.known().unwrap();
     assert!(queues.values().all(|c| c.0["rx-usecs"] == 5 && c.0["tx-usecs"] == 10), "{queues:?}");
@@ -175,7 +175,7 @@ fn forward_proposes_what_interrupts_traffic() {
         s.nic("eth3").unwrap().pause,
         Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) })
     );
-    // Fixed at off is as good as off.
+    // Fixed at off counts as off.
     assert!(said(&p, "lro").is_empty() && said(&p, "LRO").is_empty());
 }
 
@@ -201,7 +201,7 @@ fn stream_waits_and_latency_does_not() {
     assert_eq!((param(&s, "eth0", "rx-usecs"), param(&s, "eth3", "rx-usecs")), (Some(62), Some(62)));
     assert_eq!((param(&s, "eth3", "tx-usecs"), param(&s, "eth3", "use-adaptive-rx")), (Some(122), Some(0)));
     assert_eq!(said(&p, "eth0 tx-usecs"), ["one interrupt serves receive and transmit, and rx-usecs is its interval"]);
-    // Refused by its driver, and said with the kernel's word.
+    // The driver refuses it, and the kernel's words are shown.
     assert!(said(&p, "eth1 moderation")[0].contains("errno 95"), "{:?}", p.refused);
     assert_eq!(said(&p, "eth2 moderation"), ["the driver has none that can be set"]);
     assert_eq!(said(&p, "eth3 TSO"), ["the device has none"]);
@@ -210,7 +210,7 @@ fn stream_waits_and_latency_does_not() {
     let (first, out, p) = done(&sim, &dir, &intent(Goal::Latency, false));
     let s = look(&sim);
     assert_eq!((param(&s, "eth3", "rx-usecs"), param(&s, "eth3", "tx-usecs")), (Some(5), Some(10)));
-    // 5 is refused by igb, and is not even tried.
+    // igb refuses 5, so it is not even tried.
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(10));
     let step = first.steps.iter().find(|st| matches!(&st.setting, Setting::Coalesce { dev, .. } if dev == "eth0"));
     let Some(Reason::Policy { moved, .. }) = step.map(|st| &st.reason) else { panic!("{step:?}") };
@@ -265,7 +265,7 @@ fn what_the_user_lays_down_goes_before_the_goal() {
     assert_eq!((param(&s, "eth3", "rx-usecs"), param(&s, "eth3", "tx-usecs")), (Some(20), Some(50)));
     assert!(s.host.cpu_latency.values().all(|v| *v == Fact::Known("40".into())));
     assert!(p.steps.iter().all(|st| st.rule != "H07"));
-    // Stricter than the goal stays as somebody has it.
+    // A value that is stricter than the goal stays as the user set it.
     let (sim, dir) = (sim2("n/a"), Dir::new());
     let (p, ..) = done(&sim, &dir, &intent(Goal::Latency, false));
     assert!(p.target.iter().all(|t| !matches!(t, Setting::CpuLatency { .. })));

@@ -1,4 +1,4 @@
-//! Groups that shrink, change or vanish: what an earlier transaction made for them goes, somebody else's stays.
+//! Groups that shrink, change or vanish: what an earlier transaction created for them is removed; manual objects stay.
 
 use crate::common::lay::{Lay, differing};
 use ringwise_apply::Verdict;
@@ -63,7 +63,7 @@ fn table(lay: &Lay) -> Vec<u32> {
     lay.sim.nic("eth0").unwrap().rss.known().unwrap().table.clone()
 }
 
-/// Applied, and nothing is left to do a second time.
+/// Applies; a second apply has nothing to do.
 fn settles(lay: &Lay, i: &Intent) -> Plan {
     let p = lay.plan(i);
     let out = lay.run(&p, false);
@@ -87,12 +87,12 @@ fn one_queue_needs_no_context() {
     let p = settles(&lay, &group(1, &[443, 53]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["0 443 queue 0".to_string(), "1 53 queue 0".into()]));
     assert_eq!(why(&p, "eth0 RSS context 1"), ("R4.06", &Reason::NotNeededByGroup { transaction: 1 }));
-    // Rules turn away before the context goes.
+    // Rules are removed before the context.
     let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
     assert!(place("eth0 flow rule 0") < place("eth0 RSS context 1"));
     assert_eq!(lay.rollback(2).verdict, Verdict::Applied);
     assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
-    // And what that gives back is known as made for groups again.
+    // A rollback restores it, and it is again recorded as created for groups.
     settles(&lay, &Intent::default());
     assert_eq!((contexts(&lay), rules(&lay).len()), (vec![], 0));
 }
@@ -151,7 +151,7 @@ fn what_others_made_or_changed_stays_and_is_named() {
 fn a_context_that_somebodys_rule_leads_to_stays() {
     let lay = laid();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 context 1 action 0 loc 9").unwrap();
-    // Resized, it stays the group's.
+    // After resizing it still belongs to the group.
     settles(&lay, &group(3, &[443, 53]));
     assert_eq!(contexts(&lay), [1]);
     let p = settles(&lay, &Intent::default());
@@ -191,7 +191,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
     settles(&lay, &group(2, &[443, 53]));
     assert_eq!(rules(&lay), ["0 53 context 1", "4 443 context 1"]);
     settles(&lay, &Intent::default());
-    // What was laid down by itself was no group's, and stays until it is taken back.
+    // A rule that was configured separately belongs to no group, and stays until it is rolled back.
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["4 443 queue 6".to_string()]));
     settles(&lay, &mixed());
     assert_eq!(rules(&lay), ["4 443 queue 6"]);
@@ -306,7 +306,7 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
     let out = lay.apply(&group(2, &[443, 53]));
     assert_eq!(out.verdict, Verdict::PutBack, "{out:#?}");
     assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
-    // What is known to be refused is not tried again in any place, and then no queue is left out of the table.
+    // A known refusal is not tried again at any location, and then no queue is excluded from the table.
     let s = lay.look();
     let learned = lay.store().learned().unwrap();
     let p = ringwise_plan::plan(&s, &group(2, &[443, 53]), &learned).unwrap();

@@ -1,4 +1,4 @@
-//! The guard as a real process, without root and without a kernel setting: what is to be put back is so already.
+//! The guard as a real process, without root and without a kernel setting: what it would restore has its value already.
 
 use std::fs::{self, File};
 use std::io::BufRead;
@@ -100,7 +100,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Processes that run from the copy in this directory.
+/// Processes that run the copy of the program in this directory.
 fn guards(dir: &Path) -> Vec<u32> {
     let runs = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|p| p.starts_with(dir));
     let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
@@ -145,7 +145,8 @@ fn it_is_somewhere_else_and_goes_when_it_is_told() {
     assert!(!dir.0.join("guard-0001").exists());
 }
 
-/// Who changes this host with other files finds it held, whichever process holds it just now.
+/// A process that changes this host with another state directory finds the host locked, whichever process holds the
+/// lock.
 #[test]
 fn it_shares_the_lock_of_the_network_namespace() {
     let dir = Dir::new("socket");
@@ -273,7 +274,7 @@ fn killed_and_started_again_it_goes_on() {
     until("the lock", || !dir.is_locked());
     let v: Value = serde_json::from_slice(&dir.ringwise(&["verify", "-j"]).stdout).unwrap();
     assert!(v["trial"].is_object() && v["trial"]["guard"].is_null(), "{v}");
-    // As systemd would; its applier listens no more.
+    // As systemd would start it; its applier does not listen any more.
     let mut again = Command::new(RINGWISE);
     again.args(["__guard", "--transaction", "1", "--socket", "ringwise-nobody", "--state-dir"]).arg(&dir.0);
     let mut again = again.spawn().unwrap();
@@ -298,14 +299,14 @@ fn a_guard_that_does_not_answer_is_named() {
     until("the note of the guard", || fs::read_to_string(dir.0.join("lock")).unwrap().starts_with(&pid.to_string()));
     signal("STOP", pid);
     let text = |o: &Output| String::from_utf8_lossy(&[o.stdout.clone(), o.stderr.clone()].concat()).into_owned();
-    // The deadline passes, and it does nothing about it.
+    // The deadline passes, and the guard does not react.
     dir.journal(Some(-60));
     let o = dir.ringwise(&[]);
     assert!(o.status.code() == Some(3) && text(&o).contains("OVERDUE"), "{o:?}");
     assert!(text(&o).contains(&format!("its guard (process {pid}) does not put it back")), "{o:?}");
     let doc: Value = serde_json::from_slice(&dir.ringwise(&["-j"]).stdout).unwrap();
     assert!(doc["overdue_s"].as_u64().is_some_and(|s| s >= 60), "{}", doc["overdue_s"]);
-    // Two minutes are given to a guard that puts back.
+    // A guard that restores has two minutes.
     if ringwise_testkit::lane::everything() {
         let o = dir.ringwise(&["confirm"]);
         assert_eq!(o.status.code(), Some(3), "{o:?}");
@@ -314,7 +315,7 @@ fn a_guard_that_does_not_answer_is_named() {
             "{o:?}"
         );
     }
-    // In time it is kept, whatever the guard does.
+    // A confirmation in time keeps the changes, whatever the guard does.
     dir.journal(Some(3600));
     let o = dir.ringwise(&["confirm"]);
     assert_eq!(o.status.code(), Some(3), "{o:?}");
@@ -328,7 +329,7 @@ fn a_guard_that_does_not_answer_is_named() {
 
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// With a guard, at work until that is gone; says what became of it.
+/// Runs with a guard until the guard is gone; returns the outcome.
 #[test]
 #[ignore = "the process that the next test stops"]
 fn applier() {
@@ -357,7 +358,7 @@ fn an_applier_that_is_stopped_loses_the_transaction_to_its_guard() {
     let mut child = c.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|l| l == "at work"), "it has a guard");
-    // Longer than the bound, with signs of life.
+    // It takes longer than the limit, but shows signs of life.
     std::thread::sleep(SILENCE * 2);
     assert_eq!(dir.records().len(), 1, "{:?}", dir.records());
     signal("STOP", child.id());
@@ -372,7 +373,7 @@ fn an_applier_that_is_stopped_loses_the_transaction_to_its_guard() {
     assert_eq!(end["outcome"]["verdict"], "put_back");
     assert_eq!(end["outcome"]["failed"]["words"], words.as_str());
     until("the guard to leave", || guards(&dir.0).is_empty());
-    // It has the lock still, by which it is named.
+    // It still holds the lock, which names it.
     assert!(dir.is_locked());
     let holder = fs::read_to_string(dir.0.join("lock")).unwrap();
     assert!(holder.starts_with(&format!("{}\n", child.id())), "{holder}");
@@ -402,7 +403,7 @@ fn where_no_guard_can_be_started_it_says_why() {
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
     let e = process.arm(&job(&dir, &lock, None)).err().unwrap().to_string();
     assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
-    // It starts and does not do what a guard does.
+    // It starts and does not do the job of a guard.
     let bound = Duration::from_secs(2);
     let process =
         Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound, ..Process::default() };

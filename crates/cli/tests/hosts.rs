@@ -1,5 +1,5 @@
-//! What people see of every host in `fixtures/hosts`: `show.txt` (the list, then each interface) and
-//! `plan-GOAL.txt`, at 80 columns.
+//! What users see of every host in `fixtures/hosts`: `show.txt` (the list, then each interface) and `plan-GOAL.txt`, at
+//! 80 columns.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use ringwise_testkit::{golden, hosts};
 use ringwise_text as text;
 use ringwise_text::Style;
 
-/// One that changes little, one that changes the most.
+/// A goal that changes little, and the one that changes the most.
 const GOALS: [Goal; 2] = [Goal::Balanced, Goal::Forward];
 
 fn discover(name: &str) -> Snapshot {
-    // A busy machine must not turn a device into a late one.
+    // On a busy machine no device may be reported as slow.
     let options = Options { deadline: Duration::from_secs(60), ..Options::all() };
     snapshot(&hosts::open(name), &options).expect("discovery")
 }

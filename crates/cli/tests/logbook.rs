@@ -1,4 +1,4 @@
-//! What goes into the machine's log for hand-made events.
+//! The lines in the system log for constructed events.
 
 use std::time::Duration;
 
@@ -58,6 +58,6 @@ fn a_failure_keeps_the_kernels_word() {
     let l = line(&Event::Failed { phase: Phase::Apply, failure });
     assert!(l.message.contains("ENOSPC (No space left on device): no vector is left"), "{}", l.message);
     assert_eq!((field(&l, "RINGWISE_ERRNO"), l.priority), (Some("28"), Priority::Error));
-    // What is only about to happen is no line.
+    // An event before a write has no line.
     assert_eq!(event(&Event::Writing { phase: Phase::Apply, setting: xps("0") }, "", None), None);
 }

@@ -86,7 +86,7 @@ fn a_recording_is_served_page_by_page() {
     ));
     assert!(!first.contains("ringwise_settings") && !first.contains("ringwise_state"), "nothing is known of that host");
     assert!(!first.contains("ringwise_findings"), "nor is it judged");
-    // Everybody gets the same within a second; the other form is a page of its own.
+    // Every client gets the same page within a second; the other format has a page of its own.
     let second = get(at, "application/openmetrics-text");
     assert!(second.contains(&format!("{packets}520\n")) && second.ends_with("# EOF\n"), "{second}");
     assert!(second.contains("ringwise_resets_seen_total{device=\"eth1\"} 1\n"), "{second}");

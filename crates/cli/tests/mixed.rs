@@ -13,7 +13,7 @@ use ringwise_testkit::lane::everything;
 use ringwise_testkit::sim::{At, Fault, Times, build};
 use ringwise_text::Style;
 
-/// Eight queues of a card that has all the knobs.
+/// Eight queues of a NIC that has all the knobs.
 fn sim() -> Snapshot {
     build::host(8, 2).kernel("6.18.15").mqnic("eth0", 0, 8).linked().done()
 }
@@ -65,7 +65,7 @@ fn on_igb_the_policy_is_what_it_takes() {
     }
 }
 
-/// What stands beside a value that the driver refuses is laid down, and told.
+/// Values beside a refused value are applied, and reported.
 #[test]
 fn on_igb_a_refused_wish_takes_nothing_with_it() {
     let lay = Lay::on(&build::host(8, 2).kernel("6.12.48").igb("eth0", 0, 8).linked().done());
@@ -81,7 +81,7 @@ fn on_igb_a_refused_wish_takes_nothing_with_it() {
     assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], 62);
 }
 
-/// By ioctl (6.12) and by netlink: none of 1 and 2 is there before or after.
+/// By ioctl (6.12) and by netlink: objects 1 and 2 exist neither before nor after.
 #[test]
 fn a_context_has_the_number_that_was_asked_for() {
     for kernel in ["6.12.48", "6.18.15"] {
@@ -97,7 +97,7 @@ fn a_context_has_the_number_that_was_asked_for() {
     }
 }
 
-/// How many writes the whole plan takes.
+/// How many writes the whole plan needs.
 fn writes() -> (Plan, usize) {
     let first = Lay::on(&sim());
     let p = first.plan(&intent());

@@ -1,4 +1,4 @@
-//! Names that others choose cannot forge a line of ours, and stay what they are in JSON.
+//! Names that other programs choose cannot forge a line of ours, and are unchanged in JSON.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn ringwise(args: &[&str]) -> (String, String) {
     (text(o.stdout), text(o.stderr))
 }
 
-/// Lines that a name has begun, or moved with a tab.
+/// Lines that a name has started, or moved with a tab.
 fn forged(text: &str) -> Vec<&str> {
     text.lines().filter(|l| l.trim_start().starts_with(FORGED) || l.contains('\t')).collect()
 }

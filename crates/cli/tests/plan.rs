@@ -1,4 +1,4 @@
-//! What `plan` prints for a hand-made plan.
+//! What `plan` prints for a constructed plan.
 
 use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
@@ -60,7 +60,7 @@ fn shell_script() {
     golden("plan.sh", text.strip_suffix(fixed).expect("the fixed part ends the script"));
 }
 
-/// A name longer than its column pushes what follows on, and does not run into it.
+/// A name longer than its column shifts the following columns, and does not run into them.
 #[test]
 fn long_names_stand_apart() {
     let s = edge3();
@@ -114,7 +114,7 @@ fn names_of_both_kinds_where_channels_change() {
     let text = script::text(&p, &s).unwrap();
     assert!(text.contains("channels 4 '' eth1 -l '' -L Combined:4 combined 4\n"), "{text}");
     assert!(text.contains("irq_cpus eth1 'eth1-TxRx-2 eth1-tx-2' 4\n"), "{text}");
-    // The way back has all that the channel change may have lost.
+    // The rollback restores everything that the channel change may have lost.
     let back = text.split("before() {").nth(1).unwrap();
     assert!(
         back.contains("channels 8 '' eth1 -l '' -L Combined:8 combined 8") && back.contains("weight 16 16"),

@@ -1,4 +1,4 @@
-//! Plan files and other people's hands, as the program meets them. Everything here ends before the machine is touched.
+//! Plan files and manual changes, as the program handles them. Every test ends before the machine is changed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -110,7 +110,7 @@ fn a_file_and_an_interface_are_told_apart_or_refused() {
     refused(&dir.0, 2, &["apply", "x.plan", "--goal", "rpc", "--yes"], &["--goal rpc is for a new plan"]);
     refused(&dir.0, 2, &["apply", "x.plan", "--take-over", "--yes"], &["--take-over is for a new plan"]);
     refused(&dir.0, 2, &["apply", "--plan", "x.plan", "--take-over"], &["cannot be used with"]);
-    // No such file and no such interface: an interface.
+    // Neither such a file nor such an interface exists: the argument is read as an interface.
     refused(&dir.0, 1, &["apply", "nosuch0", "--yes"], &["there is no interface \"nosuch0\"", "ringwise show --all"]);
     refused(&dir.0, 6, &["apply"], &["not a terminal", "ringwise apply --yes"]);
     refused(&dir.0, 6, &["apply", "x.plan"], &["not a terminal"]);

@@ -1,4 +1,4 @@
-//! Who else moves what we set, in the plan, in `status`, in the script and in the diff.
+//! Competing programs in the plan, in `status`, in the script and in the diff.
 
 use crate::common::*;
 use ringwise_emit::{diff, script};

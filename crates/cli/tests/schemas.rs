@@ -1,4 +1,4 @@
-//! Documents for programs are as their schemas say, and schemas do not change unnoticed.
+//! Documents for programs match their schemas, and schemas do not change unnoticed.
 
 use std::hash::Hasher as _;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn snapshots_and_plans_of_every_host() {
         let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["plan", "-j", "--from", &file]).output().unwrap();
         match o.status.code() {
             Some(0) => holds("ringwise.plan", &serde_json::from_slice(&o.stdout).unwrap()),
-            // A host that nothing can be planned on says so.
+            // A host for which no plan is possible is reported as such.
             Some(1) => assert!(!o.stderr.is_empty(), "{name}"),
             other => panic!("{name}: {other:?} {}", String::from_utf8_lossy(&o.stderr)),
         }
@@ -208,7 +208,7 @@ fn learned_can_be_listed_and_forgotten() {
     let text = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["learned", "--state-dir", &state]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("refused: Operation not supported") && text.contains("reads back as"), "{text}");
-    // Another interface is an error, and nothing is forgotten by it.
+    // Another interface is an error, and no entry is removed.
     let other = ["learned", "--forget", "eth7", "--state-dir", &state];
     assert_eq!(Command::new(env!("CARGO_BIN_EXE_ringwise")).args(other).output().unwrap().status.code(), Some(1));
     let doc = run(&["learned", "--forget", "eth1", "-j", "--state-dir", &state]);

@@ -1,4 +1,4 @@
-//! What `apply`, `verify`, `history` and `status` print for hand-made values.
+//! What `apply`, `verify`, `history` and `status` print for constructed values.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ fn drift_is_told_setting_by_setting() {
         now: Some(1_795_183_400),
     };
     golden("verify.txt", &standing::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
-    // A reviewed plan was applied: no flags make the same again.
+    // A reviewed plan was applied, so no flags request the same again.
     let text = standing::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
     assert!(text.contains("Put back: run the apply that ringwise history 12 shows again"), "{text}");
     assert!(text.contains("Keep:     ringwise adopt"), "{text}");
@@ -198,7 +198,7 @@ fn the_first_screen() {
     golden("status.txt", &status::page(&s, &st, Page::default(), &style));
     let st = Standings { unreadable: Some("/var/lib/ringwise: permission denied".into()), ..Standings::default() };
     assert!(status::page(&s, &st, Page::default(), &style).contains("permission denied"));
-    // What is not known is no good news.
+    // Unknown state is not shown as success.
     assert!(status::needs_somebody(&st));
 }
 
@@ -207,7 +207,7 @@ fn what_could_not_be_put_back_needs_somebody() {
     let ended = |id: u64, ending: Ending| Entry { ending, undone_by: None, ..entry(id) };
     let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
     assert_eq!(standing::to_recover(&stuck).map(|e| e.id), Some(12));
-    // A later transaction has gone over it.
+    // A later transaction has overridden it.
     let later = [stuck[0].clone(), stuck[1].clone(), ended(13, Ending::Kept)];
     assert!(standing::to_recover(&later).is_none());
     let cut = [stuck[0].clone(), ended(12, Ending::Unfinished)];

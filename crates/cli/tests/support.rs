@@ -1,4 +1,5 @@
-//! `ringwise support` on the machine at hand: what goes in, and what must not. Reads only.
+//! `ringwise support` on the present machine: what the archive contains, and what it must not contain. The tests only
+//! read.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! The units of `ringwise persist`, as systemd judges them. Nothing is installed: they are written below a directory.
+//! Checks the units of `ringwise persist` with systemd. Nothing is installed: they are written below a directory.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::skipped;
 
-/// Of ten; before there was a sandbox it was 9.6.
+/// Highest exposure level, of ten; without the sandbox it was 9.6.
 const AT_MOST: f64 = 4.0;
 
-/// What `systemd-analyze` says, or why it cannot be asked.
+/// What `systemd-analyze` reports, or why it cannot run.
 fn analyze(args: &[&str], unit: &Path) -> Result<String, String> {
     let o =
         Command::new("systemd-analyze").args(args).arg(unit).output().map_err(|e| format!("systemd-analyze: {e}"))?;

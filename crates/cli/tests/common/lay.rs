@@ -1,4 +1,4 @@
-//! Plans laid on a simulated host and its records, one after the other.
+//! Applies plans to a simulated host and its records, one after the other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Lay {
     }
 
     pub(crate) fn look(&self) -> Snapshot {
-        // A machine that builds other things beside is slow at times.
+        // A machine that runs builds at the same time may be slow.
         let options = Options { deadline: Duration::from_secs(60), ..Options::all() };
         ringwise_discover::snapshot(&self.host(), &options).unwrap()
     }
@@ -41,7 +41,7 @@ impl Lay {
         Store::open(Some(&self.dir.0)).with_socket_name(format!("ringwise-test{}", self.dir.0.display()))
     }
 
-    /// A store whose process is dead when the host's is: nothing is written to it after that.
+    /// A store whose process dies with the host: nothing is written after that.
     fn mortal(&self) -> Store {
         let sim = self.sim.clone();
         self.store().with_hook(Arc::new(move |_: &Path| {
@@ -62,7 +62,7 @@ impl Lay {
         self.try_plan(i).unwrap()
     }
 
-    /// With what drivers were found to refuse.
+    /// Includes what drivers were found to refuse.
     pub(crate) fn plan_knowing(&self, i: &Intent, learned: &[Learned]) -> Plan {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
@@ -101,7 +101,7 @@ impl Lay {
         self.run(&self.plan(i), false)
     }
 
-    /// True: it was killed on the way.
+    /// True: the process was killed during the run.
     pub(crate) fn dies(&self, p: &Plan) -> bool {
         let request = Self::request(p, true);
         killed(|| _ = ringwise_apply::run(&self.host(), &request, &self.mortal(), &policy(), &mut |_: &Event| {}))
@@ -121,7 +121,7 @@ impl Lay {
     }
 }
 
-/// Settings of `before` that do not hold now, and what was not there then: rules and contexts too.
+/// Settings of `before` that are not in effect now, and objects that did not exist then, including rules and contexts.
 pub(crate) fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
     let had = live_of_device(before, "eth0");
     let more: Vec<Address> = live_of_device(now, "eth0").into_keys().filter(|a| !had.contains_key(a)).collect();
