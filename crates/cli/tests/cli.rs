@@ -378,7 +378,7 @@ fn what_was_requested_and_is_left_out_comes_first_with_its_command() {
     let first = lines.next().unwrap_or_default();
     assert!(first.starts_with("Requested but not planned, because it interrupts traffic"), "{}", r.out);
     assert!(r.out.contains("\n      ringwise plan eth0 --queues 4 --allow-disruption\n"), "{}", r.out);
-    // Unsupported settings of the goal are listed after the plan.
+    // Changes of the goal that would interrupt traffic are listed after the plan.
     let goal = run(&["plan", "mq0", "--goal", "stream", "--from", from]).out;
     assert!(goal.starts_with("Plan for") && goal.contains("Left out, because it interrupts traffic"), "{goal}");
 }

@@ -81,7 +81,7 @@ fn on_igb_a_refused_wish_takes_nothing_with_it() {
     assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], 62);
 }
 
-/// By ioctl (6.12) and by netlink: objects 1 and 2 exist neither before nor after.
+/// By ioctl (6.12) and by netlink: contexts 1 and 2 do not exist, neither before nor after.
 #[test]
 fn a_context_has_the_number_that_was_asked_for() {
     for kernel in ["6.12.48", "6.18.15"] {

@@ -19,8 +19,8 @@ use ringwise_render::json::Document;
 use ringwise_render::standing;
 use ringwise_render::status::{self as page, Page, Standings, Waiting};
 
-/// Of the time that a device has, for the search through all processes: 20 ms where nobody says that the
-/// machine is slow. What was not looked at is said.
+/// The search through all processes may use this fraction of the time that a device has: 20 ms unless the user requests
+/// more. Processes that were skipped are reported.
 const RIVALS_SHARE: u32 = 100;
 
 pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
