@@ -95,7 +95,7 @@ impl Drop for Sent {
     fn drop(&mut self) {
         // After a panic the guard notices the end of the process by itself.
         if let Some(guard) = self.0.as_mut().filter(|_| !std::thread::panicking()) {
-            let _ = guard.done(false); // nothing was changed, so the guard has nothing to restore
+            let _ = guard.done(false); // nothing was changed, so there is no setting to restore
         }
     }
 }
