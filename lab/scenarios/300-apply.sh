@@ -20,8 +20,8 @@ status "apply without a terminal and without --yes is refused" 6 ringwise apply
 state $devs >/tmp/after
 unchanged "and changes nothing" /tmp/before /tmp/after
 
-# Interrupts of mq3 are managed by the kernel: the step is refused, and the rest is planned again without it.
-if [ -n "$MQNIC_MANAGED" ] && [ "$MQNIC_MANAGED" != -1 ] && [ -e /sys/class/net/mq3 ]; then
+# The kernel manages the interrupts of one test NIC: these steps are refused, and the rest is planned again without them.
+if [ -n "$MQNIC_MANAGED" ] && [ "$MQNIC_MANAGED" != -1 ] && [ -e "/sys/class/net/mq$MQNIC_MANAGED" ]; then
 	status "apply, without what was refused" 3 ringwise apply --yes
 	cat /tmp/err
 	says "what the kernel manages itself is refused, with its errno" "cannot be moved"
