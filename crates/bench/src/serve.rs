@@ -105,7 +105,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// The next connection, which counts as a stranger. None: there is none now, or one too many.
+    /// The next connection, which is not authenticated yet. `None`: no connection waits, or there are too many of them.
     fn accept(&self, listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
         let (stream, from) = match listener.accept() {
             Ok(c) => c,

@@ -192,7 +192,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// The next event; none: there is none yet. Err: the time limit is over.
+    /// The next event, if there is one yet. Errors: the time limit is over.
     fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, SessionEnd> {
         let silent = self.client.silent;
         let patience = if self.door.is_open() { silent } else { FIRST.min(silent) };

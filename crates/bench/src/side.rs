@@ -355,7 +355,7 @@ pub enum LostReason {
     #[error("it answered a hello with {0:?}")]
     NotAHello(Box<Reply>),
     /// The other end says that it listens at an address that is neither its own nor the one it was given.
-    #[error("it says that it listens on {0}, which nobody has asked for")]
+    #[error("it listens on {0}, which was not requested")]
     ForeignAddress(SocketAddr),
 }
 

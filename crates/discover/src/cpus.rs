@@ -44,12 +44,12 @@ fn nohz_full(text: &str) -> Result<CpuSet, ParseError> {
     if text.trim() == "(null)" { Ok(CpuSet::new()) } else { cpulist::parse(text) }
 }
 
-/// The kernel's list; in trees without it, the CPUs that `/proc` names, else the directories.
 /// CPUs that are online at this moment.
 pub fn online_now(host: &dyn Host) -> Fact<CpuSet> {
     Reader::new(host).parse(&format!("{CPU}/online"), cpulist::parse)
 }
 
+/// The kernel's list; in trees without it, the CPUs that `/proc` names, else the directories.
 fn online(r: &mut Reader) -> CpuSet {
     let path = format!("{CPU}/online");
     let listed = r.parse(&path, cpulist::parse);

@@ -1,22 +1,9 @@
 //! How the kernel treats settings: the masks that it prints, removed queues, and the meaning of its errors.
 
 use ringwise_knob::{Address, Family, Match, Of, Reaction, Setting, compare, project, react};
-use ringwise_model::{Dir, Fact, Snapshot};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
-use ringwise_testkit::topo::CpuSpec;
+use ringwise_model::{Dir, Fact};
 
-fn host() -> Snapshot {
-    HostSpec {
-        name: "edge3".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics: vec![NicSpec::new("eth0", "ice", Some(0), 4, 4)],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot()
-}
+use crate::commands::host;
 
 /// Masks have groups of 32 CPUs separated by commas, with or without leading zeros.
 #[test]

@@ -69,7 +69,7 @@ pub enum ProgramError {
         why: NotOneHost,
     },
     /// The port of the server is taken.
-    #[error("{name}: somebody listens on port {port} already (EADDRINUSE)")]
+    #[error("{name}: another program already listens on port {port} (EADDRINUSE)")]
     PortTaken {
         /// The program.
         name: String,

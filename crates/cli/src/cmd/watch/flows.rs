@@ -45,7 +45,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
             return Ok(Status::Ok);
         }
         let next = coarseness(looked_at * f64::from(one_in) / i.seconds);
-        // Half as many or twice as many are no reason to change.
+        // Sample more coarsely at once, but more finely only if a quarter of the present step is enough.
         if a.sample.is_none() && (next > one_in || next * 4 <= one_in) {
             one_in = next;
             tap.sample(one_in).map_err(|e| Fail::error(e.to_string()))?;
