@@ -20,9 +20,11 @@ pub mod steering;
 pub mod synthetic;
 pub mod toeplitz;
 pub mod tuple;
+pub mod undecided;
 
 pub use hash::{Fields, Transform};
 pub use population::{Counted, Spread};
 pub use steering::{Answer, By, Steering};
 pub use toeplitz::Toeplitz;
 pub use tuple::{BadFlow, Spec, Tuple};
+pub use undecided::Undecided;

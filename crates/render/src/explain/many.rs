@@ -126,7 +126,7 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     if m.now.undecided.flows > 0 {
         let n = plural(m.now.undecided.flows as usize, "flow");
-        let why = m.now.undecided_why.as_deref().map_or_else(String::new, |w| format!(": {w}"));
+        let why = m.now.undecided_why.as_ref().map_or_else(String::new, |w| format!(": {w}"));
         out.push_str(&hang("unknown ", &format!("{n} whose queue cannot be told{why}"), w));
     }
     if !m.uncounted && m.now.heaviest.len() > 1 {
@@ -270,7 +270,7 @@ fn spread(s: &Spread) -> Value {
     json!({
         "queues": loads(&s.queues, "queue"), "cpus": loads(&s.cpus, "cpu"), "nodes": loads(&s.nodes, "node"),
         "total": s.total, "undecided": s.undecided,
-        "undecided_why": s.undecided_why, "evenness": s.evenness, "queues_used": s.queues_used,
+        "undecided_why": s.undecided_why.as_ref().map(ToString::to_string), "evenness": s.evenness, "queues_used": s.queues_used,
         "heaviest": s.heaviest, "collisions": s.collisions,
     })
 }

@@ -151,7 +151,10 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
             line("    hash     ", &format!("{h:#010x}  toeplitz over {f}{key}"));
         }
         _ if matches!(st.by, By::OnlyOne | By::Asked) => {}
-        _ => line("    hash     ", st.why_not.as_deref().unwrap_or("does not matter")),
+        _ => {
+            let why = st.why_not.as_ref().map(ToString::to_string);
+            line("    hash     ", why.as_deref().unwrap_or("does not matter"));
+        }
     }
     match (st.queue, st.entry) {
         (Some(q), Some(e)) => {
@@ -165,7 +168,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
         (None, _) => {
             let may = format!("not decidable: one of the queues {}", numbers(st.may_be.iter().copied()));
             // If there is no hash, the line of the hash shows the reason.
-            let why = st.why_not.as_deref().filter(|_| st.hash.is_some() && st.fields.is_some());
+            let why = st.why_not.as_ref().filter(|_| st.hash.is_some() && st.fields.is_some());
             line("    queue    ", &format!("{may}{}", why.map_or_else(String::new, |w| format!(" ({w})"))));
         }
     }
@@ -191,9 +194,8 @@ fn landing(line: &mut dyn FnMut(&str, &str), l: &Landing, d: &Direction, s: &Sna
     let rps = match &l.rps {
         Rps::Off => "off".to_string(),
         Rps::On { cpus, chosen: Some(c), .. } => format!("to {cpus}: CPU {c}{}", node(s, *c)),
-        Rps::On { cpus, why_not, .. } => {
-            format!("to one of {cpus}, always the same ({})", why_not.as_deref().unwrap_or("not known which"))
-        }
+        Rps::On { cpus, why_not: Some(why), .. } => format!("to one of CPUs {cpus}, always the same ({why})"),
+        Rps::On { cpus, .. } => format!("to one of CPUs {cpus}, always the same (which one is unknown)"),
         Rps::Unknown { why } => format!("not known ({why})"),
     };
     line("    RPS      ", &rps);
