@@ -4,6 +4,7 @@
 mod apt;
 mod bench;
 mod boot;
+mod cargo_tool;
 mod ci;
 mod circles;
 mod cmd;
@@ -38,6 +39,7 @@ mod reproduction;
 mod scenario;
 mod setup;
 mod shellcheck;
+mod site;
 mod times;
 mod tools;
 mod tree;
@@ -91,6 +93,7 @@ usage: cargo xtask TASK
   shellcheck            check every shell script of the lab
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
+  docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg
   cost [--program FILE] what a sample of watch costs here, beside other programs (root; namespaces of its own)
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         "figures" => figures::run(rest),
         "fixtures" => fixtures::run(rest),
         "picture" => picture::run(&paths::root(), rest),
+        "docs" => site::run(rest),
         "man" => dev::man(&paths::root(), rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
