@@ -90,6 +90,7 @@ usage: cargo xtask TASK
   layering              compare the directions between crates with ARCHITECTURE.md
   words [PATH]          check that texts use the terms of the field; with a path, list what is to be replaced there
       --lower           write what is left into xtask/words.toml
+      --strings [PATH]  list the strings of the program that a user may see
   shellcheck            check every shell script of the lab
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
