@@ -125,7 +125,7 @@ same "packets with the DSCP: the latency queues alone" "$(got "udp_dst_min 99" "
 everything $dev >/tmp/laid
 sed 's/^queues = 2/queues = 1/; s/"udp4 vlan 7", "udp4 tos 184", //' /tmp/two.toml >/tmp/one.toml
 ringwise plan $dev --config /tmp/one.toml >/tmp/out 2>/tmp/err
-says "shrunk: why the rules go" "no group leads this flow any more; transaction 1 did"
+says "shrunk: why the rules go" "no group uses this flow any more; transaction 1 added the rule"
 status "shrunk: applied" 0 ringwise apply --yes $dev --config /tmp/one.toml
 cat /tmp/err
 same "shrunk: the context is gone" "$(context)" ""
