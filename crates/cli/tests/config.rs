@@ -223,7 +223,7 @@ fn latency_queues_of_the_command_line_go_before_the_files() {
     // A number does not resize a group with named queues.
     let (code, _, err) = plan(&file("[4]"), &["--latency-queues", "3"]);
     assert_eq!(code, Some(1), "{err}");
-    assert!(err.contains("--latency-queues, or latency_queues, says 3"), "{err}");
+    assert!(err.contains("--latency-queues, or latency_queues, is 3"), "{err}");
 }
 
 #[test]

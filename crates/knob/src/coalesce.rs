@@ -53,10 +53,10 @@ impl Descriptor for CoalesceFamily {
         match (address, errno?) {
             (_, EINVAL | ERANGE) => Some((
                 Reaction::Refused,
-                "the driver does not take this value, this parameter, or not together with the others",
+                "the driver does not accept this value, this parameter, or this combination of parameters",
             )),
             (Address::QueueCoalesce { .. }, EOPNOTSUPP) => {
-                Some((Reaction::Refused, "the driver moderates the device only, or this queue not by itself"))
+                Some((Reaction::Refused, "the driver moderates only the whole device, or not this queue separately"))
             }
             _ => None,
         }
@@ -171,7 +171,7 @@ pub fn refuses(driver: Option<&str>, usecs: u32) -> Option<String> {
         return None;
     }
     let own: Vec<String> = modes.iter().map(u32::to_string).collect();
-    Some(format!("0, {} to {GREATEST}, and {}, modes of its own", least, own.join(" ")))
+    Some(format!("0, {} to {GREATEST}, and {} for its own modes", least, own.join(" ")))
 }
 
 /// The value of `usecs` that means adaptive moderation for a driver without a switch for it: the current value if it is

@@ -134,7 +134,7 @@ fn far_cpus_only_when_nothing_near_is_left() {
     let never = Intent { far_node: Some(FarNode::Never), ..away };
     let refusal = plan(&s, &never, &[]).expect_err("nothing near");
     assert_eq!(refusal.kind(), "no_near_candidates");
-    assert!(refusal.to_string().contains("near are 0-7"), "{refusal}");
+    assert!(refusal.to_string().contains("nearby CPUs are 0-7"), "{refusal}");
     // Twelve queues stay on the local node, with several queues per core, unless the intent permits otherwise.
     let s = host(vec![NicSpec::new("eth1", "ice", Some(0), 12, 12)]);
     assert!(ok(&s, &Intent::default()).layout[0].queues.iter().all(|q| q.far == Some(false)));

@@ -82,10 +82,9 @@ fn has(p: &Plan, what: &str) -> bool {
 
 fn wrong(s: &Snapshot, i: &Intent) -> Vec<String> {
     match plan(s, i, &[]) {
-        Err(Refusal::WrongWishes { wrong }) => wrong
-            .into_iter()
-            .map(|w| format!("{}: {}; right: {}", w.what, w.mistake.found(), w.mistake.right()))
-            .collect(),
+        Err(Refusal::WrongWishes { wrong }) => {
+            wrong.into_iter().map(|w| format!("{}: {}; {}", w.what, w.mistake.found(), w.mistake.right())).collect()
+        }
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -143,7 +142,7 @@ fn resized_and_kept_near() {
         assert_eq!(
             got,
             [format!(
-                "ens1f0 group latency of {n} queues: there are 48 queues, and 47 of them can be its own; right: 1 to 47 queues"
+                "ens1f0 group latency of {n} queues: the interface has 48 queues, and the group can have 47 of them; expected 1 to 47 queues"
             )]
         );
     }
@@ -194,15 +193,15 @@ fn a_number_of_latency_queues_is_never_passed_over() {
     for queues in [GroupQueues::Count(1), GroupQueues::These(vec![7])] {
         assert_eq!(
             wrong(&article(), &group(queues)),
-            ["ens1f0 group latency of 1 queue: --latency-queues, or latency_queues, says 3; \
-              right: the same number, or one of them alone"]
+            ["ens1f0 group latency of 1 queue: --latency-queues, or latency_queues, is 3; \
+              expected the same number, or only one of the two"]
         );
     }
     let paired = Intent { pair_as_article: true, ..three };
     let p = plan(&article(), &paired, &[]).unwrap();
     assert_eq!((group_len(&p, "latency"), group_len(&p, "bulk")), (3, 45));
     let Err(e) = plan(&article(), &Intent { latency_queues: Some(48), ..paired }, &[]) else { panic!("not refused") };
-    assert!(e.to_string().contains("with 48 latency queues: ens1f0 has 48 queues, so 1 to 47"), "{e}");
+    assert!(e.to_string().contains("with 48 latency queues: ens1f0 has 48 queues; expected 1 to 47"), "{e}");
 }
 
 fn group_len(p: &Plan, name: &str) -> usize {
@@ -217,8 +216,8 @@ fn no_group_stands_beside_the_articles() {
         let i = Intent { pair_as_article: true, groups: vec![w.clone()], goal, ..Intent::default() };
         assert_eq!(
             wrong(&article(), &i),
-            ["ens1f0 group latency: --pair-as-article makes groups latency and bulk of all queues; \
-              right: the group, or --pair-as-article"]
+            ["ens1f0 group latency: --pair-as-article divides all queues into groups latency and bulk; \
+              use either the group or --pair-as-article"]
         );
     }
 }
@@ -379,29 +378,31 @@ fn two_groups_never_claim_one_queue() {
     assert_eq!(
         got,
         [
-            "ens1f0 group backup queue 2: group web has it already; right: each queue in one group",
-            "ens1f0 group backup queue 99: there are 48 rx queues; right: queues 0-47",
-            "ens1f0 group voice policy fast: there is no such policy; right: one of latency bulk cpu",
-            "ens1f0 group web: there are two of that name; right: one group of each name",
-            "ens1f0 group web cpus: CPUs 99 are not online; right: online are 0-47",
+            "ens1f0 group backup queue 2: it already belongs to group web; expected each queue in one group only",
+            "ens1f0 group backup queue 99: there are 48 rx queues; expected queues 0-47",
+            "ens1f0 group voice policy fast: there is no such policy; expected one of latency bulk cpu",
+            "ens1f0 group web: two groups have this name; expected a different name for each group",
+            "ens1f0 group web cpus: CPUs 99 are not online; online CPUs are 0-47",
         ]
     );
     let all = wish("all", "bulk", GroupQueues::Count(49));
     let got = wrong(&article(), &Intent { groups: vec![all], ..Intent::default() });
     assert_eq!(
         got,
-        ["ens1f0 group all of 49 queues: there are 48 queues, and 48 of them can be its own; right: 1 to 48 queues"]
+        [
+            "ens1f0 group all of 49 queues: the interface has 48 queues, and the group can have 48 of them; expected 1 to 48 queues"
+        ]
     );
     // Queues are divided only among valid groups: with an invalid one, numbers are not checked.
     let unknown = wish("voice", "fast", GroupQueues::Count(49));
     assert_eq!(
         wrong(&article(), &Intent { groups: vec![unknown], ..Intent::default() }),
-        ["ens1f0 group voice policy fast: there is no such policy; right: one of latency bulk cpu"]
+        ["ens1f0 group voice policy fast: there is no such policy; expected one of latency bulk cpu"]
     );
     let twins = vec![wish("web", "bulk", GroupQueues::Count(49)), wish("web", "bulk", GroupQueues::Count(1))];
     assert_eq!(
         wrong(&article(), &Intent { groups: twins, ..Intent::default() }),
-        ["ens1f0 group web: there are two of that name; right: one group of each name"]
+        ["ens1f0 group web: two groups have this name; expected a different name for each group"]
     );
 }
 

@@ -113,8 +113,8 @@ fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
     let p = plan(&igb(), &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 5");
     assert!(device(&p).instead.is_empty());
-    let five = "eth0 moderation rx-usecs 5: igb is known to refuse it: it takes 0, 10 to 10000, and 1 3, modes of its own; \
-                10 is nearest (laid down in --set)";
+    let five = "eth0 moderation rx-usecs 5: igb is known to refuse it: it accepts 0, 10 to 10000, and 1 3 for its own modes; \
+                the nearest value is 10 (configured by --set)";
     assert!(p.warnings.iter().any(|w| w == five), "{:?}", p.warnings);
     // The other parameter of the request is not lost.
     let p = plan(&igb(), &wishes(&[("rx-usecs", 62), ("tx-usecs", 20)]), &[]).unwrap();
@@ -133,7 +133,7 @@ fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
         ["rx-usecs 62"]
     );
     let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 20").expect("said");
-    assert!(no.needed && no.why.to_string().ends_with("; rx-usecs 62 in its place (laid down in --set)"), "{}", no.why);
+    assert!(no.needed && no.why.to_string().ends_with("; rx-usecs 62 instead (configured by --set)"), "{}", no.why);
 }
 
 #[test]
@@ -159,11 +159,8 @@ fn nothing_is_said_of_what_the_driver_takes_or_has() {
 fn strictly_it_is_an_error() {
     let i = Intent { strict: true, ..wishes(&[("rx-usecs", 5), ("tx-usecs", 20)]) };
     let Err(Refusal::WrongWishes { wrong }) = plan(&igb(), &i, &[]) else { panic!("not refused") };
-    let text: Vec<String> = wrong.iter().map(|w| format!("{}; right: {}", w.what, w.mistake.right())).collect();
-    assert_eq!(
-        text,
-        ["eth0 moderation rx-usecs 5; right: 10 is nearest", "eth0 moderation tx-usecs 20; right: leave it out"]
-    );
+    let text: Vec<String> = wrong.iter().map(|w| format!("{}; {}", w.what, w.mistake.right())).collect();
+    assert_eq!(text, ["eth0 moderation rx-usecs 5; the nearest value is 10", "eth0 moderation tx-usecs 20; remove it"]);
 }
 
 fn group(policy: &str, queues: Vec<u32>) -> GroupWish {

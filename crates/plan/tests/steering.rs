@@ -45,8 +45,8 @@ fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
     let why = &p.refused.iter().find(|r| r.what == "eth1 channels").unwrap().why;
     assert_eq!(
         why.to_string(),
-        "flow rule 3 (tcp4 dst-port 80 action 6) sends to a queue that 4 would not have, and 1 more: delete it \
-         (ethtool -N eth1 delete 3), or lay down another one in its place"
+        "flow rule 3 (tcp4 dst-port 80 action 6) steers to a queue that would not exist with 4 queues (and 1 \
+         more): delete it (ethtool -N eth1 delete 3), or configure another rule in its place"
     );
     // Rules to queues with low numbers do not prevent the change.
     let p = plan(&host("ixgbe", &[(6, rule("82", 1))]), &four(Vec::new()), &[]).unwrap();
@@ -80,7 +80,7 @@ fn where_the_driver_chooses_the_place() {
     assert!(at(&p, |a| matches!(a, Address::FlowRule { .. })).is_none(), "{:?}", p.steps);
     match plan(&s, &intent(laid(Some(3), rule("443", 2))), &[]) {
         Err(Refusal::WrongWishes { wrong }) => {
-            assert!(wrong[0].mistake.found().contains("chooses the places"), "{wrong:?}")
+            assert!(wrong[0].mistake.found().contains("chooses the locations"), "{wrong:?}")
         }
         other => panic!("{other:?}"),
     }
