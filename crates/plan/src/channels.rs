@@ -32,7 +32,7 @@ fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
 pub(crate) fn outage(driver: Option<&str>) -> &'static str {
     match driver {
         Some("igb") => "link down about 3 s",
-        Some("virtio_net") => "packets may be lost for a moment, the link stays",
+        Some("virtio_net") => "packets may be lost for a moment, the link stays up",
         _ => "link may drop for some seconds",
     }
 }
@@ -161,7 +161,7 @@ pub(crate) fn decide(
     }
     if allowed {
         if let Fact::Unknown(u) = &d.nic.users {
-            out.warnings.push(format!("{name}: whether somebody else uses its queues could not be read ({u})"));
+            out.warnings.push(format!("{name}: could not read whether another program uses its queues ({u})"));
         }
         (d.rx, d.tx) = (want, Some(want));
         d.channels = Some(setting);
@@ -181,7 +181,7 @@ pub(crate) fn decide(
 }
 
 /// Counts that the user configured. They override the goal.
-#[allow(clippy::too_many_arguments, reason = "what is planned from, each from another part of the planner")]
+#[allow(clippy::too_many_arguments, reason = "inputs from different parts of the planner")]
 fn laid_down(
     s: &Snapshot,
     d: &mut Dev,

@@ -270,7 +270,7 @@ impl Laid {
                 Whose::Planned(d) => Some(d),
                 Whose::NotNow => continue,
                 Whose::LeftAlone(why) => {
-                    let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.by);
+                    let what = format!("{} settings", wish.dev.as_deref().unwrap_or_default());
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
                     cx.cannot_any(None, what, Obstacle::LeftAlone { obstacle: Box::new(why) });
                     continue;

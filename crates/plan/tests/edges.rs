@@ -130,7 +130,7 @@ fn far_cpus_only_when_nothing_near_is_left() {
     let away = Intent { exclude_cpus: set("0-7"), ..Intent::default() };
     let p = ok(&s, &away);
     assert_eq!(cpus(&p, "eth1"), [Some(8), Some(10), Some(12), Some(14)]);
-    assert!(p.warnings.iter().any(|w| w.contains("no near CPU is left")), "{:?}", p.warnings);
+    assert!(p.warnings.iter().any(|w| w.contains("no nearby CPU is left")), "{:?}", p.warnings);
     let never = Intent { far_node: Some(FarNode::Never), ..away };
     let refusal = plan(&s, &never, &[]).expect_err("nothing near");
     assert_eq!(refusal.kind(), "no_near_candidates");
@@ -238,10 +238,10 @@ fn interrupts_whose_queue_is_not_known() {
     s.nics[0].vectors.iter_mut().for_each(|v| v.confidence = Confidence::None);
     let p = ok(&s, &Intent::default());
     assert!(p.steps.is_empty(), "{:?}", p.steps);
-    let text = "eth1: the queue of 2 interrupts is not known; they stay as they are";
+    let text = "eth1: the queues of 2 interrupts are unknown; they stay unchanged";
     assert!(p.warnings.iter().any(|w| w == text), "{:?}", p.warnings);
     s.nics[0].vectors.retain(|v| v.rx() != [0]);
-    let text = "eth1: the queue of 1 interrupt is not known; it stays as it is";
+    let text = "eth1: the queue of 1 interrupt is unknown; it stays unchanged";
     assert!(ok(&s, &Intent::default()).warnings.iter().any(|w| w == text));
     assert_eq!(cpus(&p, "eth1"), [None, None]);
     // A single queue without a known interrupt still gets help from the CPUs of its node.
@@ -325,7 +325,7 @@ fn the_expected_effect_in_numbers() {
     let p = ok(&s, &Intent::default());
     let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
     assert!(texts.contains(&"busiest CPU takes 12 % of eth1's queues instead of 50 %"), "{texts:?}");
-    assert!(texts.contains(&"interrupts off their device's node: 0 of 8 instead of 2"), "{texts:?}");
+    assert!(texts.contains(&"interrupts on a remote node: 0 of 8 instead of 2"), "{texts:?}");
     // No interrupt occurred yet: the current CPUs are unknown and reported as unknown.
     let s = host(vec![NicSpec { irqs: Irqs::NoneYet, ..igb("eth1", 0, 8) }]);
     let p = ok(&s, &Intent::default());
@@ -344,5 +344,5 @@ fn only_members_of_the_same_bond_are_missing_from_a_plan() {
     let p = ok(&s, &Intent { devs: vec!["eth1".into()], ..Intent::default() });
     let about: Vec<&String> = p.warnings.iter().filter(|w| w.contains("not in this plan")).collect();
     let [one] = about[..] else { panic!("{about:?}") };
-    assert!(one.contains("eth2 of it is not in this plan") && !one.contains("eth3"), "{one}");
+    assert!(one.contains("eth2 is not in this plan") && !one.contains("eth3"), "{one}");
 }

@@ -110,7 +110,7 @@ fn an_interrupt_outside_of_its_mask_counts_where_it_arrives() {
     let p = of(&s, Goal::Balanced, false);
     let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
     assert!(texts.contains(&"busiest CPU takes 25 % of eth1's queues instead of 50 %"), "{texts:?}");
-    assert!(texts.contains(&"interrupts off their device's node: 0 of 4 instead of 3"), "{texts:?}");
+    assert!(texts.contains(&"interrupts on a remote node: 0 of 4 instead of 3"), "{texts:?}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn another_program_that_sets_the_same_is_named_with_its_time() {
     };
     let one: Vec<String> = warned("tuned", &[], true);
     let text = "tuned (process 41, profile router) sets channels, ring sizes when it starts, changes its profile or a \
-                device appears, over what is planned here; ringwise verify shows it then";
+                device appears, and overwrites this plan; ringwise verify reports that";
     assert_eq!(one, [text]);
     let link: Vec<String> = warned(Rival::UDEV_LINK, &["OriginalName=eth1"], false);
     assert!(link.len() == 1 && link[0].contains(" on OriginalName=eth1 when the device appears (boot"), "{link:?}");

@@ -119,7 +119,7 @@ fn forty_eight_queues_on_two_nodes() {
     // No flows are steered: the table stays, and the plan reports that.
     assert!(!has(&p, "ens1f0 RSS table"));
     assert!(
-        p.advice.iter().any(|a| a.starts_with("Nothing leads flows to the groups of ens1f0 yet")),
+        p.advice.iter().any(|a| a.starts_with("No flows are steered to the groups of ens1f0 yet")),
         "{:?}",
         p.advice
     );
@@ -162,7 +162,7 @@ fn the_articles_layout_with_its_policies() {
 #[test]
 fn a_number_of_latency_queues_is_never_passed_over() {
     let number = |p: &Plan| {
-        p.warnings.iter().any(|w| w.starts_with("3 latency queues (--latency-queues, or latency_queues) ch"))
+        p.warnings.iter().any(|w| w.starts_with("3 latency queues (--latency-queues, or latency_queues) have no"))
     };
     let three = Intent { latency_queues: Some(3), ..mixed() };
     let p = plan(&article(), &Intent { goal: Goal::Rpc, ..three.clone() }, &[]).unwrap();
@@ -172,7 +172,7 @@ fn a_number_of_latency_queues_is_never_passed_over() {
     let p = plan(&article(), &Intent { groups: vec![web.clone()], ..three.clone() }, &[]).unwrap();
     assert!(number(&p), "{:?}", p.warnings);
     assert!(
-        p.advice.iter().any(|a| a.ends_with("Resize them in the file (ens1f0: web 4 of 48 now).")),
+        p.advice.iter().any(|a| a.ends_with("Resize them in the configuration file (ens1f0: web 4 of 48 now).")),
         "{:?}",
         p.advice
     );
@@ -185,7 +185,7 @@ fn a_number_of_latency_queues_is_never_passed_over() {
         assert_eq!((latency.queues.len(), latency.policy.as_deref()), (3, Some("cpu")));
         // The name of the policy does not matter.
         let now = match queues {
-            GroupQueues::These(_) => "in the file (ens1f0: latency 3, bulk 45 of 48 now)",
+            GroupQueues::These(_) => "in the configuration file (ens1f0: latency 3, bulk 45 of 48 now)",
             _ => "with --latency-queues N (ens1f0: 3 of 48 now)",
         };
         assert!(p.advice.iter().any(|a| a.contains(now)), "{:?}", p.advice);
@@ -278,7 +278,7 @@ fn without_contexts_each_rule_leads_to_a_queue() {
     assert_eq!(rules, ["tcp4 dst-port 443 action 0", "tcp4 dst-port 53 action 1"]);
     assert!(p.refused.iter().any(|r| r.what == "ens1f0 RSS context of group latency"));
     assert!(
-        p.warnings.iter().any(|w| w.contains("2 of the 4 queues of group latency get nothing from its 2 rules")),
+        p.warnings.iter().any(|w| w.contains("2 of the 4 queues of group latency get no flows from its 2 rules")),
         "{:?}",
         p.warnings
     );

@@ -152,7 +152,7 @@ fn nothing_is_said_of_what_the_driver_takes_or_has() {
     assert!(device(&p).instead.is_empty() && !p.warnings.iter().any(|w| w.contains("moderation")), "{:?}", p.warnings);
     let ice = host("ice", Vectors::Paired, &[("rx-usecs", 50), ("tx-usecs", 50)]);
     let p = plan(&ice, &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
-    assert!(p.warnings.iter().any(|w| w == "eth0 moderation rx-usecs 5: ice keeps it as 4 (laid down in --set)"));
+    assert!(p.warnings.iter().any(|w| w == "eth0 moderation rx-usecs 5: ice rounds it to 4 (configured by --set)"));
 }
 
 #[test]
@@ -189,12 +189,12 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
         let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 0, .. })).unwrap();
         assert_eq!(step.setting.value_text(), "rx-usecs 99 use-adaptive-rx 0");
         let warned =
-            "eth0: moderation of queue 0 is the user's whole, so nothing of policy latency of group web is set there";
+            "eth0: the user configured the moderation of queue 0, so policy latency of group web is not applied there";
         assert!(p.warnings.iter().any(|w| w == warned), "{:?}", p.warnings);
         p.groups[0].moderation.clone().unwrap()
     };
-    assert_eq!(said(vec![0]), "rx-usecs 99 on each queue as laid down");
-    assert_eq!(said(vec![0, 1, 2]), "rx-usecs 99 on queue 0 as laid down, rx-usecs 5 tx-usecs 10 on queues 1-2");
+    assert_eq!(said(vec![0]), "rx-usecs 99 on each queue as configured");
+    assert_eq!(said(vec![0, 1, 2]), "rx-usecs 99 on queue 0 as configured, rx-usecs 5 tx-usecs 10 on queues 1-2");
     // A setting that was refused before is not reported as being in effect.
     let asked = Setting::QueueCoalesce {
         dev: "eth0".into(),
@@ -203,14 +203,14 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
     };
     let i = Intent { groups: vec![group("latency", vec![1, 2])], ..Intent::default() };
     let p = plan(&s, &i, &[refused(&s, asked)]).unwrap();
-    assert_eq!(p.groups[0].moderation.as_deref(), Some("rx-usecs 5 tx-usecs 10 on queue 1, nothing on queue 2"));
+    assert_eq!(p.groups[0].moderation.as_deref(), Some("rx-usecs 5 tx-usecs 10 on queue 1, unchanged on queue 2"));
 }
 
 #[test]
 fn moderation_of_the_device_laid_down_beside_groups() {
     let p = plan(&igb(), &Intent { goal: Goal::Mixed, ..wishes(&[("rx-usecs", 20)]) }, &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 20");
-    assert!(p.groups.iter().all(|g| g.moderation.as_deref() == Some("rx-usecs 20 for the whole device as laid down")));
+    assert!(p.groups.iter().all(|g| g.moderation.as_deref() == Some("rx-usecs 20 for the whole device as configured")));
     let no = p.refused.iter().find(|r| r.what == "eth0 moderation of single queues").unwrap();
     assert_eq!(no.why, Obstacle::ModerationConfigured);
 }

@@ -90,7 +90,7 @@ fn in_the_plan_with_where_it_was_said() {
     )
     .unwrap();
     assert_eq!(laid(&p), ["eth1 RSS table: 128 entries: 0:96 1:32"]);
-    let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets by the RSS table";
+    let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets from the RSS table";
     assert!(p.warnings.iter().any(|w| w == starved), "{:?}", p.warnings);
     let step = p.steps.iter().find(|s| s.rule == "W01").unwrap();
     let by = vec![ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 7 }];
