@@ -185,7 +185,7 @@ echo 8192 >/sys/module/mqnic/parameters/quirk
 echo 1 >/sys/module/mqnic/parameters/rlimit
 ringwise apply --yes mq1 --config /tmp/one.toml >/tmp/out 2>/tmp/err
 same "a table that is full: put back" "$?" 4
-says "and why" "no room for the rule"
+says "and why" "the rule table of the device is full"
 same "nothing is left of it" "$(theirs mq1 | wc -l)" 0
 echo 0 >/sys/module/mqnic/parameters/quirk
 ethtool -K mq1 ntuple off

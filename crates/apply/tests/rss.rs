@@ -302,7 +302,7 @@ fn refusals_of_drivers_keep_errno_and_words() {
         assert_eq!(differing(&now, &look(&sim)), Vec::<String>::new());
         (out.refused[0].failure.errno, out.refused[0].failure.meaning.clone())
     };
-    let own = "the driver has another hash function, key or transform only".to_string();
+    let own = "the driver does not support this hash function, key or transform".to_string();
     let hashed = "the driver does not hash these fields for this flow type".to_string();
     for kernel in [OLD, NEW] {
         assert_eq!(refused(kernel, hash("eth1", Some("xor"), None, None)), (Some(95), own.clone()));

@@ -55,7 +55,7 @@ fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
         assert_eq!(text.contains("systemd did not start it"), !unit, "{text}");
         let first = p.steps[0].setting.address().unwrap();
         assert_eq!(first.family(), ringwise_knob::Family::Rivals, "told before anything is written");
-        assert!(diff::text(&p).contains("+eth1/irqbalance = all left alone\n"));
+        assert!(diff::text(&p).contains("+eth1/irqbalance = all banned\n"));
     }
 }
 

@@ -62,10 +62,10 @@ impl Descriptor for HostFamily {
                 Some((Reaction::Refused, "this kernel has no such sysctl in this network namespace"))
             }
             (Address::CpuLatency { .. }, ENOENT) => {
-                Some((Reaction::Refused, "this kernel has no wake-up time for CPUs"))
+                Some((Reaction::Refused, "this kernel has no limit for the wake-up latency of CPUs"))
             }
             (Address::CpuLatency { .. }, EINVAL) => {
-                Some((Reaction::Fail, "microseconds, 0 (no limit) or n/a (no waiting at all) are taken"))
+                Some((Reaction::Fail, "expected microseconds, 0 (no limit) or n/a (no latency at all)"))
             }
             _ => None,
         }

@@ -43,7 +43,7 @@ fn what_errors_mean_depends_on_the_setting() {
     assert!(reaction == Reaction::Refused && why.contains("no such sysctl"), "{why}");
     let queue = Address::RpsCpus { dev: "eth0".into(), queue: 3 };
     let (reaction, why) = react(&queue, Some(ENOENT));
-    assert!(reaction == Reaction::Fail && why.contains("the queue is gone"), "{why}");
+    assert!(reaction == Reaction::Fail && why.contains("the queue no longer exists"), "{why}");
     for (address, word) in [
         (Address::NapiThread { dev: "eth0".into(), of: Of::Rx(0) }, "no CPU of the set is online"),
         (Address::IrqCpus { dev: "eth0".into(), of: Of::Rx(0) }, "no CPU of the set is online"),
