@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_driver_is_known_to_round_counts() {
+    fn only_known_rounding_counts_as_adjusted() {
         let kept = |driver, want, got| compare(Some(driver), &map(&[("rx-usecs", want)]), &map(&[("rx-usecs", got)]));
         assert_eq!(kept("i40e", 5, 6), Match::Adjusted);
         assert_eq!(kept("i40e", 5, 4), Match::Differs);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_takes_instead() {
+    fn values_that_a_driver_accepts_instead() {
         assert_eq!((nearest(Some("igb"), 5), nearest(Some("igb"), 62), nearest(Some("igb"), 0)), (10, 62, 0));
         assert_eq!((nearest(Some("ice"), 5), nearest(None, 5)), (5, 5));
         assert_eq!((nearest(Some("igb"), 20_000), nearest(Some("ice"), 20_000)), (10_000, 20_000));

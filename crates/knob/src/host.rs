@@ -104,7 +104,7 @@ pub fn is_mask(name: &str) -> bool {
 
 /// The sysctl in this snapshot.
 pub fn live_sysctl(host: &Host, name: &str) -> Fact<Setting> {
-    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not read here"));
+    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "ringwise did not read it"));
     found.map(|value| Setting::Sysctl { name: name.to_string(), value })
 }
 
@@ -115,7 +115,7 @@ pub fn live_latency(host: &Host, cpu: CpuId) -> Fact<Setting> {
         Some(f) => f.clone(),
         // The latency of all online CPUs was read, so this CPU is offline.
         None if !host.cpu_latency.is_empty() => Fact::Absent,
-        None => Fact::unknown(what(), "not read here"),
+        None => Fact::unknown(what(), "ringwise did not read it"),
     };
     found.map(|value| Setting::CpuLatency { cpu, value })
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_as_the_same() {
+    fn values_that_count_as_equal() {
         let c = compare_sysctl;
         assert_eq!(c("net.core.netdev_budget", "600", "600\n"), Match::Same);
         assert_eq!(c("net.core.netdev_budget", "0600", "600"), Match::Same);

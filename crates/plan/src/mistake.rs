@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_versions_wrote_is_kept() {
+    fn data_of_other_versions_is_kept() {
         let old = json!({ "said": "--set", "what": "eth1 x", "found": "a", "right": "b" });
         let later =
             json!({ "said": "--set", "what": "eth1 x", "found": "a", "right": "b", "code": "c", "facts": { "x": 1 } });

@@ -130,7 +130,7 @@ fn forty_eight_queues_on_two_nodes() {
 }
 
 #[test]
-fn resized_and_kept_near() {
+fn groups_are_resized_and_kept_on_the_local_node() {
     let p = plan(&article(), &Intent { latency_queues: Some(24), ..mixed() }, &[]).unwrap();
     assert_eq!(group(&p, "latency").cpus.to_string(), "0-11,24-35");
     assert!(p.layout[0].queues[..24].iter().all(|q| q.far == Some(false)));
@@ -160,7 +160,7 @@ fn the_articles_layout_with_its_policies() {
 }
 
 #[test]
-fn a_number_of_latency_queues_is_never_passed_over() {
+fn a_number_of_latency_queues_is_never_ignored() {
     let number = |p: &Plan| {
         p.warnings.iter().any(|w| w.starts_with("3 latency queues (--latency-queues, or latency_queues) have no"))
     };
@@ -209,7 +209,7 @@ fn group_len(p: &Plan, name: &str) -> usize {
 }
 
 #[test]
-fn no_group_stands_beside_the_articles() {
+fn no_other_group_beside_the_layout_of_the_article() {
     let mut w = wish("latency", "cpu", GroupQueues::Auto);
     w.cpus = Some("2-3".parse().unwrap());
     for goal in [Goal::Mixed, Goal::Balanced] {
@@ -264,7 +264,7 @@ fn named_flows_get_a_context_and_the_rest_stays_off_their_queues() {
 }
 
 #[test]
-fn without_contexts_each_rule_leads_to_a_queue() {
+fn without_contexts_each_rule_steers_to_one_queue() {
     let mut s = article();
     if let Fact::Known(r) = &mut s.nics[0].rss {
         r.contexts = Fact::Absent;
@@ -358,7 +358,7 @@ fn queues_without_moderation_of_their_own_are_deferred() {
 }
 
 #[test]
-fn one_queue_has_nothing_to_divide() {
+fn one_queue_cannot_be_divided() {
     let one = with_knobs(spec(CpuSpec::flat(4, 1), vec![NicSpec::new("eth0", "e1000e", Some(0), 1, 1)]).snapshot());
     let p = plan(&one, &mixed(), &[]).unwrap();
     assert!(p.groups.is_empty() && p.warnings.iter().any(|w| w.contains("it has one queue")), "{:?}", p.warnings);
@@ -483,7 +483,7 @@ proptest! {
 
 /// An interface with one queue has no groups: it stays on the local node, on a CPU that has a queue already.
 #[test]
-fn one_queue_is_not_sent_to_the_far_node() {
+fn one_queue_is_not_placed_on_a_remote_node() {
     let nics = vec![
         NicSpec::new("eth0", "ice", Some(1), 8, 8),
         NicSpec { vectors: Vectors::Shared, ..NicSpec::new("eth1", "e1000e", Some(1), 1, 0) },
@@ -498,7 +498,7 @@ fn one_queue_is_not_sent_to_the_far_node() {
 
 /// The number of queues after the plan counts: planning again finds one queue there and must not move it.
 #[test]
-fn an_interface_that_is_left_one_queue_stays_near_as_well() {
+fn an_interface_with_one_queue_left_stays_on_the_local_node() {
     let nics = ["eth0", "eth1"].map(|n| NicSpec::new(n, "igb", Some(1), if n == "eth0" { 1 } else { 2 }, 2));
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(1, 1) };
     let s = spec(cpu, nics.to_vec()).snapshot();

@@ -82,10 +82,10 @@ fn refused(s: &Snapshot, asked: Setting) -> Learned {
 }
 
 #[test]
-fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
+fn the_policy_of_a_group_is_adapted_to_the_driver() {
     let p = plan(&igb(), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
-    let no = p.refused.iter().find(|r| r.what == "eth0 tx-usecs").expect("said");
+    let no = p.refused.iter().find(|r| r.what == "eth0 tx-usecs").expect("reported");
     assert_eq!((no.needed, &no.why), (false, &Obstacle::OneInterval));
     // If instances defer interrupts, the device gets the latency policy, which this driver does not support.
     let p = plan(&with_instances(igb()), &mixed(), &[]).unwrap();
@@ -97,19 +97,19 @@ fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
 }
 
 #[test]
-fn what_a_driver_reports_and_may_not_take_stands_alone_if_it_must() {
+fn rx_usecs_alone_replaces_a_refused_pair() {
     let p = plan(&split(), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62 tx-usecs 122");
     assert_eq!(values(&device(&p).instead), ["rx-usecs 62"]);
     let p = plan(&split(), &mixed(), &[refused(&split(), device(&p).setting.clone())]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
-    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 122").expect("said");
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 122").expect("reported");
     let Obstacle::Instead { instead, .. } = &no.why else { panic!("{no:?}") };
     assert_eq!((no.needed, instead.value_text().as_str()), (false, "rx-usecs 62"));
 }
 
 #[test]
-fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
+fn a_value_that_the_driver_is_known_to_refuse_is_requested_with_a_warning() {
     let p = plan(&igb(), &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 5");
     assert!(device(&p).instead.is_empty());
@@ -132,12 +132,12 @@ fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
         values(&p.target.iter().filter(|t| matches!(t, Setting::Coalesce { .. })).cloned().collect::<Vec<_>>()),
         ["rx-usecs 62"]
     );
-    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 20").expect("said");
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 20").expect("reported");
     assert!(no.needed && no.why.to_string().ends_with("; rx-usecs 62 instead (configured by --set)"), "{}", no.why);
 }
 
 #[test]
-fn nothing_is_said_of_what_the_driver_takes_or_has() {
+fn accepted_values_give_no_warning() {
     for list in
         [&[("rx-usecs", 10), ("tx-usecs", 0)], &[("rx-usecs", 1), ("tx-usecs", 0)], &[("rx-usecs", 0), ("tx-usecs", 0)]]
     {
@@ -156,7 +156,7 @@ fn nothing_is_said_of_what_the_driver_takes_or_has() {
 }
 
 #[test]
-fn strictly_it_is_an_error() {
+fn refused_values_are_an_error_with_strict() {
     let i = Intent { strict: true, ..wishes(&[("rx-usecs", 5), ("tx-usecs", 20)]) };
     let Err(Refusal::WrongWishes { wrong }) = plan(&igb(), &i, &[]) else { panic!("not refused") };
     let text: Vec<String> = wrong.iter().map(|w| format!("{}; {}", w.what, w.mistake.right())).collect();
@@ -178,7 +178,7 @@ fn group(policy: &str, queues: Vec<u32>) -> GroupWish {
 }
 
 #[test]
-fn a_plan_says_of_a_group_what_it_lays_down() {
+fn the_moderation_of_a_group_is_described() {
     let mut s = host("ice", Vectors::Paired, &[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1)]);
     let now = s.nics[0].coalesce.known().unwrap().clone();
     s.nics[0].queue_coalesce = Fact::Known((0..8).map(|q| (q, now.clone())).collect());
@@ -207,7 +207,7 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
 }
 
 #[test]
-fn moderation_of_the_device_laid_down_beside_groups() {
+fn moderation_of_the_device_configured_beside_groups() {
     let p = plan(&igb(), &Intent { goal: Goal::Mixed, ..wishes(&[("rx-usecs", 20)]) }, &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 20");
     assert!(p.groups.iter().all(|g| g.moderation.as_deref() == Some("rx-usecs 20 for the whole device as configured")));
@@ -217,7 +217,7 @@ fn moderation_of_the_device_laid_down_beside_groups() {
 
 /// igb is known to refuse microseconds: a number of frames with the same value is no interval.
 #[test]
-fn a_number_of_frames_is_not_taken_for_an_interval() {
+fn a_number_of_frames_is_no_interval() {
     let s = host("igb", Vectors::Split, &[("rx-usecs", 3), ("tx-usecs", 3), ("rx-max-frames", 64)]);
     let p = plan(&s, &wishes(&[("rx-max-frames", 5)]), &[]).unwrap();
     assert_eq!((device(&p).setting.value_text(), device(&p).instead.len()), ("rx-max-frames 5".to_string(), 0));

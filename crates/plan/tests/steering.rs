@@ -38,7 +38,7 @@ fn at(p: &Plan, f: impl Fn(&Address) -> bool) -> Option<(usize, &ringwise_knob::
 }
 
 #[test]
-fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
+fn a_rule_that_the_plan_does_not_mention_keeps_its_queue() {
     let s = host("ixgbe", &[(3, rule("80", 6)), (5, rule("81", 7)), (6, rule("82", 1))]);
     let p = plan(&s, &four(Vec::new()), &[]).unwrap();
     assert!(at(&p, |a| matches!(a, Address::Channels { .. })).is_none(), "{:?}", p.steps);
@@ -54,7 +54,7 @@ fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
 }
 
 #[test]
-fn one_that_is_turned_makes_way_first() {
+fn a_rule_is_moved_off_a_removed_queue_first() {
     let s = host("ixgbe", &[(3, rule("80", 6))]);
     let p = plan(&s, &four(vec![laid(Some(3), rule("80", 2)), laid(None, rule("443", 3))]), &[]).unwrap();
     let (turned, step) = at(&p, |a| matches!(a, Address::FlowRule { location: 3, .. })).unwrap();
@@ -66,7 +66,7 @@ fn one_that_is_turned_makes_way_first() {
 }
 
 #[test]
-fn where_the_driver_chooses_the_place() {
+fn drivers_that_choose_the_location() {
     let mut s = host("sfc", &[(40, rule("80", 1))]);
     if let Fact::Known(r) = &mut s.nics[0].rules {
         r.chooses_location = true;
@@ -87,7 +87,7 @@ fn where_the_driver_chooses_the_place() {
 }
 
 #[test]
-fn accelerated_rfs_where_the_driver_has_it() {
+fn accelerated_rfs_if_the_driver_supports_it() {
     let rpc = Intent { goal: Goal::Rpc, ..Intent::default() };
     let ntuple = |s: &Snapshot, i: &Intent| {
         let p = plan(s, i, &[]).unwrap();

@@ -82,7 +82,7 @@ fn wrong(s: &Snapshot, i: &Intent) -> Vec<String> {
 }
 
 #[test]
-fn in_the_plan_with_where_it_was_said() {
+fn configured_settings_are_planned_with_their_source() {
     let p = plan(
         &host(),
         &intent(vec![Knob::RssTable { context: None, table: Table::Weight { weights: vec![3, 1], start: 0 } }]),
@@ -100,7 +100,7 @@ fn in_the_plan_with_where_it_was_said() {
 }
 
 #[test]
-fn before_what_the_goal_would_have() {
+fn configured_settings_override_the_goal() {
     let cpus: CpuSet = "5".parse().unwrap();
     let p = plan(&host(), &intent(vec![Knob::IrqCpus { queues: Some(vec![0]), cpus: cpus.clone() }]), &[]).unwrap();
     let of_zero: Vec<&Setting> =
@@ -115,7 +115,7 @@ fn before_what_the_goal_would_have() {
 }
 
 #[test]
-fn adaptive_goes_off_before_a_fixed_value() {
+fn adaptive_moderation_is_switched_off_before_a_fixed_value() {
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
@@ -134,7 +134,7 @@ fn adaptive_goes_off_before_a_fixed_value() {
 }
 
 #[test]
-fn the_devices_values_go_to_each_queue_where_one_has_its_own() {
+fn device_values_are_written_to_each_queue_if_one_has_its_own() {
     let knobs = vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 62), ("use-adaptive-rx", 0)]) },
         Knob::Coalesce { queues: Some(vec![1]), params: params(&[("rx-usecs", 5), ("use-adaptive-rx", 0)]) },
@@ -148,7 +148,7 @@ fn the_devices_values_go_to_each_queue_where_one_has_its_own() {
 }
 
 #[test]
-fn a_rule_needs_the_feature_and_a_place() {
+fn a_rule_needs_the_feature_and_a_location() {
     let rules = |l| Knob::FlowRule { location: l, rule: rule("443", 2) };
     let p = plan(&host(), &intent(vec![rules(None), Knob::FlowRule { location: Some(0), rule: rule("80", 1) }]), &[])
         .unwrap();
@@ -214,7 +214,7 @@ fn ring_parameters_that_the_driver_reports() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_mistakes_are_reported_together() {
     let mut i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },
         Knob::Coalesce { queues: Some([3].into_iter().chain(8..100).collect()), params: params(&[("rx-usecs", 5)]) },
@@ -271,7 +271,7 @@ fn all_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn what_the_device_does_not_have_is_a_word_in_the_plan() {
+fn unsupported_settings_are_listed_in_the_plan() {
     let mut s = host();
     s.nics[0].queue_coalesce = Fact::Absent;
     s.nics[0].rules = not_asked();
@@ -305,7 +305,7 @@ fn what_the_device_does_not_have_is_a_word_in_the_plan() {
 }
 
 #[test]
-fn what_interrupts_traffic_waits_for_the_word() {
+fn settings_that_interrupt_traffic_need_permission() {
     let knobs = vec![
         Knob::Channels { rx: None, tx: None, combined: Some(4) },
         Knob::Rings { values: RingValues::sizes(Some(1024), None) },
@@ -321,7 +321,7 @@ fn what_interrupts_traffic_waits_for_the_word() {
 }
 
 #[test]
-fn queues_that_a_later_change_would_bring() {
+fn queues_that_exist_only_after_a_skipped_change() {
     let mut s = host();
     let fewer = NicSpec::new("eth1", "ice", Some(0), 4, 8);
     s.nics = machines::host("w", CpuSpec::flat(8, 1), vec![fewer]).snapshot().nics;
@@ -361,7 +361,7 @@ fn xps_by_receive_queue_needs_queues_that_exist() {
 }
 
 #[test]
-fn queues_of_one_interrupt_go_to_one_place() {
+fn queues_of_one_interrupt_share_one_affinity() {
     let nics = vec![NicSpec { vectors: Vectors::Twos, ..NicSpec::new("eth1", "ice", Some(0), 4, 4) }];
     let s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();
     let to = |q: u32, cpus: &str| Knob::IrqCpus { queues: Some(vec![q]), cpus: cpus.parse().unwrap() };
@@ -378,7 +378,7 @@ fn queues_of_one_interrupt_go_to_one_place() {
 }
 
 #[test]
-fn the_later_word_goes_before_the_earlier_one_and_leaves_the_rest() {
+fn later_values_override_earlier_ones_and_keep_the_rest() {
     let i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5), ("tx-usecs", 7), ("use-adaptive-rx", 0)]) },
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 9)]) },
@@ -407,7 +407,7 @@ fn interfaces_that_are_not_planned() {
 }
 
 #[test]
-fn one_cpu_takes_wishes_too() {
+fn a_host_with_one_cpu_accepts_configured_settings() {
     let mut s = host();
     let small = machines::host("w", CpuSpec::flat(1, 1), vec![NicSpec::new("eth1", "ice", Some(0), 1, 1)]).snapshot();
     let old = s.nics.remove(0);
@@ -419,7 +419,7 @@ fn one_cpu_takes_wishes_too() {
 
 /// The kernel's request for single queues has no field for them.
 #[test]
-fn what_only_a_device_has_is_refused_for_queues() {
+fn parameters_of_the_device_are_refused_for_queues() {
     let mut s = host();
     let values = params(&[("rx-usecs", 50), ("use-cqe-mode-rx", 0), ("rx-profile.0.usec", 1)]);
     s.nics[0].coalesce = Fact::Known(Coalesce(values));
@@ -436,7 +436,7 @@ fn what_only_a_device_has_is_refused_for_queues() {
 }
 
 #[test]
-fn a_kernel_without_transforms_says_so() {
+fn a_kernel_without_transforms_is_reported() {
     let transform = |name: &str| Knob::RssHash { function: None, key: None, symmetric: Some(name.into()) };
     let p = plan(&host(), &intent(vec![transform("symmetric-xor")]), &[]).unwrap();
     assert!(laid(&p).is_empty());
@@ -452,7 +452,7 @@ fn a_kernel_without_transforms_says_so() {
 
 /// One thread per queue, on the CPU of the queue's interrupt; also for a thread that the plan creates.
 #[test]
-fn threads_go_with_their_queue() {
+fn napi_threads_run_on_the_cpu_of_their_queue() {
     let mut s = host();
     let own = NapiValues { threaded: Some(0), ..NapiValues::default() };
     let thread = |q: u32| NapiThread { pid: 100 + q, cpus: Fact::Known(CpuSet::range(0, 7)) };
@@ -506,7 +506,7 @@ fn threads_go_with_their_queue() {
 }
 
 #[test]
-fn a_sysctl_is_laid_down_where_the_kernel_has_it() {
+fn a_sysctl_is_configured_if_the_kernel_has_it() {
     let knob = Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() };
     let i = Intent {
         wishes: vec![Wish { dev: None, knob, by: ConfiguredBy::Flag { name: "--set".into() } }],
