@@ -19,7 +19,7 @@ pub enum Refusal {
         /// Interfaces with queues of their own, in natural order; may be empty.
         have: Vec<String>,
     },
-    /// The user named an interface that has nothing to tune.
+    /// The user named an interface that cannot be tuned.
     NotTunable {
         /// As the user wrote it.
         dev: String,

@@ -98,7 +98,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The current value, or a record of why there is none to change.
+    /// The current value. If it is missing, the reason is recorded.
     pub(crate) fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: Obstacle) -> Option<&'f T> {
         match fact {
             Fact::Known(v) => return Some(v),

@@ -105,5 +105,5 @@ fn accelerated_rfs_if_the_driver_supports_it() {
     let mut s = host("ice", &[]);
     let fixed = Feature { on: false, wanted: false, fixed: true };
     s.nics[0].features = Fact::Known([("rx-ntuple-filter".to_string(), fixed)].into());
-    assert!(ntuple(&s, &rpc).0.is_none(), "what nobody can switch");
+    assert!(ntuple(&s, &rpc).0.is_none(), "a fixed feature");
 }
