@@ -243,7 +243,7 @@ pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>,
 /// A flow rule that steers to a queue which would be removed, and that is not configured. ringwise does not delete it for
 /// the change. Rules of a queue group are planned again with the group.
 fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> {
-    let spoken_of = |at: u32, rule: &Rule| {
+    let mentioned = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
             m.as_left
                 && matches!(&m.setting, Setting::FlowRule { dev, rule: Some(r), .. } if dev == d.name() && r == rule)
@@ -253,7 +253,7 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> 
         let group = |g: &&GroupWish| g.flows.iter().any(flow);
         d.rules.contains(&at) || d.groups.iter().any(group) || made.iter().any(of_group)
     };
-    let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
+    let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !mentioned(*at, r)).collect();
     let (at, rule) = all.first()?;
     let (dev, more) = (d.name().to_string(), all.len() as u32 - 1);
     let why = Obstacle::RuleNeedsQueue { dev: dev.clone(), location: *at, rule: (*rule).clone(), queues: left, more };
