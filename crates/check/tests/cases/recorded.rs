@@ -65,7 +65,7 @@ fn tuned_for_a_goal_they_are_silent() {
 
 /// Interfaces that are planned one by one may share CPUs. Only this is reported.
 #[test]
-fn tuned_one_interface_after_the_other_only_what_piles_up_is_told() {
+fn tuned_one_interface_after_the_other_only_crowded_cpus_are_reported() {
     let mut wrong = Vec::new();
     for h in hosts() {
         let name = h.file_name().unwrap().to_string_lossy().into_owned();
