@@ -171,8 +171,8 @@ impl<'a> Cx<'a> {
         self.i.traffic
     }
 
-    /// An offload feature by the kernel's name. `None`: the device does not have it, or the features are unknown, which is
-    /// noted as unread.
+    /// An offload feature by the kernel's name. `None`: the device does not have it, or the features are unknown, which
+    /// is noted as unread.
     pub fn feature(&self, n: &'a Nic, name: &str, say: &mut Say) -> Option<&'a Feature> {
         say.get(&n.features)?.get(name)
     }
@@ -195,8 +195,8 @@ impl<'a> Cx<'a> {
         n.tx_queues.iter().take(used)
     }
 
-    /// The one CPU that handles a vector. A configured CPU that is not in effect yet is returned, because the kernel moves
-    /// the interrupt when the device raises it the next time.
+    /// The one CPU that handles a vector. A configured CPU that is not in effect yet is returned, because the kernel
+    /// moves the interrupt when the device raises it the next time.
     pub fn at(&self, v: &Vector) -> Option<CpuId> {
         let (asked, now) = (v.asked.known(), v.effective.known());
         match (asked, now) {

@@ -32,7 +32,7 @@ pub struct Report {
     pub goal: String,
     /// Where the goal comes from, as text.
     pub goal_from: String,
-    /// The problem that limits this host most, in one or two sentences. `None`: there is none.
+    /// The problem that limits this host most, in one or two sentences. `None`: no problem was found.
     pub first: Option<String>,
     /// Whether `first` ends with a `ringwise plan` to type.
     #[serde(skip)]

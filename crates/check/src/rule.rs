@@ -35,8 +35,8 @@ pub struct Rule {
     /// Arguments of `ringwise plan` that remove the finding; `None`: ringwise cannot remove it. Words in capitals are
     /// placeholders.
     pub ours: Option<&'static str>,
-    /// Plain commands without ringwise, or other advice. Rules about settings that ringwise must not change only explain
-    /// them.
+    /// Plain commands without ringwise, or other advice. Rules about settings that ringwise must not change only
+    /// explain them.
     pub by_hand: &'static [&'static str],
     /// How certain its findings are.
     pub confidence: Confidence,

@@ -34,7 +34,8 @@ pub enum DropFound {
         /// Packets dropped.
         per_second: f64,
     },
-    /// The NIC lost packets. `counters` count from the first sample, `seconds` ago. `received` is `None` if it is unknown.
+    /// The NIC lost packets. `counters` count from the first sample, `seconds` ago. `received` is `None` if it is
+    /// unknown.
     InNic {
         /// Packets lost, according to the larger of the two counters.
         per_second: f64,

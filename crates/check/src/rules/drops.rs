@@ -12,8 +12,8 @@ const STATS: &str = "kernel documentation, networking/statistics";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
-/// Share of a CPU's time in interrupts and softirqs, in per cent. Above `BUSY` the CPU is busy, above `WALL` it is at its
-/// limit.
+/// Share of a CPU's time in interrupts and softirqs, in per cent. Above `BUSY` the CPU is busy, above `WALL` it is at
+/// its limit.
 const BUSY: f64 = 50.0;
 const WALL: f64 = 90.0;
 

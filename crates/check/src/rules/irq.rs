@@ -347,7 +347,8 @@ pub(super) static RULES: &[Rule] = &[
                 let ring = say.get(&n.rings)?.rx?.now;
                 let seen: Vec<(u32, f64)> = l
                     .of(Dir::Rx)
-                    // A queue that is polled all the time raises no interrupts, so moderation is not the reason for the rate.
+                    // A queue that is polled all the time raises no interrupts, so moderation is not the reason for the
+                    // rate.
                     .filter(|q| q.interrupts.is_some_and(|i| t.per_second(i) >= 50.0))
                     .filter_map(|q| Some((q.queue, q.packets_per_interrupt?)))
                     .filter(|(_, p)| *p > f64::from(ring) / 2.0)

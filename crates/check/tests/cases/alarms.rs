@@ -125,7 +125,7 @@ fn texts_of_recorded_hosts() {
 
 /// A distribution may backport a feature of a later kernel, so an older version alone does not mean "no".
 #[test]
-fn what_a_distribution_may_have_patched_in_is_not_answered_no() {
+fn possible_backports_are_unknown_instead_of_no() {
     let here = |kernel: &str| {
         let mut w = World::tuned();
         w.s.host.kernel = Fact::Known(kernel.into());
