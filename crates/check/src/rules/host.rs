@@ -475,6 +475,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "current_clocksource, available_clocksource",
         guard: "a faster clock source is available",
         condition: "the clock source is hpet, acpi_pm or refined-jiffies",
+        confirm: "cat current_clocksource and available_clocksource in /sys/devices/system/clocksource/clocksource0",
         confirm: "cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
         why: "Every time stamp reads a device instead of a CPU register, which takes microseconds instead of nanoseconds.",
         source: "kernel documentation, timers/timekeeping",
