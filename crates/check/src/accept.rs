@@ -60,7 +60,8 @@ pub fn is_date(text: &str) -> bool {
 impl Baseline {
     /// Parses a baseline. The error says why the text is not a valid baseline.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let b: Self = serde_json::from_slice(text.as_bytes()).map_err(|e| e.to_string())?;
+        let b: Self =
+            serde_json::from_slice(text.as_bytes()).map_err(|e| format!("not a baseline of accepted findings: {e}"))?;
         if b.schema != SCHEMA || b.version != 1 {
             return Err(format!("schema \"{}\" version {}: expected \"{SCHEMA}\" version 1", b.schema, b.version));
         }
@@ -115,14 +116,17 @@ impl Baseline {
 impl Entry {
     fn validate(&self) -> Result<(), String> {
         if rules::find(&self.rule).is_none_or(|r| r.id != self.rule) {
-            return Err(format!("there is no rule \"{}\"", self.rule));
+            return Err(format!(
+                "there is no rule \"{}\"; expected an id as ringwise check shows it, e.g. A02",
+                self.rule
+            ));
         }
         if self.reason.trim().is_empty() {
-            return Err(format!("{}: the reason is empty", self.rule));
+            return Err(format!("{}: the reason is empty; say why the finding is accepted", self.rule));
         }
         if !is_date(&self.until) {
             return Err(format!(
-                "{}: \"{}\" is not a date (expected a date such as 2027-03-01)",
+                "{}: \"{}\" is not a date; expected the last day of the acceptance, e.g. 2027-03-01",
                 self.rule, self.until
             ));
         }
