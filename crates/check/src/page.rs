@@ -1,7 +1,5 @@
 //! The page of a rule. `check --explain ID` and `docs/rules/ID.md` are made from the same data.
 
-use std::collections::BTreeSet;
-
 use crate::rule::Rule;
 use crate::rules::{LEFT_OUT, find, rules, same};
 use crate::severity::Confidence;
@@ -47,12 +45,12 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         out.push(("Background", r.more.into()));
     }
     out.push(("Source", r.source().into()));
-    let spelled_out = terms(r.title, &out);
-    out.extend(spelled_out.map(|t| ("Terms", t)));
+    let explained = terms(r.title, &out);
+    out.extend(explained.map(|t| ("Terms", t)));
     out
 }
 
-/// Abbreviations that pages use without spelling them out.
+/// Abbreviations and terms that pages use without an explanation.
 const TERMS: &[(&str, &str)] = &[
     ("AF_XDP", "sockets for packets that bypass the network stack"),
     ("ASPM", "active state power management of PCI Express"),
@@ -83,16 +81,27 @@ const TERMS: &[(&str, &str)] = &[
     ("XDP", "eXpress Data Path"),
     ("XPS", "transmit packet steering, which maps CPUs to transmit queues"),
     ("aRFS", "accelerated RFS"),
+    ("far", "on another NUMA node than the device"),
+    ("interrupt time", "the share of a CPU's time in interrupts and softirqs"),
     ("ksoftirqd", "the kernel thread of a CPU for softirqs"),
+    ("near", "on the NUMA node of the device"),
+    ("node", "NUMA node, a group of CPUs with memory of its own"),
     ("ntuple", "the device feature for flow rules"),
+    ("queue pair", "the receive and the transmit queue with the same number"),
     ("softirq", "software interrupt, in which the kernel processes packets"),
 ];
 
-/// Spells out the abbreviations that the page contains. `None`: it contains none.
+/// Explains the abbreviations and terms of the page. `None`: it has none.
 fn terms(title: &str, parts: &[(&str, String)]) -> Option<String> {
-    let text = parts.iter().map(|(_, t)| t.as_str()).chain([title]);
-    let words: BTreeSet<&str> = text.flat_map(|t| t.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();
-    let found = TERMS.iter().filter(|(short, _)| words.contains(short));
+    let mut text = format!(" {title} ");
+    for (_, part) in parts {
+        text.push_str(part);
+        text.push(' ');
+    }
+    // With a space on both sides of every word, only whole words match.
+    let text = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', " ");
+    let has = |short: &str| text.contains(&format!(" {short} ")) || text.contains(&format!(" {short}s "));
+    let found = TERMS.iter().filter(|(short, _)| has(short));
     let lines: Vec<String> = found.map(|(short, long)| format!("- {short}: {long}")).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
