@@ -101,7 +101,7 @@ fn terms(title: &str, parts: &[(&str, String)]) -> Option<String> {
     // With a space on both sides of every word, only whole words match.
     let text = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', " ");
     let has = |short: &str| text.contains(&format!(" {short} ")) || text.contains(&format!(" {short}s "));
-    let found = TERMS.iter().filter(|(short, _)| has(short));
+    let found = TERMS.iter().filter(|t| has(t.0));
     let lines: Vec<String> = found.map(|(short, long)| format!("- {short}: {long}")).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
