@@ -325,7 +325,6 @@ pub(super) static RULES: &[Rule] = &[
         reads: "/proc/PID/schedstat of ksoftirqd",
         condition: "ksoftirqd uses more than half of a CPU",
         confirm: "top -H shows a high CPU use of ksoftirqd/N",
-        confirm: "top -H shows ksoftirqd/N near the top",
         why: "The CPU has so much softirq work that the kernel moved it to a thread, which competes with programs at normal priority.",
         source: SYSCTL,
         by_hand: &["spread the interrupts; enable GRO; use threaded NAPI to choose where the threads run"],

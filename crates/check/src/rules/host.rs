@@ -476,7 +476,6 @@ pub(super) static RULES: &[Rule] = &[
         guard: "a faster clock source is available",
         condition: "the clock source is hpet, acpi_pm or refined-jiffies",
         confirm: "cat current_clocksource and available_clocksource in /sys/devices/system/clocksource/clocksource0",
-        confirm: "cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
         why: "Every time stamp reads a device instead of a CPU register, which takes microseconds instead of nanoseconds.",
         source: "kernel documentation, timers/timekeeping",
         by_hand: &["dmesg shows why the kernel does not use the faster one"],
