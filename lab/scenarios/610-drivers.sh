@@ -130,7 +130,7 @@ for dev in $devs; do
 	case $(driver_of $dev):$(ethtool -l $dev 2>/dev/null | grep -c Current) in
 	e1000e:0 | vmxnet3:0)
 		status "$dev: a plan with two queues" 0 ringwise plan $dev --queues 2 --allow-disruption
-		says "$dev: it is said" "the driver does not support changing the number of channels; the interface has"
+		says "$dev: it is said" "the driver has no channel count that can be set; it has"
 		;;
 	vmxnet3:1)
 		status "$dev: two queues fail and are put back" 4 ringwise apply --yes $dev --queues 2 --allow-disruption

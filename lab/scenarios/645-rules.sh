@@ -146,7 +146,7 @@ case $KERNEL in
 *) check "rules: and the kernel's words" grep -q "too low for existing ntuple filter settings" /tmp/err ;;
 esac
 ringwise plan mq1 --config none --queues 4 --allow-disruption >/tmp/out 2>/tmp/err
-says "a rule that nobody spoke of keeps its queue" "steers to a queue that would not exist with 4 queues"
+says "a rule that nobody spoke of keeps its queue" "sends to a queue that 4 would not have"
 sed 's/action 5/action 2/; s/action 6/action 3/' /tmp/one.toml >/tmp/two.toml
 sed -i 's/^flow = "udp4.*/&\nlocation = 1/' /tmp/two.toml
 theirs mq1 >/tmp/between
@@ -175,7 +175,7 @@ cat /tmp/err
 same "both are there" "$(theirs mq1 | wc -l)" 2
 status "a second time nothing" 0 ringwise plan mq1 --config /tmp/three.toml --exit-code
 status "a place is not taken" 1 ringwise plan mq1 --config /tmp/one.toml
-says "and that is said" "chooses the locations of rules itself"
+says "and that is said" "chooses the places of rules itself"
 status "and gone again" 0 ringwise rollback --yes 0
 same "none is left" "$(theirs mq1 | wc -l)" 0
 echo 0 >/sys/module/mqnic/parameters/quirk
@@ -185,7 +185,7 @@ echo 8192 >/sys/module/mqnic/parameters/quirk
 echo 1 >/sys/module/mqnic/parameters/rlimit
 ringwise apply --yes mq1 --config /tmp/one.toml >/tmp/out 2>/tmp/err
 same "a table that is full: put back" "$?" 4
-says "and why" "the rule table of the device is full"
+says "and why" "no room for the rule"
 same "nothing is left of it" "$(theirs mq1 | wc -l)" 0
 echo 0 >/sys/module/mqnic/parameters/quirk
 ethtool -K mq1 ntuple off

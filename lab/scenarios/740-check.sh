@@ -107,15 +107,15 @@ fi
 
 # With a queue pair for each CPU, a host of two CPUs has only these findings.
 echo 32768 >/proc/sys/net/core/rps_sock_flow_entries
-broken "RFS half configured: only the host's table" "Q10"
+broken "half an RFS: only the host's table" "Q10"
 echo 0 >/proc/sys/net/core/rps_sock_flow_entries
 
 echo 1024 >/sys/class/net/eth1/queues/rx-0/rps_flow_cnt
-broken "RFS half configured: only a queue's table" "Q10"
+broken "half an RFS: only a queue's table" "Q10"
 echo 0 >/sys/class/net/eth1/queues/rx-0/rps_flow_cnt
 
 echo 50 >/proc/sys/net/core/busy_read
-broken "busy polling for all sockets" "M07"
+broken "every socket polls busily" "M07"
 echo 0 >/proc/sys/net/core/busy_read
 
 ethtool -K eth1 gro off
@@ -123,11 +123,11 @@ broken "GRO off" "M10"
 ethtool -K eth1 gro on
 
 ethtool -K eth1 tx-nocache-copy on
-broken "sent data bypasses the cache" "M21"
+broken "sends go round the cache" "M21"
 ethtool -K eth1 tx-nocache-copy off
 
 echo 100 >/sys/class/net/eth1/napi_defer_hard_irqs
-broken "interrupt deferral half configured" "M05"
+broken "interrupt deferral half set" "M05"
 echo 0 >/sys/class/net/eth1/napi_defer_hard_irqs
 
 tc qdisc replace dev eth1 root pfifo
