@@ -56,7 +56,8 @@ fn last_one(bond: &str, b: &Bond, dev: &str) -> String {
     let others: Vec<&str> = b.members.iter().map(|m| m.name.as_str()).filter(|n| *n != dev).collect();
     match others.as_slice() {
         [] => format!("{dev} is the only member of {bond}"),
-        o => format!("{dev} is the last member that carries {bond} ({} not)", o.join(" and ")),
+        [other] => format!("{dev} is the last member of {bond} that carries traffic ({other} does not)"),
+        o => format!("{dev} is the last member of {bond} that carries traffic ({} do not)", o.join(" and ")),
     }
 }
 
@@ -85,7 +86,7 @@ impl Tx<'_> {
         match fresh(&self.cx, bond) {
             Some(b) if b.hangs_on(dev) => Err(Failure {
                 setting: Some(setting.clone()),
-                ..Failure::new(last_one(bond, &b, dev), format!("interrupting it would cut {bond} off"))
+                ..Failure::new(last_one(bond, &b, dev), format!("interrupting it would take {bond} down"))
             }
             .into()),
             _ => Ok(()),
@@ -109,7 +110,9 @@ impl Tx<'_> {
             }
             if self.cx.now().saturating_sub(begin) >= self.cx.policy.bond_wait {
                 let wait = self.cx.policy.bond_wait.as_secs_f32();
-                self.note(format!("no other member of {bond} carried within {wait} s; {dev} is put back all the same"));
+                self.note(format!(
+                    "no other member of {bond} carried traffic within {wait} s; {dev} is restored anyway"
+                ));
                 return;
             }
             self.cx.host.sleep(EACH);

@@ -69,12 +69,12 @@ fn without_such_a_file_it_runs_from_memory_and_it_is_said_why() {
     let here = Here::new("memory", "case $0 in */state/* | */run/*) exit 126 ;; esac");
     let place = here.search(&here.program, true).find().unwrap();
     let why = place.only_once().unwrap().to_string();
-    assert!(why.contains("state/guard-0007: executed as a test it ended with exit status: 126"), "{why}");
+    assert!(why.contains("state/guard-0007: a test run ended with exit status: 126"), "{why}");
     assert!(why.contains("/run/guard-"), "{why}");
     assert!(place.path("self").starts_with("/proc/self/fd"));
     assert_eq!(here.copies(), Vec::<PathBuf>::new());
     let e = here.search(Path::new("/nonesuch"), true).find().unwrap_err().to_string();
-    assert!(e.contains("No such file") && e.contains("not from memory"), "{e}");
+    assert!(e.contains("No such file") && e.contains("nor from memory"), "{e}");
 }
 
 #[test]

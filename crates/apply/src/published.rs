@@ -135,7 +135,7 @@ mod tests {
         let path = dir.join("status.json");
         let (whole, told) = (fs::read(&path).unwrap(), |s: &Store| s.published_journals().map(|j| format!("{j:?}")));
         let right = told(&store).unwrap();
-        assert!(right.contains("torn before its first step"), "{right}");
+        assert!(right.contains("breaks off before its first step"), "{right}");
         for bit in 0..whole.len() * 8 {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

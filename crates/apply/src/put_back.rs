@@ -23,7 +23,7 @@ impl Tx<'_> {
         };
         self.event(Event::PuttingBack { why: text.clone() });
         if why.late {
-            self.note("the late call may still take effect: look again with ringwise verify".into());
+            self.note("the call that timed out may still take effect: check with ringwise verify".into());
         }
         self.out.failed = Some(why);
         self.back_to_start(text);
@@ -150,7 +150,7 @@ impl Tx<'_> {
                 (Some(e), _) => e.clone(),
                 (None, Fact::Absent) => "it does not exist now".to_string(),
                 (None, Fact::Unknown(u)) => u.why.clone(),
-                (None, Fact::Known(_)) => "it does not stay".to_string(),
+                (None, Fact::Known(_)) => "it does not keep this value".to_string(),
             };
             left.push(NotPutBack {
                 address: address.clone(),

@@ -144,7 +144,7 @@ impl Tx<'_> {
                 let bond = self.bond_of(&dev).map_or_else(|| "its bond".into(), |b| b.name().to_string());
                 let words = format!("{bond} did not use {dev} again within {wait} s");
                 if link_needed {
-                    return Err(Failure::new(words, "it carried before the device was restarted").into());
+                    return Err(Failure::new(words, "it carried traffic before the device was restarted").into());
                 }
                 self.note(words);
             }
@@ -195,11 +195,11 @@ impl Tx<'_> {
     pub(crate) fn look(&mut self) -> Done {
         self.now = self.cx.look().map_err(|e| {
             let words = std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}"));
-            Failure::new(words, "the host cannot be discovered again")
+            Failure::new(words, "the host cannot be read again")
         })?;
         self.fresh = true;
         let names = Names::new(&self.devices, &self.now);
-        let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} is {b} now")).collect();
+        let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} was renamed to {b}")).collect();
         if changed.is_empty() {
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl Tx<'_> {
 }
 
 pub(crate) fn guard_gone() -> Failure {
-    Failure::new("the guard is gone", "nobody would put it back if this process died")
+    Failure::new("the guard is gone", "without it, nothing would be restored if this process died")
 }
 
 pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
@@ -314,7 +314,7 @@ pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
         Fact::Absent => "it is gone".to_string(),
         Fact::Unknown(Unread { why, .. }) => format!("it cannot be read back: {why}"),
     };
-    let somebody = || format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
-    let meaning = features::meaning(setting).unwrap_or_else(somebody);
+    let by_others = || format!("the driver or another program does not keep the {family} at {}", setting.value_text());
+    let meaning = features::meaning(setting).unwrap_or_else(by_others);
     Failure { setting: Some(setting.clone()), ..Failure::new(words, meaning) }
 }
