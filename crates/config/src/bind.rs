@@ -25,12 +25,12 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     for e in &config.entries {
         let found = devices(&e.matcher, nics, &e.by, &mut wrong);
         if found.is_empty() {
-            notes.push(format!("{}: no interface here is {}; it is left out", e.by, e.matcher));
+            notes.push(format!("{}: no interface of this host matches {}; the entry is skipped", e.by, e.matcher));
         }
         for n in found {
             if let Some((_, other)) = owner.iter().find(|(name, _)| *name == n.name()) {
                 wrong.push(format!(
-                    "{} is meant twice: {} ({}) and {} ({}); right would be one entry for it",
+                    "two entries match {}: {} ({}) and {} ({}); expected one",
                     n.name(),
                     other.by,
                     other.matcher,
@@ -54,7 +54,7 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
         for e in &o.entries {
             let found = devices(&e.matcher, nics, &e.by, &mut wrong);
             if found.is_empty() {
-                wrong.push(format!("{}: there is no interface {} here", e.by, e.matcher));
+                wrong.push(format!("{}: no interface of this host matches {}", e.by, e.matcher));
             }
             for n in found {
                 match said.iter_mut().find(|(name, _)| *name == n.name()) {
@@ -126,7 +126,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                     let names: Vec<&str> = all.iter().map(|n| n.name()).collect();
                     let have = c.entries.remove(at);
                     notes.push(format!(
-                        "{} means {} here: written out for each, because {} speaks of {} alone",
+                        "{} matches {}: written as one entry for each, because {} applies only to {}",
                         have.matcher,
                         names.join(" and "),
                         e.by,
@@ -167,7 +167,7 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
             }
         }
         if found == 0 {
-            notes.push(format!("no interface here is {pattern}, which host.interfaces names; it is left out"));
+            notes.push(format!("no interface of this host matches {pattern} of host.interfaces; it is skipped"));
         }
     }
     if devs.is_empty() {
@@ -176,7 +176,7 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
             devs.extend(patterns.iter().cloned());
         }
     } else {
-        notes.extend(down.iter().map(|d| format!("{d} has no link; it is left out")));
+        notes.extend(down.iter().map(|d| format!("{d} has no link; it is skipped")));
     }
 }
 
@@ -191,10 +191,7 @@ fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<
     let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();
     if m.is_one() && found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
-        wrong.push(format!(
-            "{by}: {m} must be one interface, but {} are; right would be bus or name beside it",
-            names.join(" and ")
-        ));
+        wrong.push(format!("{by}: {m} must match one interface, but matches {}; add bus or name", names.join(" and ")));
         return Vec::new();
     }
     found

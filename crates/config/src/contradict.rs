@@ -36,7 +36,7 @@ pub fn contradictions(c: &Config) -> Vec<String> {
     let words = |x: Contradiction| {
         let mut places: Vec<String> = x.at.iter().map(place).collect();
         places.dedup();
-        format!("{}: {}; right would be {}", places.join(" and "), x.conflict.found(), x.conflict.right())
+        format!("{}: {}; expected {}", places.join(" and "), x.conflict.found(), x.conflict.right())
     };
     all(c, false).into_iter().map(words).collect()
 }

@@ -114,7 +114,7 @@ impl fmt::Display for Faults {
             fault.with.iter().try_for_each(|w| self.excerpt(f, w, digits))?;
             if let Some(right) = &fault.right {
                 let mut head = format!("  {margin} = ");
-                for l in wrapped(&format!("right would be {right}"), room) {
+                for l in wrapped(&format!("expected {right}"), room) {
                     writeln!(f, "{head}{l}")?;
                     head = " ".repeat(head.len());
                 }
@@ -124,7 +124,7 @@ impl fmt::Display for Faults {
             writeln!(f, "and {} more", self.all.len() - SHOWN)?;
         }
         let n = self.all.len();
-        write!(f, "{}: {n} fault{}; nothing was read from the host", self.file, if n == 1 { "" } else { "s" })
+        write!(f, "{}: {n} error{}; nothing was read from the host", self.file, if n == 1 { "" } else { "s" })
     }
 }
 

@@ -10,15 +10,17 @@ use crate::value::{Entry, Matcher};
 /// The file changes no setting. It names only the goal, which is the default one.
 pub fn init(s: &Snapshot) -> String {
     let mut out = String::from(
-        "# Configuration of ringwise. Keys: ringwise.toml(5). Check it: ringwise config check FILE\n\
-         # What it would do: ringwise plan --config FILE\n\
+        "# Configuration of ringwise. All keys: ringwise.toml(5)\n\
+         # Check this file: ringwise config check FILE\n\
+         # Show what it would change: ringwise plan --config FILE\n\
          version = 1\n\n\
          [host]\n\
-         # GOALS; ringwise plan --goal GOAL --print-config writes one out\n\
+         # Goals: GOALS\n\
+         # ringwise plan --goal GOAL --print-config shows the settings of a goal\n\
          goal = \"balanced\"\n\
-         # cpus = \"0-3\"                 only these carry queues\n\
-         # reserve = \"0\"                kept free for other work\n\
-         # allow_disruption = true      also what interrupts traffic\n",
+         # cpus = \"0-3\"                 use only these CPUs for queues\n\
+         # reserve = \"0\"                keep these CPUs free of queues\n\
+         # allow_disruption = true      also make changes that interrupt traffic\n",
     )
     .replace("GOALS", &Goal::ALL.map(Goal::name).join(", "));
     for n in s.nics.iter().filter(|n| n.has_own_queues()) {
@@ -41,7 +43,7 @@ fn interface(n: &Nic) -> String {
         None => format!("{} receive and {} transmit queues", n.rx_queues.len(), n.tx_queues.len()),
     };
     let mut out = format!("\n# {}{driver}, {queues}", n.name());
-    out += "; commented: as it is now\n";
+    out += "; its present settings, as comments\n";
     let mut head = true;
     for line in text.lines().filter(|l| !l.is_empty()) {
         // The entry and its match are active; the settings below it are comments.

@@ -64,7 +64,7 @@ fn what_is_ambiguous_is_refused_whole() {
     let two = entry("name = \"eth1\"") + &entry("driver = \"igb\"");
     let wrong = bound(&two, &[]).unwrap_err();
     assert_eq!(wrong.len(), 1);
-    for words in ["eth1 is meant twice", "f.toml line 3", "f.toml line 6"] {
+    for words in ["two entries match eth1", "f.toml line 3", "f.toml line 6"] {
         assert!(wrong[0].contains(words), "{words}: {}", wrong[0]);
     }
     let c = parse("f.toml", &format!("version = 1\n{}", entry("mac = \"52:54:00:00:00:09\""))).unwrap();
@@ -72,7 +72,7 @@ fn what_is_ambiguous_is_refused_whole() {
     s.nics[0].dev.permanent_mac = Some("52:54:00:00:00:09".into());
     s.nics[1].dev.permanent_mac = Some("52:54:00:00:00:09".into());
     let wrong = bind(&c, &[], &s.nics).unwrap_err();
-    assert!(wrong[0].contains("must be one interface, but eth0 and eth1 are"), "{}", wrong[0]);
+    assert!(wrong[0].contains("must match one interface, but matches eth0 and eth1"), "{}", wrong[0]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn single_keys_go_before_entries() {
     let said: Vec<String> = b.intent.wishes.iter().map(|w| w.by.to_string()).collect();
     assert!(said.iter().any(|s| s == "--set eth1.rings.rx=1024"), "{said:?}");
     let wrong = bound("", &["eth7.rings.rx=1024"]).unwrap_err();
-    assert!(wrong[0].contains("there is no interface name eth7 here"), "{}", wrong[0]);
+    assert!(wrong[0].contains("no interface of this host matches name eth7"), "{}", wrong[0]);
 }
 
 /// Some of the queues that the file names: those change, the others stay, and each is said once.
@@ -122,7 +122,7 @@ fn some_queues_of_several() {
 fn interfaces_that_the_host_part_names() {
     let b = bound("[host]\ninterfaces = [\"eth1\", \"eth?\", \"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["eth1", "eth0", "eth2"]);
-    assert!(b.notes[0].contains("no interface here is lan*"), "{:?}", b.notes);
+    assert!(b.notes[0].contains("no interface of this host matches lan*"), "{:?}", b.notes);
     let b = bound("[host]\ninterfaces = [\"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["lan*"], "the planner refuses it by that name");
 }

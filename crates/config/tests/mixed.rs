@@ -18,10 +18,10 @@ fn groups_beside_the_articles() {
     let group = "policy = \"cpu\"\ncpus = \"2-3\"\nflows = [\"tcp4 dst-port 443\"]";
     let got = faults(&file("goal = \"mixed\"\npair_as_article = true", group)).join("\n");
     assert!(
-        got.contains("pair_as_article makes groups of all queues itself, group \"latency\" is beside them"),
+        got.contains("pair_as_article makes groups of all queues; group \"latency\" is one more"),
         "{got}"
     );
-    assert!(got.contains("the group, or pair_as_article") && got.contains("[[interface.group]]"), "{got}");
+    assert!(got.contains("either the group or pair_as_article") && got.contains("[[interface.group]]"), "{got}");
     parse("f.toml", &file("goal = \"mixed\"", group)).unwrap();
 }
 
@@ -29,10 +29,10 @@ fn groups_beside_the_articles() {
 fn a_number_of_latency_queues_that_says_nothing_or_something_else() {
     let policy = "policy = \"cpu\"";
     let got = faults(&file("goal = \"rpc\"\nlatency_queues = 3", policy)).join("\n");
-    assert!(got.contains("latency_queues sizes a group of goal mixed, and the goal is rpc"), "{got}");
+    assert!(got.contains("latency_queues needs goal mixed, but the goal is rpc"), "{got}");
     for queues in ["queues = 1", "queues = [0]"] {
         let got = faults(&file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{queues}"))).join("\n");
-        assert!(got.contains("group \"latency\" has 1 queue, and latency_queues says 3"), "{got}");
+        assert!(got.contains("group \"latency\" has 1 queue, but latency_queues is 3"), "{got}");
     }
     for good in ["queues = 3", "queues = \"5-7\"", "queues = \"auto\"", ""] {
         parse("f.toml", &file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{good}"))).unwrap();

@@ -177,7 +177,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
             continue;
         }
         broken.push(line);
-        let found = format!("this is no TOML: {}", e.message());
+        let found = format!("invalid TOML: {}", e.message());
         cx.faults.push(Fault { at, with: Vec::new(), found, right: None });
     }
     let syntax = cx.faults.len();
@@ -235,8 +235,8 @@ fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx
     if all.iter().any(|p| p.name == name) {
         cx.fault(
             k.at("name").unwrap_or(at.clone()),
-            format!("policy \"{name}\" stands there twice"),
-            "one of that name",
+            format!("policy \"{name}\" is configured twice"),
+            "only one of that name",
         );
     }
     let coalesce = k.table("coalesce", &spec::POLICY_COALESCE);
@@ -244,7 +244,7 @@ fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx
     let params = coalesce.map(|c| knobs::params(c, cx)).unwrap_or_default();
     let napi = napi.map(knobs::napi_values).unwrap_or_default();
     if params.is_empty() && napi == ringwise_model::NapiValues::default() {
-        cx.fault(at, format!("policy \"{name}\" says nothing"), "values in coalesce or napi");
+        cx.fault(at, format!("policy \"{name}\" sets no value"), "values in coalesce or napi");
     }
     all.push(Policy { name, params, napi, when: k.text("when").unwrap_or_default() });
 }

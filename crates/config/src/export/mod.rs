@@ -45,8 +45,10 @@ fn nic<'a>(nics: &'a [Nic], dev: &str) -> Option<&'a Nic> {
 impl Exported {
     /// What a format cannot say at all: the goal decides by what is there, groups follow programs.
     fn beyond(i: &Intent) -> Self {
-        let mut left_out =
-            vec![format!("goal {}: it is decided on the host; as settings: ringwise plan -o sh", i.goal)];
+        let mut left_out = vec![format!(
+            "goal {}: ringwise computes its settings on the host; to export them: ringwise plan -o sh",
+            i.goal
+        )];
         left_out.extend(i.groups.iter().map(|g| format!("{} group \"{}\" ({})", g.dev, g.name, g.by)));
         Self { files: Vec::new(), left_out }
     }
