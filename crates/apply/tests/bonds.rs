@@ -189,7 +189,7 @@ fn not_knowing_counts_as_the_way_in() {
     sim.sessions_unreadable(true);
     let e = apply(&sim, &dir, &[channels("eth1", 4)]).unwrap_err();
     assert_eq!((e.exit_status(), sim.writes()), (6, 0));
-    assert!(e.to_string().contains("perhaps ssh sessions (needs root"), "{e}");
+    assert!(e.to_string().contains("possibly ssh sessions (needs root"), "{e}");
     // The path cannot be determined: the peer is known, its route is not.
     sim.sessions_unreadable(false);
     sim.ssh_from("192.0.2.10", "nowhere0");

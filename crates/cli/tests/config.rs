@@ -349,7 +349,11 @@ fn what_is_printed_with_a_file_means_the_same() {
         let (code, printed, err) = text(&ringwise(&[&["plan", "--print-config"], &given[..]].concat()));
         assert_eq!(code, Some(0), "{matcher}: {err}");
         assert_eq!(printed.matches("[[interface]]").count(), entries, "{matcher}\n{printed}");
-        assert_eq!(err.contains("written as one entry for each"), printed.matches("driver").count() == 2, "{matcher}: {err}");
+        assert_eq!(
+            err.contains("written as one entry for each"),
+            printed.matches("driver").count() == 2,
+            "{matcher}: {err}"
+        );
         let again = d.file("p.toml", &printed);
         let by_file = plan_of(&["--from", &host, "--config", &again]);
         assert!(!by_file["steps"].as_array().unwrap().is_empty(), "{matcher}");
@@ -375,7 +379,7 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
         let (code, out, err) = text(&ringwise(&["config", "init", "--from", &file]));
         assert_eq!(code, Some(0), "{name}: {err}");
         let goals: Vec<&str> = Goal::ALL.iter().map(|g| g.name()).collect();
-        assert!(out.contains(&format!("# {};", goals.join(", "))), "{name}: {out}");
+        assert!(out.contains(&format!("# Goals: {}\n", goals.join(", "))), "{name}: {out}");
         let at = d.file("i.toml", &out);
         let (code, _, err) = text(&ringwise(&["config", "check", &at]));
         assert_eq!(code, Some(0), "{name}: {err}\n{out}");

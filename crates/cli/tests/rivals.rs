@@ -70,7 +70,7 @@ fn the_script_says_that_it_does_not_tell_irqbalance() {
 #[test]
 fn what_cannot_be_asked_is_said() {
     let mut b = running(true);
-    let why = "no answer: irqbalance answers root only";
+    let why = "no answer: irqbalance answers only root";
     b.banned = Fact::unknown("irqbalance setup", why);
     let s = edge3_with(b);
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();

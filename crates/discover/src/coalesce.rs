@@ -66,11 +66,13 @@ fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -
 
 /// Everything that the driver's struct for this queue holds: parameters that it does not have are among them.
 ///
-/// Errors: the kernel's, or an answer without the queue.
+/// Errors: the kernel's, or the answer does not contain the queue.
 pub fn queue_struct(host: &dyn Host, dev: &str, queue: u32) -> Result<Coalesce, Error> {
     let any = Fact::not_asked("coalesce-get");
     let what = || ioctl(dev, IoctlCmd::PerQueue, Vec::new()).to_string();
-    one(host, dev, queue, &any)?.remove(&queue).ok_or_else(|| Error::other(what(), "an answer without the queue"))
+    one(host, dev, queue, &any)?
+        .remove(&queue)
+        .ok_or_else(|| Error::other(what(), "the answer does not contain the queue"))
 }
 
 fn one(host: &dyn Host, dev: &str, queue: u32, of_device: &Fact<Coalesce>) -> Result<BTreeMap<u32, Coalesce>, Error> {

@@ -67,7 +67,7 @@ pub(crate) fn paths(host: &dyn Host, ports: &[Port]) -> Vec<ControlPath> {
     match r.text("/proc/self/mounts") {
         Fact::Known(text) => mounts(&text).into_iter().for_each(|m| add(m.path(&net, &mut r))),
         Fact::Absent => {}
-        Fact::Unknown(u) => add(unread("mounts from the network", u)),
+        Fact::Unknown(u) => add(unread("network mounts", u)),
     }
     match r.list(ISCSI) {
         Fact::Known(mut list) => {
@@ -92,11 +92,11 @@ fn unread(what: &str, u: Unread) -> ControlPath {
 fn told(address: Fact<String>) -> Result<IpAddr, Unread> {
     let text = match address {
         Fact::Known(t) => t,
-        Fact::Absent => return Err(Unread::new("server", None, "the kernel names no address of it")),
+        Fact::Absent => return Err(Unread::new("server", None, "the kernel reports no address for it")),
         Fact::Unknown(u) => return Err(u),
     };
     let plain = text.trim_start_matches('[').split([']', '%']).next().unwrap_or_default();
-    plain.parse().map_err(|_| Unread::new("server", None, format!("{text} is no address")))
+    plain.parse().map_err(|_| Unread::new("server", None, format!("{text} is not an IP address")))
 }
 
 /// Of each family the default routes of the lowest metric.
@@ -196,9 +196,7 @@ impl<'a> Net<'a> {
             }
             Fact::Known(route::Route { out: Some(i), .. }) => match self.at.get(&IfIndex(i)) {
                 Some(i) => self.follow(reason, *i),
-                None => {
-                    lost(reason, Unread::new(request.to_string(), None, format!("no interface has the number {i}")))
-                }
+                None => lost(reason, Unread::new(request.to_string(), None, format!("no interface has the index {i}"))),
             },
             Fact::Known(_) => lost(reason, Unread::new(request.to_string(), None, "the route names no interface")),
             Fact::Absent => lost(reason, Unread::new(request.to_string(), None, "there is no route to it")),
@@ -239,7 +237,7 @@ impl<'a> Net<'a> {
             via.push(p.name.clone());
             if p.lower.is_empty() && !matches!(kind, "dummy" | "bridge" | "bond" | "team") {
                 let why =
-                    format!("where packets of {} ({}) go is not known", p.name, ringwise_model::words::article(kind));
+                    format!("it is unknown where packets of {} ({}) go", p.name, ringwise_model::words::article(kind));
                 lost.get_or_insert(Unread::new(p.name.clone(), None, why));
             }
             let master = matches!(kind, "bridge" | "bond" | "team");

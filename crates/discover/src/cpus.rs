@@ -57,7 +57,7 @@ fn online(r: &mut Reader) -> CpuSet {
         return set;
     }
     if listed.is_absent() {
-        r.unread.push(Unread::new(path, Some(2), "not there; online CPUs taken from elsewhere"));
+        r.unread.push(Unread::new(path, Some(2), "does not exist; the online CPUs were taken from other files"));
     }
     let set =
         |numbers: &mut dyn Iterator<Item = u32>| -> CpuSet { numbers.filter(|n| *n <= MAX_CPU).map(CpuId).collect() };
@@ -146,7 +146,7 @@ impl Flat for Fact<Option<u32>> {
     fn flat(self, why: &str) -> Fact<u32> {
         self.and_then(|n| match n {
             Some(n) => Fact::Known(n),
-            None => Fact::unknown("topology", format!("the kernel says -1: {why}")),
+            None => Fact::unknown("topology", format!("the kernel reports -1: {why}")),
         })
     }
 }

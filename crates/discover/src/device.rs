@@ -89,7 +89,7 @@ pub(crate) fn device(r: &mut Reader, name: &str) -> Device {
     r.note(local_cpus.clone());
     let node = node.and_then(|n| match n {
         Ok(n) => Fact::Known(n),
-        Err(path) => Fact::unknown(path, "the firmware names no node (-1)"),
+        Err(path) => Fact::unknown(path, "the firmware reports no node (-1)"),
     });
     let rdma = if has("infiniband") { r.list(&format!("{dev}/infiniband")) } else { Fact::Absent };
     let mut rdma = rdma.known().cloned().unwrap_or_default();

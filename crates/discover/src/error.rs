@@ -31,7 +31,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NothingReadable { proc, sys } => {
-                write!(f, "nothing can be read here: /proc: {proc}; /sys: {sys}")
+                write!(f, "neither /proc nor /sys can be read: /proc: {proc}; /sys: {sys}")
             }
             Self::NoSuchDevice { name, existing, near } => {
                 write!(f, "there is no interface \"{name}\"")?;
@@ -39,7 +39,7 @@ impl fmt::Display for Error {
                     write!(f, "; did you mean {n}?")?;
                 }
                 if existing.is_empty() {
-                    return write!(f, "; no interface was found at all");
+                    return write!(f, "; no interface was found");
                 }
                 let shown: Vec<&str> = existing.iter().take(NAMES).map(String::as_str).collect();
                 write!(f, "; there are {}", shown.join(" "))?;

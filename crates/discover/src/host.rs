@@ -32,9 +32,9 @@ pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         machine_id: r.text("/etc/machine-id"),
         rps_sock_flow_entries: rfs::global(&mut r),
         rps_default_mask: Fact::not_asked(rps::DEFAULT_MASK),
-        rivals: Fact::unknown("/proc/*/comm", "not looked for"),
+        rivals: Fact::unknown("/proc/*/comm", "not read"),
         rival_details: Vec::new(),
-        irqbalance: Fact::unknown("irqbalance", "not looked for"),
+        irqbalance: Fact::unknown("irqbalance", "not read"),
         sysctls: BTreeMap::new(),
         cpu_latency: BTreeMap::new(),
         power: None,
@@ -83,7 +83,7 @@ pub(crate) fn cpu_latency(host: &dyn Host, online: &CpuSet) -> (BTreeMap<CpuId, 
 pub(crate) fn sysctl(r: &mut Reader, name: &str) -> Fact<String> {
     match path::sysctl(name) {
         Some(path) => r.parse_later(&path, |t| Ok(t.to_string())),
-        None => Fact::unknown(name, "no name of a sysctl"),
+        None => Fact::unknown(name, "not the name of a sysctl"),
     }
 }
 
@@ -112,7 +112,7 @@ fn read_only(r: &mut Reader) -> Fact<bool> {
     match r.text("/proc/self/mounts") {
         Fact::Known(text) => match read_only_by(&text) {
             Some(b) => Fact::Known(b),
-            None => r.note(Fact::unknown("/proc/self/mounts", "names no mount of /proc and /sys")),
+            None => r.note(Fact::unknown("/proc/self/mounts", "does not list the mounts of /proc and /sys")),
         },
         Fact::Absent => Fact::Absent,
         Fact::Unknown(u) => Fact::Unknown(u),

@@ -277,9 +277,10 @@ fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTre
                 let lines = by_address.iter().filter(|(_, a, _)| *a == ours);
                 names.extend(lines.map(|(irq, _, l)| (*irq, Some(l.names.clone()))));
             }
-            None => {
-                r.unread.push(not_attributed(around, "they name a bus address, and its own bus address is unknown"))
-            }
+            None => r.unread.push(not_attributed(
+                around,
+                "their names contain a bus address, but the bus address of the interface is unknown",
+            )),
         }
     }
     if !unmarked.is_empty() {
@@ -439,7 +440,7 @@ fn sure_if(msi: bool) -> Confidence {
     if msi { Confidence::Sure } else { Confidence::Likely }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the members of the value that it makes")]
+#[allow(clippy::too_many_arguments, reason = "one argument for each field of the value")]
 fn vector(
     r: &mut Reader,
     table: &Table,
@@ -519,7 +520,7 @@ fn node(r: &mut Reader, irq: u32) -> Fact<NodeId> {
     let path = format!("/proc/irq/{irq}/node");
     r.parse(&path, sysfs::parse_numa_node).and_then(|n| match n {
         Some(n) => Fact::Known(n),
-        None => Fact::unknown(path, "the kernel names no node (-1)"),
+        None => Fact::unknown(path, "the kernel reports no node (-1)"),
     })
 }
 
@@ -535,7 +536,7 @@ fn say_what_is_missing(r: &mut Reader, around: &Around, vectors: &[Vector], rena
         let why = if around.down {
             "drivers name their interrupts only while the interface is up"
         } else {
-            "the vectors carry no names"
+            "the vectors have no names"
         };
         r.unread.push(missing(why));
     }

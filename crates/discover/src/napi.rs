@@ -93,6 +93,6 @@ pub fn is_thread(host: &dyn Host, pid: u32) -> Result<(), Error> {
     let name = host.read_text(&path)?;
     match task::is_napi_thread(&name) {
         true => Ok(()),
-        false => Err(Error::other(path, format!("task {pid} is \"{}\", no NAPI thread", name.trim()))),
+        false => Err(Error::other(path, format!("task {pid} is \"{}\", which is not a NAPI thread", name.trim()))),
     }
 }

@@ -232,7 +232,7 @@ fn labels(port: &Port) -> Vec<String> {
 fn own_addresses(common: &Common, port: &Port) -> Fact<Vec<String>> {
     match (&common.addresses, port.ifindex) {
         (Fact::Known(all), Some(i)) => Fact::Known(all.get(&i.0).cloned().unwrap_or_default()),
-        (Fact::Known(_), None) => Fact::unknown(format!("addresses of {}", port.name), "its index is not known"),
+        (Fact::Known(_), None) => Fact::unknown(format!("addresses of {}", port.name), "its index is unknown"),
         (other, _) => other.as_ref().and_then(|_| Fact::Absent),
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
         Fact::Unknown(u) => return Fact::Unknown(u),
     };
     if ids.is_empty() {
-        let u = Unread::new(NODE, None, "the directory holds no node");
+        let u = Unread::new(NODE, None, "the directory contains no node");
         r.unread.push(u.clone());
         return Fact::Unknown(u);
     }
@@ -35,7 +35,7 @@ pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
             Fact::Known(set) => set,
             Fact::Unknown(u) => return Fact::Unknown(u),
             Fact::Absent => {
-                let u = Unread::new(list, Some(2), "neither cpulist nor cpumap is there");
+                let u = Unread::new(list, Some(2), "neither cpulist nor cpumap exists");
                 r.unread.push(u.clone());
                 return Fact::Unknown(u);
             }

@@ -27,7 +27,7 @@ fn interrupts_cpus(path: &str) -> bool {
 
 /// The host by its files alone, without those that take the network lock or interrupt other CPUs.
 pub fn passive(host: Arc<dyn Host>) -> Arc<dyn Host> {
-    Arc::new(Quiet { host, why: Unread::new("", None, "not asked (--passive)").because(Cause::Passive) })
+    Arc::new(Quiet { host, why: Unread::new("", None, "not read (--passive)").because(Cause::Passive) })
 }
 
 /// What [`passive`] left out of this, by name.

@@ -86,7 +86,7 @@ impl<'h> Reader<'h> {
         let fact = match self.host.readlink(path) {
             Ok(target) => match target.rsplit('/').find(|p| !p.is_empty()) {
                 Some(name) => Fact::Known(name.to_string()),
-                None => Fact::unknown(path, "the link points nowhere"),
+                None => Fact::unknown(path, "the symbolic link has an empty target"),
             },
             Err(e) => failed(path, &e),
         };

@@ -62,7 +62,7 @@ pub fn find_within(host: &dyn Host, time: Option<Duration>) -> Found {
 pub fn irqbalance_alone(host: &dyn Host) -> Found {
     Found {
         irqbalance: irqbalance(host, None),
-        ..Found::not(&Unread::new("", None, "not looked for").because(Cause::NotAsked))
+        ..Found::not(&Unread::new("", None, "not read").because(Cause::NotAsked))
     }
 }
 
@@ -82,7 +82,7 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
     };
     let mut pids = natural::numbers(&names, "");
     if pids.is_empty() {
-        return Fact::Unknown(Unread::new(what, None, "no process is shown here"));
+        return Fact::Unknown(Unread::new(what, None, "no processes are visible here"));
     }
     // Services are older than what people start, and kernel threads are the most: first found, first counted.
     pids.sort();
@@ -91,7 +91,7 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
     let of = pids.len();
     for (n, pid) in pids.into_iter().enumerate() {
         if n % 64 == 63 && until.is_some_and(|u| host.since_boot() > u) {
-            refused = Some(Unread::new(what, None, format!("only {n} of {of} processes were looked at")));
+            refused = Some(Unread::new(what, None, format!("only {n} of {of} processes were examined")));
             break;
         }
         let path = format!("/proc/{pid}/comm");

@@ -106,7 +106,7 @@ fn contexts(r: &mut Reader, dev: &str) -> Fact<BTreeMap<u32, RssContext>> {
             }
         }
         Err(e) if e.errno == Some(EOPNOTSUPP) => {
-            let why = "the driver may have RSS contexts, but this kernel has no list of them (6.12 has)";
+            let why = "the driver may have RSS contexts, but this kernel cannot list them (Linux 6.12 and later can)";
             Fact::Unknown(Unread::new(ask.to_string(), e.errno, why))
         }
         Err(e) => failed(&ask.to_string(), &e),

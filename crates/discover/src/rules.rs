@@ -36,7 +36,7 @@ pub(crate) fn rules(r: &mut Reader, dev: &str) -> Fact<Rules> {
             Err(e) => return r.note(failed_or_unknown(&e)),
         }
     }
-    r.note(Fact::unknown(format!("flow rules of {dev}"), "they changed each time while they were read"))
+    r.note(Fact::unknown(format!("flow rules of {dev}"), "they changed during every attempt to read them"))
 }
 
 fn failed_or_unknown(e: &Error) -> Fact<Rules> {
@@ -58,7 +58,7 @@ fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>
         return Ok(Some(out));
     }
     if count.rules > MOST {
-        let words = format!("{} rules; no more than {MOST} are read", count.rules);
+        let words = format!("there are {} rules; at most {MOST} are read", count.rules);
         return Err(Error::other(format!("flow rules of {dev}"), words));
     }
     let list = ioctl(dev, IoctlCmd::RuleList, rxnfc::all_request(count.rules));

@@ -178,7 +178,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         })
         .collect();
     let control = match options.skip_control {
-        true => Fact::unknown("control path", "not looked for"),
+        true => Fact::unknown("control path", "not read"),
         false => control_paths(host, &ports, deadline),
     };
     Ok(Snapshot {

@@ -258,7 +258,7 @@ impl Host for Report {
             Err(e) if is_missing(&e) => self.queues(path).ok_or_else(|| not_told(format!("list {path}"))),
             Ok(names) if path == "/proc" && natural::numbers(&names, "").len() >= PROCESSES => Err(Error::other(
                 format!("list {path}"),
-                format!("{WHY}: it holds the first {PROCESSES} processes only"),
+                format!("{WHY}: it contains only the first {PROCESSES} processes"),
             )),
             Ok(mut names) => {
                 if self.is_virtual_function(path) {

@@ -66,7 +66,7 @@ pub(crate) fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
             }
             Some(_) => Fact::Absent,
             None => {
-                r.note(Fact::Unknown(Unread::new(what, None, "neither firmware nor CPU flags tell of a hypervisor")))
+                r.note(Fact::Unknown(Unread::new(what, None, "neither firmware nor CPU flags indicate a hypervisor")))
             }
         },
         Err(e) => r.note(Fact::Unknown(crate::read::unread(what, &e))),

@@ -138,7 +138,7 @@ fn virtio_vectors_lie_on_the_function_above_and_carry_no_interface_name() {
     assert_eq!(n.vector_of(Dir::Tx, 2).unwrap().napi, None);
     assert_eq!(n.users, Fact::Known(vec![User::AfXdp { queue: 1 }]));
     // -1 is not node 0, and is an answer: nothing is listed as unread for it.
-    assert_eq!(n.node.unread().unwrap().why, "the firmware names no node (-1)");
+    assert_eq!(n.node.unread().unwrap().why, "the firmware reports no node (-1)");
     assert_eq!(n.unread, []);
 }
 

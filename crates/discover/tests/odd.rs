@@ -219,7 +219,7 @@ fn an_unknown_address_never_matches_two_devices() {
     let s = ports(&[A, B], &["", ""]);
     assert_eq!(owners(&s), [nobody, nobody]);
     for n in s.tunable() {
-        assert!(said(&n.unread, "its own bus address is unknown"), "{:?}", n.unread);
+        assert!(said(&n.unread, "the bus address of the interface is unknown"), "{:?}", n.unread);
     }
     // One of two is known, so the rest is the other's; or there is one port and one address.
     assert_eq!(owners(&ports(&[A, B], &[A, ""])), [[A], [B]]);

@@ -112,10 +112,10 @@ impl ControlPath {
 }
 
 impl std::fmt::Display for ControlPath {
-    /// `your ssh session (192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2)`; `perhaps ssh sessions (needs root)`
+    /// `your ssh session (192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2)`; `possibly ssh sessions (needs root)`
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.reason, &self.members) {
-            (ControlReason::Unread { what }, Fact::Unknown(u)) => write!(f, "perhaps {what} ({})", u.why),
+            (ControlReason::Unread { what }, Fact::Unknown(u)) => write!(f, "possibly {what} ({})", u.why),
             _ => write!(f, "{} ({})", self.what(), self.way()),
         }
     }
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(p.to_string(), "the default route (over eth0)");
         p.reason = ControlReason::Unread { what: "ssh sessions".into() };
         (p.out, p.via, p.members) = (None, vec![], Fact::unknown("ssh sessions", "needs root"));
-        assert_eq!(p.to_string(), "perhaps ssh sessions (needs root)");
+        assert_eq!(p.to_string(), "possibly ssh sessions (needs root)");
         assert!(p.over("eth0").is_err(), "it may be any");
     }
 }

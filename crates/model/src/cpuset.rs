@@ -32,7 +32,7 @@ impl fmt::Display for BadCpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" is not a CPU list: {} at character {} (right would be e.g. 0-3,8)",
+            "\"{}\" is not a CPU list: {} at character {} (expected e.g. 0-3,8)",
             self.text,
             self.why,
             self.at + 1

@@ -79,7 +79,7 @@ impl Extra {
 
     /// A small file that holds one number; unknown where it holds something else.
     pub fn number(&self, path: &str) -> Fact<u64> {
-        let bad = |t: &str| Fact::unknown(path, format!("\"{t}\" is no number"));
+        let bad = |t: &str| Fact::unknown(path, format!("\"{t}\" is not a number"));
         self.file(path).and_then(|t| t.trim().parse().map_or_else(|_| bad(&t), Fact::Known))
     }
 }

@@ -96,7 +96,7 @@ impl Unread {
 
     /// Something that the command did not need.
     pub fn not_asked(what: impl Into<String>) -> Self {
-        Self::new(what, None, "not asked").because(Cause::NotAsked)
+        Self::new(what, None, "not read").because(Cause::NotAsked)
     }
 
     /// No answer within this time.

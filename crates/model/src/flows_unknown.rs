@@ -49,21 +49,21 @@ crate::serde_as_coded!(FlowsUnknown);
 impl fmt::Display for FlowsUnknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotRecorded => f.write_str("where it listened stands in no recording"),
+            Self::NotRecorded => f.write_str("the recording does not contain where it listened"),
             Self::LoopbackOnly => f.write_str("it listens on loopback only"),
             Self::NotRunning { processes } => {
-                write!(f, "not running (none of {processes} processes is it); start it first, or name its ports")
+                write!(f, "not running (not among {processes} processes); start it first, or name its ports")
             }
             Self::OtherNamespace { process } => write!(
                 f,
-                "runs in another network namespace (process {process}); its packets come by an interface of that namespace: \
-                 name what reaches it here"
+                "runs in another network namespace (process {process}); its packets arrive through an interface of \
+                 that namespace: name the fields of its flows as they pass here"
             ),
             Self::NoPort { process } => {
                 write!(f, "runs (process {process}), but listens on no TCP or UDP port; name the fields of its flows")
             }
             Self::OpenFilesUnread { unread: Unread { what, why, .. } } => {
-                write!(f, "its open files cannot be read ({what}: {why}); be root, or name its ports")
+                write!(f, "its open files cannot be read ({what}: {why}); run as root, or name its ports")
             }
             Self::NotReadable { unread: Unread { what, why, .. } } => {
                 write!(f, "{what} cannot be read: {why}; name its ports instead")
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn in_documents() {
         let why = FlowsUnknown::NotRunning { processes: 12 };
-        let text = "not running (none of 12 processes is it); start it first, or name its ports";
+        let text = "not running (not among 12 processes); start it first, or name its ports";
         let json = json!({ "why": text, "code": "not_running", "facts": { "processes": 12 } });
         assert_eq!(serde_json::to_value(&why).unwrap(), json);
         assert_eq!(serde_json::from_value::<FlowsUnknown>(json).unwrap(), why);

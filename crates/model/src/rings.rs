@@ -116,7 +116,7 @@ impl RingPart {
             word: "tcp-data-split",
             printed: "TCP data split",
             kind: RingKind::Switch,
-            about: "headers and data of received TCP segments go to buffers of their own",
+            about: "put headers and data of received TCP segments into separate buffers",
             value: |v| v.tcp_data_split.map(u32::from),
             set: |v, n| v.tcp_data_split = n.map(|n| n != 0),
             found: |r| r.tcp_data_split.map(|on| Count { now: u32::from(on), max: 0 }),

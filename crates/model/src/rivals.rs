@@ -68,7 +68,7 @@ pub struct Irqbalance {
 }
 
 pub(crate) fn not_asked() -> Fact<Irqbalance> {
-    Fact::unknown("irqbalance", "not asked by the version that wrote this")
+    Fact::unknown("irqbalance", "not recorded by the version that wrote this")
 }
 
 impl Irqbalance {

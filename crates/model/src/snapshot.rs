@@ -102,7 +102,7 @@ pub struct Held {
 }
 
 fn not_asked() -> Fact<Vec<ControlPath>> {
-    Fact::unknown("control path", "not asked by the version that wrote this")
+    Fact::unknown("control path", "not recorded by the version that wrote this")
 }
 
 impl Snapshot {

@@ -119,7 +119,7 @@ fn setup(host: &dyn Host, socket: &str) -> (Fact<u32>, Fact<Vec<u32>>) {
         Err(e) => Err(unread(what, &e)),
         // It closes without a word where it does not know the sender as root.
         Ok(reply) if reply.iter().all(Vec::is_empty) => {
-            Err(Unread::new(what, None, "no answer: irqbalance answers root only"))
+            Err(Unread::new(what, None, "no answer: irqbalance answers only root"))
         }
         Ok(reply) => {
             parse_setup(&String::from_utf8_lossy(&reply.concat())).map_err(|e| Unread::new(what, None, e.to_string()))

@@ -87,7 +87,7 @@ pub struct NotOfQueues(pub String);
 
 impl std::fmt::Display for NotOfQueues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\"{}\" is no parameter of a single queue", self.0)
+        write!(f, "\"{}\" is not a parameter of a single queue", self.0)
     }
 }
 

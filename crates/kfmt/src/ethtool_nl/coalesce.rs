@@ -83,7 +83,7 @@ pub struct UnknownParameter(pub String);
 
 impl std::fmt::Display for UnknownParameter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\"{}\" is no coalescing parameter (right would be e.g. rx-usecs)", self.0)
+        write!(f, "\"{}\" is not a coalescing parameter (expected e.g. rx-usecs)", self.0)
     }
 }
 
