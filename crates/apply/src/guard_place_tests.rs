@@ -109,7 +109,7 @@ fn a_program_that_does_not_stay_is_copied() {
     let here = Here::new("goes", "exit 0");
     fs::set_permissions(&here.top, fs::Permissions::from_mode(0o777)).unwrap();
     let e = installed(&here.program).unwrap_err().to_string();
-    assert!(e.contains("everybody may write"), "{e}");
+    assert!(e.contains("every user can write"), "{e}");
     fs::set_permissions(&here.top, fs::Permissions::from_mode(0o755)).unwrap();
     // Like /proc/self/exe after an upgrade: a link to a deleted file.
     let running = File::open(&here.program).unwrap();

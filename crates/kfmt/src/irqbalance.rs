@@ -29,7 +29,7 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
             whole = true;
             break;
         }
-        let value = words.next().ok_or_else(|| bad(word, "a value behind it"))?;
+        let value = words.next().ok_or_else(|| bad(word, "a value after it"))?;
         match word {
             "SLEEP" => interval_s = Some(value.parse().map_err(|_| bad(value, "seconds"))?),
             "IRQ" => banned.push(value.parse().map_err(|_| bad(value, "an interrupt number"))?),
@@ -39,7 +39,7 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     }
     let interval_s = interval_s.ok_or_else(|| bad(text, "SLEEP and seconds"))?;
     if !whole {
-        return Err(bad(text, "BANNED at its end"));
+        return Err(bad(text, "BANNED at the end"));
     }
     banned.sort();
     banned.dedup();
@@ -85,7 +85,8 @@ mod tests {
         let s = parse_setup("SLEEP 10 BANNED 00000000,00000000").unwrap();
         assert_eq!(s, Setup { interval_s: 10, banned: vec![] });
         // Of 1.9.2 in the lab (router16), the numbers between left out: told in another order.
-        let real = "SLEEP 1 IRQ 8 LOAD 0 DIFF 0 CLASS 0 IRQ 35 LOAD 0 DIFF 0 CLASS 0 IRQ 34 LOAD 0 DIFF 0 CLASS 0 BANNED 00000000";
+        let real = "SLEEP 1 IRQ 8 LOAD 0 DIFF 0 CLASS 0 IRQ 35 LOAD 0 DIFF 0 CLASS 0 IRQ 34 LOAD 0 DIFF 0 CLASS 0 \
+        BANNED 00000000";
         assert_eq!(parse_setup(real).unwrap(), Setup { interval_s: 1, banned: vec![8, 34, 35] });
     }
 

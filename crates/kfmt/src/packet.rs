@@ -71,11 +71,11 @@ impl std::fmt::Display for NoFlow {
         match self {
             Self::Link(n) => write!(f, "link type {n} is not known (known: Ethernet, raw IP, Linux cooked, null)"),
             Self::NotIp(0x0806) => write!(f, "ARP"),
-            Self::NotIp(0x8847 | 0x8848) => write!(f, "MPLS: devices hash such frames each in its own way"),
+            Self::NotIp(0x8847 | 0x8848) => write!(f, "MPLS: how such frames are hashed depends on the device"),
             Self::NotIp(0x8863 | 0x8864) => write!(f, "PPPoE: most devices do not hash such frames"),
-            Self::NotIp(t) if *t < 0x600 => write!(f, "no IP (802.3 frames)"),
-            Self::NotIp(t) => write!(f, "no IP (frame type {t:#06x})"),
-            Self::Short => write!(f, "captured too short for addresses and ports"),
+            Self::NotIp(t) if *t < 0x600 => write!(f, "not IP (802.3 frames)"),
+            Self::NotIp(t) => write!(f, "not IP (frame type {t:#06x})"),
+            Self::Short => write!(f, "captured without the addresses and ports"),
             Self::Malformed => write!(f, "malformed headers"),
         }
     }

@@ -102,7 +102,12 @@ pub fn parse_rule(words: &str) -> Result<(Rule, Option<u32>), RuleError> {
             return Err(RuleError::new("action", "", "a queue, -1 to drop, or -2 to wake up (or vf, or context)"));
         }
         (Some(_), ..) => {
-            return Err(RuleError::told("action", "stands beside vf or queue", "action alone, or vf with queue"));
+            return Err(RuleError::told(
+                "action",
+                "is given together with vf or queue",
+                "action alone, or vf with \
+            queue",
+            ));
         }
     };
     let rule = Rule { flow: w.flow, fields: w.fields, action, context: w.context };
@@ -183,7 +188,7 @@ fn read_fields<'a>(
             }
         }
         if w.fields.insert(field.clone(), text).is_some() {
-            return Err(RuleError::told(word.text, "stands there twice", "each field once").here(word));
+            return Err(RuleError::told(word.text, "is given twice", "each field once").here(word));
         }
         w.at.insert(field, at);
     }
@@ -192,7 +197,7 @@ fn read_fields<'a>(
 
 impl Words {
     fn order(&mut self, word: &str, value: Token) -> Result<(), RuleError> {
-        let twice = || RuleError::told(word, "stands there twice", "it once").here(value);
+        let twice = || RuleError::told(word, "is given twice", "only one").here(value);
         let number = |expected: &str| {
             value::number(value.text)
                 .and_then(|n| u32::try_from(n).ok())

@@ -59,11 +59,11 @@ impl Takes {
         }
     }
 
-    /// For "right would be".
+    /// The text after "expected".
     pub fn right(self) -> String {
         match self {
             Self::Number { least } if least == TWO_TICKS_USECS => {
-                format!("a number from {least} to {MOST}: two ticks of the kernel or more, {least} at 1000 Hz")
+                format!("a number from {least} to {MOST}: at least two kernel ticks, {least} at 1000 Hz")
             }
             Self::Number { least } => format!("a number from {least} to {MOST}"),
             Self::PowerOfTwo => format!("a power of two from 1 to {LONGEST_TABLE}"),

@@ -23,12 +23,12 @@ pub fn parse_u32(text: &str) -> Result<u32, ParseError> {
 
 /// A file with one signed decimal number of 32 bits; white space around it is ignored.
 pub fn parse_i32(text: &str) -> Result<i32, ParseError> {
-    number(text, "a number of 32 bits with sign")
+    number(text, "a signed 32-bit number")
 }
 
 /// A file with one decimal number of 64 bits; white space around it is ignored.
 pub fn parse_u64(text: &str) -> Result<u64, ParseError> {
-    number(text, "a number of 64 bits without sign")
+    number(text, "an unsigned 64-bit number")
 }
 
 /// `1`, `Y`, `y`, `yes`, `on` or `0`, `N`, `n`, `no`, `off`.

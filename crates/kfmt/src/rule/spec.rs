@@ -128,7 +128,7 @@ impl FlowSpec {
                 _ => value::parse(field, text)?,
             };
             if self.counts(field).iter().any(|b| *b != 0) {
-                return Err(RuleError::new(name, text, "only one of the fields that stand at the same place"));
+                return Err(RuleError::new(name, text, "only one of the fields that share this position"));
             }
             let (at, len) = (field.at, field.kind.bytes());
             self.bytes[at..at + len].copy_from_slice(&bits);
@@ -148,7 +148,7 @@ impl FlowSpec {
     }
 
     fn fill_raw(&mut self, flow_type: u32, given: &BTreeMap<String, String>) -> Result<u32, RuleError> {
-        let expected = "288 hexadecimal digits, as a device told them";
+        let expected = "288 hexadecimal digits, as a device reported them";
         let text = given.get(RAW).filter(|_| given.len() == 1);
         let text = text.ok_or_else(|| RuleError::new(RAW, "", expected))?;
         let bytes = nl::unhex(text).ok().filter(|b| b.len() == MATCH.len());

@@ -40,17 +40,17 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Ip6 => "an IPv6 address such as 2001:db8::1",
         Kind::Number(1) | Kind::Hex(1) => "a number from 0 to 255 (decimal, or 0x…)",
         Kind::Number(2) | Kind::Hex(2) => "a number from 0 to 65535 (decimal, or 0x…)",
-        Kind::Number(4) | Kind::Hex(4) => "a number of 32 bits (decimal, or 0x…)",
-        Kind::Number(_) | Kind::Hex(_) => "a number of 64 bits (decimal, or 0x…)",
+        Kind::Number(4) | Kind::Hex(4) => "a 32-bit number (decimal, or 0x…)",
+        Kind::Number(_) | Kind::Hex(_) => "a 64-bit number (decimal, or 0x…)",
     }
 }
 
 fn expected_mask(kind: Kind) -> &'static str {
     match kind {
-        Kind::Mac => "a mask such as 00:00:00:ff:ff:ff; set bits do not count",
-        Kind::Ip4 => "a mask such as 0.0.0.255; set bits do not count",
-        Kind::Ip6 => "a mask such as ::ffff; set bits do not count",
-        Kind::Number(_) | Kind::Hex(_) => "a mask of the field's width, such as 0xff; set bits do not count",
+        Kind::Mac => "a mask such as 00:00:00:ff:ff:ff; set bits are ignored",
+        Kind::Ip4 => "a mask such as 0.0.0.255; set bits are ignored",
+        Kind::Ip6 => "a mask such as ::ffff; set bits are ignored",
+        Kind::Number(_) | Kind::Hex(_) => "a mask of the field's width, such as 0xff; set bits are ignored",
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8
     }
     let need = touched(cmd, payload);
     if payload.len() < need {
-        let words = format!("request of {} bytes where the kernel uses {need}", payload.len());
+        let words = format!("the request has {} bytes, but the kernel uses {need}", payload.len());
         return Err(Error::other(what, words));
     }
     // u64 cells, because the structs hold u64 fields and a Vec<u8> guarantees no alignment.
