@@ -162,7 +162,7 @@ fn read_fields<'a>(
             if actions {
                 right.extend(["action", "vf", "queue", "context", "loc"]);
             }
-            let expected = format!("for {flow} one of {}", right.join(", "));
+            let expected = format!("a word for {flow}, one of {}", right.join(", "));
             return Err(RuleError::new(word.text, word.text, expected).here(word));
         }
         let Some(value) = value else { return Err(RuleError::new(word.text, "", "a value").here(word)) };

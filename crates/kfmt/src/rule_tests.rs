@@ -85,7 +85,7 @@ fn words_that_are_no_rule() {
         ("tcp4 dst-port 80", "action: nothing found, expected a queue, -1 to drop"),
         ("tcp4 dst-port", "dst-port: nothing found, expected a value"),
         ("tcp4 dst-port 80 m", "m: nothing found, expected a mask"),
-        ("tcp4 spi 1 action 1", "spi: found \"spi\", expected for tcp4 one of src-ip, dst-ip, tos, src-port"),
+        ("tcp4 spi 1 action 1", "spi: found \"spi\", expected a word for tcp4, one of src-ip, dst-ip, tos"),
         ("tcp4 src-ip 10.0.0 action 1", "src-ip: found \"10.0.0\", expected an IPv4 address"),
         ("tcp4 src-ip ::1 action 1", "src-ip: found \"::1\", expected an IPv4 address"),
         ("tcp4 src-ip 10.0.0.0/33 action 1", "src-ip: found \"33\", expected a prefix length"),
@@ -103,7 +103,7 @@ fn words_that_are_no_rule() {
         ("ether src 02:00 action 1", "src: found \"02:00\", expected an Ethernet address"),
         ("ip4 l4data 1 dst-port 5 action 1", "l4data: found \"1\", expected only one of the fields that share"),
         ("type-0x13 raw 00 action 1", "raw: found \"00\", expected 288 hexadecimal digits"),
-        ("type-0x13 dst-port 7 action 1", "dst-port: found \"dst-port\", expected for type-0x13 one of"),
+        ("type-0x13 dst-port 7 action 1", "dst-port: found \"dst-port\", expected a word for type-0x13, one of"),
     ];
     for (words, start) in starts {
         let said = wrong(words).to_string();

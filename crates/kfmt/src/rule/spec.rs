@@ -121,7 +121,7 @@ impl FlowSpec {
             let field = fields::canonical(flow, name).and_then(|n| flow.field(n));
             let Some(field) = field else {
                 let names = fields::names(flow.name).join(", ");
-                return Err(RuleError::new(name, name, format!("for {} one of {names}", flow.name)));
+                return Err(RuleError::new(name, name, format!("a word for {}, one of {names}", flow.name)));
             };
             let (bits, counts) = match name.as_str() {
                 "dscp" => value::parse(field, &value::dscp(text)?)?,
