@@ -94,9 +94,9 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     Ok(Bound { intent: i, notes })
 }
 
-/// The file with `over` laid on it, for this host: what is said of an interface goes into the entry that means it
-/// here. One that means others too is written out for each of them, and so are notes. Read again it is bound as
-/// `bind` with `over` binds it.
+/// Merges `over` into the file for this host. Settings of an interface go into the entry that matches it here. If that
+/// entry also matches other interfaces, it is replaced with one entry for each of them, and a note says so. When the
+/// result is read again, it is bound as `bind` with `over` would bind the file.
 pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<String>) {
     let mut c = config.clone();
     let mut notes = Vec::new();
@@ -153,8 +153,8 @@ fn meaning(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 
-/// Interfaces that `host.interfaces` names. Some without a link are left out; if there are no others, the
-/// planner says what is wrong with them.
+/// Interfaces that `host.interfaces` names. Interfaces without a link are skipped; if all are without a link, the
+/// planner reports what is wrong with them.
 fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut Vec<String>) {
     let mut down: Vec<String> = Vec::new();
     for pattern in patterns {
@@ -184,8 +184,8 @@ fn named(pattern: &str, n: &Nic) -> bool {
     glob_matches(pattern, n.name())
 }
 
-/// Interfaces that a match means. More than one where it must be one is a fault; those without queues of their
-/// own (a bond, a VLAN) carry the address of their member and are never meant by it.
+/// Interfaces that a match selects. It is an error if several are found where only one may match. Interfaces without
+/// queues of their own (a bond, a VLAN) have the address of their member, and are never selected by it.
 fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
     let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
     let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();

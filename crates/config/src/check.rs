@@ -1,4 +1,5 @@
-//! Keys, types and limits of a parsed text against the specification: everything that is wrong, not the first.
+//! Checks keys, types and limits of a parsed text against the specification, and reports all errors, not only the
+//! first.
 
 use ringwise_model::Goal;
 use toml::Spanned;
@@ -49,7 +50,7 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
     }
 }
 
-/// Where a key of that name belongs.
+/// Where a key of this name belongs.
 fn elsewhere(name: &str) -> Option<String> {
     use crate::spec::{COALESCE, GROUP, HOST, INTERFACE, NAPI, RSS};
     let of = |s: &&Spec| {
@@ -180,7 +181,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
     }
 }
 
-/// The number, of whatever size the file has it.
+/// The number, whatever its size in the file.
 pub(crate) fn int(v: &DeValue<'_>) -> Option<i128> {
     let i = v.as_integer()?;
     i128::from_str_radix(i.as_str(), i.radix()).ok()
@@ -232,7 +233,7 @@ pub(crate) fn rss_table_of(v: &DeValue<'_>) -> Result<ringwise_model::Table, Str
     }
 }
 
-/// Bytes in hex, with or without colons; as the model has them, without and in lower case.
+/// Bytes in hex with or without colons. Returns the form of the model: without colons, in lower case.
 pub(crate) fn hex(text: &str) -> Result<String, String> {
     let plain: String = text.chars().filter(|c| *c != ':').collect::<String>().to_lowercase();
     match () {
@@ -291,7 +292,7 @@ pub fn say(kind: &Kind) -> String {
     }
 }
 
-/// A value that would do.
+/// An example of a valid value.
 fn example(kind: &Kind) -> String {
     match kind {
         Kind::Int(least, _) => least.to_string(),

@@ -27,7 +27,7 @@ pub(crate) enum Conflict {
         wanted: u32,
         left: u32,
     },
-    /// `group` has it already.
+    /// The group that already has the queue.
     QueueOfTwoGroups {
         queue: u32,
         group: String,
@@ -61,7 +61,7 @@ pub(crate) enum Conflict {
         flow: String,
         fields: String,
     },
-    /// Both places are the same, or not.
+    /// The two targets may be the same.
     FlowTwice {
         flow: String,
         first: String,

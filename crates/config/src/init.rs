@@ -90,7 +90,8 @@ fn now(n: &Nic) -> Vec<Knob> {
     out
 }
 
-/// Fixed values beside adaptive ones are the driver's own, of the moment; the profiles it chooses from are not.
+/// With adaptive moderation, the driver chooses the fixed values itself at each moment. The profiles from which it
+/// chooses are settings.
 fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let adaptive = |dir: &str| all.get(&format!("use-adaptive-{dir}")) == Some(&1);
     let of = |k: &str| match () {
@@ -105,7 +106,7 @@ fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
         .collect::<BTreeMap<_, _>>()
 }
 
-/// In ethtool's words where they stand for exactly this table.
+/// In ethtool's words, if they describe exactly this table.
 fn table(entries: &[u32]) -> Table {
     let start = entries.iter().min().copied().unwrap_or(0);
     let queues = entries.iter().max().map_or(1, |m| m - start + 1);
@@ -115,7 +116,7 @@ fn table(entries: &[u32]) -> Table {
     weights(entries, start, queues).unwrap_or_else(|| Table::Explicit(entries.to_vec()))
 }
 
-/// Each queue's entries side by side, in order: as many as its weight.
+/// The entries of each queue are next to each other and in order: their number is the weight.
 fn weights(entries: &[u32], start: u32, queues: u32) -> Option<Table> {
     if !entries.is_sorted() {
         return None;
@@ -124,7 +125,7 @@ fn weights(entries: &[u32], start: u32, queues: u32) -> Option<Table> {
     entries.iter().for_each(|q| weights[(q - start) as usize] += 1);
     let unit = weights.iter().fold(0, |a, b| greatest_divisor(a, *b));
     weights.iter_mut().for_each(|w| *w /= unit);
-    // A long list of numbers says no more than the table itself.
+    // A long list of weights says no more than the table itself.
     (weights.len() * 2 <= entries.len()).then_some(Table::Weight { weights, start })
 }
 
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(text(&of(128, &|i| i % 8)), "equal 8");
         assert_eq!(text(&of(128, &|i| 4 + i % 4)), "equal 4 start 4");
         assert_eq!(text(&of(128, &|_| 0)), "equal 1");
-        // Entries side by side, as some drivers lay them out.
+        // Entries of a queue next to each other, as some drivers write them.
         assert_eq!(text(&of(128, &|i| i / 16)), "weight 1 1 1 1 1 1 1 1");
         assert_eq!(text(&of(128, &|i| if i < 96 { 0 } else { 1 })), "weight 3 1");
         assert_eq!(text(&of(128, &|i| if i < 64 { 2 } else { 5 })), "weight 1 0 0 1 start 2");
@@ -167,7 +168,7 @@ mod tests {
         ];
         let kept = settled(&all.map(|(k, v)| (k.to_string(), v)).into());
         let kept: Vec<(&str, u32)> = kept.iter().map(|(k, v)| (k.as_str(), *v)).collect();
-        // Not the driver's value of the moment, and nothing that is zero but for the switches.
+        // Neither values that the driver chose, nor zeros except for the switches.
         assert_eq!(
             kept,
             [

@@ -1,4 +1,4 @@
-//! Every key of the file: its type, its limits, what it means. Checks, schema and reference come from here.
+//! Every key of the file: its type, its limits, its meaning. Checks, schema and reference are made from this table.
 
 use ringwise_model::{RingKind, RingPart};
 
@@ -13,13 +13,13 @@ pub enum Kind {
     Text,
     /// One of these strings.
     Word(&'static [&'static str]),
-    /// The goals that there are.
+    /// A goal.
     Goal,
     /// `"0-3,8"` or `[0, 1]`.
     Cpus,
-    /// The same, of queues.
+    /// The same, for queues.
     Queues,
-    /// An RSS table in words.
+    /// An RSS table in ethtool's syntax.
     RssTable,
     /// Hex bytes.
     Key,
@@ -27,9 +27,9 @@ pub enum Kind {
     Mac,
     /// A table with these keys.
     Table(&'static Spec),
-    /// Free keys.
+    /// A table with any keys.
     Map(&'static Kind),
-    /// Keys are lists of numbers.
+    /// A table whose keys are lists of numbers.
     ByNumber(&'static Kind),
     /// An array of these.
     List(&'static Kind),
@@ -40,7 +40,7 @@ pub enum Kind {
 /// Keys of one table.
 #[derive(Debug)]
 pub struct Spec {
-    /// As it stands in messages.
+    /// The name in messages.
     pub name: &'static str,
     /// In the order of the reference.
     pub keys: &'static [Key],
@@ -268,10 +268,10 @@ pub static COALESCE: Spec = Spec {
     ],
 };
 
-/// `NET_DIM_PARAMS_NUM_PROFILES`.
+/// `NET_DIM_PARAMS_NUM_PROFILES` of the kernel.
 pub const PROFILE_STEPS: usize = 5;
 const PROFILE: Kind = Kind::List(&Kind::Table(&PROFILE_STEP));
-/// The kernel keeps 16 bits, and cuts what is above.
+/// The kernel keeps 16 bits and drops higher ones.
 const U16: Kind = Kind::Int(0, u16::MAX as u64);
 
 /// One step of a moderation profile (`ETHTOOL_A_COALESCE_RX_PROFILE`, since 6.11).
@@ -284,7 +284,7 @@ pub static PROFILE_STEP: Spec = Spec {
     ],
 };
 
-/// ethtool's words that the kernel has under another name.
+/// ethtool's words for parameters that have another name in the kernel.
 pub const COALESCE_WORDS: [(&str, &str); 6] = [
     ("adaptive-rx", "use-adaptive-rx"),
     ("adaptive-tx", "use-adaptive-tx"),
@@ -357,7 +357,7 @@ pub static GROUP: Spec = Spec {
     ],
 };
 
-/// A flow of a group, where it is not written as a rule.
+/// A flow of a group that is not written as a rule.
 pub static FLOW: Spec = Spec {
     name: "a flow",
     keys: &[

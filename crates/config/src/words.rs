@@ -1,4 +1,4 @@
-//! Small languages inside strings: lists of numbers, RSS tables, name patterns, and the nearest of several words.
+//! Small languages inside strings: lists of numbers, RSS tables, name patterns; and the search for similar words.
 
 use ringwise_model::{Action, CpuSet, Rule, Table};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) fn list_text(numbers: &[u32]) -> String {
 pub(crate) const TABLE_RIGHT: &str =
     "\"equal 4\" or \"weight 3 1\" (start N is optional), \"default\", or a list of queues";
 
-/// An RSS table in ethtool's words.
+/// Parses an RSS table in ethtool's syntax.
 pub(crate) fn table(text: &str) -> Result<Table, String> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let mut start = 0;
@@ -114,7 +114,7 @@ pub fn glob_matches(pattern: &str, name: &str) -> bool {
                 i += 1;
                 j += 1;
             }
-            // The last star takes one more.
+            // The last star matches one more character.
             _ => match star {
                 Some((s, from)) => {
                     star = Some((s, from + 1));

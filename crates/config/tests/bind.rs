@@ -1,4 +1,4 @@
-//! Which entry is which interface of a host.
+//! Which entry matches which interface of a host.
 
 use ringwise_config::{Bound, bind, parse, parse_set};
 use ringwise_model::{CpuSet, Fact, Goal, Knob, NicKind, RingValues, Snapshot};
@@ -84,7 +84,7 @@ fn single_keys_go_before_entries() {
     assert!(knobs.contains(&&Knob::Rings { values: RingValues::sizes(Some(1024), Some(256)) }), "{knobs:?}");
     assert!(knobs.contains(&&Knob::Feature { name: "gro".into(), on: false }), "{knobs:?}");
     let coalesce = knobs.iter().find_map(|k| if let Knob::Coalesce { params, .. } = k { Some(params) } else { None });
-    // A fixed value over an adaptive one switches that off.
+    // A fixed value that overrides adaptive moderation switches it off.
     assert_eq!((coalesce.unwrap()["use-adaptive-rx"], coalesce.unwrap()["rx-usecs"]), (0, 30));
     assert_eq!(b.intent.dev_goals["eth1"], Goal::Rpc);
     let said: Vec<String> = b.intent.wishes.iter().map(|w| w.by.to_string()).collect();
@@ -93,7 +93,7 @@ fn single_keys_go_before_entries() {
     assert!(wrong[0].contains("no interface of this host matches name eth7"), "{}", wrong[0]);
 }
 
-/// Some of the queues that the file names: those change, the others stay, and each is said once.
+/// Only the named queues change, the others keep the values of the file, and each queue appears once.
 #[test]
 fn some_queues_of_several() {
     let file = "[[interface]]\nmatch = { name = \"eth1\" }\nirq_cpus = { \"0-2\" = \"3\" }\n\

@@ -1,4 +1,4 @@
-//! Parsing of a file, and the faults of invalid ones.
+//! Parsing of a file, and the errors of invalid ones.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn knobs(c: &Config) -> Vec<&Knob> {
     c.entries.iter().flat_map(|e| &e.wishes).map(|w: &Wish| &w.knob).collect()
 }
 
-/// Every fault as one line.
+/// Every error as one line.
 fn faults(text: &str) -> Vec<String> {
     let f = parse("f.toml", text).expect_err("sound");
     f.all.iter().map(|f| format!("{} | {}", f.found, f.right.clone().unwrap_or_default())).collect()
@@ -105,7 +105,7 @@ weight = 1
     assert_eq!(c.policies[0].params["rx-usecs"], 20);
 }
 
-/// Each of these is one fault; its message names what was found and what is expected.
+/// Each of these is one error; its message names what was found and what is expected.
 #[test]
 fn one_fault_each() {
     let cases: &[(&str, &str, &str)] = &[
@@ -217,7 +217,7 @@ fn faults_of_the_host_part() {
     assert!(faults("version = 2")[0].contains("version = 2 is out of range"));
 }
 
-/// As the user sees it: all faults at once, in the order of the file, each underlined.
+/// As the user sees it: all errors at once, in the order of the file, each underlined.
 #[test]
 fn faults_are_shown_where_they_are() {
     let text = "version = 1\n\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = \"big\", rt = 3 }\nbroken = = 3\nfetures = { gro = true }\n";
@@ -242,7 +242,7 @@ fn faults_are_shown_where_they_are() {
     assert_eq!(shown, want, "\n{shown}");
 }
 
-/// Forty faults are listed, more are counted.
+/// Forty errors are listed, more are counted.
 #[test]
 fn a_long_list_of_faults_ends_with_how_many_more_there_are() {
     let shown = |n: usize| {
@@ -263,7 +263,7 @@ fn an_address_has_six_bytes_in_hex() {
     }
 }
 
-/// What an option changes of some CPUs or of one kind of moderation leaves the rest as the file has it.
+/// An option for some CPUs, or for one kind of moderation, leaves the rest as in the file.
 #[test]
 fn options_change_a_part_of_what_a_file_configures() {
     let laid = |file: &str, over: &str| {
@@ -348,11 +348,11 @@ fn a_printed_file_says_the_same() {
     let c = read(include_str!("whole.toml"));
     let again = print(&c);
     assert_eq!(read(&again).without_places(), c.without_places(), "\n{again}");
-    // Printing settles at once.
+    // Printing twice gives the same text.
     assert_eq!(print(&read(&again)), again);
 }
 
-/// What is laid over a file is held against it too, each with where it was said.
+/// Settings that override a file are checked against it, and both places are named.
 #[test]
 fn what_is_laid_over_contradicts_too() {
     let laid = |file: &str, over: &[&str]| {
@@ -391,7 +391,7 @@ fn what_is_laid_over_contradicts_too() {
         assert_eq!(found.len(), 1, "{over:?}: {found:#?}");
         assert!(found[0].contains(said) && found[0].contains("; expected "), "{over:?}: {}", found[0]);
     }
-    // The same thing said anew is no contradiction, nor a word for all of what was said of one.
+    // The same setting again is no contradiction, nor is a name for several features that includes it.
     for over in ["eth0.features.tso=false", "eth0.features.tcp-segmentation-offload=false"] {
         assert_eq!(laid(&eth0("features = { tso = true }"), &[over]), Vec::<String>::new(), "{over}");
         assert_eq!(laid(&eth0("features = { tx-tcp6-segmentation = true }"), &[over]), Vec::<String>::new(), "{over}");

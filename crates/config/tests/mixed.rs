@@ -1,4 +1,4 @@
-//! Faults that only `[host]` and groups together make.
+//! Errors that only `[host]` and groups together cause.
 
 use ringwise_config::parse;
 
@@ -34,7 +34,7 @@ fn a_number_of_latency_queues_that_says_nothing_or_something_else() {
     for good in ["queues = 3", "queues = \"5-7\"", "queues = \"auto\"", ""] {
         parse("f.toml", &file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{good}"))).unwrap();
     }
-    // The goal is the command line's to say, or one interface's.
+    // The command line or an interface may set the goal.
     parse("f.toml", &file("latency_queues = 3", policy)).unwrap();
     let other = "policy = \"cpu\"\n[[interface]]\nmatch = { name = \"eth1\" }\ngoal = \"mixed\"";
     parse("f.toml", &file("goal = \"rpc\"\nlatency_queues = 3", other)).unwrap();

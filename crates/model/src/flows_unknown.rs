@@ -1,4 +1,4 @@
-//! Why the flows of a program or a systemd unit are not known.
+//! Why the flows of a program or a systemd unit are unknown.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{Coded, Unread};
 pub enum FlowsUnknown {
     /// The host is a recording, which has no processes.
     NotRecorded,
-    /// The program or unit listens, but no packet of it comes over a wire.
+    /// The program or unit listens, but only on loopback: its packets never arrive over a wire.
     LoopbackOnly,
     /// No process belongs to the program or unit.
     NotRunning {
@@ -21,15 +21,15 @@ pub enum FlowsUnknown {
     },
     /// All its processes are in another network namespace.
     OtherNamespace {
-        /// One of them.
+        /// The PID of one of them.
         process: u32,
     },
-    /// It runs, and none of its sockets waits for packets.
+    /// It runs, but none of its sockets waits for packets.
     NoPort {
-        /// One of its processes.
+        /// The PID of one of its processes.
         process: u32,
     },
-    /// What its processes have open could not be read.
+    /// The open files of its processes could not be read.
     OpenFilesUnread {
         /// What could not be read, and why.
         unread: Unread,

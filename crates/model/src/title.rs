@@ -27,22 +27,22 @@ pub enum Title {
         /// Interface names.
         devs: Vec<String>,
     },
-    /// As a person asked for it: the transaction that is undone, with all later ones.
+    /// As a user requested it: the transaction that is undone, with all later ones.
     Rollback {
-        /// Number of that transaction. 0: as first found.
+        /// Number of that transaction. 0: the state first found.
         of: u64,
     },
-    /// As a guard asks for it. 0: as first found.
+    /// As a guard requested it. 0: the state first found.
     BackToBefore {
         /// Number of the transaction that is undone first.
         transaction: u64,
     },
-    /// What a rollback had to leave while CPUs were offline.
+    /// What a rollback had to skip while CPUs were offline.
     RestOf {
         /// Number of the rollback.
         transaction: u64,
     },
-    /// A state of a measurement. `None`: its name was left out.
+    /// A state of a measurement. `None`: its name was removed.
     Bench {
         /// Its name.
         state: Option<String>,
@@ -60,7 +60,7 @@ pub enum Title {
     },
 }
 
-/// Written instead of a text that a person may have typed.
+/// Written in place of text that a person may have typed.
 const LEFT_OUT: &str = "(left out)";
 
 /// The content of the document.
@@ -72,12 +72,12 @@ struct Parts {
 }
 
 impl Title {
-    /// Nothing is known of what it is for.
+    /// Whether the purpose is unknown.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())
     }
 
-    /// Without what a person has typed: names of files, of states, and of interfaces that are not among these.
+    /// Without text that a person typed: names of files, of states, and of interfaces that are not in this list.
     pub fn without_names(&self, interfaces: &[impl AsRef<str>]) -> Self {
         match self {
             Self::Plan { .. } => Self::Plan { file: None },
@@ -129,7 +129,7 @@ impl Serialize for Title {
     }
 }
 
-/// Also reads the text alone, of earlier versions, and keeps what a later version wrote.
+/// Also reads the plain text of earlier versions, and keeps what a later version wrote.
 impl<'de> Deserialize<'de> for Title {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let Parts { title, purpose } = Parts::deserialize(d)?;
@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for Title {
     }
 }
 
-/// The goal in the text of an earlier version, which had nothing else for programs.
+/// The goal in the text of an earlier version, which recorded only the text.
 fn earlier(title: String) -> Title {
     let goal = title.split_once(' ').filter(|(kind, _)| *kind == "goal").and_then(|(_, goal)| goal.parse().ok());
     goal.map_or(Title::Text(title), |goal| Title::Goal { goal })

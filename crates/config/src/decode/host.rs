@@ -90,7 +90,7 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
     h
 }
 
-/// A name that is not among those that are set here.
+/// Reports a name that ringwise does not set.
 fn unknown(name: &str, value: &str, at: Range<usize>, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
     if name == sysctl::RPS_SOCK_FLOW_ENTRIES {
         return match k.at("rfs_entries") {

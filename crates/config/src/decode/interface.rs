@@ -8,7 +8,7 @@ use super::{Ctx, Keys, group, knobs};
 use crate::spec;
 use crate::value::{Config, Entry, Matcher};
 
-/// `before`: the tables of the entries that there are.
+/// `before`: the tables of the earlier entries.
 pub(crate) fn entry(
     k: Keys<'_, '_>,
     at: Range<usize>,

@@ -1,4 +1,4 @@
-//! Keys of one interface to knobs.
+//! Converts the keys of one interface to knobs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use ringwise_model::{CpuSet, Knob, NapiValues, RingValues, Wish};
 use super::{Ctx, Keys, list, one_or_more, wish};
 use crate::{check, spec, words};
 
-/// Coalescing parameters of a table, adaptive ones as 0 and 1.
+/// Coalescing parameters of a table, with adaptive moderation as 0 and 1.
 pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32> {
     let names: Vec<&str> = k.iter().map(|(n, _, _)| n).filter(|n| *n != "queues").collect();
     let mut out: BTreeMap<String, u32> =
@@ -32,7 +32,7 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
     out
 }
 
-/// Each step becomes parameters of its own, as the model has them: `rx-profile.0.usec`.
+/// Each step becomes parameters of its own, as in the model: `rx-profile.0.usec`.
 fn profile(k: Keys<'_, '_>, name: &str, out: &mut BTreeMap<String, u32>, cx: &mut Ctx<'_>) {
     for (i, v) in list(k.get(name)).enumerate() {
         if i == spec::PROFILE_STEPS {
@@ -58,7 +58,7 @@ fn queues(k: Keys<'_, '_>) -> Option<Vec<u32>> {
     k.get("queues").and_then(|v| check::numbers_of(v.get_ref()).ok())
 }
 
-/// Everything but rules and groups.
+/// Everything except rules and groups.
 pub(crate) fn wishes(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> Vec<Wish> {
     let mut out = Vec::new();
     for (name, at, v) in k.free("features") {
@@ -106,12 +106,12 @@ fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     out.push(wish(Knob::Channels { rx, tx, combined }, &at, cx));
 }
 
-/// Members of the device or of a queue, and where each stands.
+/// Values of the device or of a queue, and where each was set.
 #[derive(Default)]
 struct Seen(BTreeMap<(Option<u32>, String), Range<usize>>);
 
 impl Seen {
-    /// Of a member said twice the first queue is named.
+    /// If a value is set twice for several queues, the first queue is named.
     fn once<'n>(
         &mut self,
         queues: &Option<Vec<u32>>,
@@ -219,7 +219,7 @@ fn napi(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     }
 }
 
-/// Knobs that are one value for all queues, or a table by queue.
+/// Knobs with one value for all queues, or a table by queue.
 fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     type Make = fn(Option<Vec<u32>>, CpuSet) -> Knob;
     let cpus: [(&str, Make); 3] = [

@@ -1,4 +1,4 @@
-//! What `[host]` and the groups of interfaces say of latency and bulk groups against each other.
+//! Checks `[host]` and the groups of interfaces against each other: latency and bulk groups.
 
 use ringwise_model::words::plural;
 use ringwise_model::{ConfiguredBy, Goal, GroupQueues};
