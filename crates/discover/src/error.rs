@@ -1,4 +1,4 @@
-//! What stops discovery as a whole. Anything smaller is an `Unread` in the snapshot.
+//! Errors that stop discovery as a whole. Smaller ones are recorded as `Unread` in the snapshot.
 use std::fmt;
 
 use ringwise_model::{NicKind, Snapshot};
@@ -13,11 +13,11 @@ pub enum Error {
         /// The same for `/sys`.
         sys: String,
     },
-    /// The user named an interface that is not there.
+    /// The user named an interface that does not exist.
     NoSuchDevice {
         /// As the user wrote it.
         name: String,
-        /// In natural order, loopback left out; software interfaces only where there are few.
+        /// In natural order, without loopback; with software interfaces only if there are few.
         existing: Vec<String>,
         /// The one that was probably meant.
         near: Option<String>,

@@ -10,8 +10,8 @@ use crate::read::Reader;
 
 const NODE: &str = "/sys/devices/system/node";
 
-/// Every node directory. Absent: a kernel without NUMA. Unknown when a node's CPUs cannot be told:
-/// a map with a hole would make its CPUs look homeless.
+/// Every node directory. Absent: a kernel without NUMA. Unknown if the CPUs of a node are unknown, because its CPUs
+/// would otherwise seem to have no node.
 pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
     let ids = match r.list(NODE) {
         Fact::Known(names) => natural::numbers(&names, "node"),
