@@ -32,7 +32,7 @@ impl Ledger {
         dir.join("first-found.json")
     }
 
-    /// The ledger of this boot; empty if there is none, or only one of another boot or machine.
+    /// The ledger of this boot; empty if it does not exist or is of another boot or machine.
     pub(crate) fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
         Self::read_in(&lock.dir, host)
     }

@@ -54,7 +54,7 @@ impl Table {
         Self { rows: rows.into(), debugfs: r.host.read(&format!("{DEBUGFS}/0")).is_ok() }
     }
 
-    /// Action names: from the table; where there is none, from the interrupt's own file.
+    /// Action names: from the table, or without a table from the interrupt's own file.
     fn names(&self, host: &dyn Host, irq: u32) -> Option<Vec<String>> {
         if self.rows.get().is_none()
             && let Some(names) = actions(host, irq)
@@ -235,7 +235,7 @@ fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
     None
 }
 
-/// The line interrupt (`device/irq`); 0 is none.
+/// The line interrupt (`device/irq`); 0 means that the device has none.
 fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
     let texts = dirs.iter().filter_map(|d| r.host.read_text(&format!("{d}/irq")).ok());
     texts.filter_map(|t| sysfs::parse_u32(&t).ok()).find(|n| *n != 0)

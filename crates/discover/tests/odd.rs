@@ -215,9 +215,9 @@ fn bus_info_decides_whose_interrupts_they_are() {
 
 #[test]
 fn an_unknown_address_never_matches_two_devices() {
-    let nobody: [&str; 0] = [];
+    let no_owner: [&str; 0] = [];
     let s = ports(&[A, B], &["", ""]);
-    assert_eq!(owners(&s), [nobody, nobody]);
+    assert_eq!(owners(&s), [no_owner, no_owner]);
     for n in s.tunable() {
         assert!(said(&n.unread, "the bus address of the interface is unknown"), "{:?}", n.unread);
     }
@@ -225,7 +225,7 @@ fn an_unknown_address_never_matches_two_devices() {
     assert_eq!(owners(&ports(&[A, B], &[A, ""])), [[A], [B]]);
     assert_eq!(owners(&ports(&[A], &[""])), [[A]]);
     // The interrupts of two devices for one port: either may be it.
-    assert_eq!(owners(&ports(&[A, B], &[""])), [nobody]);
+    assert_eq!(owners(&ports(&[A, B], &[""])), [no_owner]);
 }
 
 #[test]

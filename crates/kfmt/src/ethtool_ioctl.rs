@@ -36,7 +36,7 @@ pub struct Drvinfo {
     pub driver: String,
     /// Version of the driver; most drivers report the kernel release.
     pub version: String,
-    /// Version of the firmware in the driver's own format; empty if there is none.
+    /// Version of the firmware in the driver's own format; empty if it is not reported.
     pub fw_version: String,
     /// PCI address, `virtio1`'s PCI function, or empty.
     pub bus_info: String,

@@ -113,7 +113,7 @@ impl Snapshot {
         sorted.and_then(|i| self.nics.get(i)).or_else(|| self.nics.iter().find(|n| n.dev.name == name))
     }
 
-    /// The interface with this index. `None`: there is none, or its index is unknown.
+    /// The interface with this index. `None`: it does not exist, or its index is unknown.
     pub fn nic_by_index(&self, index: IfIndex) -> Option<&Nic> {
         self.nics.iter().find(|n| n.dev.ifindex == Some(index))
     }

@@ -167,7 +167,7 @@ mod tests {
             (Title::BackToBefore { transaction: 4 }, "state before transaction 4"),
             (Title::RestOf { transaction: 4 }, "rest of transaction 4"),
             (Title::Bench { state: Some("acme".into()) }, "bench: acme"),
-            (Title::Text("by hand".into()), "by hand"),
+            (Title::Text("own text".into()), "own text"),
             (Title::default(), ""),
         ] {
             assert_eq!(title.to_string(), text);

@@ -83,7 +83,7 @@ impl Recorder {
     }
 }
 
-/// The last word of every line.
+/// Ends every line.
 const END: &str = " .\n";
 
 pub(crate) fn parse(line: &[u8]) -> Option<Entry> {

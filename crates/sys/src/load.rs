@@ -228,7 +228,7 @@ pub fn send_many(socket: &UdpSocket, bytes: &mut [u8], size: usize, count: usize
 }
 
 /// Receives up to [`AT_ONCE`] datagrams or frames: the first `head` bytes of each (into `bytes`, which has space for that many),
-/// and its whole length into `lengths`. Does not wait; EAGAIN: there is none.
+/// and its whole length into `lengths`. Does not wait; EAGAIN: no message is waiting.
 pub fn receive_many(
     socket: &impl AsRawFd,
     bytes: &mut [u8],

@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(said, format!("every user can write to {}", dir.display()));
         mode(&dir, 0o1777);
         fs::create_dir(dir.join("mine")).unwrap();
-        assert_eq!(others_write(&dir.join("mine")), None, "nobody else can take it away");
+        assert_eq!(others_write(&dir.join("mine")), None, "no other user can remove it");
         assert!(others_write(&dir).is_some(), "but they can put files there");
         fs::remove_dir_all(&dir).unwrap();
     }
