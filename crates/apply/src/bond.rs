@@ -127,7 +127,7 @@ impl Tx<'_> {
         }
         let Some(bond) = of(&self.now, dev).map(|(n, _)| n.to_string()) else { return true };
         let begin = self.cx.now();
-        let mut told = false;
+        let mut wait_reported = false;
         loop {
             // The device left the bond, or the bond is gone, so waiting does not help.
             let Some(b) = fresh(&self.cx, &bond) else { return true };
@@ -136,7 +136,7 @@ impl Tx<'_> {
             }
             let took = self.cx.now().saturating_sub(begin);
             if b.carries(dev) == Some(true) {
-                if told {
+                if wait_reported {
                     self.event(Event::BondBack { dev: dev.to_string(), bond, took });
                 }
                 return true;
@@ -144,9 +144,9 @@ impl Tx<'_> {
             if took >= self.cx.policy.bond_wait || self.cx.policy.stopped() && took >= self.cx.policy.link_wait {
                 return false;
             }
-            if !told {
+            if !wait_reported {
                 self.event(Event::BondWait { dev: dev.to_string(), bond: bond.clone() });
-                told = true;
+                wait_reported = true;
             }
             self.cx.host.sleep(EACH);
         }

@@ -164,7 +164,7 @@ pub(crate) fn from_disk(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let mut missing = 0;
-    let mut told = false;
+    let mut announced = false;
     let mut watch = None;
     let mut stuck: Option<String> = None;
     let (facts, _) = ringwise_discover::host_without_rivals(cx.host.as_ref());
@@ -196,10 +196,10 @@ pub(crate) fn from_disk(
             transaction: Some(transaction),
             trial_until_unix: read.on_trial().map(|t| t.until_unix),
         };
-        if !told {
+        if !announced {
             lock.note(&holder);
             store.publish(Some(&holder));
-            told = true;
+            announced = true;
         }
         let Some(trial) = read.on_trial().cloned() else {
             if read.end.is_some() {

@@ -55,11 +55,11 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
         let why = ringwise_sys::errno_text(errno);
         format!("could not check whether timers work on {}: {why}", cpus_text(&cpus))
     };
-    let mut said: Vec<String> = untried.into_iter().map(text).collect();
+    let mut notes: Vec<String> = untried.into_iter().map(text).collect();
     if !late.is_empty() {
-        said.push(format!("a sleep of 10 ms on {} took more than 2 s: busy with other work", cpus_text(&late)));
+        notes.push(format!("a sleep of 10 ms on {} took more than 2 s: busy with other work", cpus_text(&late)));
     }
-    Ok(said)
+    Ok(notes)
 }
 
 /// `CPU 3`, `CPUs 3-5`

@@ -86,11 +86,11 @@ impl Tx<'_> {
                         self.event(Event::Failed { phase: Phase::PutBack, failure });
                     }
                     Put::Refused(failure) => {
-                        errors.insert(change.address, said(&failure));
+                        errors.insert(change.address, failure_text(&failure));
                         self.event(Event::Failed { phase: Phase::PutBack, failure });
                     }
                     Put::Failed(failure) => {
-                        errors.insert(change.address, said(&failure));
+                        errors.insert(change.address, failure_text(&failure));
                     }
                 }
             }
@@ -99,7 +99,7 @@ impl Tx<'_> {
             }
             // Only reading the host again shows whether everything stayed as written.
             if let Err(f) = self.look() {
-                self.note(said(&f));
+                self.note(failure_text(&f));
                 break;
             }
         }
@@ -121,14 +121,14 @@ impl Tx<'_> {
     fn or_unreadable(&self, looked: Done, errors: &mut BTreeMap<Address, String>) -> bool {
         let Err(f) = looked else { return true };
         for a in self.start.keys() {
-            errors.entry(a.clone()).or_insert_with(|| said(&f));
+            errors.entry(a.clone()).or_insert_with(|| failure_text(&f));
         }
         false
     }
 
     /// Verifies by discovering the host again, and lists each setting that is not as before with the command that restores it.
     fn account(&mut self, errors: &BTreeMap<Address, String>) {
-        let looked = self.look_after_writes().map_err(|f| said(&f));
+        let looked = self.look_after_writes().map_err(|f| failure_text(&f));
         let mut left = Vec::new();
         for (address, was) in &self.start {
             if looked.is_ok() {
@@ -173,6 +173,6 @@ impl Tx<'_> {
     }
 }
 
-fn said(f: &Failure) -> String {
+fn failure_text(f: &Failure) -> String {
     if f.meaning.is_empty() { f.words.clone() } else { format!("{}: {}", f.words, f.meaning) }
 }

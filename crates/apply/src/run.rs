@@ -232,7 +232,7 @@ fn checked(cx: &Cx, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Ve
     crate::bond::check(now, &request.steps)?;
     let mut notes = crate::control::check(cx, now, &request.steps)?;
     match crate::lives::check(cx, now, &request.steps) {
-        Ok(said) => notes.extend(said),
+        Ok(timer_notes) => notes.extend(timer_notes),
         // A rollback is never refused.
         Err(e) if *kind != Kind::Apply => notes.push(e.to_string()),
         Err(e) => return Err(e),

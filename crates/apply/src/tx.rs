@@ -166,14 +166,14 @@ impl Tx<'_> {
     fn wait_for_link(&mut self, dev: &str) -> bool {
         const EACH: Duration = Duration::from_millis(100);
         let begin = self.cx.now();
-        let mut told = false;
+        let mut wait_reported = false;
         loop {
             let name = dev.to_string();
             let up = self.cx.reading(move |h| ringwise_discover::carrier(h, &name));
             let took = self.cx.now().saturating_sub(begin);
             match up {
                 Some(Fact::Known(true)) => {
-                    if told {
+                    if wait_reported {
                         self.event(Event::LinkBack { dev: dev.to_string(), took });
                     }
                     return true;
@@ -183,9 +183,9 @@ impl Tx<'_> {
                 _ if took >= self.cx.policy.link_wait => return false,
                 _ => {}
             }
-            if !told {
+            if !wait_reported {
                 self.event(Event::LinkWait { dev: dev.to_string() });
-                told = true;
+                wait_reported = true;
             }
             self.cx.host.sleep(EACH);
         }

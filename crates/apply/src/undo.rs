@@ -265,9 +265,10 @@ impl Way {
 
     fn notes(&self) -> impl Iterator<Item = String> {
         // Rollback 0 overwrites manual changes, so they are only reported.
-        let told = if self.id == 0 { self.moved.as_slice() } else { &[] };
+        let reported = if self.id == 0 { self.moved.as_slice() } else { &[] };
         let gone = self.gone.iter().map(|d| format!("{d} does not exist any more and is skipped"));
-        let moved = told.iter().map(|m| format!("{} was changed outside ringwise to {}", m.address, fact_text(&m.now)));
+        let moved =
+            reported.iter().map(|m| format!("{} was changed outside ringwise to {}", m.address, fact_text(&m.now)));
         let doomed = self
             .doomed
             .iter()
