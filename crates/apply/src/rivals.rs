@@ -78,7 +78,7 @@ pub(crate) fn note_restart(now: &Snapshot, steps: &[Step]) -> Option<String> {
         _ => "systemd did not start it".into(),
     };
     Some(format!(
-        "a restart makes irqbalance forget its bans ({why}): ringwise verify shows this, ringwise apply repairs it"
+        "irqbalance loses its bans when it restarts ({why}): ringwise verify reports that, ringwise apply fixes it"
     ))
 }
 
