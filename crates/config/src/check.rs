@@ -124,23 +124,8 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
                 wrong(format!("\"{text}\" is not a goal"), near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
             }
         }
-        Kind::Cpus => {
-            if let Err(why) = cpus_of(v.get_ref()) {
-                wrong(format!("{name}: {why}"), say(kind));
-            }
-        }
-        Kind::Queues => {
-            if let Err(why) = numbers_of(v.get_ref()) {
-                wrong(format!("{name}: {why}"), say(kind));
-            }
-        }
-        Kind::RssTable => {
-            if let Err(why) = rss_table_of(v.get_ref()) {
-                wrong(format!("{name}: {why}"), say(kind));
-            }
-        }
-        Kind::Key => {
-            if let Err(why) = hex(text) {
+        Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {
+            if let Err(why) = parsed(v.get_ref(), kind) {
                 wrong(format!("{name}: {why}"), say(kind));
             }
         }
@@ -178,6 +163,17 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
                 value(v, kind, name, out);
             }
         }
+    }
+}
+
+/// Whether a value of a kind that is parsed can be parsed, and the reason if not.
+fn parsed(v: &DeValue<'_>, kind: &Kind) -> Result<(), String> {
+    match kind {
+        Kind::Cpus => cpus_of(v).map(drop),
+        Kind::Queues => numbers_of(v).map(drop),
+        Kind::RssTable => rss_table_of(v).map(drop),
+        Kind::Key => hex(v.as_str().unwrap_or_default()).map(drop),
+        _ => Ok(()),
     }
 }
 

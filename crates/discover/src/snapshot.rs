@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
-use ringwise_model::{ControlPath, CpuSet, Fact, Nic, Snapshot, Unread};
+use ringwise_model::{ControlPath, CpuSet, Fact, Host as HostFacts, Nic, Snapshot, Topology, Unread};
 use ringwise_sys::{Alone, Host, alone_with_deadline};
 
 use crate::links::{Port, Sort};
@@ -86,50 +86,11 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     let common = Arc::new(common(host, &mut r, &ports, deadline, options.parts));
     let chosen = links::choose(&ports, &named, &follow);
 
-    let mut tasks: Vec<pool::Task<Part>> = Vec::new();
     let read: Vec<usize> = chosen.listed.iter().copied().filter(|i| ports[*i].sort == Sort::Own).collect();
-    for &i in &read {
-        let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
-        tasks.push(Box::new(move || {
-            let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
-            let kind = nics::master_kind(&ports, ports[i].master);
-            Some(Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref()))))
-        }));
-    }
-    {
-        // irqbalance is always read, because the interrupts that it skips are a setting.
-        let (host, skip) = (host.clone(), options.skip_rivals);
-        let time = options.rivals_within;
-        tasks.push(Box::new(move || {
-            let found =
-                if skip { rivals::irqbalance_alone(host.as_ref()) } else { rivals::find_within(host.as_ref(), time) };
-            Some(Part::Rivals(Box::new(found)))
-        }));
-    }
-    tasks.push({
-        let host = host.clone();
-        Box::new(move || {
-            let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
-            let mut r = Reader::new(host.as_ref());
-            Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
-        })
-    });
+    let tasks = tasks(host, options, &ports, &common, &read, deadline);
     // The host's other files cannot hang under the network lock, so they are read here in the meantime.
     let devices = { std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline)) };
-    let (topology, more) = cpus::parts_of(host.as_ref(), options.parts.cores);
-    r.unread.extend(more);
-    let (mut facts, more) = host::host_without_rivals(host.as_ref());
-    r.unread.extend(more);
-    if options.parts.host {
-        let (sysctls, more) = host::sysctls(host.as_ref());
-        r.unread.extend(more);
-        let (latency, more) = host::cpu_latency(host.as_ref(), &topology.online);
-        r.unread.extend(more);
-        (facts.sysctls, facts.cpu_latency) = (sysctls, latency);
-    }
-    if options.parts.shown {
-        facts.power = Some(shown::power(&mut r, &topology));
-    }
+    let (topology, mut facts) = facts(host, &mut r, options.parts);
     let mut done = match devices.map(std::thread::JoinHandle::join) {
         Ok(Ok(parts)) => parts,
         Ok(Err(_)) => Vec::new(),
@@ -189,6 +150,59 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         held: held::held(host.as_ref()),
         unread: r.unread,
     })
+}
+
+/// What may wait for the network lock, one task for each device of `read`, then competing programs and the default mask.
+fn tasks(
+    host: &Arc<dyn Host>,
+    options: &Options,
+    ports: &Arc<Vec<Port>>,
+    common: &Arc<Common>,
+    read: &[usize],
+    deadline: Duration,
+) -> Vec<pool::Task<Part>> {
+    let mut tasks: Vec<pool::Task<Part>> = Vec::new();
+    for &i in read {
+        let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
+        tasks.push(Box::new(move || {
+            let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
+            let kind = nics::master_kind(&ports, ports[i].master);
+            Some(Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref()))))
+        }));
+    }
+    // irqbalance is always read, because the interrupts that it skips are a setting.
+    let (rivals_host, skip, time) = (host.clone(), options.skip_rivals, options.rivals_within);
+    tasks.push(Box::new(move || {
+        let host = rivals_host.as_ref();
+        let found = if skip { rivals::irqbalance_alone(host) } else { rivals::find_within(host, time) };
+        Some(Part::Rivals(Box::new(found)))
+    }));
+    let host = host.clone();
+    tasks.push(Box::new(move || {
+        let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
+        let mut r = Reader::new(host.as_ref());
+        Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
+    }));
+    tasks
+}
+
+/// CPUs and settings of the host, from files that cannot hang under the network lock.
+fn facts(host: &Arc<dyn Host>, r: &mut Reader<'_>, parts: Parts) -> (Topology, HostFacts) {
+    let (topology, more) = cpus::parts_of(host.as_ref(), parts.cores);
+    r.unread.extend(more);
+    let (mut facts, more) = host::host_without_rivals(host.as_ref());
+    r.unread.extend(more);
+    if parts.host {
+        let (sysctls, more) = host::sysctls(host.as_ref());
+        r.unread.extend(more);
+        let (latency, more) = host::cpu_latency(host.as_ref(), &topology.online);
+        r.unread.extend(more);
+        (facts.sysctls, facts.cpu_latency) = (sysctls, latency);
+    }
+    if parts.shown {
+        facts.power = Some(shown::power(r, &topology));
+    }
+    (topology, facts)
 }
 
 /// A recording does not hang, and may need time for thousands of queues. The limit is for recordings on a file system
