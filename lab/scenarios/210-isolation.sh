@@ -100,7 +100,7 @@ for _i in $(seq 100); do
 done
 status "status --passive while the network lock is held" 0 ringwise --passive
 same "no device is late" "$(grep -c 'no answer' /tmp/out)" 0
-says "what was not asked is said" "not asked"
+says "what was not read is listed" "not read"
 same "the lock is held still" "$(cat /sys/module/mqnic/parameters/hanging)" 1
 ringwise show eth0 --passive >/tmp/out 2>/tmp/err
 same "show --passive" $? 0

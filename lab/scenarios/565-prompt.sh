@@ -52,15 +52,15 @@ same "somebody has changed it" "$([ "$ours" = "$theirs" ] || echo yes)" yes
 
 asked 6 'x\r'
 cat /tmp/out
-says "it names what was changed" "eth1 tx-1 xps_cpus  now 0, by hand"
+says "it names what was changed" "eth1 tx-1 xps_cpus  now 0, changed manually"
 says "it asks" "[K]eep, [t]ake over"
 same "an answer that is none leaves it" "$(cat $xps)" "$theirs"
 asked 0 '\r'
-says "kept when only return is typed" "Kept, because somebody has set it so"
+says "kept when only return is typed" "Manual changes and adopted settings that are kept"
 same "and nothing was written" "$(cat $xps)" "$theirs"
 asked 6 't\rn\r'
 says "taken over, the plan is asked about" "Apply? [y/N/show]"
-says "with what it undoes" "1 of these undoes a change somebody made by hand"
+says "with what it undoes" "1 of these undoes a manual change"
 same "no is no" "$(cat $xps)" "$theirs"
 asked 0 't\ry\r'
 same "taken over" "$(cat $xps)" "$ours"

@@ -58,7 +58,7 @@ rule_line() {
 }
 
 if [ $HOST = small2 ]; then
-	same "rules: virtio has none" "$(rule_line eth0)" "none: the driver takes none"
+	same "rules: virtio has none" "$(rule_line eth0)" "none: not supported by the driver"
 	same "rules: igb of this kind has no places" "$(rule_line eth1 | sed 's/,.*//')" none
 	exit 0
 fi
@@ -67,14 +67,14 @@ same "rules: eth0 counts none" "$(rule_line eth0 | sed 's/,.*//')" none
 # 82576, which QEMU has; the driver offers it only for later devices.
 same "rules: igb of this kind has no ntuple to switch" "$(ethtool -k eth0 | sed -n 's/^ntuple-filters: //p')" "off [fixed]"
 for dev in eth2 eth3; do
-	same "rules: $dev has none" "$(rule_line $dev)" "none: the driver takes none"
+	same "rules: $dev has none" "$(rule_line $dev)" "none: not supported by the driver"
 done
 [ -e /sys/class/net/mq1 ] || exit 0
 dev=mq1
 ip link set mq0 up
 ip link set mq1 up
 links mq0 mq1
-same "rules: mq1 has 64 places" "$(rule_line mq1)" "none in 64 places, ntuple off"
+same "rules: mq1 has 64 places" "$(rule_line mq1)" "none in 64 locations, ntuple off"
 
 # --- refusals
 same "rules: with ntuple off" "$(refused mq1 flow-type udp4 dst-port 9 action 5 loc 0)" "Operation not supported"
@@ -94,7 +94,7 @@ ours mq1 >/tmp/ours
 cat /tmp/ours
 unchanged "the list as ethtool -n has it" /tmp/theirs /tmp/ours
 same "three of them" "$(wc -l </tmp/ours)" 3
-same "show counts them" "$(rule_line mq1)" "3 in 64 places, ntuple on"
+same "show counts them" "$(rule_line mq1)" "3 in 64 locations, ntuple on"
 ethtool -N mq1 flow-type tcp4 dst-port 80 action 4 loc 3 >/dev/null
 same "rules: an occupied location" "$(ours mq1 | sed -n 's/^3: //p')" "tcp4 dst-port 80 action 4"
 ethtool -K mq1 ntuple off
@@ -168,7 +168,7 @@ ethtool -N mq1 delete 0
 # A new state directory, because the rule that was deleted now was found by the first transaction.
 export RINGWISE_STATE_DIR=/tmp/rw65b
 echo 524288 >/sys/module/mqnic/parameters/quirk
-same "rules: a driver that chooses the location" "$(rule_line mq1)" "none in 64 places, ntuple on, the driver chooses the place"
+same "rules: a driver that chooses the location" "$(rule_line mq1)" "none in 64 locations, ntuple on, the driver chooses the location"
 sed '/^location/d' /tmp/one.toml >/tmp/three.toml
 status "without a place" 0 ringwise apply --yes mq1 --config /tmp/three.toml
 cat /tmp/err
