@@ -71,7 +71,7 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
         }
         Address::Sysctl { name } => plain(23, name, None),
         Address::CpuLatency { cpu } => plain(24, "resume latency", Some(cpu.0)),
-        // These are settings of the host, although they name a device; `rivals.rs` shows them.
+        // These are settings of the host, although they name a device; the part of the host shows them.
         Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => plain(25, "irqbalance", None),
     }
 }
