@@ -120,7 +120,7 @@ kill -9 $RUN
 wait $RUN
 as_found "kill"
 check "kill: the history says why" sh -c "ringwise history -o json | grep -q 'process that it was for is gone'"
-check "kill: the report says that it was cut short" sh -c "ringwise bench report $B/kill.jsonl 2>&1 | grep -qi 'cut short'"
+check "kill: the report says that it was cut short" sh -c "ringwise bench report $B/kill.jsonl 2>&1 | grep -qi 'interrupted'"
 check "kill: nobody answers any more" sh -c '! pgrep -f "[b]ench serve --stdio"'
 
 run link

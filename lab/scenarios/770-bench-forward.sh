@@ -37,7 +37,7 @@ sysctl -w net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0
 
 ringwise bench forward $PORTS $SHORT --size 20 --rate 2000 --pairs 1 --results $B/nowhere.jsonl >$B/out 2>$B/err
 same "no route: status" $? 1
-check "no route: what to look at" grep -q "nothing that was sent arrived.*route" $B/err
+check "no route: what to look at" grep -q "no packet arrived.*route" $B/err
 
 ip route add 198.18.0.0/24 via 10.2.0.2 dev eth2
 ip neigh replace 10.2.0.2 lladdr $(far cat /sys/class/net/far2/address) nud permanent dev eth2

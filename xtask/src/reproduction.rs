@@ -117,7 +117,7 @@ fn shown(out: &mut String, name: &str, file: Option<&Results>) {
         let _ = writeln!(out, "*Not measured: `cargo xtask lab bench` left no `{name}.jsonl`.*");
         return;
     };
-    let fact = |key: &str| r.session.environment.facts.get(key).map_or("not known", String::as_str);
+    let fact = |key: &str| r.session.environment.facts.get(key).map_or("unknown", String::as_str);
     let states: Vec<String> = r.session.states.iter().map(|s| format!("`{}` is {}", s.name, s.what)).collect();
     let _ = writeln!(
         out,

@@ -221,7 +221,7 @@ fn of_rates(session: &Session, list: &[result::Rate]) -> Vec<Open> {
                     let none = both.iter().filter(|p| [p.0, p.1][i].found_per_s.is_none()).count();
                     if none > 0 {
                         notes.push(format!(
-                            "{}: not even the lowest rate passed in {}, left out",
+                            "{}: not even the lowest rate passed in {}, skipped",
                             state.name,
                             plural(none, "block")
                         ));
@@ -321,7 +321,7 @@ fn close(session: &Session, o: &Open, p_corrected: f64, comparisons: usize) -> C
     out.verdict = verdict;
     if o.generator && verdict == Verdict::Equivalent {
         out.verdict = Verdict::Inconclusive;
-        notes = vec!["what the generator could send was equal: the host's own limit was not met".to_owned()];
+        notes = vec!["the generator sent the same rate: the host's own limit was not reached".to_owned()];
     }
     notes.append(&mut out.notes);
     out.notes = notes;
@@ -353,7 +353,7 @@ fn outliers(percents: &[(u32, f64)]) -> Option<String> {
     let spread = 1.4826 * middle(percents.iter().map(|p| (p.1 - center).abs()).collect());
     let far = percents.iter().filter(|p| spread > 0.0 && (p.1 - center).abs() > 4.0 * spread);
     let far: Vec<String> = far.map(|(block, p)| format!("{block} ({p:+.1} %)")).collect();
-    (!far.is_empty()).then(|| format!("far from the others, and counted: block {}", far.join(", ")))
+    (!far.is_empty()).then(|| format!("outlier, but counted: block {}", far.join(", ")))
 }
 
 fn often(both: &[(&Trial, &Trial)], is: fn(&Limit) -> bool) -> bool {
@@ -387,7 +387,7 @@ pub fn comparable(a: &Environment, b: &Environment) -> Vec<String> {
     let mut out = differing("", &a.facts, &b.facts);
     out.extend(differing("peer ", &a.peer, &b.peer));
     if out.is_empty() && a.hash != b.hash {
-        out.push("the captures differ in something that no fact here names".to_owned());
+        out.push("the captures differ in a fact that is not listed here".to_owned());
     }
     out
 }
@@ -396,10 +396,10 @@ fn differing(whose: &str, a: &BTreeMap<String, String>, b: &BTreeMap<String, Str
     let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
     keys.sort();
     keys.dedup();
-    let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("not known", String::as_str).to_owned();
+    let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("unknown", String::as_str).to_owned();
     keys.into_iter()
         .filter(|k| a.get(*k) != b.get(*k))
-        .map(|k| format!("{whose}{k}: {}, and {}", word(a, k), word(b, k)))
+        .map(|k| format!("{whose}{k}: {} and {}", word(a, k), word(b, k)))
         .collect()
 }
 

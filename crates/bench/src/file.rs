@@ -36,7 +36,7 @@ struct Head {
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A line that is not JSON, or has no kind.
-    #[error("no line of results: {0}")]
+    #[error("not a line of results: {0}")]
     NotALine(serde_json::Error),
     /// A line of a known kind without the members of its kind.
     #[error("{kind}: {error}")]
@@ -47,25 +47,25 @@ pub enum Fault {
         error: serde_json::Error,
     },
     /// The session names another schema than [`SCHEMA`], or none.
-    #[error("schema {}: {SCHEMA} is wanted", .0.as_deref().unwrap_or("none"))]
+    #[error("schema {}: expected {SCHEMA}", .0.as_deref().unwrap_or("none"))]
     Schema(Option<String>),
     /// The session names another version than [`VERSION`].
     #[error("version {0} of {SCHEMA}: this ringwise reads version {VERSION}")]
     Version(u32),
     /// The session names no version.
-    #[error("{SCHEMA} without a version: {VERSION} is wanted")]
+    #[error("{SCHEMA} without a version: expected {VERSION}")]
     NoVersion,
     /// Another line comes before the session.
-    #[error("begins with {0:?}: a file of results begins with its session")]
+    #[error("begins with {0:?}: expected the session as the first line")]
     NoSession(String),
     /// There is a session already.
-    #[error("a second session begins: one file holds one")]
+    #[error("a second session begins: expected one session per file")]
     SecondSession,
     /// Two states of the session have one name.
     #[error("two states named {0:?}")]
     SameState(String),
     /// A state that the session does not name.
-    #[error("state {0:?} is none of the session's")]
+    #[error("state {0:?} is not a state of the session")]
     UnknownState(String),
     /// There is no line at all.
     #[error("empty: no session was written")]
@@ -86,7 +86,7 @@ pub struct ReadError {
 
 /// A line that cannot be written as JSON.
 #[derive(Debug, thiserror::Error)]
-#[error("a line of the results: {0}")]
+#[error("cannot write a line of the results: {0}")]
 pub struct WriteError(serde_json::Error);
 
 const KINDS: [&str; 5] = ["session", "trial", "comparison", "rate", "end"];
@@ -127,7 +127,7 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
             Ok(h) => h,
             // A writer ends each line with a newline: without one, it was stopped in the middle.
             Err(_) if !whole && out.is_some() => {
-                notes.push(format!("line {n} is torn: the last one was not written to its end"));
+                notes.push(format!("line {n} is incomplete: the last line was not written to its end"));
                 continue;
             }
             Err(e) => return Err(fail(Some(n), Fault::NotALine(e))),
@@ -155,13 +155,13 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
     }
     let Some(mut out) = out else { return Err(fail(None, Fault::Empty)) };
     for (kind, line, count) in unknown {
-        notes.push(format!("{count} of kind {kind:?} (from line {line}) left out: not known to this ringwise"));
+        notes.push(format!("{count} of kind {kind:?} (from line {line}) skipped: unknown to this version of ringwise"));
     }
     if out.end.is_none() {
         notes.push({
             let n = out.trials.len();
             let are = if n == 1 { "is" } else { "are" };
-            format!("no end: the session was cut short or still runs ({} {are} here)", plural(n, "trial"))
+            format!("no end: the session was interrupted or is still running ({} {are} here)", plural(n, "trial"))
         });
     }
     out.notes.append(&mut notes);
@@ -204,7 +204,7 @@ fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), Fault> {
         false => Err(Fault::UnknownState(state.into())),
     };
     if r.end.is_some() {
-        r.notes.push(format!("line {n} stands after the end of the session"));
+        r.notes.push(format!("line {n} follows the end of the session"));
     }
     match line {
         Line::Session(_) => {}

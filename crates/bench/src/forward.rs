@@ -213,7 +213,7 @@ pub enum CountsError {
         moment: Moment,
     },
     /// The second reading is lower than the first one.
-    #[error("{dev}: its counters went backwards: was it reset in the trial?")]
+    #[error("{dev}: its counters went backwards: was it reset during the trial?")]
     Backwards {
         /// The port.
         dev: String,
@@ -290,7 +290,7 @@ pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]
         step(format!("{} wire or ring", names(sink)), f.forwarded, arrived);
     }
     for i in input.iter().filter(|i| i.dropped() > 0) {
-        f.doubts.push(format!("{}: counted {} of what was lost itself (rx_dropped)", i.after.dev, i.dropped()));
+        f.doubts.push(format!("{}: {} of the lost packets are in its own rx_dropped", i.after.dev, i.dropped()));
     }
     f
 }
@@ -345,7 +345,7 @@ impl Flow {
         side.lost.extend(self.lost.clone());
         let speeds: Vec<u64> = output.iter().filter_map(|p| p.speed_mbit_per_s).filter(|s| *s > 0).collect();
         if speeds.is_empty() || speeds.len() != output.len() {
-            side.unknown.insert("line rate".into(), "a port out does not say its speed".into());
+            side.unknown.insert("line rate".into(), "an outgoing port does not report its speed".into());
             return;
         }
         let line: f64 = speeds.iter().map(|s| line_rate_per_s(*s, frame_bytes)).sum();

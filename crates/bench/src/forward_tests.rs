@@ -129,7 +129,7 @@ fn more_than_was_sent_is_a_doubt_and_no_negative_loss() {
     let mut dropping = span("eth0", 90, 0);
     dropping.after.rx_dropped = 4;
     let f = flow(&[span("far0", 0, 100)], &[dropping], &[span("eth2", 0, 90)], None);
-    assert_eq!(f.doubts, ["eth0: counted 4 of what was lost itself (rx_dropped)"]);
+    assert_eq!(f.doubts, ["eth0: 4 of the lost packets are in its own rx_dropped"]);
 }
 
 #[test]

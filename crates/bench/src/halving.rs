@@ -69,7 +69,7 @@ impl std::fmt::Display for TooShort {
         let TooShort { trials, needed } = self;
         let trials = ringwise_model::words::plural(*trials as usize, "trial");
         let are = if self.trials == 1 { "is" } else { "are" };
-        write!(f, "{trials} {are} too few for so many candidates: {needed} at least, or fewer candidates")
+        write!(f, "{trials} {are} too few for so many candidates: at least {needed} are needed, or fewer candidates")
     }
 }
 
@@ -312,7 +312,7 @@ impl Halving {
             out.proof = Some(p);
         }
         if out.winner.is_none() {
-            out.notes.insert(0, "none is better than what you have".to_owned());
+            out.notes.insert(0, "no candidate is better than the present settings".to_owned());
         }
         Some(out)
     }

@@ -33,7 +33,7 @@ fn where_all_are_alike_none_is_better() {
     let none = (0..200).filter(|seed| run(&[0.0; 16], 3.0, 160, *seed).winner.is_none()).count();
     assert!(none >= 180, "{none} of 200");
     let out = run(&[0.0; 16], 3.0, 160, 1);
-    assert_eq!(out.notes[0], "none is better than what you have");
+    assert_eq!(out.notes[0], "no candidate is better than the present settings");
     assert_eq!((out.dropped.len(), out.dropped[15].why), (16, Why::NotProved));
 }
 
@@ -58,7 +58,7 @@ fn what_is_clearly_worse_goes_early_and_saves_its_trials() {
     // All of them worse: over without a proof.
     let out = run(&[-40.0; 8], 1.0, 400, 5);
     assert!(out.winner.is_none() && out.proof.is_none() && out.trials == 4 * 9);
-    assert_eq!(out.notes, ["none is better than what you have"]);
+    assert_eq!(out.notes, ["no candidate is better than the present settings"]);
 }
 
 #[test]

@@ -33,17 +33,17 @@ pub struct NotANet(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OverLimit {
     /// More of something than a client may have.
-    #[error("{found} {what} are asked for; a client on the network may ask for {most}")]
+    #[error("{found} {what} requested; a client on the network may request up to {most}")]
     TooMuch { what: &'static str, found: u64, most: u64 },
     /// A load that would go to a host that did not ask for it.
     #[error(
-        "{to} is not the address that the control connection comes from ({client}), and was not allowed: \
+        "{to} is not the address of the control connection ({client}), and is not allowed: \
          ringwise bench serve --allow-target {to}"
     )]
     Target { to: IpAddr, client: IpAddr },
     /// The packet generator on an interface that was not allowed. None: its name is too long to be one.
     #[error(
-        "the packet generator was not allowed on that interface{}",
+        "the packet generator is not allowed on that interface{}",
         .dev.as_ref().map_or(String::new(), |d| format!(": ringwise bench serve --allow-pktgen {d}"))
     )]
     Pktgen { dev: Option<String> },
@@ -117,7 +117,7 @@ impl Limits {
         at_most("groups", groups.len() as u64, GROUPS)
             .or_else(|| at_most("threads", sum(|g| g.threads.into()), THREADS))
             .or_else(|| at_most("flows", sum(|g| g.flows.into()), FLOWS))
-            .or_else(|| at_most("bytes on their way", bytes, BYTES))
+            .or_else(|| at_most("bytes in flight", bytes, BYTES))
             .or_else(|| at_most("seconds", load.warmup.saturating_add(load.time).as_secs(), SECONDS))
             .or_else(|| {
                 groups.iter().find_map(|g| at_most("CPUs or addresses", g.cpus.len().max(g.to.len()) as u64, LIST))

@@ -68,7 +68,7 @@ mod tests {
         let Reply::Listening { at } = b.ask(Request::Answer(answer.clone()), SOON).unwrap() else { panic!() };
         assert_eq!(at.len(), 2);
         let again = b.ask(Request::Answer(answer), SOON).unwrap_err().to_string();
-        assert!(again.starts_with("b: something answers"), "{again}");
+        assert!(again.starts_with("b: a task that answers"), "{again}");
         let group = Group { size_bytes: 64, threads: 2, to: at, ..Group::default() };
         let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
         a.start(Request::Load(load.clone())).unwrap();
@@ -83,7 +83,7 @@ mod tests {
         assert!(matches!(a.finish(Duration::from_millis(10)), Err(Error::Late { .. })));
         a.start(Request::Load(long)).unwrap();
         let busy = a.finish(SOON).unwrap_err().to_string();
-        assert!(busy.contains("a load runs"), "{busy}");
+        assert!(busy.contains("a load is running"), "{busy}");
         assert_eq!(a.ask(Request::Stop, SOON).unwrap(), Reply::Stopped { taken: vec![] });
         let Reply::Stopped { taken } = b.ask(Request::Stop, SOON).unwrap() else { panic!() };
         assert!(taken.iter().all(|t| t.packets > 0) && taken.len() == 2, "{taken:?}");

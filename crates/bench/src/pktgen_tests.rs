@@ -146,11 +146,11 @@ fn bad_requests_are_refused_before_anything_is_touched() {
         ["", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "52:54:00:00:00", "52:54:00:00:00:+1"]
     {
         let e = told(PktgenPort { to_mac: mac.into(), ..port() });
-        assert!(e.contains("is no unicast MAC address"), "{mac}: {e}");
+        assert!(e.contains("is not a unicast MAC address"), "{mac}: {e}");
     }
     assert!(told(PktgenPort { frame_bytes: 59, ..port() }).contains("right: 60 to"));
-    assert!(told(PktgenPort { dev: "../x".into(), ..port() }).contains("no name of an interface"));
-    assert!(told(PktgenPort { dev: "a b".into(), ..port() }).contains("no name of an interface"));
+    assert!(told(PktgenPort { dev: "../x".into(), ..port() }).contains("not the name of an interface"));
+    assert!(told(PktgenPort { dev: "a b".into(), ..port() }).contains("not the name of an interface"));
     assert!(told(PktgenPort { per_s: Some(0.0), ..port() }).contains("packets/s"));
     assert!(told(PktgenPort { per_s: Some(f64::NAN), ..port() }).contains("packets/s"));
     assert!(told(PktgenPort { copies: 0, ..port() }).contains("each frame 0 times"));
@@ -194,7 +194,7 @@ fn nobody_elses_run_is_touched() {
     assert!(e.starts_with("pktgen already sends from eth5 (kpktgend_0)"), "{e}");
     let none = Pktgen { ports: vec![PktgenPort { cpu: 3, ..port() }], ..Pktgen::default() };
     let e = at.send(&none, &AtomicBool::new(false), &|_| Ok(Vec::new())).unwrap_err().to_string();
-    assert!(e.starts_with("pktgen has no thread for CPU 3") && e.ends_with("there are kpktgend_0"), "{e}");
+    assert!(e.starts_with("pktgen has no thread for CPU 3") && e.ends_with("existing threads: kpktgend_0"), "{e}");
     fs::remove_dir_all(&dir).unwrap();
     assert!(at.ready().unwrap_err().to_string().contains("modprobe pktgen"));
 }

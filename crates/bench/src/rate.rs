@@ -138,7 +138,7 @@ impl RateSearch {
         let limit = match (above, self.ceiling) {
             (None, _) if found >= Some(self.hi) => Limit::Offered,
             (None, Some((sent, asked))) if found.is_some() => {
-                Limit::Generator(format!("sent {sent:.0}/s where {asked:.0}/s were asked for"))
+                Limit::Generator(format!("sent {sent:.0}/s of the requested {asked:.0}/s"))
             }
             _ => Limit::Unknown,
         };

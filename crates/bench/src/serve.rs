@@ -29,10 +29,10 @@ pub enum Error {
         why: NotOneHost,
     },
     /// The address is reached from other hosts, and there is no secret.
-    #[error("not listening on {0}: without a secret whoever reaches it could make this host send")]
+    #[error("not listening on {0}: without a secret, any host that reaches it could make this host send")]
     NoSecret(SocketAddr),
     /// There is no socket with this address.
-    #[error("listen on {listen}: {error}")]
+    #[error("cannot listen on {listen}: {error}")]
     Listen {
         /// What was asked for.
         listen: SocketAddr,
@@ -136,7 +136,7 @@ impl Server<'_> {
             }
             is_known.set(true);
             self.strangers.fetch_sub(1, Ordering::SeqCst);
-            (self.say)(&format!("{from} has come"));
+            (self.say)(&format!("{from} connected"));
             Ok(())
         };
         let end = match prepare(stream) {
@@ -150,10 +150,10 @@ impl Server<'_> {
             Err(e) => SessionEnd::Connection(e.into()),
         };
         if is_known.get() {
-            (self.say)(&format!("{from} is gone, everything is stopped: {end}"));
+            (self.say)(&format!("{from} disconnected, everything is stopped: {end}"));
             self.busy.store(false, Ordering::SeqCst);
         } else {
-            (self.say)(&format!("{from} was not let in: {end}"));
+            (self.say)(&format!("{from} was refused: {end}"));
             self.strangers.fetch_sub(1, Ordering::SeqCst);
         }
     }

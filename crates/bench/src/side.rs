@@ -312,10 +312,10 @@ pub enum Refusal {
     #[error(transparent)]
     Here(Box<RequestError>),
     /// The other end knows another secret.
-    #[error("this is not the secret")]
+    #[error("the secret is wrong")]
     WrongSecret,
     /// The other end should know the secret and does not prove it.
-    #[error("it asks for no secret, so that anybody may be there")]
+    #[error("it asked for no secret, so its identity cannot be verified")]
     NoSecret,
 }
 
@@ -326,7 +326,7 @@ pub enum LostReason {
     #[error("{0}")]
     System(SystemError),
     /// The child was not started.
-    #[error("start it: {0}")]
+    #[error("cannot start it: {0}")]
     NotStarted(SystemError),
     /// The child has no standard streams.
     #[error("it has no standard streams")]
@@ -341,7 +341,7 @@ pub enum LostReason {
     #[error("it was closed here")]
     ClosedHere,
     /// The thread that reads has ended.
-    #[error("it is gone")]
+    #[error("the thread that reads replies has ended")]
     Gone,
     /// A line that is not a reply.
     #[error("{} in: {}", visible(&.error.to_string()), visible(line))]
@@ -389,7 +389,9 @@ pub enum Error {
         seconds: u64,
     },
     /// The other end speaks another protocol than [`PROTOCOL`].
-    #[error("{side} speaks protocol {theirs} (ringwise {version}), this one {PROTOCOL}: use one version at both ends")]
+    #[error(
+        "{side} uses protocol {theirs} (ringwise {version}), this end {PROTOCOL}: use the same version of ringwise at both ends"
+    )]
     Versions {
         /// [`Side::name`] of the other end.
         side: String,
@@ -403,7 +405,7 @@ pub enum Error {
 /// Several lines may be right, but none of them may look like one of ours.
 fn stderr_text(stderr: &str) -> String {
     let lines: Vec<_> = stderr.trim().lines().map(visible).collect();
-    if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join("\n    ")) }
+    if lines.is_empty() { String::new() } else { format!("; its error output: {}", lines.join("\n    ")) }
 }
 
 /// One end of a test. At most one request runs; [`Request::Stop`] and [`Request::Count`] may come while one answers or counts.

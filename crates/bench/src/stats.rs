@@ -300,7 +300,7 @@ impl Paired {
             return (Verdict::Equivalent, vec!["every pair is exactly equal".to_owned()]);
         }
         if inside {
-            let note = format!("a difference is there, and smaller than {x} %");
+            let note = format!("a difference exists, but is smaller than {x} %");
             return (Verdict::Equivalent, if found { vec![note] } else { Vec::new() });
         }
         if found {
@@ -316,7 +316,7 @@ impl Paired {
         if self.pairs < least {
             let of = if rule.comparisons > 1 { format!(" in {} comparisons", rule.comparisons) } else { String::new() };
             let pairs = plural(self.pairs as usize, "pair");
-            notes.push(format!("{pairs} cannot show a difference{of} at {}: at least {least}", rule.alpha));
+            notes.push(format!("{pairs} cannot show a difference{of} at {}: at least {least} are needed", rule.alpha));
         } else if clear && rule.comparisons > 1 {
             notes.push(format!("not significant after correction over {} comparisons", rule.comparisons));
         }

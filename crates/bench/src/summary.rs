@@ -209,7 +209,7 @@ pub(crate) fn interval(all: &[f64], design: &Design) -> Option<(f64, f64)> {
     stats::Estimate::of_mean(all, design.seed)?.interval(design.alpha)
 }
 
-/// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: all that was offered`, `unknown`.
+/// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: full offered load`, `unknown`.
 pub(crate) fn limit(l: &Limit) -> String {
     match l {
         Limit::Link(port) => format!("link {port}"),
@@ -218,7 +218,7 @@ pub(crate) fn limit(l: &Limit) -> String {
             format!("{} {set}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
         }
         Limit::Generator(what) => format!("generator: {what}"),
-        Limit::Offered => "none: all that was offered".into(),
+        Limit::Offered => "none: full offered load".into(),
         Limit::Unknown => "unknown".into(),
     }
 }

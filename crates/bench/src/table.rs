@@ -67,7 +67,7 @@ fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column
     }
     t.note = note.into();
     if !never.is_empty() {
-        t.note.push_str(&format!(" Not known in any trial: {}.", never.join(", ")));
+        t.note.push_str(&format!(" Unknown in all trials: {}.", never.join(", ")));
     }
     t
 }
@@ -112,14 +112,14 @@ pub fn measures(r: &Results, narrow: bool) -> Table {
         "Means over the blocks, percentiles too. Throughput counts {bytes}, line rate the frame with preamble and gap. \
          CPU: busy time of all CPUs together, per cent of one."
     );
-    Table { last_words: !narrow, ..table("What was measured", &note, r, &rows, columns, narrow) }
+    Table { last_words: !narrow, ..table("Measured values", &note, r, &rows, columns, narrow) }
 }
 
 /// What a packet costs the host, and how its work is spread.
 pub fn costs(r: &Results) -> Table {
     let columns = vec![
         mean("received/s", false, |t| t.host.received_per_s, count),
-        mean("sent on/s", false, |t| t.host.transmitted_per_s, count),
+        mean("forwarded/s", false, |t| t.host.transmitted_per_s, count),
         mean("CPU ns/packet", false, |t| t.host.cpu_ns_per_packet, digits),
         mean("cycles/packet", false, |t| t.host.cycles_per_packet, digits),
         mean("ns/packet at line rate", false, |t| t.host.budget_ns_per_packet, digits),
@@ -135,8 +135,8 @@ pub fn costs(r: &Results) -> Table {
             digits,
         ),
     ];
-    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wanted to every ten milliseconds, on the worst CPU.";
-    table("What it cost", note, r, &summary::rows(r), columns, false)
+    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wakes up every ten milliseconds, on the worst CPU.";
+    table("CPU cost and queue load", note, r, &summary::rows(r), columns, false)
 }
 
 /// Packets by the place where they were lost, in all blocks together.
@@ -154,7 +154,8 @@ pub fn lost(r: &Results) -> Option<Table> {
         }
     };
     let columns: Vec<Column> = places.iter().map(column).collect();
-    (!columns.is_empty()).then(|| table("Lost, by place", "Packets, in all blocks together.", r, &rows, columns, false))
+    (!columns.is_empty())
+        .then(|| table("Losses by place", "Packets, in all blocks together.", r, &rows, columns, false))
 }
 
 /// Searches for the highest rate. `narrow`: the columns for a terminal.
@@ -163,8 +164,8 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
     let mut t = Table {
         title: "Highest rate".into(),
         note:
-            "The highest offered rate with no more than that loss, in each block; mean, smallest and largest. A block \
-               that found none is not in them."
+            "The highest offered rate with at most this loss in each block; mean, smallest and largest. A block without \
+               such a rate is not counted."
                 .into(),
         head: ["point", "state", "loss", "found in", "mean/s", "least/s", "most/s", "limited by"]
             .map(String::from)
@@ -238,7 +239,7 @@ pub fn scores(r: &Results) -> Option<Table> {
     })
 }
 
-/// Everything that was compared, with what decides.
+/// All comparisons, with what decides.
 pub fn comparisons(r: &Results) -> Option<Table> {
     let varies = summary::varying(&summary::points(r));
     let unit = summary::unit(r);
@@ -282,9 +283,9 @@ pub fn comparisons(r: &Results) -> Option<Table> {
         "notes",
     ];
     let mut t = Table {
-        title: "Everything that was compared".into(),
-        note: "p corrected: Holm's, the numbers that the workload is made for among themselves, the others over everything. Detectable: the smallest true change that so many pairs with this \
-               noise find 80 times of 100. Noise: deviation of the paired differences."
+        title: "All comparisons".into(),
+        note: "p corrected: by Holm's method, over the primary metrics of the workload, or over all metrics for the others. Detectable: the smallest true change that this number of pairs with this \
+               noise would find in 80 of 100 sessions. Noise: deviation of the paired differences."
             .into(),
         head: head.map(String::from).to_vec(),
         words: 4,

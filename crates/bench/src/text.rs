@@ -54,7 +54,11 @@ pub fn text(r: &Results, look: &Look) -> String {
     let s = &r.session;
     let mut out = String::new();
     if let Some(c) = &s.caveat {
-        out.push_str(&painted(look, Tone::Caution, &look.hang("", &format!("{c}: these numbers hold for that alone"))));
+        out.push_str(&painted(
+            look,
+            Tone::Caution,
+            &look.hang("", &format!("{c}: these numbers are valid only for that")),
+        ));
     }
     let title = s.title.as_ref().map(|t| format!("{t}: ")).unwrap_or_default();
     let head = format!("{title}{}, {} ({})", s.workload, words::compared(r), s.driver);
@@ -81,7 +85,7 @@ pub fn text(r: &Results, look: &Look) -> String {
             out.push_str(&tone.map_or(lines.clone(), |t| painted(look, t, &lines)));
         }
         if let Some(d) = words::detectable(r) {
-            out.push_str(&look.hang("  ", &format!("least change that would be found 80 times of 100: {d}")));
+            out.push_str(&look.hang("  ", &format!("smallest change that would be found in 80 of 100 sessions: {d}")));
         }
         out.push('\n');
     }

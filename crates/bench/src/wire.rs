@@ -44,7 +44,9 @@ pub(crate) fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
         let why = if line.len() as u64 + 1 >= MOST { "a line of more than 1 MiB" } else { "a line was cut off" };
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    String::from_utf8(line).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is no text"))
+    String::from_utf8(line)
+        .map(Some)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is not UTF-8"))
 }
 
 pub(crate) fn write_asked(to: &mut dyn Write, asked: &Asked) -> io::Result<()> {

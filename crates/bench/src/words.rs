@@ -85,7 +85,7 @@ pub fn change(c: &Comparison) -> String {
     match (c.change_percent, c.low_percent, c.high_percent) {
         (Some(v), Some(l), Some(h)) => format!("{} % [{} … {}]", signed(v), signed(l), signed(h)),
         (Some(v), ..) => format!("{} % (interval unknown)", signed(v)),
-        (None, ..) if c.base_mean == 0.0 => "no per cent of 0".into(),
+        (None, ..) if c.base_mean == 0.0 => "no % of 0".into(),
         (None, ..) => "unknown".into(),
     }
 }
@@ -282,7 +282,7 @@ pub fn notes(r: &Results) -> Vec<String> {
     if let Some(end) = &r.end {
         out.extend(end.notes.iter().cloned());
         if !end.restored {
-            out.push("the host was NOT found again as it was at the start".into());
+            out.push("the host was NOT restored to its state at the start".into());
         }
     }
     if r.comparisons.is_empty() {

@@ -47,6 +47,6 @@ fn main() {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "printf 'Warning: banner\\nOK: all is \\twell\\n' >&2; exit 1"]);
     let why = RemoteSide::child(shell, "child").err().unwrap().to_string();
-    assert!(why.ends_with("it said: Warning: banner\n    OK: all is \\x09well"), "{why}");
+    assert!(why.ends_with("its error output: Warning: banner\n    OK: all is \\x09well"), "{why}");
     println!("a child serves, ends with us, and leaves its words");
 }

@@ -105,7 +105,7 @@ impl<'a> Experiment<'a> {
         let mut notes: Vec<String> = broken.iter().map(Error::to_string).collect();
         let restored = match self.switch.restored() {
             Ok(wrong) => {
-                notes.extend(wrong.iter().map(|w| format!("not as found: {w}")));
+                notes.extend(wrong.iter().map(|w| format!("not restored: {w}")));
                 wrong.is_empty()
             }
             Err(e) => {

@@ -139,7 +139,7 @@ pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> 
         sent_per_s: sent.bytes / sent.seconds / size,
         done_per_s: received.bytes / received.seconds / size,
         bits_per_s: received.bytes / received.seconds * 8.0,
-        trouble: sent.retransmits.filter(|n| *n > 0).map(|n| format!("{n} segments were sent again")),
+        trouble: sent.retransmits.filter(|n| *n > 0).map(|n| format!("{n} segments were retransmitted")),
         ..base
     })
 }

@@ -162,9 +162,8 @@ pub(crate) fn result(g: &Group, seen: &[Seen]) -> LoadResult {
     });
     let size = f64::from(g.size_bytes);
     let done = if one_way { per_s / 8.0 / size } else { per_s };
-    let many = (seen.len() > 1 && !one_way).then(|| {
-        format!("percentiles are means of those of {} netperf processes, weighted by transactions", seen.len())
-    });
+    let many = (seen.len() > 1 && !one_way)
+        .then(|| format!("percentiles are means over {} netperf processes, weighted by transactions", seen.len()));
     LoadResult {
         group: g.name.clone(),
         unit: if one_way { Unit::Bytes } else { Unit::Transactions },
