@@ -148,7 +148,7 @@ fn a_session_its_file_its_text_and_its_page() {
     // It comes and goes, says so, and ends in good order.
     let (status, said) = far.end();
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
+    assert!(said.contains("connected") && said.contains("everything is stopped"), "{said}");
 }
 
 /// The command leaves no unrequested file in the current directory.
