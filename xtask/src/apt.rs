@@ -1,6 +1,6 @@
 //! Debian packages through an apt configuration of our own.
 //!
-//! The archives are those the machine is configured with (nothing is written down here): their
+//! The archives are those of the machine's configuration, none is named here: their
 //! addresses are taken from its sources and only the suites are replaced. Lists and downloads
 //! stay in our cache, so the machine's own apt state does not change.
 
@@ -101,7 +101,7 @@ impl Apt {
         })
     }
 
-    /// All package names that start so.
+    /// All package names with this beginning.
     pub(crate) fn names(&self, prefix: &str) -> Result<Vec<String>> {
         let out = cmd::output(self.command("apt-cache").args(["pkgnames", prefix]))?;
         Ok(out.lines().map(str::to_string).collect())
@@ -133,7 +133,7 @@ impl Apt {
         download.args(["-q", "download"]).args(packages);
         let seen = self.unpack_what(&mut download, &packages.join(" "), root)?;
         if seen < packages.len() {
-            bail!("only {seen} of {} arrived", packages.join(" "));
+            bail!("only {seen} of {} were downloaded", packages.join(" "));
         }
         Ok(())
     }

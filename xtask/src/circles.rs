@@ -1,4 +1,4 @@
-//! Files of a crate do not use each other in a circle: whoever reads one can read what it builds on first.
+//! Checks that files of a crate do not use each other in a circle, so that a reader can begin with the lowest one.
 //! Found by `crate::` and `super::` paths outside of tests.
 
 use std::collections::{BTreeMap, BTreeSet};

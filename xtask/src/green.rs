@@ -1,4 +1,4 @@
-//! Boots of the quick lab that were green and that nothing has changed for since: they need not run again.
+//! Boots of the quick lab that passed and whose inputs have not changed since, so that they need not run again.
 
 use crate::boot::Guest;
 use crate::job::{Job, Outcome};
@@ -9,10 +9,10 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// What earlier runs count for.
+/// How results of earlier runs are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// Nothing is read or kept.
+    /// Results are neither read nor saved.
     Ignored,
     /// Every boot runs, and its result replaces the earlier one.
     Replaced,

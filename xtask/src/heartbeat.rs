@@ -1,15 +1,15 @@
-//! Is every CPU of a guest alive? `lab/tools/heartbeat.c` counts on each of them and writes the counts to the share; here
+//! Checks that every CPU of a guest is alive. `lab/tools/heartbeat.c` counts on each CPU and writes the counts to the share; here
 //! they are watched by this machine's clock, because the guest's own may run fast or stand still.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A CPU that has not counted for so long, while the others did, is dead.
+/// A CPU that has not counted for this time, while the others did, is dead.
 const DEAF: Duration = Duration::from_secs(15);
-/// Others must have counted so often meanwhile: a machine that is merely slow is slow for all.
+/// The other CPUs must have counted this often meanwhile, because on a slow machine all CPUs are slow.
 const OTHERS: u64 = 10;
-/// A guest that has written nothing for so long is dead as a whole.
+/// A guest that has written nothing for this time is dead.
 const SILENT: Duration = Duration::from_secs(90);
 
 /// What is wrong with a guest's CPUs.

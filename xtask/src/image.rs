@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// With their dependencies; what a kernel does not have is left out, except what booting needs.
+/// Modules, which are installed with their dependencies. Missing ones are skipped unless booting needs them.
 const MODULES: &[&str] = &[
     "9p",
     "9pnet_virtio",

@@ -110,12 +110,12 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         (None, false) => Choice::All,
     };
     if o.skip_unchanged && !o.quick {
-        bail!("--skip-unchanged is for --quick: only of the quick set is it known what was green");
+        bail!("--skip-unchanged needs --quick: only results of the quick set are recorded");
     }
     let mut jobs = plan(&o, &choice, &hosts, &kernels, &scenarios);
     if jobs.is_empty() {
         if o.since.is_some() {
-            println!("lab: no scenario can notice this change");
+            println!("lab: no scenario depends on this change");
             return report(Outcome::default());
         }
         bail!("no scenario fits these options");
@@ -176,9 +176,9 @@ pub(crate) fn report(outcome: Outcome) -> Result<ExitCode> {
     let Outcome { score: mut total, mut wrong, unsteady, retried, lost, unchanged, times } = outcome;
     // Once more at the end, where people look first.
     times::print(&times);
-    println!("lab: {} boots, {} of them lost and made again", times.boots.len() + lost.len(), lost.len());
+    println!("lab: {} boots, {} of them lost and repeated", times.boots.len() + lost.len(), lost.len());
     if retried > RETRIES {
-        wrong.push(format!("{retried} scenarios held only in their second guest; at most {RETRIES} may"));
+        wrong.push(format!("{retried} scenarios passed only in their second guest; at most {RETRIES} are allowed"));
         total.failed += 1;
     }
     for l in &lost {
@@ -290,7 +290,7 @@ pub(crate) fn work(
                     let start = Instant::now();
                     let o = run.all();
                     if let Some(Err(e)) = record.map(|r| r.keep(&o)) {
-                        println!("lab: what came of this boot cannot be kept: {e:#}");
+                        println!("lab: the result of this boot cannot be saved: {e:#}");
                     }
                     let boot = format!("{} on {}", job.host.name, job.kernel.name);
                     let named =
@@ -307,7 +307,7 @@ pub(crate) fn work(
             });
         }
     });
-    total.into_inner().ok().context("a boot's thread died")
+    total.into_inner().ok().context("the thread of a boot panicked")
 }
 
 #[cfg(test)]

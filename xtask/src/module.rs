@@ -22,7 +22,7 @@ pub(crate) struct Module {
 pub(crate) const TEST_NIC: Module = Module { name: "mqnic", title: "test NIC", sources: "mqnic" };
 pub(crate) const COST_MODEL: Module = Module { name: "labcost", title: "cost model", sources: "cost" };
 
-/// A module for one kernel, or the reason why there is none.
+/// A module for one kernel, or the reason why it does not exist.
 #[derive(Debug, Clone)]
 pub(crate) enum Built {
     Module(PathBuf),
@@ -36,7 +36,7 @@ impl Module {
         let mut names = Vec::new();
         for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            // A build with make in this directory leaves a .mod.c behind.
+            // A build with make in this directory leaves a .mod.c file.
             let code = (name.ends_with(".c") && !name.ends_with(".mod.c")) || name.ends_with(".h");
             if name == "Kbuild" || code {
                 names.push(name);
@@ -65,7 +65,7 @@ impl Module {
             return Ok(Built::Module(ko));
         }
         let headers = headers(k, r)?;
-        // Another lab may be building the same module.
+        // Another lab may build the same module.
         let work = dir.join(format!("build-{}-{}-{}", self.name, r.release, std::process::id()));
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work)?;
@@ -91,7 +91,7 @@ impl Module {
     }
 }
 
-/// The machine's gcc, spared the options that only a newer one knows.
+/// The machine's gcc, without the options that only newer versions support.
 fn compiler(dir: &Path) -> Result<PathBuf> {
     let path = dir.join("lab-gcc");
     let script = "#!/bin/sh\n\

@@ -43,7 +43,7 @@ enum Verdict {
     /// By this check.
     Killed(String),
     Survived,
-    /// The run says nothing about the program: no boot, no end, nothing checked.
+    /// The run has no result: no boot, no end, or no check.
     Undecided(String),
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn only_a_failed_check_kills() {
-        let killed = checked(&["it ended with status 137", "not ok as before # it differs"], 3);
+        let killed = checked(&["it exited with status 137", "not ok as before # it differs"], 3);
         assert_eq!(verdict(Some(&killed), false), Verdict::Killed("not ok as before".into()));
         assert_eq!(verdict(Some(&checked(&[], 3)), true), Verdict::Survived);
         for undecided in [None, Some(&checked(&["no end after 60 s"], 3)), Some(&checked(&[], 0))] {

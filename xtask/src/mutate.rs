@@ -158,7 +158,7 @@ fn report(
         new.iter().for_each(|f| println!("mutate: MISSED {}\n        {}", f.name, f.line));
     }
     for l in gone {
-        println!("mutate: {} lists a fault that there is no more: {}: {}", survivors::FILE, l.file, l.fault);
+        println!("mutate: {} lists a fault that no longer exists: {}: {}", survivors::FILE, l.file, l.fault);
     }
     let left = chosen.len() - chosen.iter().filter(|f| found.contains_key(&f.key)).count();
     println!(

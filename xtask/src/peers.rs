@@ -1,5 +1,5 @@
 //! Monitors of the distribution that show interrupts or queues, for a guest (or a namespace) to compare with: unpacked
-//! into one directory with everything they need, which they run in by chroot. Never installed.
+//! into one directory with everything they need, in which they run by chroot. They are never installed.
 
 use crate::{apt, cmd, paths};
 use anyhow::{Context, Result};

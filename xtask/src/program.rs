@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Both end on a panic, as what ships does.
+/// Build profiles. Both abort on a panic, as the shipped program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// What ships.
+    /// The shipped program.
     Release,
     /// The same code without optimisation across crates: built in a third of the time.
     Lab,

@@ -1,5 +1,5 @@
-//! What long work is doing: one line that renews itself on a terminal, a line now and then elsewhere. And what has to end
-//! or be removed when the work is interrupted.
+//! Shows the progress of long work: one line that is redrawn on a terminal, otherwise a line now and then. Also ends or removes
+//! children and temporary files when the work is interrupted.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ static PARTS: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new()
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Says what a part of the work is doing, until `end`.
+/// Shows what a part of the work is doing, until `end`.
 pub(crate) fn set(part: &'static str, text: impl Into<String>) {
     if let Ok(mut p) = PARTS.lock() {
         p.insert(part, text.into());
@@ -29,7 +29,7 @@ pub(crate) fn end(part: &'static str) {
     }
 }
 
-/// Removes what is left of its path when it is dropped.
+/// Removes its path when it is dropped.
 pub(crate) struct Temporary(PathBuf);
 
 /// A file or directory that lives as long as what this returns, also when a signal ends the program.

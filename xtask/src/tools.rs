@@ -34,7 +34,7 @@ fn build(source: &Path, dir: &Path) -> Result<PathBuf> {
     if program.is_file() {
         return Ok(program);
     }
-    // Another lab, in another process, may be building the same.
+    // Another lab, in another process, may build the same program.
     let tmp = dir.join(format!("{name}-{}.tmp", std::process::id()));
     let mut cc = Command::new(cmd::need("gcc")?);
     cc.args(["-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&tmp).arg(source);

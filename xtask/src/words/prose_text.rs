@@ -1,6 +1,6 @@
 //! The text of a file that people read: comments, string literals, and documents without their code.
 
-/// What kind of file it is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Rust,
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// Between two texts that do not belong together.
+/// The separator between two texts that do not belong together.
 const GAP: char = '\u{0}';
 
 /// Lower case, with one space for any white space, and the line of each character.
@@ -185,7 +185,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     Some((inner, ""))
 }
 
-/// What follows a character literal; a lifetime is none.
+/// The text after a character literal. A lifetime is not a literal.
 fn character(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('\'')?;
     if let Some(escape) = inner.strip_prefix('\\') {
