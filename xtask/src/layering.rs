@@ -128,13 +128,13 @@ fn words(root: &Path, krate: &str, wrong: &mut Vec<String>) -> Result<()> {
             let line = line.split("//").next().unwrap_or_default();
             if PURE.contains(&krate) && !shown.ends_with("_tests.rs") {
                 for f in FORBIDDEN.iter().filter(|f| line.contains(**f)) {
-                    wrong.push(format!("{shown}:{}: {f} in the pure krate {krate}", n + 1));
+                    wrong.push(format!("{shown}:{}: {f} in the pure crate {krate}", n + 1));
                 }
             }
         }
     }
     if krate != "sys" && !forbids_unsafe {
-        wrong.push(format!("crates/{krate} does not say #![forbid(unsafe_code)]"));
+        wrong.push(format!("crates/{krate} lacks #![forbid(unsafe_code)]"));
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn reads_the_table() {
         let t = table(
-            "x\n## Directions\n\n| krate | may see |\n|---|---|\n| `a` | |\n| `b` | `a`, `c` |\n\n## Next\n| `z` | |\n",
+            "x\n## Directions\n\n| crate | may see |\n|---|---|\n| `a` | |\n| `b` | `a`, `c` |\n\n## Next\n| `z` | |\n",
         )
         .unwrap();
         assert_eq!(t.len(), 2);

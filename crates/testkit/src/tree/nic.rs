@@ -156,7 +156,10 @@ fn numbered(nic: &Nic, cpus: &Cpus) -> Result<Vec<Vector>, String> {
                 n => lands[i as usize % n],
             };
             if !asked.contains(&effective) {
-                return Err(format!("{}: {} lands on {effective}, which was not asked", nic.name, group.name));
+                return Err(format!(
+                    "{}: {} is delivered to {effective}, which is not in the requested affinity",
+                    nic.name, group.name
+                ));
             }
             let irq = nic.first_irq + index;
             out.push(Vector {

@@ -1,4 +1,4 @@
-//! The rest of `/proc`, and what tells a guest from a machine.
+//! The rest of `/proc`, and the files that distinguish a guest from bare metal.
 
 use std::fmt::Write as _;
 
