@@ -162,7 +162,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
             if let Some(last) = last {
                 super::napi::link(nic, last + 1, version);
             }
-            // lab: "igb: -L resets a table set by hand", "igb: after -L the table is equal" (also a user's table)
+            // lab: "igb: -L resets a table that was set manually", "igb: after -L the table is equal" (also a user's table)
             set_table(nic, |n| blocks(n, combined));
             // lab: wait_link after -L
             s.extra[i].link_at = now + Duration::from_millis(1500);
