@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(run(&["step:1"], "tx-1"), (Some(137), 1));
         assert_eq!(run(&["done:2"], "tx-1"), (Some(137), 4));
         assert_eq!(run(&["-b", "done:2"], "tx-1"), (Some(137), 3));
-        // A point that is not met, and a file of another name.
+        // A record that is never written, and a file with another name.
         assert_eq!(run(&["step:3"], "tx-1"), (Some(7), 4));
         assert_eq!(run(&["step:1"], "other"), (Some(7), 4));
         fs::remove_dir_all(&dir).unwrap();

@@ -31,7 +31,7 @@ impl Metric {
         matches!(self, Rate | RateWithoutLoss | RateHalfPercent)
     }
 
-    /// As tables and messages print it; in JSON the variant's name in snake case is used instead.
+    /// The name in tables and messages; JSON uses the variant's name in snake case instead.
     pub fn name(self) -> &'static str {
         match self {
             Rate => "rate",
@@ -50,7 +50,7 @@ impl Metric {
         }
     }
 
-    /// That of [`Rate`] depends on the load: [`rate_unit`].
+    /// The unit. That of [`Rate`] depends on the load: [`rate_unit`].
     pub fn unit(self) -> &'static str {
         match self {
             Rate | RateWithoutLoss | RateHalfPercent => "/s",
@@ -72,7 +72,7 @@ pub fn rate_unit(unit: Unit) -> &'static str {
     }
 }
 
-/// The metrics that a workload is made for. They have half of alpha for themselves, so that the many other metrics do
+/// The main metrics of a workload. They have half of alpha for themselves, so that the many other metrics do
 /// not weaken them.
 pub fn primary(workload: &str) -> &'static [Metric] {
     match workload {
@@ -83,13 +83,13 @@ pub fn primary(workload: &str) -> &'static [Metric] {
     }
 }
 
-/// The group of that name, or the only load there is.
+/// The load with this name, or the only load of the trial.
 pub fn load<'a>(trial: &'a Trial, group: &str) -> Option<&'a LoadResult> {
     let named = trial.loads.iter().find(|l| l.group == group);
     named.or(if let [only] = trial.loads.as_slice() { Some(only) } else { None })
 }
 
-/// None: not measured in this trial, or not a number.
+/// The value of a metric in a trial. `None`: it was not measured, or is not a number.
 pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
     let latency = |of: fn(&Latency) -> Option<f64>| load(trial, "latency")?.latency.as_ref().and_then(of);
     let host = &trial.host;
@@ -145,16 +145,16 @@ struct Open {
     generator: bool,
 }
 
-/// Every state but the first with the first one, at every point, in every metric that both have.
+/// Compares every other state with the first one, at every point, in every metric that both have.
 ///
-/// Holm's correction over all states and points, the [`primary`] metrics of the workload among themselves and the others
-/// among themselves, each at half of alpha: the chance of one or more false verdicts in the session stays below alpha.
+/// Holm's correction covers all states and points, separately for the [`primary`] metrics of the workload and for the
+/// others, each at half of alpha: the chance of one or more false verdicts in the session stays below alpha.
 pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
     corrected(session, of_trials(session, trials))
 }
 
-/// The rates that were found without loss and with half a per cent, as [`compare`] has trials: by block, every state with
-/// the first. Where a session has both, [`compare_all`] keeps alpha for them together.
+/// Compares the rates that were found without loss and with half a per cent like [`compare`]: by block, every state
+/// with the first. If a session has both rates and trials, [`compare_all`] keeps alpha for them together.
 pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
     corrected(session, of_rates(session, list))
 }

@@ -1,28 +1,29 @@
-//! A results file: JSON lines, one [`Line`] each. Text to values and back; nothing is opened here.
+//! The format of results files: JSON lines, one [`Line`] each. This module converts text to values and back, without
+//! opening files.
 
 use ringwise_model::words::plural;
 use serde::Deserialize;
 
 use crate::result::{Comparison, End, Line, Rate, SCHEMA, Session, Trial, VERSION};
 
-/// What a file holds, and what about it is to be said.
+/// The contents of a file, and notes about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     /// The first line of the file.
     pub session: Session,
-    /// In the order in which they were made, calibration included.
+    /// The trials in the order in which they were made, including calibration.
     pub trials: Vec<Trial>,
-    /// Empty where the session was cut short before they were made.
+    /// Empty if the session was interrupted before the comparisons.
     pub comparisons: Vec<Comparison>,
     /// Results of rate searches; empty: nothing was searched.
     pub rates: Vec<Rate>,
-    /// None: the session was cut short, or still runs.
+    /// `None`: the session was interrupted, or is still running.
     pub end: Option<End>,
-    /// What a reader must know about the file itself.
+    /// Notes about the file itself.
     pub notes: Vec<String>,
 }
 
-/// What is looked at before anything else: newer files have other members and other kinds.
+/// The part of a line that is read first, because newer files may have other members and kinds.
 #[derive(Deserialize)]
 struct Head {
     kind: String,
@@ -72,13 +73,13 @@ pub enum Fault {
     Empty,
 }
 
-/// Why a text is not read as results.
+/// Why a text cannot be read as results.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}{}: {fault}", .line.map(|n| format!(":{n}")).unwrap_or_default())]
 pub struct ReadError {
     /// Name of the file, as the caller gave it.
     pub name: String,
-    /// Counted from 1; none: the text as a whole.
+    /// Line number from 1; `None`: the text as a whole.
     pub line: Option<usize>,
     /// What is wrong there.
     pub fault: Fault,
@@ -91,18 +92,18 @@ pub struct WriteError(serde_json::Error);
 
 const KINDS: [&str; 5] = ["session", "trial", "comparison", "rate", "end"];
 
-/// One line, with its newline.
+/// One line with its newline.
 ///
-/// Errors: serde's.
+/// Errors: those of serde.
 pub fn write(line: &Line) -> Result<String, WriteError> {
     let mut text = serde_json::to_string(line).map_err(WriteError)?;
     text.push('\n');
     Ok(text)
 }
 
-/// `name` is for messages. Members that are not known are left out, kinds that are not known with a note.
+/// `name` is for messages. Unknown members are ignored; lines of an unknown kind are skipped with a note.
 ///
-/// Errors: the line that is no result, with its number; a schema or version that is not ours; a state that the session
+/// Errors: a line that is not a result, with its number; another schema or version; a state that the session
 /// does not name.
 pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
     let fail = |line: Option<usize>, fault: Fault| ReadError { name: name.into(), line, fault };
@@ -125,7 +126,7 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
         }
         let head: Head = match serde_json::from_str(line) {
             Ok(h) => h,
-            // A writer ends each line with a newline: without one, it was stopped in the middle.
+            // A writer ends each line with a newline. Without it, the writer was stopped in the middle of the line.
             Err(_) if !whole && out.is_some() => {
                 notes.push(format!("line {n} is incomplete: the last line was not written to its end"));
                 continue;

@@ -1,4 +1,4 @@
-//! A session as one file for a browser: nothing is loaded from anywhere, nothing runs.
+//! A session as one file for a browser, which loads nothing and contains no scripts.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ dt{color:#556070}dd{margin:0;overflow-wrap:anywhere}\
 @media print{body{font-size:10pt;padding:0;max-width:none}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.15em .4em;white-space:normal}\
 .figures{grid-template-columns:1fr 1fr;gap:.6em}h2{break-after:avoid}tr{break-inside:avoid}}";
 
-/// `started` is when the session began, in words.
+/// `started`: the beginning of the session as text.
 pub fn html(r: &Results, started: &str) -> String {
     let s = &r.session;
     let title = s.title.clone().unwrap_or_else(|| format!("{}: {}", s.workload, words::compared(r)));
@@ -156,7 +156,7 @@ fn show(out: &mut String, t: &Table) {
     out.push_str("</tr>\n");
     let mut last = "";
     for row in &t.rows {
-        // The point stands once above its states; a line parts it from the next.
+        // The point is shown once above its states; a line separates it from the next one.
         let first = t.head[0] == "point" && row[0] != last && !last.is_empty();
         last = if t.head[0] == "point" { &row[0] } else { "" };
         out.push_str(if first { "<tr class=\"first\">" } else { "<tr>" });

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::side::{Error, Refusal, Reply, Request, Side};
 
-/// Everything it was asked ends when it is dropped. It belongs to the network namespace of the thread that asks.
+/// All of its work ends when it is dropped. It belongs to the network namespace of the calling thread.
 pub struct LocalSide {
     name: String,
     engine: Engine,
@@ -32,7 +32,7 @@ impl Side for LocalSide {
     fn start(&mut self, request: Request) -> Result<(), Error> {
         self.id += 1;
         let (id, tell) = (self.id, self.tell.clone());
-        // Nobody waits any more when this side is gone.
+        // The receiver is gone when this side was dropped.
         self.engine.take(request, Box::new(move |reply| drop(tell.send((id, reply)))));
         Ok(())
     }
@@ -77,7 +77,7 @@ mod tests {
         );
         let Reply::Loaded(results) = a.finish(SOON).unwrap() else { panic!() };
         assert!(results[0].done_per_s > 0.0);
-        // The next one at once, and stopped: what it would have said is not taken for the answer.
+        // The next request follows at once and is stopped; its reply must not be taken for that of another request.
         let long = Load { time: Duration::from_secs(3000), ..load };
         a.start(Request::Load(long.clone())).unwrap();
         assert!(matches!(a.finish(Duration::from_millis(10)), Err(Error::Late { .. })));

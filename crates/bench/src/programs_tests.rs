@@ -1,5 +1,5 @@
 //! iperf3's reports are of 3.12 over loopback (without their intervals). netperf's output is written after its manual:
-//! netperf itself was not to be had.
+//! netperf itself was not available.
 
 use super::*;
 use crate::result::Unit;
@@ -92,7 +92,7 @@ fn children_end_with_words_or_by_us() {
         together("sh", &[sh("echo a; echo b >&2; exit 3"), sh("echo c")], SLACK, &AtomicBool::new(false)).unwrap();
     assert_eq!((all[0].good(), all[0].output.as_str(), all[0].errors.as_str()), (false, "a\n", "b"));
     assert_eq!((end(&all[0]).to_string(), all[1].good()), ("exit status: 3: b".into(), true));
-    // What it has started ends with it.
+    // The processes that it has started end with it.
     let why = together("sh", &[sh("sleep 1000 & sleep 1000")], SLACK, &AtomicBool::new(true)).unwrap_err();
     assert!(matches!(why, ProgramError::Stopped), "{why}");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -101,7 +101,7 @@ fn children_end_with_words_or_by_us() {
     assert!(why.contains("EADDRINUSE"), "{why}");
 }
 
-/// Where it is installed; else the message says how it can be had.
+/// If it is not installed, the message names the package.
 #[test]
 fn iperf3_itself() {
     let bind: IpAddr = "127.0.0.1".parse().unwrap();

@@ -12,7 +12,7 @@ use crate::wire::{Asked, read_line, write_asked};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Serves while `client` runs; what was said for people.
+/// Serves while `client` runs. Returns the messages for people.
 fn served(silent: Duration, secret: Option<&str>, client: impl FnOnce(SocketAddr)) -> Vec<String> {
     let stop = AtomicBool::new(false);
     let said = std::sync::Mutex::new(Vec::new());
@@ -35,7 +35,7 @@ fn long_load(to: SocketAddr) -> Request {
     Request::Load(Load { groups: vec![group], time: Duration::from_secs(3000), ..Load::default() })
 }
 
-/// Nothing comes any more; fails after a while.
+/// Waits until no more data arrives; fails after a while.
 fn falls_silent(target: &UdpSocket) {
     target.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let begun = Instant::now();
@@ -78,7 +78,7 @@ fn a_client_that_is_gone_leaves_nothing_running() {
         target.recv(&mut [0; 2048]).unwrap();
         drop(side);
         falls_silent(&target);
-        // And the next one is welcome.
+        // The next client is accepted.
         let begun = Instant::now();
         while let Err(e) = RemoteSide::tcp(at, None) {
             assert!(begun.elapsed() < SOON, "{e}");
@@ -103,7 +103,7 @@ fn a_client_without_a_word_is_gone_too() {
     assert!(said[1].contains("was silent for"), "{said:?}");
 }
 
-/// What `try_it` says once the client before is gone.
+/// The result of `try_it` after the previous client is gone.
 fn in_turn(try_it: impl Fn() -> String) -> String {
     let begun = Instant::now();
     loop {
@@ -139,7 +139,7 @@ fn strangers_are_refused_with_words() {
         ] {
             let said = in_turn(|| {
                 let mut stream = TcpStream::connect(at).unwrap();
-                // Who is refused unheard may find the stream closed.
+                // A client that is refused early may find the stream closed.
                 let _ = stream.write_all(line.as_bytes());
                 let mut text = String::new();
                 let _ = stream.read_to_string(&mut text);
@@ -262,7 +262,7 @@ fn a_peer_does_not_say_where_the_load_goes() {
     other.join().unwrap();
 }
 
-/// What a peer calls itself, or says of a refusal, cannot make the terminal act or begin a line.
+/// The name of a peer and its error texts cannot control the terminal or begin a line.
 #[test]
 fn the_words_of_a_peer_are_written_out() {
     let refused = Error::Refused { side: "b".into(), why: Refusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };

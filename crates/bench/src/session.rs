@@ -25,7 +25,7 @@ pub enum Rejection {
     /// Another client is connected already.
     #[error("another client is connected, and only one at a time is served")]
     AnotherClient,
-    /// Too many connections wait without a proof.
+    /// Too many connections are waiting without a proof.
     #[error("too many connections without authentication")]
     TooManyStrangers,
     /// The first request is not a hello.
@@ -57,12 +57,12 @@ pub enum SessionEnd {
     /// It sent something that is not a request.
     #[error("a line was not understood: {}", visible(&.0.to_string()))]
     NotUnderstood(serde_json::Error),
-    /// It speaks another protocol than [`PROTOCOL`].
+    /// It uses another protocol than [`PROTOCOL`].
     #[error("the client uses protocol {protocol} (ringwise {})", visible(ringwise))]
     OtherProtocol {
         /// The protocol's number there.
         protocol: u32,
-        /// Version of ringwise there, in its own words.
+        /// Version of ringwise there, as it reports it.
         ringwise: String,
     },
     /// It was refused.

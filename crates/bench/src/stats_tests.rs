@@ -12,7 +12,7 @@ fn pairs(rng: &mut Rng, n: usize, effect: f64, noise: f64) -> (Vec<f64>, Vec<f64
     (0..n).map(pair).unzip()
 }
 
-/// How many of so many sessions with one comparison come to each verdict: better, worse, equivalent, inconclusive.
+/// How many of these sessions with one comparison have each verdict: better, worse, equivalent, inconclusive.
 fn verdicts(runs: u64, n: usize, effect: f64, noise: f64, x: f64) -> [u32; 4] {
     let mut rng = Rng::new(n as u64 + runs);
     let mut out = [0; 4];
@@ -25,7 +25,7 @@ fn verdicts(runs: u64, n: usize, effect: f64, noise: f64, x: f64) -> [u32; 4] {
     out
 }
 
-/// So many of `runs` are not surprising (1 of 1000) where the true rate is `rate`.
+/// The highest number of `runs` that is not surprising (1 of 1000) if the true rate is `rate`.
 fn at_most(runs: u32, rate: f64) -> u32 {
     let n = f64::from(runs);
     (n * rate + 3.1 * (n * rate * (1.0 - rate)).sqrt()).ceil() as u32

@@ -1,4 +1,4 @@
-//! The tables of a session, as words: for HTML whole, for a terminal the columns that fit.
+//! The tables of a session, as text: complete for HTML, with the columns that fit for a terminal.
 
 use ringwise_model::words::plural;
 use std::collections::BTreeMap;
@@ -9,27 +9,27 @@ use crate::result::{Metric, Trial, Unit};
 use crate::summary::{self, Row};
 use crate::words::{self, bits, count, digits};
 
-/// Words in rows and columns; each row is as long as the head.
+/// Text in rows and columns; each row is as long as the head.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// One line, without a full stop.
     pub title: String,
-    /// What its numbers are.
+    /// The meaning of the numbers.
     pub note: String,
     /// Headings of the columns with their units.
     pub head: Vec<String>,
-    /// Columns from the left that hold words.
+    /// Number of columns at the left that contain text.
     pub words: usize,
-    /// Whether the last column holds words, too.
+    /// Whether the last column contains text, too.
     pub last_words: bool,
     /// Cells as text.
     pub rows: Vec<Vec<String>>,
 }
 
-/// None: not known.
+/// A cell; `None`: unknown.
 type Cell<'a> = Box<dyn Fn(&Row) -> Option<String> + 'a>;
 
-/// A column: its heading with the unit, whether a terminal has room for it, and its value as words.
+/// A column: its heading with the unit, whether a terminal shows it, and its value as text.
 struct Column<'a> {
     head: String,
     narrow: bool,
@@ -42,7 +42,7 @@ fn mean<'a>(head: &str, narrow: bool, value: fn(&Trial) -> Option<f64>, show: fn
 
 const UNKNOWN: &str = "unknown";
 
-/// Columns that no row knows are left out and named in the note.
+/// Columns without any known value are left out and named in the note.
 fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column>, narrow: bool) -> Table {
     let varies = summary::varying(&summary::points(r));
     let mut t = Table { title: title.into(), words: 2, ..Table::default() };
@@ -72,7 +72,7 @@ fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column
     t
 }
 
-/// Rates, loss, CPU and latency: what people look for first. `narrow`: the columns for a terminal.
+/// Rates, loss, CPU and latency, which readers look for first. `narrow`: the columns for a terminal.
 pub fn measures(r: &Results, narrow: bool) -> Table {
     let rows = summary::rows(r);
     let unit = summary::unit(r);
@@ -115,7 +115,7 @@ pub fn measures(r: &Results, narrow: bool) -> Table {
     Table { last_words: !narrow, ..table("Measured values", &note, r, &rows, columns, narrow) }
 }
 
-/// What a packet costs the host, and how its work is spread.
+/// The cost of a packet for the host, and how the work is spread.
 pub fn costs(r: &Results) -> Table {
     let columns = vec![
         mean("received/s", false, |t| t.host.received_per_s, count),
@@ -239,7 +239,7 @@ pub fn scores(r: &Results) -> Option<Table> {
     })
 }
 
-/// All comparisons, with what decides.
+/// All comparisons, with the values that determine the verdict.
 pub fn comparisons(r: &Results) -> Option<Table> {
     let varies = summary::varying(&summary::points(r));
     let unit = summary::unit(r);
@@ -300,7 +300,8 @@ pub fn comparisons(r: &Results) -> Option<Table> {
     (!t.rows.is_empty()).then_some(t)
 }
 
-/// Doubts about trials and what could not be read, each once with how often; what differs in its numbers alone is one.
+/// Doubts about trials and unknown values, each once with its count; texts that differ only in their numbers are
+/// counted together.
 pub fn doubts(r: &Results) -> Vec<String> {
     let mut said: BTreeMap<String, (String, bool, Vec<&Trial>)> = BTreeMap::new();
     for t in &r.trials {

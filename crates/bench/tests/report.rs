@@ -1,4 +1,4 @@
-//! What is shown of a session: HTML, SVG and text of sessions that were made up. RINGWISE_BLESS=1 rewrites the goldens.
+//! HTML, SVG and text of generated sessions. RINGWISE_BLESS=1 rewrites the golden files.
 
 mod made;
 mod numbers;
@@ -27,7 +27,7 @@ fn lines(r: &Results) -> String {
     all.iter().map(|l| write(l).unwrap()).collect()
 }
 
-/// What a file gives: numbers of few digits, which are read as they were written.
+/// Results as read from a file: numbers with few digits, which are read back exactly.
 fn through_a_file(r: &Results) -> Results {
     fn shorten(v: &mut Value) {
         match v {
@@ -55,14 +55,14 @@ fn pages() {
     for (name, made) in
         [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues()), ("sweep", made::sweep())]
     {
-        // As from a file: what a file says about itself is shown too.
+        // As from a file, because notes about the file are shown too.
         let r = read(name, &lines(&made)).unwrap();
         let page = html::html(&r, STARTED);
-        // Two pages whole; of the others `numbers` asserts what is in them.
+        // Two pages are compared completely; `numbers` checks the contents of the others.
         if ["queues", "sweep"].contains(&name) {
             golden::compare(&path(&format!("{name}.html")), &page);
         }
-        // For `cargo xtask figures`, which looks at them in a browser.
+        // For `cargo xtask figures`, which checks them in a browser.
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-pages");
         std::fs::create_dir_all(&out).unwrap();
         std::fs::write(out.join(format!("{name}.html")), &page).unwrap();
@@ -141,7 +141,7 @@ fn a_terminal_of_80_columns() {
         assert!(folded.is_ascii(), "{folded}");
         let long: Vec<&str> = folded.lines().filter(|l| l.len() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
-        // Elsewhere each record is one line.
+        // Without a terminal each record is one line.
         let (plain, table) = (shown(&r, None, false), table::measures(&r, false));
         let whole = |row: &Vec<String>| plain.lines().any(|l| row.iter().all(|cell| l.contains(cell.as_str())));
         assert!(table.rows.len() >= 5 && table.rows.iter().all(whole), "{plain}");
@@ -177,7 +177,7 @@ fn files_that_are_not_whole() {
     let torn = format!("{}{}", cut(12), &all[12][..40]);
     let r = read("x", &torn).unwrap();
     assert_eq!(r.notes[0], "line 13 is incomplete: the last line was not written to its end");
-    // The newline alone is missing: that line is whole.
+    // Only the newline is missing: that line is complete.
     assert!(read("x", text.trim_end()).unwrap() == made);
     let strange = format!("{}{}\n{}", cut(3), r#"{"kind":"weather","wind":3}"#, &text[cut(3).len()..]);
     let r = read("x", &strange).unwrap();

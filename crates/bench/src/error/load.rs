@@ -7,7 +7,7 @@ use ringwise_model::words::plural;
 
 use crate::error::{SystemError, ThreadError};
 
-/// An address that is not that of one host.
+/// Why an address is not the address of a single host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotOneHost {
     /// The wildcard of its family.
@@ -21,10 +21,10 @@ pub enum NotOneHost {
     Broadcast(Ipv4Addr),
 }
 
-/// What was asked of a load and is not done, with the bounds that hold.
+/// Why a request for a load is refused, with the allowed bounds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidLoad {
-    /// It would not end, or not begin.
+    /// The load would be too long, or would not begin.
     #[error("{time:?} after {warmup:?} of warm-up: expected above 0 and up to one hour, and up to one hour of warm-up")]
     Time {
         /// Measured time that was asked for.
@@ -32,7 +32,7 @@ pub enum InvalidLoad {
         /// Warm-up that was asked for.
         warmup: Duration,
     },
-    /// It has no group.
+    /// The load has no group.
     #[error("a load without a group sends nothing: expected at least one group")]
     NoGroup,
     /// Threads of one group, or of one end that answers.
@@ -59,7 +59,7 @@ pub enum InvalidLoad {
         /// The highest number that is allowed.
         most: u32,
     },
-    /// Payload bytes of one message.
+    /// The payload size of one message.
     #[error("{found} bytes over {protocol}: expected {least} to {most}")]
     Size {
         /// What was asked for.
@@ -134,7 +134,7 @@ pub enum LoadError {
     /// A limit, a CPU, a timer or a buffer that the kernel refused.
     #[error(transparent)]
     Sys(#[from] ringwise_sys::Error),
-    /// A thread that is not there.
+    /// A thread that could not be started or ended early.
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// A load thread panicked.
@@ -148,7 +148,7 @@ pub enum LoadError {
         /// The kernel's error.
         error: SystemError,
     },
-    /// The same, because every source port is taken.
+    /// The same, because every source port is in use.
     #[error("cannot connect to {to}: {error}: no source port is left (net.ipv4.ip_local_port_range)")]
     NoSourcePort {
         /// Where the flow goes.
@@ -156,14 +156,14 @@ pub enum LoadError {
         /// The kernel's error.
         error: SystemError,
     },
-    /// Which of a thread's flows could not be opened.
+    /// A flow of a thread could not be opened.
     #[error("flow {number} of this thread's {of}: {error}")]
     Flow {
         /// Counted from 1.
         number: usize,
         /// Flows of the thread.
         of: usize,
-        /// Why it could not.
+        /// Why it could not be opened.
         error: Box<LoadError>,
     },
     /// A call on an open socket.
@@ -182,7 +182,7 @@ pub enum LoadError {
         /// How many failed.
         errors: u64,
     },
-    /// By [`crate::side::Request::Stop`].
+    /// Stopped by [`crate::side::Request::Stop`].
     #[error("stopped before its time was over")]
     Stopped,
 }

@@ -52,7 +52,7 @@ pub enum PortFault {
         /// Last address of the range.
         last: IpAddr,
     },
-    /// A range of addresses with a group in it.
+    /// A range that contains multicast addresses.
     #[error("{what} {first} to {last}: expected unicast addresses")]
     NotUnicast {
         /// `sources` or `destinations`.
@@ -73,7 +73,7 @@ pub enum PktgenError {
     /// A request without a port.
     #[error("pktgen: no port to send from")]
     NoPort,
-    /// Nothing is measured, or it would not end.
+    /// The measured time is 0, or the run is too long.
     #[error("pktgen: {warmup:?} of warm-up and {time:?} measured; expected up to {} s in all, and a measured time above 0", .most.as_secs())]
     Time {
         /// Warm-up that was asked for.
@@ -83,7 +83,7 @@ pub enum PktgenError {
         /// The longest time of both together.
         most: Duration,
     },
-    /// A text that no interface is called.
+    /// A text that cannot be the name of an interface.
     #[error("pktgen: {0:?} is not the name of an interface")]
     NotAName(String),
     /// An interface that two ports name.
@@ -152,12 +152,12 @@ pub enum PktgenError {
         /// The kernel thread that sends.
         thread: String,
     },
-    /// An interface stays with its thread.
+    /// A thread does not release an interface.
     #[error("pktgen did not release {dev} within {} s", .within.as_secs())]
     NotReleased {
         /// The interface.
         dev: String,
-        /// How long it was waited for.
+        /// How long ringwise waited.
         within: Duration,
     },
     /// No kernel thread of pktgen for a CPU.
@@ -165,19 +165,19 @@ pub enum PktgenError {
     NoThread {
         /// The CPU that should send.
         cpu: u32,
-        /// The kernel threads that there are.
+        /// The kernel threads that exist.
         threads: Vec<String>,
     },
-    /// Our thread that writes `start` panicked.
+    /// The thread that writes `start` panicked.
     #[error("the thread that starts pktgen has ended")]
     StarterEnded,
-    /// Its file reports no run.
+    /// The file of a port reports no run.
     #[error("pktgen did not run: {}", .result.as_deref().unwrap_or("no result"))]
     NoRun {
         /// What pktgen reports instead.
         result: Option<String>,
     },
-    /// A port stopped before it was told to.
+    /// A port stopped early.
     #[error("{dev}: pktgen stopped by itself: check its link; pktgen reports: {result}")]
     EndedByItself {
         /// The interface.
@@ -190,10 +190,10 @@ pub enum PktgenError {
     NotBegun {
         /// The interface.
         dev: String,
-        /// How long it was waited for.
+        /// How long ringwise waited.
         within: Duration,
     },
-    /// By [`crate::side::Request::Stop`].
+    /// Stopped by [`crate::side::Request::Stop`].
     #[error("stopped before anything was sent")]
     Stopped,
     /// Counters of an interface.
@@ -201,7 +201,7 @@ pub enum PktgenError {
     Count(#[from] HostError),
 }
 
-/// What would help, where the kernel's words do not say it.
+/// The likely cause, if the kernel's message does not name it.
 fn hint(command: &str, error: &SystemError) -> &'static str {
     let SystemError::Errno(errno) = error else { return "" };
     // The kernel's own ENOTSUPP, 524, has no name outside it.

@@ -12,7 +12,7 @@ use crate::error::{InvalidLoad, NotOneHost, SystemError};
 pub struct ChildEnd {
     /// Its exit status, or why the kernel did not report one.
     pub status: Result<ExitStatus, SystemError>,
-    /// Of its standard error, else of its output; empty where it printed nothing.
+    /// The beginning of its standard error, otherwise of its output; empty if it printed nothing.
     pub words: String,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for ChildEnd {
 /// Why another program did not generate or answer a load.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// Not one of those that are driven here.
+    /// A program that is not supported.
     #[error("{0} is not supported: expected netperf, netserver or iperf3")]
     Unknown(String),
     /// It is not installed.
@@ -49,7 +49,7 @@ pub enum ProgramError {
     /// The load itself is refused.
     #[error(transparent)]
     Invalid(#[from] InvalidLoad),
-    /// Neither program counts in parts of a second.
+    /// Both programs accept only whole seconds.
     #[error("{program} accepts only whole seconds, not {warmup:?} and {time:?}")]
     PartOfSecond {
         /// The program.
@@ -73,7 +73,7 @@ pub enum ProgramError {
     PortTaken {
         /// The program.
         name: String,
-        /// Of its control connection.
+        /// The port of its control connection.
         port: u16,
     },
     /// The server ended before it listened.
@@ -81,17 +81,17 @@ pub enum ProgramError {
     Ended {
         /// The program.
         name: String,
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
-    /// The server runs and does not listen.
+    /// The server runs but does not listen.
     #[error("{name} does not listen on {at} after {within:?}: {end}")]
     NotListening {
         /// The program.
         name: String,
-        /// Where it should.
+        /// The address where it should listen.
         at: SocketAddr,
-        /// How long it was waited for.
+        /// How long ringwise waited.
         within: Duration,
         /// What it printed until it was ended.
         end: Box<ChildEnd>,
@@ -101,19 +101,19 @@ pub enum ProgramError {
     EndedByItself {
         /// The program.
         name: String,
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
 
-    /// By [`crate::side::Request::Stop`].
+    /// Stopped by [`crate::side::Request::Stop`].
     #[error("stopped before its time was over")]
     Stopped,
-    /// A client runs on after its time.
+    /// A client still runs after its time.
     #[error("{name} was still running {slack:?} after its time: {}", list(ends))]
     Late {
         /// The program.
         name: String,
-        /// How long it was waited for after its time.
+        /// How long ringwise waited after the end of its time.
         slack: Duration,
         /// What each client printed until it was ended.
         ends: Vec<ChildEnd>,
@@ -123,17 +123,17 @@ pub enum ProgramError {
     Failed {
         /// The program.
         name: &'static str,
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
 
-    /// netperf has no intended times.
+    /// netperf cannot send at intended times.
     #[error("netperf sends as fast as it is answered: a rate needs the built-in load")]
     NetperfRate,
-    /// netperf has one socket a process.
+    /// netperf has one socket per process.
     #[error("netperf has one flow per thread: more flows or a skew need the built-in load")]
     NetperfFlows,
-    /// netperf's UDP stream is not read here.
+    /// The output of netperf's UDP stream is not supported.
     #[error("UDP one way is not supported with netperf: use iperf3 or the built-in load")]
     NetperfUdpOneWay,
     /// A line that netperf should have printed.
@@ -181,10 +181,10 @@ pub enum ProgramError {
     /// iperf3's parallel streams.
     #[error("iperf3 supports up to {most} equal flows: use the built-in load for others")]
     Iperf3Flows {
-        /// The highest number that it takes.
+        /// The highest number that it accepts.
         most: u32,
     },
-    /// There is no client whose report could be read.
+    /// No client was started, so there is no report.
     #[error("iperf3 was not started")]
     Iperf3NotRun,
     /// The error that iperf3 writes into its report.

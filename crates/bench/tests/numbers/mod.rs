@@ -1,5 +1,5 @@
-//! The numbers of the pages, compared with the results that they are made from: tables by their cells, figures by where
-//! their lines, bars and signs lie.
+//! The numbers of the pages, compared with the results from which they are made: tables by their cells, figures by
+//! where their lines, bars and signs lie.
 
 use ringwise_bench::file::Results;
 use ringwise_bench::result::{Comparison, LoadResult, Metric, Trial, Verdict};
@@ -19,7 +19,7 @@ fn at<'a>(r: &'a Results, state: &str, label: &str) -> Vec<&'a Trial> {
     r.trials.iter().filter(|t| t.state == state && name(&t.point) == label).collect()
 }
 
-/// What a point is called where these are what varies.
+/// The label of a point if these members vary.
 fn name(p: &ringwise_bench::result::Point) -> String {
     let size = thousands(p.size_bytes.unwrap());
     match (&p.level, &p.mix) {
@@ -91,7 +91,7 @@ fn headings(page: &Element) -> Vec<String> {
     page.all("h2").iter().map(|h| h.text()).collect()
 }
 
-/// What every page has: the title, each figure once with its caption, the states, and the count of the verdicts.
+/// Checks what every page has: the title, each figure once with its caption, the states, and the count of the verdicts.
 fn structure(r: &Results, page: &Element, text: &str) {
     let title = r.session.title.clone().unwrap_or_else(|| page.all("title")[0].text());
     assert_eq!(page.all("h1")[0].text(), title);
