@@ -138,7 +138,7 @@ impl Apt {
         Ok(())
     }
 
-    /// A package of `suite` and all that it needs, the C library included, as on a machine that has nothing.
+    /// A package of `suite` and all of its dependencies including the C library, as for an empty machine.
     pub(crate) fn unpack_whole(&self, package: &str, suite: &str, root: &Path) -> Result<()> {
         let mut install = self.command("apt-get");
         install.args(["-q", "-y", "--no-install-recommends", "--download-only", "-t", suite]);
@@ -146,7 +146,8 @@ impl Apt {
         self.unpack_what(&mut install, package, root).map(drop)
     }
 
-    /// Runs what downloads, and unpacks every package that came: their number. Progress is shown under `what`'s first word.
+    /// Runs a download, and unpacks every downloaded package. Returns their number. Progress is shown under the first
+    /// word of `what`.
     fn unpack_what(&self, download: &mut Command, what: &str, root: &Path) -> Result<usize> {
         let tmp = self.dir.join(format!("fetch-{}", cmd::hash(&[root.as_os_str().as_encoded_bytes()])));
         let _tmp = progress::temporary(&tmp);
@@ -171,7 +172,7 @@ impl Apt {
     }
 }
 
-/// Megabytes that have come so far.
+/// Megabytes that were downloaded so far.
 fn megabytes(dir: &Path) -> u64 {
     let size = |d: &Path| -> u64 {
         fs::read_dir(d).into_iter().flatten().flatten().filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
@@ -179,7 +180,7 @@ fn megabytes(dir: &Path) -> u64 {
     (size(dir) + size(&dir.join("partial"))) / 1_000_000
 }
 
-/// Shows how much has come while `work` goes on.
+/// Shows how much was downloaded while `work` runs.
 fn watched<T>(come: impl Fn() -> u64 + Sync, work: impl FnOnce() -> T) -> T {
     let over = AtomicBool::new(false);
     std::thread::scope(|threads| {

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 fn write_trees(hosts: &Path) -> Result<ExitCode> {
-    // A program of its own, so that xtask builds whatever state the other crates are in.
+    // This is a separate program, so that xtask builds even if the other crates do not.
     let status = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--package", "ringwise-testkit", "--example", "fixtures", "--"])
         .arg(hosts)

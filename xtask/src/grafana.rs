@@ -1,8 +1,9 @@
 //! `cargo xtask grafana`: every query of the dashboard on a real Prometheus that scrapes a real `ringwise export`, and
-//! both texts before `promtool`. In network and mount namespaces of its own: nothing of the machine is read or changed.
+//! both texts with `promtool`. It runs in its own network and mount namespaces, so it does not read or change the
+//! machine.
 //!
-//! Two exporters: one on a veth pair with a journal of this boot, one that exports a generated recording, because a veth
-//! has neither interrupts nor losses. `--schema` compares the dashboard with Grafana's own types (needs npm).
+//! Two exporters: one on a veth pair with a journal of this boot, one that exports a generated recording, because a
+//! veth has neither interrupts nor losses. `--schema` compares the dashboard with Grafana's own types (needs npm).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

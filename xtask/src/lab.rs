@@ -38,7 +38,8 @@ struct Options {
     /// Boots that were green and for which nothing has changed since are not run again.
     skip_unchanged: bool,
     shuffle: Option<String>,
-    /// For `mutants`: no second guest, each scenario ends at its first failed check, and what came of them goes to this file.
+    /// For `mutants`: no second guest, each scenario ends at its first failed check, and the results are written to
+    /// this file.
     once: Option<String>,
 }
 
@@ -226,7 +227,7 @@ fn plan<'a>(
                 .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
                 .collect();
             if !scenarios.is_empty() {
-                // What a guest says is worth nothing if the lab itself is broken there.
+                // The results of a guest are useless if the lab itself is broken there.
                 if matches!(choice, Choice::Touched(_)) && scenarios.iter().all(|s| s.name != LAB_ITSELF) {
                     scenarios.splice(0..0, here().filter(|s| s.name == LAB_ITSELF));
                 }

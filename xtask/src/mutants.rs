@@ -40,7 +40,7 @@ impl Checked {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
-    /// By this check.
+    /// Killed by this check.
     Killed(String),
     Survived,
     /// The run has no result: no boot, no end, or no check.
@@ -51,7 +51,7 @@ enum Verdict {
 fn verdict(found: Option<&Checked>, succeeded: bool) -> Verdict {
     let Some(c) = found else { return Verdict::Undecided("the scenario did not run".into()) };
     match (c.failed_checks.first(), c.other.first()) {
-        // Its name is enough here; the detail may be long.
+        // Only the name of the check is shown, because the detail may be long.
         (Some(check), _) => Verdict::Killed(check.split(" # ").next().unwrap_or(check).to_string()),
         (None, Some(why)) => Verdict::Undecided(why.clone()),
         (None, None) if c.passed == 0 => Verdict::Undecided("nothing was checked".into()),
@@ -188,7 +188,7 @@ impl Work {
         cmd::output(&mut c).context("the patch does not apply").map(|_| ())
     }
 
-    /// The program, under a name of its own.
+    /// The program, under a separate name.
     fn build(&self, name: &str) -> Result<PathBuf> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         eprintln!("mutants: building {name}");
@@ -216,7 +216,7 @@ impl Work {
         done
     }
 
-    /// The scenario alone, in a lab of its own.
+    /// Runs only the scenario, in a separate lab.
     fn scenario(&self, (name, host): &Place, program: &Path) -> Result<(Verdict, String)> {
         let results = self.programs.join("results.json");
         remove(&results)?;

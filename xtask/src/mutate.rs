@@ -1,6 +1,6 @@
 //! `cargo xtask mutate`: small faults in the pure crates, made by cargo-mutants, each of which a test of its crate must
-//! find. Which ones is decided by a seed; each outcome is kept in `target/mutate/outcomes.jsonl`, so that a run that was
-//! interrupted goes on. Faults that no test can find are listed in `survivors.toml`, each with its reason.
+//! find. Which ones is decided by a seed; each outcome is kept in `target/mutate/outcomes.jsonl`, so that a run that
+//! was interrupted goes on. Faults that no test can find are listed in `survivors.toml`, each with its reason.
 
 mod choice;
 mod survivors;
@@ -23,9 +23,9 @@ const VERSION: &str = "27.1.0";
 /// The crates, and the crates beside their own whose tests are run too.
 const CRATES: [(&str, &[&str]); 6] =
     [("plan", &[]), ("knob", &["plan"]), ("flow", &[]), ("kfmt", &[]), ("check", &[]), ("config", &[])];
-/// Per cent of the faults that compile.
+/// The required share of faults that are caught, in per cent of those that compile.
 const LEAST_CAUGHT: f64 = 85.0;
-/// What is no source of the workspace.
+/// Directories that contain no sources of the workspace.
 const NOT_COPIED: [&str; 3] = ["target", ".git", "fuzz"];
 
 struct Options {
@@ -204,7 +204,7 @@ fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// What a run works with, below `target/mutate`.
+/// The files of a run, below `target/mutate`.
 struct Work {
     tool: PathBuf,
     dir: PathBuf,
@@ -237,7 +237,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Once, so that an edit during the run changes nothing; an earlier run may have been killed with a fault in the copy.
+    /// Once, so that an edit during the run changes nothing; an earlier run may have been killed with a fault in the
+    /// copy.
     fn copy_sources(&self) -> Result<()> {
         for entry in fs::read_dir(paths::root())? {
             let name = entry?.file_name();
@@ -283,7 +284,7 @@ impl Work {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(e).context("outcomes.jsonl"),
         };
-        // The last line may be torn.
+        // The last line may be incomplete.
         Ok(text.lines().filter_map(|l| serde_json::from_str(l).ok()).collect())
     }
 
@@ -292,8 +293,8 @@ impl Work {
         Ok(writeln!(f, "{}", serde_json::to_string(r)?)?)
     }
 
-    /// Outcomes that still hold: of a fault that was found as long as its file is the same, of another as long as the crate
-    /// and its tests are.
+    /// Outcomes that still hold: of a fault that was found as long as its file is the same, of another as long as the
+    /// crate and its tests are.
     fn earlier(&self, chosen: &[Fault]) -> Result<BTreeMap<String, Outcome>> {
         let mut last = BTreeMap::new();
         for r in self.records()? {
@@ -346,7 +347,7 @@ impl Work {
         c.arg(format!("{}/{}", f.place.0, f.place.1)).arg("-o").arg(&self.dir);
         c.args(packages(f.krate).iter().flat_map(|p| ["--test-package", p]));
         c.args(optimized(f.krate).iter().map(|o| format!("--cargo-arg={o}")));
-        // Its status says the same once more, but not which fault it was.
+        // Its status repeats the result, but without the fault.
         let out = c.output().context("cannot start cargo-mutants")?;
         let outcome = fs::read_to_string(self.dir.join("mutants.out/outcomes.json"))
             .context("cargo-mutants wrote no outcomes")
@@ -367,8 +368,8 @@ impl Work {
     }
 }
 
-/// Options of cargo. The tests of `plan` take four times as long without any optimization; those of other crates take less time
-/// than an optimized build.
+/// Options of cargo. The tests of `plan` take four times as long without any optimization; those of other crates take
+/// less time than an optimized build.
 fn optimized(krate: &str) -> Vec<String> {
     let runs = |c: &str| packages(krate).contains(&format!("ringwise-{c}"));
     let option = |c: &str| format!("--config=profile.dev.package.ringwise-{c}.opt-level=1");

@@ -67,7 +67,7 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     Ok(paths::target().join(TARGET).join(profile.name()).join("ringwise"))
 }
 
-/// How many crates that takes, if cargo can tell.
+/// The number of crates to build, if cargo reports it.
 fn crates(cargo: &std::ffi::OsStr) -> Option<usize> {
     let mut c = Command::new(cargo);
     c.current_dir(paths::root()).args(["tree", "-p", "ringwise", "-e", "normal,build", "--prefix", "none", "--locked"]);

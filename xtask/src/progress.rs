@@ -1,5 +1,5 @@
-//! Shows the progress of long work: one line that is redrawn on a terminal, otherwise a line now and then. Also ends or removes
-//! children and temporary files when the work is interrupted.
+//! Shows the progress of long work: one line that is redrawn on a terminal, otherwise a line now and then. Also ends or
+//! removes children and temporary files when the work is interrupted.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ fn line(start: Instant) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}:{:02}  {}", seconds / 60, seconds % 60, all.join(" · ")))
 }
 
-/// Does the work, and shows its parts while it goes on.
+/// Does the work, and shows its parts while it runs.
 pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = std::io::stdout().is_terminal();
     let (every, start) = (Duration::from_secs(if terminal { 1 } else { 20 }), Instant::now());

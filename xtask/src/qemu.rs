@@ -1,9 +1,9 @@
 //! Which QEMU boots the guests, and how it runs their CPUs.
 //!
-//! QEMU before 11.1 loses MMIO writes of other CPUs while a guest's memory map changes, when each virtual CPU has a thread
-//! of its own (`tcg,thread=multi`): a lost write to a local APIC leaves that CPU without timer and interrupts. So a newer
-//! QEMU is unpacked into the cache, beside the system's own and with libraries of its own release. If none is
-//! available, the older one runs all CPUs in one thread.
+//! QEMU before 11.1 loses MMIO writes of other CPUs while a guest's memory map changes, when each virtual CPU has a
+//! thread of its own (`tcg,thread=multi`): a lost write to a local APIC leaves that CPU without timer and interrupts.
+//! So a newer QEMU is unpacked into the cache, beside the system's own and with libraries of its own release. If none
+//! is available, the older one runs all CPUs in one thread.
 
 use crate::kernel::Ready;
 use crate::{apt, cmd, image, paths, progress};
@@ -178,7 +178,8 @@ fn older(own: Option<Qemu>) -> Result<Qemu> {
     own.filter(new_enough).with_context(|| format!("QEMU was installed, but it is not {OLDEST} or newer"))
 }
 
-/// How this machine runs guests. KVM counts only if a guest of ours booted with it: the device file alone says little.
+/// How this machine runs guests. KVM is used only if a test guest booted with it, because the device file alone proves
+/// little.
 pub(crate) fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
     match std::env::var("RINGWISE_LAB_ACCEL").as_deref() {
         Ok("kvm") => return Ok(Accel::Kvm),

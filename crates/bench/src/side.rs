@@ -357,7 +357,7 @@ pub enum LostReason {
     /// The reply to a hello that is not one.
     #[error("it answered a hello with {0:?}")]
     NotAHello(Box<Reply>),
-    /// The other end says that it listens at an address that is neither its own nor the one it was given.
+    /// The other end reports that it listens at an address that is neither its own nor the requested one.
     #[error("it listens on {0}, which was not requested")]
     ForeignAddress(SocketAddr),
 }

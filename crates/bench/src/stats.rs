@@ -98,7 +98,7 @@ impl Estimate {
     }
 }
 
-/// Two-sided p-value of no difference: of all ways to give the differences signs, the part that gives a sum at
+/// Two-sided p-value of no difference: the share of all assignments of signs to the differences whose sum is at
 /// least as far from 0. Never below 2 / 2^n. `None` without values.
 pub fn sign_flip(differences: &[f64], seed: u64) -> Option<f64> {
     let n = differences.len();

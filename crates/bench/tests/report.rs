@@ -99,7 +99,7 @@ fn figures_of_the_articles_are_there() {
     assert!(last.caption.contains("4 more points are not drawn"), "{}", last.caption);
     assert!(names(&made::queues()).contains(&"rate-by-queues-1".to_string()));
     assert_eq!(names(&made::sweep()), ["changes-1", "changes-2", "rate-by-value-1"]);
-    // A session without trials has nothing to draw.
+    // A session without trials has no figures.
     let mut none = made::queues();
     (none.trials, none.comparisons) = (vec![], vec![]);
     assert_eq!(names(&none), [""; 0]);

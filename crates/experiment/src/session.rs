@@ -66,7 +66,7 @@ pub struct Finished {
 }
 
 impl<'a> Experiment<'a> {
-    /// Writes `session` to `results`. `begin`: the start of all times. `tell` is called for each event.
+    /// Writes `session` to `results`. `begin`: the origin of all times. `tell` is called for each event.
     ///
     /// Errors: the results cannot be written.
     pub fn new(

@@ -1,5 +1,5 @@
 //! The report of `ringwise report`: it compares two windows, as text, HTML and JSON. The traffic also changes for other
-//! reasons, and the text says so.
+//! reasons, and the text states that.
 
 mod html;
 

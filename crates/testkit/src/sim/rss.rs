@@ -13,7 +13,7 @@ use super::driver;
 use super::driver_kind::Driver;
 use super::refusal::{bad, fact, no};
 
-/// RSS_SET and its kin, and hash fields by netlink.
+/// RSS_SET and similar requests, and hash fields by netlink.
 const BY_NETLINK: (u32, u32) = (6, 17);
 /// RSS_GET.
 const ONE: (u32, u32) = (6, 2);
@@ -268,7 +268,7 @@ fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
         c.key = key.or_else(|| c.key.clone());
         return Ok(o.context);
     }
-    // vmxnet3 too takes the table and reads it back. lab: "vmxnet3: takes a table", "vmxnet3: and reads it back"
+    // vmxnet3 also accepts the table and reads it back. lab: "vmxnet3: takes a table", "vmxnet3: and reads it back"
     if let Some(t) = table {
         rss.table = t;
         s.extra[i].rss_by_user = o.table != TableOrder::Default;

@@ -232,7 +232,7 @@ pub(super) fn common(
     tree.line(format!("{dir}/iflink"), below);
     tree.line(format!("{dir}/address"), mac);
     tree.line(format!("{dir}/addr_len"), 6);
-    // 0: permanent. A bond takes that of its first member (2: stolen), software devices make one up (1: random).
+    // 0: permanent. A bond uses that of its first member (2: stolen), software devices use a random one (1: random).
     let assigned = match devtype {
         "" if !dir.starts_with("/sys/devices/virtual") || name == "lo" => 0,
         "bond" | "vlan" => 2,
