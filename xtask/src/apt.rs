@@ -1,4 +1,4 @@
-//! Debian packages through an apt configuration of our own.
+//! Debian packages through a separate apt configuration.
 //!
 //! The archives are those of the machine's configuration, none is named here: their
 //! addresses are taken from its sources and only the suites are replaced. Lists and downloads
@@ -20,7 +20,7 @@ struct Archive {
     signed_by: Option<String>,
 }
 
-/// An apt that sees exactly the suites it was made with.
+/// An apt that only knows the given suites.
 pub(crate) struct Apt {
     dir: PathBuf,
 }
@@ -68,7 +68,7 @@ impl Apt {
         Ok(Apt { dir })
     }
 
-    /// The file with the suites, for programs that bring an apt of their own.
+    /// The file with the suites, for programs that have their own apt.
     pub(crate) fn sources(&self) -> PathBuf {
         self.dir.join("lab.sources")
     }
@@ -107,7 +107,7 @@ impl Apt {
         Ok(out.lines().map(str::to_string).collect())
     }
 
-    /// `package` and the libraries it needs, theirs included; the C library is the machine's.
+    /// `package` and the libraries that it needs, recursively; the C library is the machine's.
     pub(crate) fn with_libraries(&self, package: &str) -> Result<Vec<String>> {
         let mut c = self.command("apt-cache");
         c.args(["depends", "--recurse", "--important", "--no-pre-depends", package]);
@@ -215,7 +215,7 @@ fn libraries(depends: &str, package: &str) -> Vec<String> {
     wanted
 }
 
-/// What the machine's own sources name, in both formats apt knows.
+/// The archives in the machine's own sources, in both formats of apt.
 fn configured() -> Result<Vec<Archive>> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(dir) = fs::read_dir("/etc/apt/sources.list.d") {

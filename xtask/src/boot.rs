@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the guest does after it is up.
+/// What the guest does after booting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Scenarios,
@@ -56,7 +56,8 @@ pub(crate) enum Lost {
     Stalled,
     /// QEMU ended with a signal: an assertion in its memory map failed while the guest mapped devices.
     Died,
-    /// It exceeded its time limit there. The guest would have ended it at that limit, so the guest's clock stands still.
+    /// It exceeded its time limit there. The guest would have ended it at that limit, so the guest's clock stands
+    /// still.
     Still { at: String },
 }
 
@@ -80,7 +81,7 @@ impl fmt::Display for Lost {
 impl Ended {
     /// The status that the guest reported, if it did.
     pub(crate) fn guest_status(&self) -> Option<u8> {
-        // isa-debug-exit: QEMU ends with (value << 1) | 1; 0 is a guest that reported nothing.
+        // isa-debug-exit: QEMU exits with (value << 1) | 1; 0 means that the guest reported nothing.
         let code = self.status?.code()?;
         (code & 1 == 1).then(|| u8::try_from(code >> 1).unwrap_or(u8::MAX))
     }
@@ -107,7 +108,8 @@ impl<'a> Guest<'a> {
         self.dir.join("share")
     }
 
-    /// Keeps the results of scenarios that ended before the guest was lost, and removes those of an unfinished scenario.
+    /// Keeps the results of scenarios that ended before the guest was lost, and removes those of an unfinished
+    /// scenario.
     pub(crate) fn go_on(&self, scenarios: &[&Scenario]) -> Result<()> {
         let results = self.share().join("results");
         for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
@@ -200,7 +202,7 @@ impl<'a> Guest<'a> {
     /// Boots the guest. Returns when the guest ends, or at the deadline.
     pub(crate) fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
         let initrd = image::ensure(&self.ready)?;
-        // QEMU ends with us, even when we are killed.
+        // QEMU ends with this process, even if it is killed.
         let mut words = vec!["setpriv", "--pdeathsig", "KILL"];
         if self.host.needs_tap() {
             // QEMU creates its tap in its own namespace, so the machine's network does not change.
@@ -339,7 +341,7 @@ fn last_words(console: &str) -> Option<&str> {
     console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).next_back()
 }
 
-/// Copies the guest's console to the terminal as it comes, and keeps it.
+/// Copies the guest's console to the terminal while it runs, and saves it.
 fn tee(mut from: impl Read, mut log: File) {
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut buffer) {

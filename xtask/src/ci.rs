@@ -1,5 +1,5 @@
-//! `cargo xtask ci`: runs every step of `make test` and prints one summary line at the end. With `--all` it runs the whole lab
-//! instead of its quick set, and the checks that need more to be fetched.
+//! `cargo xtask ci`: runs every step of `make test` and prints one summary line at the end. With `--all` it runs the
+//! whole lab instead of its quick set, and the checks that need more downloads.
 
 use crate::program::{self, Profile};
 use crate::setup::{self, Lane};
@@ -14,7 +14,7 @@ const QUICK: Duration = Duration::from_secs(80 * 60);
 /// The whole lab is run by people, who see its progress.
 const ALL: Duration = Duration::from_secs(180 * 60);
 
-/// Of each property, in the whole lane.
+/// Number of cases of each property test in the whole lane.
 const NEW_CASES: &str = "10000";
 
 /// A step: its name, cargo's arguments, the first lane that has it, and whether it needs what `setup` fetches.
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
                 got?;
             }
             let mut args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-            // Tests wait more than they compute, and linking uses one thread, so the program for the guests is built meanwhile.
+            // Tests wait more than they compute, and linking uses one thread, so the program for the guests is built
+            // meanwhile.
             if *name == "tests" {
                 let profile = if lane == Lane::All { Profile::Release } else { Profile::Lab };
                 building = Some(threads.spawn(move || program::build(profile)));
@@ -107,7 +108,8 @@ fn skipped_file() -> std::path::PathBuf {
     paths::root().join("target/skipped.txt")
 }
 
-/// The lines of skipped tests. Without the file no test was skipped; a file that cannot be read is an error, not a count of 0.
+/// The lines of skipped tests. Without the file no test was skipped; a file that cannot be read is an error, not a
+/// count of 0.
 fn skipped() -> Result<String> {
     let file = skipped_file();
     match std::fs::read_to_string(&file) {

@@ -76,7 +76,7 @@ pub(crate) enum System {
     /// The initramfs, with `lab/init.sh` as the first process.
     #[default]
     Busybox,
-    /// A Debian on a disk of its own, see `userland.rs`; a scenario may reboot it.
+    /// A Debian on its own disk, see `userland.rs`; a scenario may reboot it.
     Systemd,
 }
 

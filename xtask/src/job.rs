@@ -52,7 +52,7 @@ struct Report<'a> {
     seconds: Vec<(String, f64)>,
     /// Scenarios that do not run on this kernel.
     skipped: u32,
-    /// Lines of the kernel that a healthy one never logs.
+    /// Lines that a healthy kernel never logs.
     complaints: Vec<String>,
     /// How the guest ended, if not well.
     fate: Option<String>,
@@ -62,14 +62,14 @@ struct Report<'a> {
     again: Vec<String>,
 }
 
-/// A boot and what it runs with.
+/// A boot and its resources.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub job: &'a Job<'a>,
     pub guest: &'a Guest<'a>,
     pub ringwise: &'a Path,
     pub keep: bool,
-    /// When all boots have to be over.
+    /// The deadline of all boots.
     pub end: Option<Instant>,
 }
 
@@ -83,7 +83,8 @@ impl Run<'_> {
     }
 
     /// One job. Scenarios that fail are run once more in a fresh guest, and both runs are reported: under emulation a
-    /// link may take longer than a scenario waits. What fails twice has failed, and so has what the kernel complained of.
+    /// link may take longer than a scenario waits. Scenarios that fail twice, or during which the kernel complained,
+    /// have failed.
     pub(crate) fn all(&self) -> Outcome {
         let mut out = Outcome::default();
         if self.left().is_zero() {
@@ -164,7 +165,7 @@ impl Run<'_> {
         for s in scenarios {
             let needed = [(&guest.test_nic, s.needs_mqnic), (&guest.cost_model, s.needs_cost)];
             let missing = needed.into_iter().find_map(|(built, needed)| match built {
-                // Declared in lab/kernels.toml, so it is no failure.
+                // This is declared in lab/kernels.toml, so it is not a failure.
                 Built::No(why) if needed && !job.kernel.test_nic => Some(why),
                 _ => None,
             });
@@ -292,8 +293,8 @@ fn within(line: &str, times: &[f64]) -> bool {
     matches!((times, seconds(line)), ([from, to], Some(at)) if (*from..=*to + 1.0).contains(&at))
 }
 
-/// Complaints that emulation causes now and then: each counts where it came, like a check that failed. On a slow machine
-/// a CPU that goes offline has a task left.
+/// Complaints that emulation causes now and then. Each counts as a failed check of the running scenario. On a slow
+/// machine a CPU that goes offline may still have a task.
 const EMULATION: &[&str] = &["sched_cpu_dying"];
 
 /// A line that a healthy kernel never logs.

@@ -1,4 +1,4 @@
-//! `cargo xtask lab`: plan the boots, run two at a time, print what came of each scenario.
+//! `cargo xtask lab`: plans the boots, runs two at a time, and prints the result of each scenario.
 
 use crate::boot::{Guest, Mode};
 use crate::green::{Earlier, Record};
@@ -16,10 +16,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Guests at one time: each keeps about one core busy.
+/// Number of guests that run at the same time; each keeps about one core busy.
 const PARALLEL: usize = 2;
 
-/// The scenario that looks whether the guest can be trusted.
+/// The scenario that checks whether the guest can be trusted.
 const LAB_ITSELF: &str = "000-lab";
 
 #[derive(Debug, Default)]
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     setup::tools(if o.quick { Lane::Quick } else { Lane::All })?;
     let ringwise = match &o.program {
         Some(path) => path.into(),
-        // What ships is tested as it ships where there is time for it.
+        // If there is time, the program is tested as it is shipped.
         None => program::build(if o.quick { Profile::Lab } else { Profile::Release })?,
     };
     let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
@@ -169,13 +169,13 @@ pub(crate) fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
     Ok(jobs.iter().map(|j| (j.host.clone(), j.kernel.name.clone())).collect())
 }
 
-/// More scenarios than this that held only in their second guest are a failure: luck is no evidence.
+/// If more scenarios than this pass only in their second guest, the run has failed.
 const RETRIES: usize = 2;
 
-/// The lines that close a run.
+/// The last lines of a run.
 pub(crate) fn report(outcome: Outcome) -> Result<ExitCode> {
     let Outcome { score: mut total, mut wrong, unsteady, retried, lost, unchanged, times } = outcome;
-    // Once more at the end, where people look first.
+    // Repeated at the end, where people look first.
     times::print(&times);
     println!("lab: {} boots, {} of them lost and repeated", times.boots.len() + lost.len(), lost.len());
     if retried > RETRIES {
@@ -248,7 +248,7 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
     }
 }
 
-/// Runs all jobs, `at_once` of them at a time. What has not run at `end` has failed.
+/// Runs all jobs, `at_once` of them at a time. Jobs that have not run at `end` count as failed.
 pub(crate) fn work(
     jobs: Vec<Job>,
     ringwise: &Path,
@@ -257,7 +257,7 @@ pub(crate) fn work(
     at_once: usize,
     earlier: Earlier,
 ) -> Result<Outcome> {
-    // Fetching and building is done first and in turn: apt and make want to be alone.
+    // Fetching and building come first, one after the other, because apt and make must not run in parallel.
     let mut queue = Vec::new();
     let mut unchanged = 0;
     for job in jobs.into_iter().rev() {
