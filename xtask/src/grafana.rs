@@ -219,7 +219,7 @@ fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(dir.join("state"))?;
     let ip = cmd::need("ip")?;
-    // Those of the new namespaces; the mounts are gone with them.
+    // These mounts belong to the new namespaces and vanish with them.
     for (kind, to) in [("sysfs", "/sys"), ("proc", "/proc")] {
         cmd::output(Command::new("mount").args(["-t", kind, kind, to]))?;
     }

@@ -1,5 +1,5 @@
-//! Checks that every CPU of a guest is alive. `lab/tools/heartbeat.c` counts on each CPU and writes the counts to the share; here
-//! they are watched by this machine's clock, because the guest's own may run fast or stand still.
+//! Checks that every CPU of a guest is alive. `lab/tools/heartbeat.c` counts on each CPU and writes the counts to the
+//! share; here they are watched by this machine's clock, because the guest's own may run fast or stand still.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ struct Seen {
 pub(crate) struct Heartbeat {
     file: PathBuf,
     cpus: Vec<Seen>,
-    /// When a line last differed from the one before; none until there was a first one.
+    /// When a line last differed from the previous one; `None` before the first line.
     alive: Option<Instant>,
     /// Counted by any CPU, never falling.
     total: u64,
@@ -44,13 +44,13 @@ impl Heartbeat {
         Heartbeat { file: share.join("results/heartbeat"), cpus: Vec::new(), alive: None, total: 0 }
     }
 
-    /// Looks once.
+    /// Checks the guest once.
     pub(crate) fn dead(&mut self) -> Option<Dead> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         self.look(&text, Instant::now())
     }
 
-    /// A guest that reboots has none for a while.
+    /// A guest that reboots has no line for a while.
     pub(crate) fn pause(&mut self) {
         self.cpus.clear();
         self.alive = None;
@@ -102,7 +102,7 @@ impl Heartbeat {
 mod tests {
     use super::*;
 
-    /// What is seen when each line is read half a second after the one before.
+    /// The result if each line is read half a second after the previous one.
     fn after(lines: impl Iterator<Item = String>) -> Option<Dead> {
         let mut h = Heartbeat::new(Path::new("/nowhere"));
         let start = Instant::now();

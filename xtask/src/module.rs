@@ -11,9 +11,9 @@ use std::process::Command;
 /// A kernel module whose sources are in `lab/`.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// As the kernel calls it.
+    /// Its name in the kernel.
     pub name: &'static str,
-    /// As messages call it.
+    /// Its name in messages.
     pub title: &'static str,
     /// The directory of its sources in `lab/`.
     sources: &'static str,
@@ -78,7 +78,7 @@ impl Module {
             .arg("-C")
             .arg(headers.join("usr/src").join(format!("linux-headers-{}", r.release)))
             .arg(format!("M={}", work.display()))
-            // The headers ask for the compiler of their own build, and for pahole.
+            // The headers require the compiler of their own build, and pahole.
             .arg(format!("CC={}", compiler(&dir)?.display()))
             .args(["HOSTCC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_MODULE_SIG="])
             .arg("modules");
@@ -137,7 +137,7 @@ fn headers(k: &Kernel, r: &Ready) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Headers name each other by their place below /usr: put ours there instead.
+/// Headers refer to each other by paths below /usr, which are replaced by the paths in the cache.
 fn relocate(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir.join("usr/src"))?.flatten() {
         for name in ["Makefile", ".kernelvariables"] {

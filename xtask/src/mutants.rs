@@ -17,7 +17,7 @@ use crate::{cmd, host, lab, paths, program, tree};
 const KERNEL: &str = "6.12";
 /// The sources of the program, all that its build reads.
 const SOURCES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "xtask", "lab/bench/text"];
-/// Builds in a tenth of the time of a release: only what the program does counts here.
+/// This profile builds in a tenth of the time of a release; only the behaviour of the program matters here.
 const PROFILE: [&str; 4] = ["lto=false", "codegen-units=16", "opt-level=1", "incremental=true"];
 
 /// What one scenario did in a run of the lab with `--once`. The lab writes it, so that its report need not be parsed.
@@ -27,7 +27,7 @@ pub(crate) struct Checked {
     passed: u32,
     /// Its `not ok` lines.
     failed_checks: Vec<String>,
-    /// What else went wrong: no end, a status, a complaint of the kernel.
+    /// Other failures: no end, a status, a complaint of the kernel.
     other: Vec<String>,
 }
 

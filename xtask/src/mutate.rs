@@ -1,6 +1,6 @@
 //! `cargo xtask mutate`: small faults in the pure crates, made by cargo-mutants, each of which a test of its crate must
-//! find. Which ones is decided by a seed; each outcome is kept in `target/mutate/outcomes.jsonl`, so that a run that
-//! was interrupted goes on. Faults that no test can find are listed in `survivors.toml`, each with its reason.
+//! find. A seed selects them; each outcome is kept in `target/mutate/outcomes.jsonl`, so that a run that
+//! was interrupted continues. Faults that no test can find are listed in `survivors.toml`, each with its reason.
 
 mod choice;
 mod survivors;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{cmd, paths, tree};
 use choice::{Fault, Listed};
 
-/// The release of cargo-mutants: another one makes other faults.
+/// The release of cargo-mutants. Another release makes other faults.
 const VERSION: &str = "27.1.0";
 /// The crates, and the crates beside their own whose tests are run too.
 const CRATES: [(&str, &[&str]); 6] =
@@ -71,7 +71,7 @@ fn names() -> Vec<&'static str> {
 enum Outcome {
     Caught,
     Missed,
-    /// The tests did not end in time: found, because the unchanged crate's do.
+    /// The tests did not end in time. The fault counts as found, because the tests of the unchanged crate do end.
     Timeout,
     /// Does not compile.
     Unviable,
@@ -97,9 +97,9 @@ enum Record {
     Fault {
         fault: String,
         outcome: Outcome,
-        /// Of the file with the fault.
+        /// Hash of the file with the fault.
         file: String,
-        /// Of the crates whose tests ran.
+        /// Hash of the crates whose tests ran.
         tests: String,
         seconds: f64,
     },
@@ -256,7 +256,7 @@ impl Work {
         c
     }
 
-    /// Nothing may rewrite golden results.
+    /// The environment, without the variables that rewrite golden results.
     fn environment<'a>(&self, c: &'a mut Command) -> &'a mut Command {
         c.current_dir(&self.tree).env("CARGO_TARGET_DIR", self.dir.join("target")).env_remove("RINGWISE_BLESS");
         c.env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -293,7 +293,7 @@ impl Work {
         Ok(writeln!(f, "{}", serde_json::to_string(r)?)?)
     }
 
-    /// Outcomes that still hold: of a fault that was found as long as its file is the same, of another as long as the
+    /// Outcomes that are still valid: of a fault that was found while its file is unchanged, of another one while the
     /// crate and its tests are.
     fn earlier(&self, chosen: &[Fault]) -> Result<BTreeMap<String, Outcome>> {
         let mut last = BTreeMap::new();

@@ -26,7 +26,7 @@ impl Profile {
     }
 }
 
-/// Builds it: nothing of the guest's own libraries is needed, and any x86-64 runs it.
+/// Builds the program. It needs no libraries of the guest, and runs on any x86-64.
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // It may take a while, and also waits for other builds in this tree.

@@ -32,7 +32,7 @@ pub(crate) fn end(part: &'static str) {
 /// Removes its path when it is dropped.
 pub(crate) struct Temporary(PathBuf);
 
-/// A file or directory that lives as long as what this returns, also when a signal ends the program.
+/// A file or directory that exists as long as the returned value, also if a signal ends the program.
 pub(crate) fn temporary(path: &Path) -> Temporary {
     if let Ok(mut all) = TEMPORARY.lock() {
         all.push(path.to_path_buf());

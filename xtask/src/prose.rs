@@ -103,7 +103,7 @@ fn places(text: &str) -> Vec<(usize, String)> {
                     false => (i, rest),
                 };
                 let Some(literal) = rest.strip_prefix('"').and_then(|l| l.split('"').next()) else { continue };
-                // What is made of a text, not decided by it.
+                // A text that is converted, not a decision.
                 let made = method.starts_with(".replace") && !literal.trim().contains(' ');
                 if is_prose(literal) && !made {
                     out.push((at + 1, literal.to_string()));

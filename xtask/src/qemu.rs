@@ -108,7 +108,7 @@ pub(crate) fn ensure() -> Result<Qemu> {
     }
 }
 
-/// What `--version` answers.
+/// The version that `--version` prints.
 fn asked(words: Vec<String>) -> Option<Qemu> {
     let mut c = Command::new(words.first()?);
     let out = cmd::output(c.args(&words[1..]).arg("--version")).ok()?;
@@ -142,7 +142,7 @@ fn unpacked(dir: &Path) -> Option<Qemu> {
 }
 
 fn fetch(dir: &Path) -> Result<Qemu> {
-    // Another lab may be fetching the same.
+    // Another lab may fetch the same QEMU.
     let tmp = dir.with_extension(format!("tmp-{}", std::process::id()));
     let _tmp = progress::temporary(&tmp);
     let _ = fs::remove_dir_all(&tmp);
@@ -230,7 +230,7 @@ fn boots_with_kvm(q: &Qemu, ready: &Ready) -> Result<bool> {
         .spawn()
         .context("cannot start QEMU")?;
     let end = Instant::now() + Duration::from_secs(30);
-    // After an error of KVM's own, QEMU stops the guest and stays.
+    // After an error of KVM, QEMU stops the guest but does not exit.
     let broken = || fs::read_to_string(&log).is_ok_and(|t| t.contains("KVM internal error") || t.contains("EFER="));
     let status = loop {
         if let Some(s) = child.try_wait()? {

@@ -136,7 +136,7 @@ pub(crate) fn tools(lane: Lane) -> Result<()> {
     apt.install(None, &missing)
 }
 
-/// tuned's Python modules, unpacked into the cache: what reads an exported profile in the tests.
+/// tuned's Python modules, unpacked into the cache. Tests use them to read an exported profile.
 fn tuned() -> Result<()> {
     let root = paths::cache().join("tuned");
     if root.join("usr").is_dir() {

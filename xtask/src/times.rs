@@ -12,7 +12,7 @@ const SLOWEST: usize = 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Times {
-    /// `HOST on KERNEL` with the seconds from its first boot's begin to its last one's end.
+    /// `HOST on KERNEL` with the seconds from the beginning of its first boot to the end of its last one.
     pub boots: Vec<(String, f64)>,
     /// Each scenario with the boot it ran in and the seconds of the guest's clock.
     pub scenarios: Vec<(String, f64)>,

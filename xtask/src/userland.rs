@@ -54,7 +54,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
 
 fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(root);
-    // Its mounts are in a namespace of their own: nothing stays mounted, however it ends.
+    // Its mounts are in their own namespace, so nothing stays mounted, however it ends.
     let mut c = Command::new(cmd::need("unshare")?);
     c.arg("-m").arg(cmd::need("mmdebstrap")?);
     c.args(["--mode=root", "--variant=essential", "--format=directory"]);

@@ -71,7 +71,7 @@ pub(super) fn of(text: &str, kind: Kind) -> Prose {
     }
 }
 
-/// The text of a line without what is between backquotes.
+/// The text of a line without the parts between backquotes.
 fn words(out: &mut Prose, text: &str, line: usize) {
     for (i, part) in text.split('`').enumerate() {
         if i % 2 == 1 {
@@ -127,7 +127,7 @@ fn source(text: &str, kind: Kind) -> Prose {
             let end = comment.find('\n').unwrap_or(comment.len());
             words(&mut out, comment[..end].trim_start_matches(['/', '!']), line);
             rest = &comment[end..];
-            // Joined with a comment in the next line, and separated from code by what comes then.
+            // It is joined with a comment in the next line, and separated from code after it.
             out.push(' ', line);
         } else if let Some(comment) = rest.strip_prefix("/*") {
             let end = comment.find("*/").unwrap_or(comment.len());
@@ -163,7 +163,7 @@ fn source(text: &str, kind: Kind) -> Prose {
     out
 }
 
-/// A raw string literal: its text, and what follows.
+/// A raw string literal: its text, and the rest of the line.
 fn raw(text: &str, kind: Kind) -> Option<(&str, &str)> {
     let hashes = text.strip_prefix('r').filter(|_| kind == Kind::Rust)?;
     let inner = hashes.trim_start_matches('#');
