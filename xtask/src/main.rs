@@ -4,6 +4,7 @@
 mod apt;
 mod bench;
 mod boot;
+mod cargo_tool;
 mod ci;
 mod circles;
 mod cmd;
@@ -38,6 +39,7 @@ mod reproduction;
 mod scenario;
 mod setup;
 mod shellcheck;
+mod site;
 mod times;
 mod tools;
 mod tree;
@@ -88,9 +90,11 @@ usage: cargo xtask TASK
   layering              compare the directions between crates with ARCHITECTURE.md
   words [PATH]          check that texts use the terms of the field; with a path, list the terms to replace there
       --lower           write the remaining counts into xtask/words.toml
+      --strings [PATH]  list the strings of the program that a user may see
   shellcheck            check every shell script of the lab
   bless                 rewrite the golden results of all tests (review the changes afterwards)
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
+  docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg
   cost [--program FILE] the cost of a sample of watch on this machine, compared with other programs (root; own namespaces)
@@ -120,6 +124,7 @@ fn main() -> ExitCode {
         "figures" => figures::run(rest),
         "fixtures" => fixtures::run(rest),
         "picture" => picture::run(&paths::root(), rest),
+        "docs" => site::run(rest),
         "man" => dev::man(&paths::root(), rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

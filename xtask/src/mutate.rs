@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::cargo_tool::CargoTool;
 use crate::{cmd, paths, tree};
 use choice::{Fault, Listed};
 
-/// The release of cargo-mutants. Another release makes other faults.
-const VERSION: &str = "27.1.0";
+/// Another release makes other faults.
+pub(crate) const TOOL: CargoTool = CargoTool { name: "cargo-mutants", version: "27.1.0", args: &[] };
 /// The crates, and the crates beside their own whose tests are run too.
 const CRATES: [(&str, &[&str]); 6] =
     [("plan", &[]), ("knob", &["plan"]), ("flow", &[]), ("kfmt", &[]), ("check", &[]), ("config", &[])];
@@ -181,25 +182,6 @@ fn changed_since(rev: &str) -> Result<BTreeSet<String>> {
     Ok(cmd::output(&mut c)?.lines().map(String::from).collect())
 }
 
-/// cargo-mutants in the cache, built on first use.
-pub(crate) fn ensure_tool() -> Result<PathBuf> {
-    let root = paths::cache().join(format!("cargo-mutants-{VERSION}"));
-    let program = root.join("bin/cargo-mutants");
-    if program.is_file() {
-        return Ok(program);
-    }
-    println!("setup: building cargo-mutants {VERSION} into the cache");
-    let tmp = root.with_extension("tmp");
-    let _ = fs::remove_dir_all(&tmp);
-    let mut c = cargo();
-    c.args(["install", "--quiet", "--locked", "--version", VERSION, "--root"]).arg(&tmp).arg("cargo-mutants");
-    c.env_remove("CARGO_TARGET_DIR");
-    cmd::retried("cargo install", || cmd::output(&mut c).map(drop))?;
-    let _ = fs::remove_dir_all(&root);
-    fs::rename(&tmp, &root).with_context(|| root.display().to_string())?;
-    Ok(program)
-}
-
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -216,7 +198,7 @@ struct Work {
 
 impl Work {
     fn new(o: &Options) -> Result<Self> {
-        let tool = ensure_tool()?;
+        let tool = TOOL.ensure()?;
         let dir = paths::target().join("mutate");
         let tree = dir.join("tree");
         fs::create_dir_all(&tree)?;

@@ -97,7 +97,7 @@ pub(crate) fn fetch(lane: Lane) -> Result<()> {
         println!("setup: no prometheus ({e:#}): the check of the dashboard and the test that uses promtool fail");
     }
     if lane == Lane::All
-        && let Err(e) = mutate::ensure_tool()
+        && let Err(e) = mutate::TOOL.ensure()
     {
         println!("setup: no cargo-mutants ({e:#}): `cargo xtask mutate` fails");
     }

@@ -164,7 +164,7 @@ pub(crate) fn from_disk(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let mut missing = 0;
-    let mut told = false;
+    let mut announced = false;
     let mut watch = None;
     let mut stuck: Option<String> = None;
     let (facts, _) = ringwise_discover::host_without_rivals(cx.host.as_ref());
@@ -196,10 +196,10 @@ pub(crate) fn from_disk(
             transaction: Some(transaction),
             trial_until_unix: read.on_trial().map(|t| t.until_unix),
         };
-        if !told {
+        if !announced {
             lock.note(&holder);
             store.publish(Some(&holder));
-            told = true;
+            announced = true;
         }
         let Some(trial) = read.on_trial().cloned() else {
             if read.end.is_some() {
@@ -231,15 +231,15 @@ pub(crate) fn from_disk(
         let won = if ended { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
         let (by, why) = match won {
             Ok(true) if stuck.is_some() => ("guard", stuck.clone().unwrap_or_default()),
-            Ok(true) if !left.is_zero() => ("guard", "the process that it was for is gone".to_string()),
+            Ok(true) if !left.is_zero() => ("guard", "the process that requested the trial is gone".to_string()),
             Ok(true) => ("timer", format!("it was not confirmed within {} s", trial.ms.div_ceil(1000))),
             Ok(false) if missing < 3 => {
                 missing += 1;
                 cx.host.sleep(EACH);
                 continue;
             }
-            Ok(false) => ("timer", "the file of its trial is gone".to_string()),
-            Err(e) => ("timer", format!("it was not confirmed, and the file of its trial cannot be renamed: {e}")),
+            Ok(false) => ("timer", "its trial file is gone".to_string()),
+            Err(e) => ("timer", format!("it was not confirmed, and its trial file cannot be renamed: {e}")),
         };
         let unix_time = cx.host.unix_time();
         // The settings are restored even if the journal cannot be written.

@@ -237,13 +237,13 @@ fn formats() {
     assert_eq!(junit.matches("<testcase ").count(), junit.matches("</testcase>").count());
     assert!(junit.contains("skipped=\"") && junit.ends_with("</testsuites>\n"));
     let page = text(&run(&["check", "--explain", "A03"]));
-    assert!(page.contains("Fixed by"), "{page}");
+    assert!(page.contains("\nFix "), "{page}");
     let table = text(&run(&["check", "--capabilities", "--from", &file]));
     assert!(table.lines().any(|l| l.starts_with("XPS ") && l.contains("yes")), "{table}");
     let of =
         |feature: &str| table.lines().find(|l| l.starts_with(feature)).unwrap_or_else(|| panic!("{feature}: {table}"));
-    assert!(of("several packets a doorbell").contains(" 3.18    yes "), "{table}");
-    assert!(of("NAPI threads that poll busily").contains(" 6.19    no "), "{table}");
+    assert!(of("several packets per doorbell").contains(" 3.18    yes "), "{table}");
+    assert!(of("busy-polling NAPI threads").contains(" 6.19    no "), "{table}");
     assert!(of("symmetric hash").contains("unknown"), "igb has none, and nobody asks by setting one: {table}");
 }
 

@@ -187,10 +187,7 @@ fn another_mount_namespace_is_no_way_around_the_lock() {
     let (out, err) = (String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap());
     let statuses: Vec<&str> = out.lines().filter(|l| l.starts_with("status")).collect();
     assert_eq!(statuses, ["status 6", "status 0"], "{out}{err}");
-    assert!(
-        err.contains("another ringwise is changing the interfaces of this host, with another state directory"),
-        "{err}"
-    );
+    assert!(err.contains("another ringwise, which has another state directory"), "{err}");
     assert!(err.contains("user 0, socket @ringwise-lock-0"), "{err}");
     assert_eq!(there.records().last().unwrap()["outcome"]["verdict"], "recovered");
 }
@@ -402,7 +399,7 @@ fn where_no_guard_can_be_started_it_says_why() {
     let lock = dir.lock();
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
     let e = process.arm(&job(&dir, &lock, None)).err().unwrap().to_string();
-    assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
+    assert!(e.contains("executed neither from a file") && e.contains("No such file"), "{e}");
     // It starts and does not do the job of a guard.
     let bound = Duration::from_secs(2);
     let process =

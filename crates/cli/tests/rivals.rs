@@ -55,7 +55,7 @@ fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
         assert_eq!(text.contains("systemd did not start it"), !unit, "{text}");
         let first = p.steps[0].setting.address().unwrap();
         assert_eq!(first.family(), ringwise_knob::Family::Rivals, "told before anything is written");
-        assert!(diff::text(&p).contains("+eth1/irqbalance = all left alone\n"));
+        assert!(diff::text(&p).contains("+eth1/irqbalance = all banned\n"));
     }
 }
 
@@ -70,7 +70,7 @@ fn the_script_says_that_it_does_not_tell_irqbalance() {
 #[test]
 fn what_cannot_be_asked_is_said() {
     let mut b = running(true);
-    let why = "no answer: irqbalance answers root only";
+    let why = "no answer: irqbalance answers only root";
     b.banned = Fact::unknown("irqbalance setup", why);
     let s = edge3_with(b);
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();

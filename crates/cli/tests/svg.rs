@@ -245,7 +245,7 @@ fn what_is_unknown_is_said() {
     n.vectors[0].effective = Fact::unknown("/proc/irq/130/effective_affinity_list", "needs root");
     n.vectors[1].confidence = Confidence::Likely;
     n.vectors[2].effective = Fact::Known(set("0-15"));
-    n.node = Fact::unknown("numa_node", "the firmware names no node (-1)");
+    n.node = Fact::unknown("numa_node", "the firmware reports no node (-1)");
     n.queue_coalesce = Fact::unknown("moderation", "needs root");
     let (text, parts) = drawn(&s, "eth1");
     let all = texts(&parts);

@@ -19,25 +19,24 @@ use crate::{Error, bond, control, cpus, held, host, irq, links, pool, rivals, rp
 /// What to read.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Interfaces by name or alternative name, with those below them; empty: all that have queues of
-    /// their own or carry others. Unknown names are an error.
+    /// Interfaces by name or alternative name, with those below them. Empty: all that have queues of their own or carry
+    /// others. Unknown names are an error.
     pub devs: Vec<String>,
-    /// Listed besides (with those below them), when they exist: the way to a peer may lead over one of
-    /// thousands of VLANs.
+    /// Further interfaces (with those below them), if they exist: the path to a peer may use one of thousands of VLANs.
     pub follow: Vec<String>,
-    /// For each device of a live host. A late one is in the snapshot with the reason.
+    /// Deadline for each device of a live host. A late device is in the snapshot with the reason.
     pub deadline: Duration,
-    /// Without the search for programs that move settings (reads a file of every process).
+    /// Skips the search for competing programs, which reads a file of every process.
     pub skip_rivals: bool,
-    /// Without the ways that must not be cut ([`crate::control()`]).
+    /// Skips the paths that must not be interrupted ([`crate::control()`]).
     pub skip_control: bool,
-    /// Time for that search; what was found until then counts.
+    /// Time limit of that search. What was found until then counts.
     pub rivals_within: Option<Duration>,
     /// Parts to read. Default: everything that a decision depends on.
     pub parts: Parts,
 }
 
-/// 2 s, or `RINGWISE_DEVICE_DEADLINE_MS` on machines that are slow as such (emulated ones).
+/// 2 s, or `RINGWISE_DEVICE_DEADLINE_MS` on slow machines (emulated ones).
 fn deadline() -> Duration {
     let named = std::env::var("RINGWISE_DEVICE_DEADLINE_MS").ok().and_then(|s| s.parse().ok());
     Duration::from_millis(named.unwrap_or(2000))
@@ -58,12 +57,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// All devices, all that something is decided by; [`Parts::ALL`] is more.
+    /// All devices, and all parts on which a decision depends; [`Parts::ALL`] has more.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Only these devices and what lies below them.
+    /// Only these devices and the interfaces below them.
     pub fn only(devs: &[String]) -> Self {
         Self { devs: devs.to_vec(), ..Self::default() }
     }
@@ -75,9 +74,9 @@ enum Part {
     DefaultMask(Fact<CpuSet>, Vec<Unread>),
 }
 
-/// Reads the host. Devices are read side by side, each with its own deadline.
+/// Reads the host. Devices are read in parallel, each with its own deadline.
 ///
-/// Errors: nothing at all can be read; an interface of `options.devs` is not there.
+/// Errors: nothing can be read, or an interface of `options.devs` does not exist.
 pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Error> {
     readable(host.as_ref())?;
     let deadline = time_for(host.as_ref(), options.deadline);
@@ -98,7 +97,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         }));
     }
     {
-        // irqbalance is asked in any case: what it leaves alone is a setting.
+        // irqbalance is always read, because the interrupts that it skips are a setting.
         let (host, skip) = (host.clone(), options.skip_rivals);
         let time = options.rivals_within;
         tasks.push(Box::new(move || {
@@ -115,7 +114,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
             Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
         })
     });
-    // The host's other files cannot hang under the network lock: they are read here, meanwhile.
+    // The host's other files cannot hang under the network lock, so they are read here in the meantime.
     let devices = { std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline)) };
     let (topology, more) = cpus::parts_of(host.as_ref(), options.parts.cores);
     r.unread.extend(more);
@@ -178,7 +177,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         })
         .collect();
     let control = match options.skip_control {
-        true => Fact::unknown("control path", "not looked for"),
+        true => Fact::unknown("control path", "not read"),
         false => control_paths(host, &ports, deadline),
     };
     Ok(Snapshot {
@@ -192,28 +191,28 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     })
 }
 
-/// A recording does not hang: it may take the time that its thousands of queues need. The bound is for a file system
-/// that hangs below it.
+/// A recording does not hang, and may need time for thousands of queues. The limit is for recordings on a file system
+/// that hangs.
 const RECORDING: Duration = Duration::from_secs(600);
 
 fn time_for(host: &dyn Host, deadline: Duration) -> Duration {
     if host.is_recorded() { deadline.max(RECORDING) } else { deadline }
 }
 
-/// What a device is read under, alone.
+/// The name under which a device is read, by one thread at a time.
 fn of_device(name: &str) -> String {
     format!("device {name}")
 }
 
-/// Asks for routes, and so takes the network lock.
+/// Requests routes, and so takes the network lock.
 fn control_paths(host: &Arc<dyn Host>, ports: &Arc<Vec<Port>>, deadline: Duration) -> Fact<Vec<ControlPath>> {
     let (h, p) = (host.clone(), ports.clone());
     let found = alone_with_deadline(host, "control path", deadline, move || control::paths(h.as_ref(), &p));
     found.map_or_else(|| control::late(deadline), Fact::Known)
 }
 
-/// Devices that were late, from the files alone: a sick device under the network lock makes every other wait,
-/// but their files still tell driver, node, queues and interrupts. One that is late again is not in the answer.
+/// Reads late devices from files only. An unresponsive device with the network lock makes every other device wait, but
+/// their files still show driver, node, queues and interrupts. A device that is late again is missing from the result.
 fn quietly(
     host: &Arc<dyn Host>,
     common: &Arc<Common>,
@@ -237,9 +236,9 @@ fn quietly(
     late.iter().zip(parts).filter_map(|(i, nic)| Some((*i, nic?))).collect::<BTreeMap<_, _>>()
 }
 
-/// One device, read again: its links, its own files and requests, and `/proc/interrupts`.
+/// Reads one device again: its links, its own files and requests, and `/proc/interrupts`.
 ///
-/// Errors: it is not there (any more).
+/// Errors: the device does not exist (any more).
 pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Nic, Error> {
     let deadline = time_for(host.as_ref(), deadline);
     let mut r = Reader::new(host.as_ref());
@@ -268,7 +267,7 @@ pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Ni
 
 fn readable(host: &dyn Host) -> Result<(), Error> {
     let (Err(proc), Err(sys)) = (host.list("/proc"), host.list("/sys")) else { return Ok(()) };
-    // Captures need not hold the listings of the roots.
+    // Captures need not contain the listings of the root directories.
     let any = ["/proc/interrupts", "/proc/stat", "/sys/devices/system/cpu/online"];
     if any.iter().any(|p| host.read(p).is_ok()) || host.list(links::NET).is_ok() {
         return Ok(());
@@ -276,7 +275,7 @@ fn readable(host: &dyn Host) -> Result<(), Error> {
     Err(Error::NothingReadable { proc: proc.reason(), sys: sys.reason() })
 }
 
-/// The dump takes the network lock, which a sick device may hold.
+/// The dump takes the network lock, which an unresponsive device may hold.
 fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> {
     let h = host.clone();
     let found = alone_with_deadline(host, "links", deadline, move || {
@@ -321,7 +320,7 @@ fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), 
     Ok((named, follow))
 }
 
-/// Hosts with more software interfaces than this are named without them.
+/// On hosts with more software interfaces than this, their names are not listed.
 const FEW: usize = 50;
 
 fn find(ports: &[Port], name: &str) -> Result<usize, Error> {

@@ -163,7 +163,31 @@ fn source(text: &str, kind: Kind) -> Prose {
     out
 }
 
-/// A raw string literal: its text, and the rest of the line.
+/// String literals of Rust with at least two words, without tests: what a user may see. A literal over several lines is one
+/// text, with its first line.
+pub(super) fn literals(text: &str) -> Vec<(usize, String)> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let (mut rest, mut line, mut out) = (text, 1, Vec::new());
+    while let Some(c) = rest.chars().next() {
+        let after = if rest.starts_with("//") {
+            &rest[rest.find('\n').unwrap_or(rest.len())..]
+        } else if let Some((literal, after)) = raw(rest, Kind::Rust).or_else(|| quoted(rest)) {
+            let folded: Vec<&str> = literal.split("\\\n").map(str::trim_start).collect();
+            let folded = folded.join("").replace('\n', " ");
+            if folded.split_whitespace().filter(|w| w.chars().any(char::is_alphabetic)).count() > 1 {
+                out.push((line, folded));
+            }
+            after
+        } else {
+            character(rest).unwrap_or(&rest[c.len_utf8()..])
+        };
+        line += rest[..rest.len() - after.len()].matches('\n').count();
+        rest = after;
+    }
+    out
+}
+
+/// A raw string literal: its text, and the rest of the text.
 fn raw(text: &str, kind: Kind) -> Option<(&str, &str)> {
     let hashes = text.strip_prefix('r').filter(|_| kind == Kind::Rust)?;
     let inner = hashes.trim_start_matches('#');
