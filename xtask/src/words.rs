@@ -1,6 +1,6 @@
-//! `cargo xtask words`: terms that ringwise does not use, in comments, string literals and documents. Each has a standard
-//! term of the field that everybody knows. What older texts still contain is counted per file in `words.toml`: a count
-//! may fall, and never rise, and a file that is not listed has none.
+//! `cargo xtask words`: terms that ringwise does not use, in comments, string literals and documents. Each has a
+//! standard term of the field. The terms in older texts are counted per file in `words.toml`: a count may fall but not
+//! rise, and a file that is not listed must not contain any.
 
 mod prose_text;
 mod terms;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Every place below a path, for whoever rewrites these files.
+/// Every place below a path, to rewrite these files.
 fn list(folder: &str) -> Result<ExitCode> {
     for (file, places) in all(&paths::root())?.iter().filter(|(f, _)| f.starts_with(folder)) {
         places.iter().for_each(|p| println!("{}", place(file, p)));

@@ -163,7 +163,7 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
         ),
         Event::PuttingBack { why } => Line::new(Warning, "putting_back", format!("putting back: {why}")),
         Event::Verified { phase, ok, of, .. } => {
-            let what = if *phase == Phase::PutBack { "as before" } else { "read back as asked" };
+            let what = if *phase == Phase::PutBack { "as before" } else { "read back as requested" };
             let priority = if ok == of { Info } else { Warning };
             Line::new(priority, "verified", format!("{ok} of {of} settings {what}"))
         }

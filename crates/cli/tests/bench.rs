@@ -128,7 +128,7 @@ fn a_session_its_file_its_text_and_its_page() {
     let before = std::fs::read(&file).unwrap();
     let r = short(&["rr"], &far.at, &file, &[]);
     assert_eq!(r.status, Some(1), "{}", r.err);
-    assert!(r.err.contains(&format!("{file} is there already")), "{}", r.err);
+    assert!(r.err.contains(&format!("{file} already exists")), "{}", r.err);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
     // The same again from the file, figures included; a document for programs.
@@ -148,7 +148,7 @@ fn a_session_its_file_its_text_and_its_page() {
     // It comes and goes, says so, and ends in good order.
     let (status, said) = far.end();
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
+    assert!(said.contains("connected") && said.contains("everything is stopped"), "{said}");
 }
 
 /// The command leaves no unrequested file in the current directory.
@@ -240,7 +240,7 @@ fn who_may_ask_and_who_is_there() {
     let far = Far::start(&["--secret-file", &right]);
     for (args, words) in [
         (vec![], "a secret is needed here"),
-        (vec!["--secret-file", &wrong], "this is not the secret"),
+        (vec!["--secret-file", &wrong], "the secret is wrong"),
         (vec!["--secret-file", &empty], "holds no secret: it is empty"),
         (vec!["--secret-file", &file], "No such file"),
     ] {
@@ -260,7 +260,7 @@ fn who_may_ask_and_who_is_there() {
     assert!(!Path::new(&file).exists(), "nothing was measured");
     for (args, words) in [
         (vec!["--listen", "0.0.0.0:0"], "every address of this host"),
-        (vec!["--listen", "192.0.2.1:0"], "without a secret whoever reaches it"),
+        (vec!["--listen", "192.0.2.1:0"], "without a secret, any host that reaches it"),
         (vec!["--listen", "192.0.2.1:0", "--secret-file", &right], "EADDRNOTAVAIL"),
         (vec!["--listen", "127.0.0.1:0", "--allow-target", "192.0.2.0/33"], "is not an address or network"),
         (vec!["--netns", "ringwise-none", "--stdio"], "ENOENT"),
@@ -286,7 +286,7 @@ fn bad_command_lines() {
     refused(2, "state x: unexpected argument '--goall'", &["rr", "--state", "x=--goall rpc"], with);
     refused(2, "two states are called before", &["rr", "--state", "before=--goal rpc"], with);
     refused(2, "is no sweep", &["rr", "--sweep", "queues"], with);
-    refused(2, "is no mix", &["mixed", "--mix", "half"], &[]);
+    refused(2, "is not a mix", &["mixed", "--mix", "half"], &[]);
     refused(2, "--peer-address says where", &["rr", "--drive", "here"], &[]);
     refused(2, "iperf3 knows streams only", &["rr", "--driver", "iperf3"], &[]);
     refused(2, "do not go into a datagram", &["rr", "--protocol", "udp", "--size", "8"], &[]);
@@ -337,7 +337,11 @@ fn stopped_midway_it_says_so() {
     let r = run(&["bench", "report", &torn]);
     assert_eq!(r.status, Some(0), "{}", r.err);
     let said = flat(&r.out);
-    assert!(said.contains("line 3 is torn") && said.contains("the session was cut short or still runs"), "{}", r.out);
+    assert!(
+        said.contains("line 3 is incomplete") && said.contains("the session was interrupted or is still running"),
+        "{}",
+        r.out
+    );
     let doc: Value = serde_json::from_str(&run(&["bench", "report", &torn, "-j"]).out).unwrap();
     assert!(doc["end"].is_null() && doc["notes"].as_array().unwrap().len() == 2, "{}", doc["notes"]);
 }
@@ -360,7 +364,7 @@ fn results_of_different_hosts_are_not_compared() {
     assert_eq!(r.status, Some(3), "{}", r.out);
     assert!(
         flat(&r.out)
-            .contains(&format!("are not to be compared: their environments differ in kernel: {kernel}, and 2.6.32")),
+            .contains(&format!("are not to be compared: their environments differ in kernel: {kernel} and 2.6.32")),
         "{}",
         r.out
     );
@@ -368,7 +372,7 @@ fn results_of_different_hosts_are_not_compared() {
     assert_eq!((r.status, r.err.contains("of one file")), (Some(2), true), "{}", r.err);
     let none = dir.file("none.jsonl", "{\"kind\":\"trial\"}\n");
     let r = run(&["bench", "report", &none]);
-    assert_eq!((r.status, r.err.contains("begins with its session")), (Some(1), true), "{}", r.err);
+    assert_eq!((r.status, r.err.contains("expected the session as the first line")), (Some(1), true), "{}", r.err);
 }
 
 /// Commands of a page: lines of code that begin with `ringwise bench`, joined where they go on, as a shell splits them.

@@ -65,7 +65,7 @@ fn every_interface_of_every_host_has_an_answer() {
             assert_eq!(o.status.code(), Some(0), "{name} {dev}: {}", text(&o));
             holds(&o);
             let t = run(&["explain", FLOW, dev, "--from", &file], "");
-            assert!(text(&t).contains("Not knowable from here"), "{name} {dev}: {}", text(&t));
+            assert!(text(&t).contains("Cannot be known from here"), "{name} {dev}: {}", text(&t));
         }
     }
     assert!(known >= 25, "{known}");
@@ -251,7 +251,7 @@ fn as_if_by_another_queue_and_with_a_tag() {
     assert_eq!(a(&doc)["steering"]["hash"], a(&now)["steering"]["hash"]);
     assert_ne!(a(&doc)["landing"]["irq"], a(&now)["landing"]["irq"]);
     let o = run(&[&base[..], &["--if-queue", "6"]].concat(), "");
-    assert!(text(&o).contains("6, as asked for") && text(&o).contains("mq0 q6"), "{}", text(&o));
+    assert!(text(&o).contains("6, as requested") && text(&o).contains("mq0 q6"), "{}", text(&o));
     let plain = text(&run(&[&base[..], &["--if-queue", "6", "--plain"]].concat(), ""));
     assert_eq!(plain.lines().nth(1).unwrap().split(' ').nth(1), Some("6"), "{plain}");
     for (words, what) in [

@@ -300,7 +300,7 @@ fn a_guard_that_does_not_answer_is_named() {
     dir.journal(Some(-60));
     let o = dir.ringwise(&[]);
     assert!(o.status.code() == Some(3) && text(&o).contains("OVERDUE"), "{o:?}");
-    assert!(text(&o).contains(&format!("its guard (process {pid}) does not put it back")), "{o:?}");
+    assert!(text(&o).contains(&format!("its guard (process {pid}) does not roll it back")), "{o:?}");
     let doc: Value = serde_json::from_slice(&dir.ringwise(&["-j"]).stdout).unwrap();
     assert!(doc["overdue_s"].as_u64().is_some_and(|s| s >= 60), "{}", doc["overdue_s"]);
     // A guard that restores has two minutes.

@@ -48,7 +48,7 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     }
     if secret.is_none() && !addr.ip().is_loopback() {
         return Err(Fail::usage(format!(
-            "{addr} is reached from other hosts, and without a secret whoever reaches it could make this host send"
+            "{addr} is reached from other hosts, and without a secret, any host that reaches it could make this host send"
         ))
         .next("head -c 24 /dev/urandom | base64 >secret.txt, and --secret-file secret.txt at both ends; or --ssh"));
     }
