@@ -290,7 +290,7 @@ fn bad_command_lines() {
     refused(2, "--peer-address says where", &["rr", "--drive", "here"], &[]);
     refused(2, "iperf3 knows streams only", &["rr", "--driver", "iperf3"], &[]);
     refused(2, "do not go into a datagram", &["rr", "--protocol", "udp", "--size", "8"], &[]);
-    refused(2, "is no rate", &["rr", "--rate", "fast"], &[]);
+    refused(2, "expected a rate", &["rr", "--rate", "fast"], &[]);
     // A state changes this host, so the user must confirm or have given `--yes`.
     refused(6, "--yes", &["rr", "--state", "x=--goal rpc"], &["--state-dir", &state]);
     let r = run(&["bench", "rr", "lo"]);

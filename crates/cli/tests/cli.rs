@@ -67,7 +67,7 @@ fn help_version_and_usage() {
     assert_eq!(run(&["--version"]).status, 0);
     refused(2, &["fly"], &["fly"]);
     refused(2, &["fast"], &["plan", "--goal", "fast"]);
-    refused(2, &["not a CPU list", "right would be"], &["plan", "--cpus", "5-1"]);
+    refused(2, &["\"5-1\"", "0-3,8"], &["plan", "--cpus", "5-1"]);
     refused(2, &["empty"], &["plan", "--reserve", ""]);
     refused(2, &["0"], &["plan", "--queues", "0"]);
     refused(2, &["5x"], &["verify", "--for", "5x"]);
