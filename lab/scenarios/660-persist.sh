@@ -89,7 +89,7 @@ case $PHASE in
 2)
 	check "the network waits for nothing of it" sh -c '! systemctl show -p Before --value ringwise.service ringwise@eth2.service | grep network'
 	check "the service did not fail" sh -c '! systemctl -q is-failed ringwise.service'
-	check "at boot there was nothing to tune yet" sh -c 'journalctl -b -u ringwise.service | grep -q "no interface to tune is here yet"'
+	check "at boot there was nothing to tune yet" sh -c 'journalctl -b -u ringwise.service | grep -q "no interface to tune exists yet"'
 	check "udev runs" systemctl -q is-active systemd-udevd.service
 	check "its hook applies what the file says of eth2" wait_for 240 usecs eth2 30
 	check "and of the host" wait_for 240 budget 450
