@@ -202,7 +202,7 @@ if [ -e /dev/cpu_dma_latency ]; then
 	ringwise hold --cpu-latency 3 -- sh -c 'trap "echo got; exit 9" TERM; echo ready >/tmp/ready; while :; do sleep 0.1; done' >/tmp/held 2>&1 &
 	p=$!
 	for _ in $(seq 300); do [ -e /tmp/ready ] && break; sleep 0.1; done
-	same "hold: several wishes, the shortest is in force" "$(ringwise hold --cpu-latency 9 -- true 2>&1; now)" "ringwise: somebody else holds it at 3 us already
+	same "hold: several wishes, the shortest is in force" "$(ringwise hold --cpu-latency 9 -- true 2>&1; now)" "ringwise: another program limits the latency to 3 us already
 3"
 	kill -TERM $p
 	wait $p

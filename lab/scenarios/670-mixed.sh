@@ -155,7 +155,7 @@ kill $nc
 wait $nc 2>/dev/null
 export RINGWISE_STATE_DIR=/tmp/rw67.boot
 status "at boot: the rest is laid down" 0 ringwise apply --yes --boot $dev --config /tmp/two.toml
-says "at boot: what is left out, and what to run" "its flows are left out: when it listens, run ringwise apply"
+says "at boot: what is left out, and what to run" "its flows are skipped: run ringwise apply when it listens"
 same "at boot: three rules and the context" "$(rules) $(context)" "3 0:64 1:64"
 listen
 status "when it listens" 0 ringwise apply --yes $dev --config /tmp/two.toml

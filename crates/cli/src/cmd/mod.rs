@@ -60,7 +60,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
     );
     if (top.from.from.is_some() || top.from.passive) && !reads {
         return Err(Fail::usage(
-            "--from and --passive are for commands that only read: status, show, check, plan, verify, explain",
+            "--from and --passive work only with commands that read: status, show, check, plan, verify, explain",
         ));
     }
     match command {
