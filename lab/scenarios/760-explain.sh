@@ -196,7 +196,7 @@ check "the predicted queue interrupted" grep -Eq 'queue [0-9]+ +interrupts +CPU 
 check "its packets came by it" grep -Eq 'packets +[0-9,]+ by queue [0-9]+ +<- predicted' /tmp/out
 ringwise explain --per-flow 2s mq0 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out
-check "per flow: as predicted" grep -Eq '([1-9][0-9]*) of \1 flows were seen to come by the queue' /tmp/out
+check "per flow: as predicted" grep -Eq '([1-9][0-9]*) of \1 flows arrived on the predicted queue' /tmp/out
 kill $sender 2>/dev/null
 wait $sender 2>/dev/null
 
@@ -255,7 +255,7 @@ check "its packets by the predicted queue" grep -Eq 'packets +[0-9,]+ by queue [
 check "on the predicted CPU, as its socket says" grep -Eq 'socket +packets last came on CPU [0-9]+, [0-9]+ of 20 times +<- predicted' /tmp/out
 check "its program where it is held" grep -q 'program  on CPU 5,' /tmp/out
 status "connections, where the kernel has no sock_diag" 0 ringwise explain --sockets mq0
-says "it is said" "taken from /proc/net"
+says "it is said" "read from /proc/net"
 modprobe tcp_diag
 modprobe udp_diag
 status "connections" 0 ringwise explain --sockets mq0

@@ -68,7 +68,7 @@ struct Loads {
     entries: Vec<u64>,
     /// By queue: packets that reach it without the indirection table.
     fixed: Vec<u64>,
-    /// Packets of flows whose table entry is unknown.
+    /// Packets of flows whose table entry or queue is unknown.
     untold: u64,
 }
 
@@ -95,7 +95,7 @@ fn balanced(
 ) -> Result<Balanced> {
     let name = nic.name();
     if steering.table().is_empty() {
-        return Err(Fail::error(format!("{name} has no table that is known: nothing can be moved")));
+        return Err(Fail::error(format!("{name} has no known indirection table: nothing can be moved")));
     }
     let Some(queues) = steering.queues() else {
         return Err(Fail::error(format!(
@@ -111,7 +111,7 @@ fn balanced(
     if l.untold > 0 {
         let percent = l.untold as f64 * 100.0 / all as f64;
         notes.push(format!(
-            "{percent:.1} % of the packets are of flows whose entry is not known ({}): the proposal leaves them out",
+            "{percent:.1} % of the packets are of flows whose entry is not known ({}): the proposal ignores them",
             why()
         ));
     }
@@ -192,8 +192,8 @@ fn advice(
             && b.max_to_mean < a.max_to_mean * 0.95
         {
             out.push(format!(
-                "{kind} is hashed by addresses only: with ports max/mean would be {:.2} instead of {:.2} \
-                 (--set {}.rss.fields.{kind}=sdfn; pieces of packets then part from whole ones)",
+                "{kind} is hashed by addresses only: with ports, max/mean would be {:.2} instead of {:.2} \
+                 (--set {}.rss.fields.{kind}=sdfn; fragments then go to other queues than whole packets)",
                 b.max_to_mean,
                 a.max_to_mean,
                 nic.name()
