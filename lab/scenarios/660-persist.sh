@@ -49,7 +49,7 @@ case $PHASE in
 	says "is not there at boot" "is tmpfs"
 	cp $P /tmp/ringwise
 	status "a program in /tmp" 6 /tmp/ringwise persist --yes
-	says "does not stay" "what is in /tmp does not stay"
+	says "does not stay" "files in /tmp do not survive a reboot"
 	says "and where it should be" "install -m 755 /tmp/ringwise /usr/local/sbin/"
 	cp $P /usr/local/sbin/theirs
 	chown 1000 /usr/local/sbin/theirs
@@ -57,10 +57,10 @@ case $PHASE in
 	says "would make them root" "belongs to user 1000"
 	rm /usr/local/sbin/theirs /tmp/ringwise
 	status "a configuration that does not stay" 6 $P persist --yes --config /run/r.toml
-	says "is said" "what is in /run does not stay"
+	says "is said" "files in /run do not survive a reboot"
 	printf '[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/ringwise@.service
 	status "somebody else's unit" 6 $P persist --yes
-	says "is not overwritten" "ringwise@.service is there, and ringwise persist did not write it"
+	says "is not overwritten" "ringwise@.service exists, but was not written by ringwise persist"
 	rm /etc/systemd/system/ringwise@.service
 	mount --bind /etc /etc
 	mount -o remount,bind,ro /etc

@@ -258,7 +258,7 @@ fn plan_files_are_exactly_that_or_refused() {
     fs::write(&file, plan.to_string()).unwrap();
     refused(1, &["p.plan", "ringwise.snapshot", "ringwise.plan"], &["apply", "--yes", "--plan", &name]);
     fs::write(&file, "{\"schema\":").unwrap();
-    refused(1, &["p.plan", "no plan"], &["apply", "--yes", "--plan", &name]);
+    refused(1, &["p.plan", "not a plan"], &["apply", "--yes", "--plan", &name]);
     refused(1, &["missing"], &["apply", "--yes", "--plan", &dir.join("missing").display().to_string()]);
     fs::remove_dir_all(dir).unwrap();
 }

@@ -88,7 +88,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
     // If a file exists, proposing another one does not help.
     let latin = d.file("latin.toml", "");
     std::fs::write(&latin, b"version = 1 # \xe9\n").unwrap();
-    for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "it is no text in UTF-8")] {
+    for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "the file is not UTF-8 text")] {
         let (code, _, err) = text(&ringwise(&["config", "check", &path]));
         assert_eq!((code, err), (Some(1), format!("ringwise: {path}: {why}\n")));
     }
@@ -450,7 +450,7 @@ fn persist_into_an_image() {
     std::fs::write(&service, "[Service]\nExecStart=/bin/true\n").unwrap();
     let (code, _, err) = persist(&[]);
     assert!(
-        code == Some(6) && err.contains("ringwise.service is there, and ringwise persist did not"),
+        code == Some(6) && err.contains("ringwise.service exists, but was not written by ringwise persist"),
         "{code:?} {err}"
     );
     let (code, _, err) = persist(&["--remove"]);
@@ -462,7 +462,10 @@ fn persist_into_an_image() {
     let masked = d.0.join("etc/systemd/system/ringwise@.service");
     std::os::unix::fs::symlink("/dev/null", &masked).unwrap();
     let (code, _, err) = persist(&[]);
-    assert!(code == Some(1) && err.contains("ringwise@.service is no file, perhaps a masked unit"), "{code:?} {err}");
+    assert!(
+        code == Some(1) && err.contains("ringwise@.service is not a regular file, perhaps a masked unit"),
+        "{code:?} {err}"
+    );
     assert!(err.contains("systemctl unmask ringwise@.service"), "{err}");
     assert_eq!(std::fs::read_link(&masked).unwrap(), PathBuf::from("/dev/null"));
     assert!(!d.0.join("etc/systemd/system/ringwise.service").exists(), "and nothing of the rest is written");

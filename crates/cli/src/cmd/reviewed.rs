@@ -46,7 +46,7 @@ pub(super) fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
     let Some(first) = files.first() else { return Ok(None) };
     if a.devs.len() > 1 {
         return Err(Fail::usage(format!(
-            "{first} is a plan file: it must be the only argument, because it is applied exactly"
+            "{first} is a plan file: it must be given alone, because it is applied exactly"
         )));
     }
     let more = a.intent.text(&[]);
