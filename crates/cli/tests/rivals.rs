@@ -64,7 +64,7 @@ fn the_script_says_that_it_does_not_tell_irqbalance() {
     let s = edge3_with(running(true));
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
     let text = script::text(&p, &s).unwrap();
-    assert!(text.contains("\n  by_hand eth1\n") && text.contains("irqbalance is not told by this script"), "{text}");
+    assert!(text.contains("\n  by_hand eth1\n") && text.contains("this script cannot configure irqbalance"), "{text}");
 }
 
 #[test]

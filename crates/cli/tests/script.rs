@@ -291,7 +291,7 @@ fn ethtools_status_is_not_believed() {
     t.put("bin/deaf", "");
     let (status, said) = t.run_with("apply", &[]);
     assert_eq!(status, Some(4), "{said}");
-    assert!(said.contains("eth1 rx-gro off: not done; ethtool took it, but reads otherwise"), "{said}");
+    assert!(said.contains("eth1 rx-gro off: not done; ethtool accepted it, but reads back another value"), "{said}");
     fs::remove_file(t.root.join("bin/deaf")).unwrap();
     assert_eq!(t.state(), before);
 }
@@ -304,7 +304,7 @@ fn without_ethtool_nothing_is_written() {
     let o = Command::new("/bin/sh").arg(&t.script).arg("apply").env("PATH", bare).output().unwrap();
     assert_eq!(
         (o.status.code(), text(&o).as_str()),
-        (Some(6), "ethtool is needed and not installed; nothing was touched\n")
+        (Some(6), "ethtool is needed but not installed; nothing was touched\n")
     );
     assert_eq!(t.state(), before);
 }
@@ -325,7 +325,7 @@ fn what_only_netlink_writes_is_said_before_anything_is_written() {
     assert_eq!(t.state(), before);
     let (status, said) = t.run_with("apply", &[("PARTIAL", "1")]);
     assert_eq!(status, Some(3), "{said}");
-    assert!(said.contains("but for what this cannot write"), "{said}");
+    assert!(said.contains("applied, except what this script cannot write"), "{said}");
     assert_eq!(t.read("proc/sys/net/core/netdev_budget"), "600");
 }
 
