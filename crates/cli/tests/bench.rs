@@ -1,5 +1,5 @@
-//! `ringwise bench` from end to end, without root: loopback, nothing is switched. Loads are small and paced: what is looked at is
-//! what is said, counted and left behind, not how fast this machine is.
+//! `ringwise bench` from end to end, without root: on loopback, and no setting is changed. Loads are small and paced. The
+//! tests look at output, counts and files, not at the speed of this machine.
 
 use crate::common;
 use std::io::{BufRead, BufReader, Read};
@@ -73,7 +73,7 @@ impl Drop for Far {
     }
 }
 
-/// Two short paced trials behind a calibration; what stands in `more` goes before that.
+/// Two short paced trials after a calibration. Options in `more` come first.
 fn short(what: &[&str], far: &str, file: &str, more: &[&str]) -> Ran {
     let mut args = vec!["bench"];
     args.extend(what);
@@ -119,7 +119,7 @@ fn a_session_its_file_its_text_and_its_page() {
         assert!(latency.p50_us <= latency.p99_us && latency.p99_us <= latency.max_us, "{latency:?}");
         assert!(!t.host.cpus.is_empty() && t.host.received_per_s.unwrap() > 0.0, "{:?}", t.host);
     }
-    // A busy machine may stop the process for the whole of one.
+    // A busy machine may stop the process for a whole trial.
     assert!(done.trials.iter().flat_map(|t| &t.loads).any(|l| l.done_per_s > 0.0), "{:?}", done.trials);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.contains("a &lt;title&gt;") && html.contains("not a NIC"), "{page}");
@@ -145,7 +145,7 @@ fn a_session_its_file_its_text_and_its_page() {
     assert_eq!((doc["trials"].as_array().unwrap().len(), &doc["end"]["restored"]), (4, &Value::from(true)));
     assert_eq!((&doc["schema"], &doc["session"]["workload"]), (&"ringwise.bench-report".into(), &"rr".into()));
 
-    // It comes and goes, says so, and ends in good order.
+    // The server reports connections and their end, and exits cleanly.
     let (status, said) = far.end();
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
@@ -163,7 +163,7 @@ fn results_that_nobody_named_are_in_the_state_directory() {
     let o = ringwise(&[&args[..], &more[..]].concat()).current_dir(&here).output().unwrap();
     let err = String::from_utf8_lossy(&o.stderr).into_owned();
     assert_eq!(o.status.code(), Some(0), "{err}");
-    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "files where nobody asked for them");
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "unrequested files in the current directory");
     let said = err
         .lines()
         .find_map(|l| l.strip_prefix("ringwise: results are written to "))
@@ -380,7 +380,7 @@ fn commands(page: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|l| l.strip_prefix("    "));
     let lines = lines.map(|l| l.trim_start_matches(['$', '#', ' ']).trim_start_matches("sudo "));
     let split = |l: &str| -> Vec<String> {
-        // Its comment is the shell's too.
+        // A comment in the line is one for the shell as well.
         let o = Command::new("sh").args(["-c", &format!("printf '%s\\n' {l}")]).output().unwrap();
         assert!(o.status.success(), "{page}: {l}");
         String::from_utf8(o.stdout).unwrap().lines().map(str::to_string).collect()
@@ -413,7 +413,7 @@ fn commands_of_the_pages_are_understood() {
                 let plan = IntentArgs::augment_args(clap::Command::new("state").no_binary_name(true));
                 let m = plan.try_get_matches_from(flags.split_whitespace());
                 m.unwrap_or_else(|e| panic!("{page}: state {state}\n{e}"));
-                // Keys and values of --set, too; what that recorded host has is another matter.
+                // Keys and values of --set are checked as well, but not against what the recorded host supports.
                 if !flags.contains("--config") {
                     let mut words = vec!["plan", "--from", &host];
                     words.extend(flags.split_whitespace());

@@ -132,7 +132,7 @@ fn refuses_what_has_changed_meanwhile() {
 fn a_value_that_does_not_stick_puts_everything_back() {
     let t = Tree::new("stuck");
     let before = t.state();
-    // A file that takes what is written and still reads as before.
+    // A file that accepts the write and still has its old value.
     let path = t.root.join("sys/class/net/eth2/queues/rx-7/rps_cpus");
     let script = fs::read_to_string(&t.script).unwrap();
     let rigged = script.replacen("value() {", &format!(
@@ -190,7 +190,7 @@ esac
 exit 0
 "#;
 
-/// What ethtool and files set on eth1, beside nothing else.
+/// Settings of ethtool and files on eth1 only.
 fn knobs(s: &mut Snapshot) -> Vec<Setting> {
     let dev = || "eth1".to_string();
     let map = |list: &[(&str, u32)]| list.iter().map(|(k, v)| (k.to_string(), *v)).collect();
@@ -229,7 +229,7 @@ fn with(name: &str, settings: impl FnOnce(&mut Snapshot) -> Vec<Setting>) -> Tre
         from: setting.address().map_or(Fact::Absent, |a| ringwise_knob::live(&s, &a)),
         setting,
         rule: "F01".into(),
-        reason: Reason::Text("laid down".into()),
+        reason: Reason::Text("a test".into()),
         source: "the file".into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,
@@ -248,7 +248,7 @@ fn with(name: &str, settings: impl FnOnce(&mut Snapshot) -> Vec<Setting>) -> Tre
 impl Tree {
     fn with_ethtool(self) -> Self {
         use std::os::unix::fs::PermissionsExt;
-        // It prints ethtool's name for the feature, and is told the kernel's.
+        // ethtool prints its own name of the feature, and accepts the kernel's name.
         let program = ETHTOOL.replace("s/^\\($3:\\) .*/", "s/^\\(generic-receive-offload:\\) .*/");
         self.put("bin/ethtool", &program);
         let path = self.root.join("bin/ethtool");
@@ -279,7 +279,7 @@ fn what_ethtool_sets_is_read_back_and_undone() {
     assert_eq!(t.run_with("apply", &[]), (Some(0), "nothing to do\n".into()));
     let (status, said) = t.run_with("undo", &[]);
     assert_eq!(status, Some(0), "{said}");
-    // Adaptive moderation is the driver's own to move again: its last value is not the first.
+    // Adaptive moderation changes the value itself, so the last value differs from the first.
     t.put("bin/-c", &t.read("bin/-c").replace("rx-usecs: 20", "rx-usecs: 3"));
     assert_eq!(t.state(), before);
 }
@@ -310,7 +310,7 @@ fn without_ethtool_nothing_is_written() {
 }
 
 #[test]
-fn what_only_netlink_writes_is_said_before_anything_is_written() {
+fn settings_that_only_netlink_writes_are_reported_first() {
     let t = with("netlink", |s| {
         let mut all = knobs(s);
         let values = NapiValues { defer_hard_irqs: Some(2), ..NapiValues::default() };
@@ -329,8 +329,8 @@ fn what_only_netlink_writes_is_said_before_anything_is_written() {
     assert_eq!(t.read("proc/sys/net/core/netdev_budget"), "600");
 }
 
-/// A driver that counts only transmit channels keeps its receive queues: the script says how many, and not 0, by which no
-/// entry of a table could be divided.
+/// A driver that reports only transmit channels keeps its receive queues. The script contains their number and not 0, by
+/// which no entry of a table could be divided.
 #[test]
 fn receive_queues_that_the_driver_does_not_count_stay() {
     let mut s = edge3();

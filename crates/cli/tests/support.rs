@@ -35,7 +35,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default().trim().to_string()
 }
 
-/// A journal of another machine, by somebody, about this host's addresses.
+/// A journal of another machine and another user that contains addresses of this host.
 fn journal(place: &Place, mac: &str) {
     let line = format!(
         "{{\"record\":\"begin\",\"format\":1,\"tool\":\"0.1.0\",\"transaction\":1,\"kind\":\"apply\",\
@@ -55,7 +55,7 @@ fn addresses() -> Vec<String> {
     macs.filter(|m| m.len() == 17 && m != "00:00:00:00:00:00" && m != "ff:ff:ff:ff:ff:ff").collect()
 }
 
-/// The global ones of this host, from the kernel's own table of local routes.
+/// The global addresses of this host, from the kernel's table of local routes.
 fn ips() -> Vec<String> {
     let table = read("/proc/net/fib_trie");
     let lines: Vec<&str> = table.lines().collect();

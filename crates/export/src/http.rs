@@ -14,8 +14,8 @@ use crate::page::Form;
 /// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Requests that are answered at the same time; one of them is reserved for this host. Further clients are told to
-    /// retry.
+    /// Requests that are answered at the same time; one of them is reserved for this host. Further clients get
+    /// status 503.
     pub connections: usize,
     /// Connections whose request has not arrived. If there are more, the oldest of them is closed.
     pub waiting: usize,

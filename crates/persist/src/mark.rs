@@ -182,7 +182,7 @@ mod tests {
         assert!(decide(&d, "two").is_err(), "the next boot");
         assert_eq!(read_mark(&d).unwrap().unwrap(), mark("one", Fate::Skipped));
         lived(&d).unwrap();
-        assert!(decide(&d, "three").is_err(), "and every later one, until somebody looks");
+        assert!(decide(&d, "three").is_err(), "and every later one, until the user runs persist");
         forget(&d).unwrap();
         decide(&d, "three").unwrap();
         write_mark(&d, &mark("three", Fate::Applying)).unwrap();
