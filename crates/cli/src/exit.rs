@@ -1,4 +1,4 @@
-//! Exit statuses and errors that carry one (DESIGN section 4).
+//! Exit statuses, and errors that carry one.
 
 use std::fmt;
 use std::process::ExitCode;

@@ -178,13 +178,13 @@ pub fn outcome(o: &Outcome) -> Option<Line> {
         Verdict::Applied => {
             let left = o.refused.len() + o.ignored.len();
             let text = format!("done: {} applied", plural(o.changes(), "change"));
-            let said = match left {
+            let applied = match left {
                 0 => (Priority::Notice, "applied", text),
                 n => (Priority::Warning, "applied", format!("{text}, {n} refused or ignored")),
             };
             match o.waiting.len() {
-                0 => said,
-                n => (Priority::Warning, "applied", format!("{}, {n} waiting for offline CPUs", said.2)),
+                0 => applied,
+                n => (Priority::Warning, "applied", format!("{}, {n} waiting for offline CPUs", applied.2)),
             }
         }
         Verdict::PutBack => (Priority::Warning, "put_back", "failed and put back".into()),

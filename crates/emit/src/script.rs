@@ -167,13 +167,13 @@ impl<'a> Way<'a> {
     /// The rule behind an address that is derived from the content of the rule.
     fn rule_by_content(&self, dev: &str, location: u32) -> Option<Rule> {
         let address = Address::FlowRule { dev: dev.into(), location };
-        let told = self.all.iter().find_map(|m| match m.get(&address) {
+        let planned = self.all.iter().find_map(|m| match m.get(&address) {
             Some(Setting::FlowRule { rule, .. }) => rule.clone(),
             _ => None,
         });
         let listed =
             || self.s.nic(dev)?.rules.known()?.rules.values().find(|r| rules::by_content(r) == location).cloned();
-        told.or_else(listed)
+        planned.or_else(listed)
     }
 
     fn calls(&self, setting: &Setting) -> Result<Vec<Call>, String> {

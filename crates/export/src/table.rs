@@ -19,7 +19,7 @@ pub struct Family {
     pub name: &'static str,
     /// Its `TYPE` in the text.
     pub kind: Kind,
-    /// The last word of the name before `_total`; empty: plain numbers.
+    /// The unit at the end of the name, before `_total`. Empty: plain numbers.
     pub unit: &'static str,
     /// Its possible labels. A label whose value is unknown is omitted.
     pub labels: &'static [&'static str],

@@ -16,9 +16,9 @@ pub fn implied(c: &Config) -> String {
 }
 
 fn of_goal(goal: Goal, c: &Config) -> String {
-    let lays = ringwise_plan::lays_down(goal, &c.policies);
+    let settings = ringwise_plan::lays_down(goal, &c.policies);
     let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
-    let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
+    let entry = Entry { wishes: settings.device.iter().map(wish).collect(), ..Entry::default() };
     // Only the keys, because they apply to every interface.
     let text = ringwise_config::print_knobs(&entry);
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
@@ -30,8 +30,8 @@ fn of_goal(goal: Goal, c: &Config) -> String {
         }
     };
     section("on each interface that supports it, unless the file configures it", &mut lines);
-    lines.extend(lays.rfs_entries.map(|n| format!("rfs_entries = {n}")));
-    lines.extend(lays.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
+    lines.extend(settings.rfs_entries.map(|n| format!("rfs_entries = {n}")));
+    lines.extend(settings.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
     section("on the host, unless the file configures it", &mut lines);
     if goal == Goal::Mixed && c.host.pair_as_article != Some(true) {
         let groups = ringwise_plan::implied(&Intent { latency_queues: c.host.latency_queues, ..Intent::default() });

@@ -80,9 +80,9 @@ impl Planning {
     /// configures, because its driver chose what differs.
     #[must_use]
     pub fn at_boot(mut self, store: &Store) -> Self {
-        let anew = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
+        let initialized = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
         let of = |h: &Hand| h.address().and_then(|a| a.dev().map(str::to_string));
-        self.host.hands.retain(|h| !of(h).is_some_and(|d| anew.contains(&d)));
+        self.host.hands.retain(|h| !of(h).is_some_and(|d| initialized.contains(&d)));
         self
     }
 

@@ -153,7 +153,7 @@ fn another_goal(source: &Source, common: &Common, requested: Option<&Requested>)
     ringwise_apply::replaces_another(&store(common), &host, requested).map_err(|e| fail(&e))
 }
 
-/// Prints what would happen and asks. A no is a refusal.
+/// Prints what would happen, and asks. If the user answers no, the command is refused.
 fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn() -> String) -> Result<()> {
     let head = format!("Plan for {}: {}", name(plan), summary(plan));
     out::note(common.quiet, ringwise_text::hang("", &head, style.width).trim_end());

@@ -33,8 +33,8 @@ pub(super) fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
 /// Confirms, waits until the guard has released the lock, and reports the outcome.
 pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
-    let said = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
-    let (id, kept) = match said {
+    let decision = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
+    let (id, kept) = match decision {
         Confirmed::Nothing => {
             return Err(Fail::refused("nothing is on trial: no transaction of this boot is waiting for confirmation")
                 .next("ringwise history"));

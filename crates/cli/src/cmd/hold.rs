@@ -10,7 +10,7 @@ use crate::args::{Common, HoldArgs};
 use crate::exit::{Result, Status};
 use crate::out;
 
-/// As with `env`, `nice` and `timeout`: our own failures differ from those of the program.
+/// As with `env`, `nice` and `timeout`, failures of `hold` have statuses of their own.
 const FAILED: i32 = 125;
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;

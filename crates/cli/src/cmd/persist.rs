@@ -15,7 +15,7 @@ use crate::args::{ApplyArgs, Common, PersistArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 
-/// Where packages put the program.
+/// The path of the program in packages.
 const INSTALLED: &str = "/usr/sbin/ringwise";
 
 pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {

@@ -49,14 +49,14 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     let entry = &list[at];
     let mut m = measured_beside(&entry.path, id)?;
     let mut notes: Vec<String> = std::mem::take(&mut m.notes);
-    let stands = matches!(entry.ending, Ending::Kept | Ending::OnTrial { .. }) && entry.undone_by.is_none();
+    let in_effect = matches!(entry.ending, Ending::Kept | Ending::OnTrial { .. }) && entry.undone_by.is_none();
     let mut until_now = false;
     if let Some(w) = &mut m.after
         && w.last.is_none()
     {
         // The second window was not measured to its end. The current counters replace it if the host has not rebooted
         // and the transaction is still in effect.
-        if stands && entry.this_boot {
+        if in_effect && entry.this_boot {
             w.last = Some(now(source, common, w)?);
             until_now = true;
         } else {

@@ -140,7 +140,7 @@ fn health(command: &str, trial: &OnTrial, source: &Source, policy: &Policy) -> s
     let mut child = c.spawn().map_err(broken)?;
     // The command object holds copies of the pipe, which would keep the reader waiting.
     drop(c);
-    let said = listen(reader);
+    let output = listen(reader);
     let until = Duration::from_millis(trial.until_boot_ms);
     let how = loop {
         match child.try_wait() {
@@ -162,8 +162,8 @@ fn health(command: &str, trial: &OnTrial, source: &Source, policy: &Policy) -> s
         let _ = child.wait(); // the process was killed, or was waited for already
     }
     how.map_err(|how| {
-        let said = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        let words = if said.is_empty() { String::new() } else { format!(": {}", said.join(" / ")) };
+        let output = output.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        let words = if output.is_empty() { String::new() } else { format!(": {}", output.join(" / ")) };
         format!("the health command {how}{words}")
     })
 }

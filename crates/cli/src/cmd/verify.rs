@@ -94,12 +94,12 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         })
         .collect();
     let step = Duration::from_secs(10);
-    let (mut left, mut told) = (time, None);
+    let (mut left, mut last_note) = (time, None);
     let mut meanwhile = Meanwhile::begin(source, s, &watched)?;
     while !left.is_zero() {
-        if told.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
+        if last_note.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
             out::note(common.quiet, &format!("ringwise: counting interrupts, {:.0} s left", left.as_secs_f64().ceil()));
-            told = Some(left);
+            last_note = Some(left);
         }
         let now = left.min(LOOK);
         source.host.sleep(now);
@@ -107,7 +107,7 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         meanwhile.look(source)?;
     }
     let rates = Rates::between(&meanwhile.layout, &meanwhile.first, &meanwhile.last)
-        .ok_or_else(|| Fail::error("the clock of this host stands still, so interrupts per second are unknown"))?;
+        .ok_or_else(|| Fail::error("the clock of this host stands still, so interrupts cannot be counted"))?;
     let one = |w: &Watched| {
         let (polled, polled_on) = match polled_elsewhere(&rates, s, &watched, w) {
             PolledOn::Planned => (false, None),

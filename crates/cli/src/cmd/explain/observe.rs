@@ -83,7 +83,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let at = one::arriving(&one).map(|i| &one.directions[i]);
     let arrival = at.and_then(|d| Some((d.flow, d.arrival.as_ref()?)));
     let (incoming, arrival) =
-        arrival.ok_or_else(|| Fail::error("no direction of it comes in by an interface that is known"))?;
+        arrival.ok_or_else(|| Fail::error("no direction of the flow arrives on a known interface"))?;
     let host = cx.source.host.as_ref();
     let mut o = Observed { seconds: wait.as_secs_f64(), looks: LOOKS, ..Observed::default() };
     let mut ear = Ear::open(host, &arrival.dev);

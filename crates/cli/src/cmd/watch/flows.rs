@@ -41,7 +41,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         i.unix_time = host.unix_time();
         i.cpu_ms = (proc::cpu_time() - cpu).as_secs_f64() * 1e3;
         let looked_at = i.flows.packets() as f64;
-        if !screen.told(&flows::text(screen.shape, &i, a.top, &screen.style))? {
+        if !screen.print_interval(&flows::text(screen.shape, &i, a.top, &screen.style))? {
             return Ok(Status::Ok);
         }
         let next = coarseness(looked_at * f64::from(one_in) / i.seconds);

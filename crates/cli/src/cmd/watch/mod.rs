@@ -83,11 +83,11 @@ impl Screen {
             Shape::Page => watch::page(host, rates, &self.style),
             Shape::Lines | Shape::Queues => watch::lines(self.shape, rates, &self.style),
         };
-        self.told(&text)
+        self.print_interval(&text)
     }
 
     /// Prints the text of an interval. False: stop.
-    fn told(&mut self, text: &str) -> Result<bool> {
+    fn print_interval(&mut self, text: &str) -> Result<bool> {
         let read = self.put(text)?;
         if let Some(n) = &mut self.left {
             *n -= 1;
@@ -137,7 +137,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let before = live.sample();
     let mut next = real.since_boot() + a.interval;
     cost.tell(real);
-    said(&before, common);
+    print_unread(&before, common);
     live.first(before)?;
     loop {
         real.sleep(next.saturating_sub(real.since_boot()));
@@ -154,7 +154,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
 }
 
 /// Prints what could not be read, once.
-fn said(c: &Counters, common: &Common) {
+fn print_unread(c: &Counters, common: &Common) {
     for u in &c.unread {
         out::note(common.quiet, &format!("ringwise: could not read {u}"));
     }
