@@ -543,6 +543,35 @@ mod tests {
         }
     }
 
+    /// The texts after the options of a command and of its subcommands.
+    fn after(c: &clap::Command, out: &mut Vec<String>) {
+        out.extend(c.get_after_long_help().map(|t| t.to_string()));
+        c.get_subcommands().for_each(|c| after(c, out));
+    }
+
+    #[test]
+    fn every_command_has_examples_that_can_be_parsed() {
+        for c in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
+            let text = c.get_after_long_help().map(|t| t.to_string()).unwrap_or_default();
+            assert!(text.starts_with("Examples:\n") && text.contains("\n\nExit status:\n"), "{}", c.get_name());
+        }
+        let mut all = Vec::new();
+        after(&Cli::command(), &mut all);
+        for text in all {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            let examples = text.replace("\\\n      ", "");
+            for line in examples.lines().filter_map(|l| l.strip_prefix("  ringwise ")) {
+                // A remark follows after three spaces, and a redirection is for the shell.
+                let line = line.split("   ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
+                let words = ringwise_model::shell::split(&format!("ringwise {line}")).unwrap();
+                let parsed = command().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "ringwise {line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
     #[test]
     fn help_fits_one_screen_of_80_columns() {
         let help = command().render_help().to_string();

@@ -52,7 +52,7 @@ pub(crate) const SHOW: &str = concat!(
   ringwise show eth0 eth1           compare two interfaces
   ringwise show eth0 --svg eth0.svg",
         "  0  shown
-  1  the host cannot be read, or there is no such interface; 2 wrong command line"
+  1  the host cannot be read, or it has no such interface; 2 wrong command line"
     ),
     disturbs!(
         "  Two dumps, and about a dozen requests for each interface with queues of its
@@ -67,7 +67,7 @@ pub(crate) const PLAN: &str = concat!(
     usage!(
         "  ringwise plan
   ringwise plan eth0 --goal forward --allow-disruption
-  ringwise plan eth0 --goal rpc --out eth0.plan   (then: ringwise apply eth0.plan)
+  ringwise plan eth0 --goal rpc --out eth0.plan   then: ringwise apply eth0.plan
   ringwise plan eth0 --set eth0.rings.rx=1024 -o diff",
         "  0  planned, or nothing to do
   3  with --exit-code: there is something to do
@@ -82,8 +82,8 @@ pub(crate) const EXPLAIN: &str = concat!(
     usage!(
         "  ringwise explain 10.0.0.1:1234-10.0.0.2:80/tcp
   ringwise explain --sockets eth0
-  ringwise explain --pcap trace.pcap eth0 --balance
-  ringwise explain --synthetic count=10000,zipf=1.0 eth0 --what-if channels.combined=4",
+  ringwise explain --pcap trace.pcap eth0 --what-if channels.combined=4
+  ringwise explain --synthetic count=10000,zipf=1.0 eth0 --balance",
         "  0  explained
   1  the host or the flows cannot be read; 2 wrong command line"
     ),
@@ -107,13 +107,14 @@ pub(crate) const APPLY: &str = usage!(
   ringwise apply -n                               show the plan, change nothing",
     "  0  applied, or nothing to do
   1  error, nothing was changed; 2 wrong command line
-  3  applied, except settings that were refused, ignored, or wait for an offline CPU
+  3  applied, except settings that were refused or ignored, or that wait for an
+     offline CPU
   4  failed, and everything was put back; 5 failed, and not fully put back
   6  refused before anything was changed"
 );
 pub(crate) const CONFIRM: &str = usage!(
     "  ringwise apply --goal rpc --confirm 60s
-  ringwise confirm                                within 60 seconds, from any session",
+  ringwise confirm                  within 60 seconds, from any session",
     "  0  kept, also if it was confirmed before
   3  decided, but the guard process does not answer
   4  too late, the changes are put back; 5 too late, and not fully put back
@@ -155,7 +156,7 @@ pub(crate) const WATCH: &str = concat!(
     usage!(
         "  ringwise watch                    the full screen
   ringwise watch eth0 --plain --interval 5s --count 12
-  ringwise watch eth0 --record eth0.rec           (then: ringwise watch --replay eth0.rec)
+  ringwise watch eth0 --record eth0.rec   then: ringwise watch --replay eth0.rec
   ringwise watch eth0 --per-flow",
         "  0  ended as requested
   1  the host or the recording cannot be read; 2 wrong command line"
@@ -224,7 +225,8 @@ pub(crate) const LEARNED: &str = usage!(
   ringwise learned eth0
   ringwise learned eth0 --forget    the next plan tries these settings again",
     "  0  listed or forgotten
-  1  the record cannot be read, or it has nothing about DEV; 2 wrong command line"
+  1  the record cannot be read, or contains nothing about DEV
+  2  wrong command line"
 );
 pub(crate) const REPORT: &str = concat!(
     usage!(
@@ -264,7 +266,7 @@ pub(crate) const CAPTURE: &str = concat!(
     usage!(
         "  ringwise capture host.tar.gz
   ringwise capture host.tar.gz --redact
-  ringwise capture host.tar.gz --for 5s           (then: ringwise check --from host.tar.gz)",
+  ringwise capture host.tar.gz --for 5s   then: check --from host.tar.gz",
         "  0  written
   1  the file exists or cannot be written, or the host cannot be read
   2  wrong command line"
@@ -335,7 +337,7 @@ docs/capture.md has the tables."
 );
 pub(crate) const BENCH: &str = concat!(
     usage!(
-        "  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt  (the other host)
+        "  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt    (the peer)
   ringwise bench rr eth0 --peer 192.0.2.7:4710 --secret-file s.txt \\
       --state 'tuned=--goal rpc' --html rr.html
   ringwise bench search eth0 --ssh peer1 --size 256 --threads 4 --save best.toml
@@ -374,7 +376,7 @@ macro_rules! bench {
 
 pub(crate) const BENCH_RR: &str = bench!(
     "  ringwise bench rr eth0 --ssh peer1 --state 'tuned=--goal rpc'
-  ringwise bench rr eth0 --peer 192.0.2.7:4710 --secret-file s.txt --goals rpc,latency"
+  ringwise bench rr eth0 --peer 192.0.2.7:4710 --secret-file s.txt --goals rpc"
 );
 pub(crate) const BENCH_BURST: &str = bench!(
     "  ringwise bench burst eth0 --ssh peer1 --sweep queues=1,2,4
@@ -396,12 +398,13 @@ pub(crate) const BENCH_FORWARD: &str = bench!(
 );
 pub(crate) const BENCH_SEARCH: &str = bench!(
     "  ringwise bench search eth0 --ssh peer1 --size 256 --threads 4
-  ringwise bench search eth0 --ssh peer1 --workload stream --size 1k --threads 4 \\
-      --among queues,rings --allow-disruption --budget 30m --save best.toml"
+  ringwise bench search eth0 --ssh peer1 --workload stream --size 1k \\
+      --threads 4 --among queues,rings --allow-disruption --save best.toml"
 );
 pub(crate) const BENCH_SERVE: &str = usage!(
     "  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt
-  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt --allow-pktgen eth1",
+  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt \\
+      --allow-pktgen eth1",
     "  0  ended by a signal
   1  cannot listen; 2 wrong command line"
 );
@@ -422,7 +425,8 @@ pub(crate) const CONFIG_SHOW: &str = usage!(
     "  ringwise config show
   ringwise config show ./new.toml --from host.tar.gz",
     "  0  shown
-  1  the file or the host cannot be read, or they do not match; 2 wrong command line"
+  1  the file or the host cannot be read, or they do not match
+  2  wrong command line"
 );
 pub(crate) const CONFIG_INIT: &str = usage!(
     "  ringwise config init > /etc/ringwise/ringwise.toml
@@ -434,5 +438,6 @@ pub(crate) const CONFIG_EXPORT: &str = usage!(
     "  ringwise config export --as link
   ringwise config export ./new.toml --as nmstate --from host.tar.gz",
     "  0  printed; settings that the format cannot express are listed on stderr
-  1  the file or the host cannot be read, or they do not match; 2 wrong command line"
+  1  the file or the host cannot be read, or they do not match
+  2  wrong command line"
 );
