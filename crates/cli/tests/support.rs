@@ -122,7 +122,7 @@ fn it_overwrites_nothing_and_can_only_list() {
     std::fs::write(place.0.join("s.tar"), "mine").unwrap();
     let o = place.run(&["support", "s.tar"]);
     assert_eq!(o.status.code(), Some(1));
-    assert!(text(&o.stderr).contains("overwrites nothing"), "{}", text(&o.stderr));
+    assert!(text(&o.stderr).contains("never overwrites a file"), "{}", text(&o.stderr));
     assert_eq!(std::fs::read(Path::new(&place.0).join("s.tar")).unwrap(), b"mine");
     let json = place.run(&["support", "-n", "-j", "t.tar"]);
     let doc: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
