@@ -180,7 +180,7 @@ pub enum Cmd {
     /// Restore what a killed or failed run left changed
     #[command(after_long_help = disturbs::RECOVER)]
     Recover(RecoverArgs),
-    /// Measure and compare states under load, then restore them
+    /// Measure and compare states under load; restores the host
     #[command(after_long_help = disturbs::BENCH)]
     Bench(BenchArgs),
     /// Keep CPUs from sleeping deeply while a command runs
@@ -514,7 +514,8 @@ Usage: ringwise [COMMAND] [OPTIONS]      without a command: status
 {text}
 Options of all commands: -j (JSON), -q (errors only), -v (more), -h, -V,
   --color auto|always|never, --ascii, --utc, --state-dir DIR. To read a capture,
-  sos report or proc/ and sys/ trees: --from FILE. To change a host: -y, -n.
+  sos report or proc/ and sys/ trees: --from FILE. With commands that change the
+  host: -n (only show what would be done), -y (do not ask).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "
