@@ -128,7 +128,7 @@ fn a_session_its_file_its_text_and_its_page() {
     let before = std::fs::read(&file).unwrap();
     let r = short(&["rr"], &far.at, &file, &[]);
     assert_eq!(r.status, Some(1), "{}", r.err);
-    assert!(r.err.contains(&format!("{file} is there already")), "{}", r.err);
+    assert!(r.err.contains(&format!("{file} already exists")), "{}", r.err);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
     // The same again from the file, figures included; a document for programs.
@@ -148,7 +148,7 @@ fn a_session_its_file_its_text_and_its_page() {
     // The server reports connections and their end, and exits cleanly.
     let (status, said) = far.end();
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
+    assert!(said.contains("connected") && said.contains("everything is stopped"), "{said}");
 }
 
 /// The command leaves no unrequested file in the current directory.
@@ -243,7 +243,7 @@ fn who_may_ask_and_who_is_there() {
     let far = Far::start(&["--secret-file", &right]);
     for (args, words) in [
         (vec![], "a secret is needed here"),
-        (vec!["--secret-file", &wrong], "this is not the secret"),
+        (vec!["--secret-file", &wrong], "the secret is wrong"),
         (vec!["--secret-file", &empty], "contains no secret: it is empty"),
         (vec!["--secret-file", &file], "No such file"),
     ] {
@@ -289,7 +289,7 @@ fn bad_command_lines() {
     refused(2, "state x: unexpected argument '--goall'", &["rr", "--state", "x=--goall rpc"], with);
     refused(2, "two states have the name before", &["rr", "--state", "before=--goal rpc"], with);
     refused(2, "is not a sweep", &["rr", "--sweep", "queues"], with);
-    refused(2, "is no mix", &["mixed", "--mix", "half"], &[]);
+    refused(2, "is not a mix", &["mixed", "--mix", "half"], &[]);
     refused(2, "needs the address of the peer", &["rr", "--drive", "here"], &[]);
     refused(2, "iperf3 works with stream only", &["rr", "--driver", "iperf3"], &[]);
     refused(2, "do not fit into a datagram", &["rr", "--protocol", "udp", "--size", "8"], &[]);
@@ -340,7 +340,11 @@ fn stopped_midway_it_says_so() {
     let r = run(&["bench", "report", &torn]);
     assert_eq!(r.status, Some(0), "{}", r.err);
     let said = flat(&r.out);
-    assert!(said.contains("line 3 is torn") && said.contains("the session was cut short or still runs"), "{}", r.out);
+    assert!(
+        said.contains("line 3 is incomplete") && said.contains("the session was interrupted or is still running"),
+        "{}",
+        r.out
+    );
     let doc: Value = serde_json::from_str(&run(&["bench", "report", &torn, "-j"]).out).unwrap();
     assert!(doc["end"].is_null() && doc["notes"].as_array().unwrap().len() == 2, "{}", doc["notes"]);
 }
@@ -362,8 +366,7 @@ fn results_of_different_hosts_are_not_compared() {
     let r = run(&["bench", "report", &file, &other]);
     assert_eq!(r.status, Some(3), "{}", r.out);
     assert!(
-        flat(&r.out)
-            .contains(&format!("cannot be compared: their environments differ in kernel: {kernel}, and 2.6.32")),
+        flat(&r.out).contains(&format!("cannot be compared: their environments differ in kernel: {kernel} and 2.6.32")),
         "{}",
         r.out
     );
@@ -371,7 +374,7 @@ fn results_of_different_hosts_are_not_compared() {
     assert_eq!((r.status, r.err.contains("of one file")), (Some(2), true), "{}", r.err);
     let none = dir.file("none.jsonl", "{\"kind\":\"trial\"}\n");
     let r = run(&["bench", "report", &none]);
-    assert_eq!((r.status, r.err.contains("begins with its session")), (Some(1), true), "{}", r.err);
+    assert_eq!((r.status, r.err.contains("expected the session as the first line")), (Some(1), true), "{}", r.err);
 }
 
 /// Commands of a page: lines of code that begin with `ringwise bench`, joined where they go on, as a shell splits them.

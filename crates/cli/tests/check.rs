@@ -50,7 +50,7 @@ fn several_at_once_worst_first() {
     };
     let errors: Vec<u32> = page.lines().take(3).map(count).collect();
     assert!(errors.windows(2).all(|w| w[0] >= w[1]), "{page}");
-    assert!(page.contains("On several of them:"), "{page}");
+    assert!(page.contains("On several hosts:"), "{page}");
     assert!(page.contains("\n3 hosts\n"), "{page}");
     // The proposed next command shows the worst host in full, and its page agrees with its line.
     let next = page.lines().last().unwrap().strip_prefix("Next: ringwise ").unwrap();
@@ -67,7 +67,7 @@ fn several_at_once_worst_first() {
     assert_eq!(hosts.len(), 3);
     assert_eq!(doc["unreadable"], serde_json::json!([]));
     hosts.iter().for_each(|h| assert_eq!(schema::check(&newest_schema("ringwise.check"), h), [""; 0]));
-    let shared = page.lines().skip_while(|l| *l != "On several of them:").nth(1).unwrap();
+    let shared = page.lines().skip_while(|l| *l != "On several hosts:").nth(1).unwrap();
     let (id, n) = shared.trim().split_once("  ").map(|(id, rest)| (id.trim(), rest.trim())).unwrap();
     let has = |h: &&serde_json::Value| {
         let all = h["findings"].as_array().unwrap().iter();
@@ -152,7 +152,7 @@ fn two_of_the_same_name() {
 fn one_command_for_what_is_alike() {
     let file = capture("lab-router16-newest");
     let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
-    let line = format!("Mended by ringwise plan --set eth0.rps_flow_cnt=0 --from {file} (eth2 eth3 mq0 alike): Q10");
+    let line = format!("Fixed by ringwise plan --set eth0.rps_flow_cnt=0 --from {file} (likewise eth2 eth3 mq0): Q10");
     assert!(page.lines().any(|l| l == line), "{page}");
 }
 
@@ -237,13 +237,13 @@ fn formats() {
     assert_eq!(junit.matches("<testcase ").count(), junit.matches("</testcase>").count());
     assert!(junit.contains("skipped=\"") && junit.ends_with("</testsuites>\n"));
     let page = text(&run(&["check", "--explain", "A03"]));
-    assert!(page.contains("Mended by"), "{page}");
+    assert!(page.contains("\nFix "), "{page}");
     let table = text(&run(&["check", "--capabilities", "--from", &file]));
     assert!(table.lines().any(|l| l.starts_with("XPS ") && l.contains("yes")), "{table}");
     let of =
         |feature: &str| table.lines().find(|l| l.starts_with(feature)).unwrap_or_else(|| panic!("{feature}: {table}"));
-    assert!(of("several packets a doorbell").contains(" 3.18    yes "), "{table}");
-    assert!(of("NAPI threads that poll busily").contains(" 6.19    no "), "{table}");
+    assert!(of("several packets per doorbell").contains(" 3.18    yes "), "{table}");
+    assert!(of("busy-polling NAPI threads").contains(" 6.19    no "), "{table}");
     assert!(
         of("symmetric hash").contains("unknown"),
         "unknown for igb, because it can only be found by setting one: {table}"

@@ -187,10 +187,7 @@ fn another_mount_namespace_is_no_way_around_the_lock() {
     let (out, err) = (String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap());
     let statuses: Vec<&str> = out.lines().filter(|l| l.starts_with("status")).collect();
     assert_eq!(statuses, ["status 6", "status 0"], "{out}{err}");
-    assert!(
-        err.contains("another ringwise is changing the interfaces of this host, with another state directory"),
-        "{err}"
-    );
+    assert!(err.contains("another ringwise, which has another state directory"), "{err}");
     assert!(err.contains("user 0, socket @ringwise-lock-0"), "{err}");
     assert_eq!(there.records().last().unwrap()["outcome"]["verdict"], "recovered");
 }
@@ -303,7 +300,7 @@ fn a_guard_that_does_not_answer_is_named() {
     dir.journal(Some(-60));
     let o = dir.ringwise(&[]);
     assert!(o.status.code() == Some(3) && text(&o).contains("OVERDUE"), "{o:?}");
-    assert!(text(&o).contains(&format!("its guard (process {pid}) does not put it back")), "{o:?}");
+    assert!(text(&o).contains(&format!("its guard (process {pid}) does not roll it back")), "{o:?}");
     let doc: Value = serde_json::from_slice(&dir.ringwise(&["-j"]).stdout).unwrap();
     assert!(doc["overdue_s"].as_u64().is_some_and(|s| s >= 60), "{}", doc["overdue_s"]);
     // A guard that restores has two minutes.
@@ -402,7 +399,7 @@ fn where_no_guard_can_be_started_it_says_why() {
     let lock = dir.lock();
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
     let e = process.arm(&job(&dir, &lock, None)).err().unwrap().to_string();
-    assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
+    assert!(e.contains("executed neither from a file") && e.contains("No such file"), "{e}");
     // A program that starts but does not act as a guard.
     let bound = Duration::from_secs(2);
     let process =

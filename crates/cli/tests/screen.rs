@@ -236,7 +236,7 @@ fn a_panic_is_shown_on_the_first_screen() {
     p.keys("!");
     let (status, text, _) = p.over();
     assert!(!status.success());
-    assert!(text.contains("as asked for"), "{text}");
+    assert!(text.contains("requested by RINGWISE_PANIC"), "{text}");
 }
 
 #[test]

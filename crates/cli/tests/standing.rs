@@ -170,7 +170,7 @@ fn drift_is_reported_setting_by_setting() {
     golden("verify.txt", &standing::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
     // A reviewed plan was applied, so no flags request the same again.
     let text = standing::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
-    assert!(text.contains("Put back: run the apply that ringwise history 12 shows again"), "{text}");
+    assert!(text.contains("Put back: run the apply command from ringwise history 12 again"), "{text}");
     assert!(text.contains("Keep:     ringwise adopt"), "{text}");
     let mut good = drift();
     good.settings.truncate(1);

@@ -236,7 +236,7 @@ fn what_is_unknown_is_said() {
     let mut s = edge3();
     let (text, parts) = drawn(&s, "eth3");
     assert!(text.contains("link down"));
-    assert_eq!(times(&texts(&parts), "CPU unknown, asked: 0-15"), 4);
+    assert_eq!(times(&texts(&parts), "CPU unknown, affinity: 0-15"), 4);
     // Like drivers that free their vectors.
     s.nics.iter_mut().find(|n| n.dev.name == "eth3").unwrap().vectors.clear();
     let (text, _) = drawn(&s, "eth3");
@@ -245,16 +245,16 @@ fn what_is_unknown_is_said() {
     n.vectors[0].effective = Fact::unknown("/proc/irq/130/effective_affinity_list", "needs root");
     n.vectors[1].confidence = Confidence::Likely;
     n.vectors[2].effective = Fact::Known(set("0-15"));
-    n.node = Fact::unknown("numa_node", "the firmware names no node (-1)");
+    n.node = Fact::unknown("numa_node", "the firmware reports no node (-1)");
     n.queue_coalesce = Fact::unknown("moderation", "needs root");
     let (text, parts) = drawn(&s, "eth1");
     let all = texts(&parts);
-    assert_eq!(times(&all, "CPU unknown, asked: 0-15"), 1);
+    assert_eq!(times(&all, "CPU unknown, affinity: 0-15"), 1);
     assert_eq!(times(&all, "irq 131 ?") + times(&all, "irq 231 ?"), 1, "{all:?}");
     assert_eq!(times(&all, "one of CPUs 0-15"), 1);
     assert_eq!(times(&all, "!"), 0, "near and far are unknown");
-    assert!(text.contains("no line can be called near or far"));
-    assert!(text.contains("unknown (moderation of single queues: needs root)"));
+    assert!(text.contains("no line can be marked as local or remote"));
+    assert!(text.contains("unknown (per-queue moderation: needs root)"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::toeplitz::LONGEST;
 use crate::tuple::Tuple;
+use crate::undecided::PacketProperty;
 
 /// Fields that a prediction can be made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,16 +21,21 @@ pub struct Fields {
     pub dst_port: bool,
 }
 
-/// The letter that no prediction can be made with, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unhashable(pub &'static str);
+/// A letter with which the hash cannot be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unpredictable {
+    /// The hash includes a property that a flow does not contain.
+    Includes(PacketProperty),
+    /// The device discards packets of this flow type.
+    Discarded,
+}
 
 impl Fields {
     /// Both addresses, no ports.
     pub const ADDRESSES: Self = Self { src_ip: true, dst_ip: true, src_port: false, dst_port: false };
 
     /// From ethtool's letters.
-    pub fn parse(letters: &str) -> Result<Self, Unhashable> {
+    pub fn parse(letters: &str) -> Result<Self, Unpredictable> {
         let mut f = Self::default();
         for l in letters.chars() {
             match l {
@@ -37,13 +43,13 @@ impl Fields {
                 'd' => f.dst_ip = true,
                 'f' => f.src_port = true,
                 'n' => f.dst_port = true,
-                'm' => return Err(Unhashable("the destination MAC address")),
-                'v' => return Err(Unhashable("the VLAN tag")),
-                't' => return Err(Unhashable("the protocol number")),
-                'e' => return Err(Unhashable("the tunnel's id (GTP)")),
-                'l' => return Err(Unhashable("the IPv6 flow label")),
-                'r' => return Err(Unhashable("nothing: the flow type is discarded")),
-                _ => return Err(Unhashable("a field that this version does not know")),
+                'm' => return Err(Unpredictable::Includes(PacketProperty::MacAddresses)),
+                'v' => return Err(Unpredictable::Includes(PacketProperty::VlanTag)),
+                't' => return Err(Unpredictable::Includes(PacketProperty::Protocol)),
+                'e' => return Err(Unpredictable::Includes(PacketProperty::TunnelId)),
+                'l' => return Err(Unpredictable::Includes(PacketProperty::FlowLabel)),
+                'r' => return Err(Unpredictable::Discarded),
+                _ => return Err(Unpredictable::Includes(PacketProperty::Other)),
             }
         }
         Ok(f)
@@ -74,6 +80,12 @@ impl Fields {
             ("", p) => format!("{p} only"),
             (a, p) => format!("{a} + {p}"),
         }
+    }
+}
+
+impl std::fmt::Display for Fields {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.words())
     }
 }
 

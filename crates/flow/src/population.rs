@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::stack::landing;
 use crate::steering::Steering;
 use crate::tuple::Tuple;
+use crate::undecided::{Undecided, as_text_or_null};
 
 /// One flow with what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -66,7 +67,8 @@ pub struct Spread {
     /// Flows whose queue cannot be told.
     pub undecided: Load,
     /// Of the first of them.
-    pub undecided_why: Option<String>,
+    #[serde(serialize_with = "as_text_or_null")]
+    pub undecided_why: Option<Undecided>,
     /// Packets over queues; none without packets.
     pub evenness: Option<Evenness>,
     /// Queues that get at least one flow.

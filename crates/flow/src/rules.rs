@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ringwise_model::Rule;
 
 use crate::tuple::{SCTP, TCP, Tuple, UDP};
+use crate::undecided::{MatchDependsOn, PacketProperty};
 
 /// A flow does not say all that a rule may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Meant {
     /// No packet of the flow matches.
     No,
     /// The match depends on this, which a flow does not contain.
-    DependsOn(&'static str),
+    DependsOn(MatchDependsOn),
 }
 
 /// Fields in ethtool's words, masks in its sense: set bits do not count.
@@ -24,7 +25,7 @@ pub fn means(rule: &Rule, t: &Tuple) -> Meant {
         f => match (f.strip_suffix('4'), f.strip_suffix('6')) {
             (Some(k), _) => (k, false),
             (_, Some(k)) => (k, true),
-            _ => return Meant::DependsOn("a rule of a type that this version does not know"),
+            _ => return Meant::DependsOn(MatchDependsOn::UnknownFlowType),
         },
     };
     if six != t.is_v6() {
@@ -37,7 +38,7 @@ pub fn means(rule: &Rule, t: &Tuple) -> Meant {
         "ah" => Some(51),
         "esp" => Some(50),
         "ip" | "ether" => None,
-        _ => return Meant::DependsOn("a rule of a type that this version does not know"),
+        _ => return Meant::DependsOn(MatchDependsOn::UnknownFlowType),
     };
     // A piece shows its protocol, but no ports; devices differ in whether such a rule means it.
     if protocol.is_some_and(|p| p != t.protocol) {
@@ -53,9 +54,7 @@ pub fn means(rule: &Rule, t: &Tuple) -> Meant {
     }
     match open {
         Some(what) => Meant::DependsOn(what),
-        None if t.fragment && matches!(kind, "tcp" | "udp" | "sctp") => {
-            Meant::DependsOn("whether the device applies such rules to pieces of packets")
-        }
+        None if t.fragment && matches!(kind, "tcp" | "udp" | "sctp") => Meant::DependsOn(MatchDependsOn::Fragments),
         None => Meant::Yes,
     }
 }
@@ -74,13 +73,13 @@ fn field(name: &str, value: &str, t: &Tuple) -> Meant {
         "proto" => number(value, if t.is_v6() { 0x86dd } else { 0x0800 }),
         "vlan" => match t.vlan {
             Some(v) => tag(value, v),
-            None => Meant::DependsOn("the VLAN tag"),
+            None => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
         },
-        "tos" | "tclass" => Meant::DependsOn("the type of service"),
-        "spi" | "l4data" => Meant::DependsOn("the bytes behind the IP header"),
-        "vlan-etype" => Meant::DependsOn("the VLAN tag"),
-        "src" | "dst" | "dst-mac" => Meant::DependsOn("the MAC addresses"),
-        _ => Meant::DependsOn("what else the packet holds"),
+        "tos" | "tclass" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::TypeOfService)),
+        "spi" | "l4data" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Payload)),
+        "vlan-etype" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+        "src" | "dst" | "dst-mac" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::MacAddresses)),
+        _ => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Other)),
     }
 }
 
@@ -92,7 +91,7 @@ fn yes(b: bool) -> Meant {
     if b { Meant::Yes } else { Meant::No }
 }
 
-const UNREADABLE: Meant = Meant::DependsOn("a field that cannot be read");
+const UNREADABLE: Meant = Meant::DependsOn(MatchDependsOn::UnreadableField);
 
 fn number(value: &str, got: u64) -> Meant {
     let (v, m) = split(value);
@@ -113,7 +112,7 @@ fn tag(value: &str, id: u16) -> Meant {
     match (0..16).filter(|p| with(*p) == Meant::Yes).count() {
         16 => Meant::Yes,
         0 => with(0),
-        _ => Meant::DependsOn("the priority in the VLAN tag"),
+        _ => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority)),
     }
 }
 
@@ -163,16 +162,25 @@ mod tests {
             (rule("sctp4", &[]), Meant::No),
             (rule("ah4", &[]), Meant::No),
             (rule("esp4", &[]), Meant::No),
-            (rule("hip4", &[]), Meant::DependsOn("a rule of a type that this version does not know")),
+            (rule("hip4", &[]), Meant::DependsOn(MatchDependsOn::UnknownFlowType)),
             (rule("ip4", &[("l4proto", "6")]), Meant::Yes),
             (rule("ether", &[("proto", "0x0800")]), Meant::Yes),
-            (rule("tcp4", &[("dst-port", "443"), ("vlan", "5")]), Meant::DependsOn("the VLAN tag")),
+            (
+                rule("tcp4", &[("dst-port", "443"), ("vlan", "5")]),
+                Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+            ),
             (rule("tcp4", &[("dst-port", "444"), ("vlan", "5")]), Meant::No),
-            (rule("tcp4", &[("tos", "8")]), Meant::DependsOn("the type of service")),
-            (rule("tcp4", &[("vlan-etype", "0x8100")]), Meant::DependsOn("the VLAN tag")),
-            (rule("tcp4", &[("l4data", "0x1")]), Meant::DependsOn("the bytes behind the IP header")),
-            (rule("tcp4", &[("dst-mac", "02:00:00:00:00:01")]), Meant::DependsOn("the MAC addresses")),
-            (rule("tcp4", &[("user-def", "0x1")]), Meant::DependsOn("what else the packet holds")),
+            (rule("tcp4", &[("tos", "8")]), Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::TypeOfService))),
+            (
+                rule("tcp4", &[("vlan-etype", "0x8100")]),
+                Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+            ),
+            (rule("tcp4", &[("l4data", "0x1")]), Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Payload))),
+            (
+                rule("tcp4", &[("dst-mac", "02:00:00:00:00:01")]),
+                Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::MacAddresses)),
+            ),
+            (rule("tcp4", &[("user-def", "0x1")]), Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Other))),
         ] {
             assert_eq!(means(&r, &t), want, "{r:?}");
         }
@@ -188,8 +196,8 @@ mod tests {
         for (value, want) in [
             ("5 m 0xf000", Meant::Yes),
             ("6 m 0xf000", Meant::No),
-            ("5", Meant::DependsOn("the priority in the VLAN tag")),
-            ("8197 m 0x1000", Meant::DependsOn("the priority in the VLAN tag")),
+            ("5", Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority))),
+            ("8197 m 0x1000", Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority))),
             ("6", Meant::No),
             ("x", UNREADABLE),
         ] {

@@ -1,10 +1,11 @@
 //! From a receive queue to the CPU that does the work: interrupt, RPS, RFS.
 
-use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, Nic, NodeId, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, Nic, NodeId, Snapshot, Unread};
 use serde::Serialize;
 
 use crate::steering::Answer;
 use crate::tuple::has_ports;
+use crate::undecided::{CpuUndecided, RfsOff, RpsUnknown, StackHashUnknown, as_text, beside};
 
 /// Drivers that hand the device's hash to the stack as one over ports, so that RPS uses it (Linux 6.12); others
 /// hand over none, or one that the kernel takes for addresses only and replaces by its own, whose key is secret.
@@ -69,7 +70,8 @@ pub struct Landing {
     /// CPU that gets the interrupt. `None`: see `why_not`.
     pub cpu: Option<Place>,
     /// Why `cpu` is unknown.
-    pub why_not: Option<String>,
+    #[serde(flatten, serialize_with = "beside")]
+    pub why_not: Option<CpuUndecided>,
     /// Whether another CPU does the protocol work.
     pub rps: Rps,
     /// Whether the CPU of the reading program does it.
@@ -100,12 +102,14 @@ pub enum Rps {
         /// None: it is one of them, and always the same; why it is not known.
         chosen: Option<CpuId>,
         /// Why `chosen` is unknown.
-        why_not: Option<String>,
+        #[serde(flatten, serialize_with = "beside")]
+        why_not: Option<StackHashUnknown>,
     },
-    /// The mask could not be read.
+    /// The mask is unknown.
     Unknown {
         /// What could not be read, with the kernel's error.
-        why: String,
+        #[serde(serialize_with = "as_text")]
+        why: RpsUnknown,
     },
 }
 
@@ -116,7 +120,8 @@ pub enum Rfs {
     /// One of the two tables has no entries, or the kernel has no RFS.
     Off {
         /// Which of them.
-        why: String,
+        #[serde(serialize_with = "as_text")]
+        why: RfsOff,
     },
     /// Entries of the host's table (who reads where) and of the queue's (where packets went last).
     On {
@@ -130,7 +135,8 @@ pub enum Rfs {
     /// A table could not be read.
     Unknown {
         /// What could not be read, with the kernel's error.
-        why: String,
+        #[serde(serialize_with = "as_text")]
+        why: Unread,
     },
 }
 
@@ -161,15 +167,15 @@ pub fn place(s: &Snapshot, nic: &Nic, cpu: CpuId) -> Place {
 pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Landing {
     let vector = nic.vector_of(Dir::Rx, queue);
     let (cpu, why_not) = match vector.map(|v| (&v.effective, &v.asked)) {
-        None => (None, Some("no interrupt is known for this queue".to_string())),
+        None => (None, Some(CpuUndecided::NoInterrupt)),
         Some((Fact::Known(e), asked)) => match (e.first(), e.len()) {
             (Some(c), 1) => (Some(c), None),
-            (None, _) => (None, Some("its interrupt has not come yet: where it goes is decided then".into())),
-            _ => (None, asked.known().map(|m| format!("it goes to one of {m}"))),
+            (None, _) => (None, Some(CpuUndecided::NotFiredYet)),
+            _ => (None, asked.known().map(|m| CpuUndecided::OneOf { cpus: m.clone() })),
         },
         Some((Fact::Absent, Fact::Known(m))) if m.len() == 1 => (m.first(), None),
-        Some((Fact::Absent, _)) => (None, Some("this kernel does not tell the effective CPU".into())),
-        Some((Fact::Unknown(u), _)) => (None, Some(u.to_string())),
+        Some((Fact::Absent, _)) => (None, Some(CpuUndecided::EffectiveNotReported)),
+        Some((Fact::Unknown(u), _)) => (None, Some(CpuUndecided::EffectiveUnread { unread: u.clone() })),
     };
     Landing {
         queue,
@@ -190,13 +196,13 @@ fn feature(nic: &Nic, name: &str) -> Option<bool> {
 /// the mask's online CPUs in ascending order (`get_rps_cpu`).
 fn rps(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Rps {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
-        return Rps::Unknown { why: "the kernel shows no such queue".into() };
+        return Rps::Unknown { why: RpsUnknown::NoSuchQueue };
     };
     let mask = match &q.rps_cpus {
         Fact::Known(m) if m.is_empty() => return Rps::Off,
         Fact::Absent => return Rps::Off,
         Fact::Known(m) => m.intersection(&s.topology.online),
-        Fact::Unknown(u) => return Rps::Unknown { why: u.to_string() },
+        Fact::Unknown(u) => return Rps::Unknown { why: RpsUnknown::Unread(u.clone()) },
     };
     if mask.is_empty() {
         return Rps::Off;
@@ -211,36 +217,33 @@ fn rps(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Rps {
     Rps::On { cpus: mask, chosen, why_not }
 }
 
-/// The hash that the stack goes by; only where it is the device's own.
-pub fn stack_hash(nic: &Nic, a: &Answer) -> Result<u32, String> {
+/// The hash that RPS uses; known only where it is the device's own.
+pub fn stack_hash(nic: &Nic, a: &Answer) -> Result<u32, StackHashUnknown> {
     let driver = nic.driver.known().map_or("", String::as_str);
-    const OWN: &str = "the kernel takes its own hash, whose key is secret";
     if feature(nic, RXHASH) == Some(false) {
-        return Err(format!("receive-hashing is off: {OWN}"));
+        return Err(StackHashUnknown::HashingOff);
     }
     if !HASH_OF_PORTS.contains(&driver) {
-        return Err(format!("{driver} hands over no hash that the kernel keeps: {OWN}"));
+        return Err(StackHashUnknown::NotPassed { driver: driver.to_string() });
     }
-    if a.flow_type.starts_with("ip") || !a.fields.as_ref().is_some_and(|f| f.contains("port")) {
-        return Err(format!("the device's hash is over addresses only: {OWN}"));
+    if a.flow_type.starts_with("ip") || !a.fields.is_some_and(|f| f.has_ports()) {
+        return Err(StackHashUnknown::AddressesOnly);
     }
-    a.hash.ok_or_else(|| "the device's hash is not known".to_string())
+    a.hash.ok_or(StackHashUnknown::DeviceHashUnknown)
 }
 
 fn rfs(s: &Snapshot, nic: &Nic, queue: u32) -> Rfs {
     let own = nic.rx_queues.iter().find(|q| q.id == queue).map(|q| &q.rps_flow_cnt);
     match (&s.host.rps_sock_flow_entries, own) {
-        (Fact::Known(0), _) => Rfs::Off { why: "net.core.rps_sock_flow_entries is 0".into() },
-        (Fact::Absent, _) => Rfs::Off { why: "this kernel has none".into() },
-        (Fact::Known(_), Some(Fact::Known(0) | Fact::Absent) | None) => {
-            Rfs::Off { why: "rps_flow_cnt of the queue is 0".into() }
-        }
+        (Fact::Known(0), _) => Rfs::Off { why: RfsOff::HostTableEmpty },
+        (Fact::Absent, _) => Rfs::Off { why: RfsOff::NotInKernel },
+        (Fact::Known(_), Some(Fact::Known(0) | Fact::Absent) | None) => Rfs::Off { why: RfsOff::QueueTableEmpty },
         (Fact::Known(entries), Some(Fact::Known(n))) => {
             let driver = nic.driver.known().map_or("", String::as_str);
             let accelerated = ACCELERATED.contains(&driver) && feature(nic, crate::steering::NTUPLE) == Some(true);
             Rfs::On { entries: *entries, queue_entries: *n, accelerated }
         }
-        (Fact::Unknown(u), _) | (_, Some(Fact::Unknown(u))) => Rfs::Unknown { why: u.to_string() },
+        (Fact::Unknown(u), _) | (_, Some(Fact::Unknown(u))) => Rfs::Unknown { why: u.clone() },
     }
 }
 

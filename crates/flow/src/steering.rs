@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_kfmt::nl::unhex;
-use ringwise_model::{Action, Fact, Nic, Rule};
+use ringwise_model::{Action, Fact, Nic, Rss, Rule, Unread};
 use serde::Serialize;
 
-use crate::hash::{Fields, Transform, input};
+use crate::hash::{Fields, Transform, Unpredictable, input};
 use crate::rules::{Meant, means};
 use crate::toeplitz::{Toeplitz, is_symmetric};
 use crate::tuple::{TCP, Tuple};
+use crate::undecided::{KeySource, MatchDependsOn, Undecided, as_text_or_null, beside};
 
 /// Drivers that fill their key from `net.core.netdev_rss_key` and do not report it themselves (Linux 6.12).
 const HOST_KEY: &[&str] = &["igb", "igc"];
@@ -54,12 +55,14 @@ pub struct Answer {
     pub may_be: Vec<u32>,
     /// `tcp4`, `ip6`
     pub flow_type: &'static str,
-    /// `addresses + ports`; none: the fields are not known, or do not matter.
-    pub fields: Option<String>,
+    /// In JSON a text: `addresses + ports`. `None`: the fields are unknown, or do not matter.
+    #[serde(serialize_with = "as_text_or_null")]
+    pub fields: Option<Fields>,
     /// Hash of the packet, 32 bits. `None`: it cannot be computed, or is not needed.
     pub hash: Option<u32>,
-    /// Where the hash key was read, in words. `None`: no key is needed or known.
-    pub key_from: Option<&'static str>,
+    /// Where the hash key was read; in JSON a text. `None`: no key is needed or known.
+    #[serde(serialize_with = "as_text_or_null")]
+    pub key_from: Option<KeySource>,
     /// Index into the indirection table.
     pub entry: Option<usize>,
     /// Entries of the table; 0 where no table decides.
@@ -69,7 +72,8 @@ pub struct Answer {
     /// Location of the rule.
     pub rule: Option<u32>,
     /// Why there is no queue, or no hash.
-    pub why_not: Option<String>,
+    #[serde(flatten, serialize_with = "beside")]
+    pub why_not: Option<Undecided>,
     /// What the answer assumes, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -83,9 +87,23 @@ pub struct Answer {
 struct Spreader {
     table: Vec<u32>,
     /// The hash function, or why the hash is unknown.
-    hash: Result<Toeplitz, String>,
-    key_from: Option<&'static str>,
+    hash: Result<Toeplitz, Undecided>,
+    key_from: Option<KeySource>,
     only: Option<u32>,
+}
+
+/// The bytes of a hash key and where they were read, or why the hash is unknown.
+type Key = Result<(Vec<u8>, KeySource), Undecided>;
+
+impl Spreader {
+    fn new(table: &[u32], key: Key) -> Self {
+        Self {
+            only: table.first().copied().filter(|q| table.iter().all(|t| t == q)),
+            table: table.to_vec(),
+            key_from: key.as_ref().ok().map(|k| k.1),
+            hash: key.map(|(k, _)| Toeplitz::new(&k)),
+        }
+    }
 }
 
 /// What one device does, prepared for many flows.
@@ -93,8 +111,8 @@ struct Spreader {
 pub struct Steering {
     driver: String,
     queues: Option<u32>,
-    own: Option<Spreader>,
-    no_table: String,
+    /// The device's own table, or why it is unknown.
+    own: Result<Spreader, Undecided>,
     contexts: BTreeMap<u32, Spreader>,
     contexts_known: bool,
     fields: BTreeMap<String, String>,
@@ -102,8 +120,9 @@ pub struct Steering {
     symmetric_key: bool,
     rules: Vec<(u32, Rule)>,
     /// Why rules could not be read. `None`: they were read, there are none, or ntuple is off.
-    rules_unread: Option<String>,
-    steers_itself: Option<String>,
+    rules_unread: Option<Unread>,
+    /// Why the queue of TCP flows is unknown, although the table is known.
+    steers_itself: Option<Undecided>,
     /// Assumptions made where neither kernel nor driver reports a value.
     assumed: Vec<String>,
     asked: Option<u32>,
@@ -112,7 +131,7 @@ pub struct Steering {
 impl Steering {
     /// `host_key`: `net.core.netdev_rss_key` in hex, colons or not.
     pub fn new(nic: &Nic, host_key: &Fact<String>) -> Self {
-        let driver = nic.driver.known().map_or("a driver that is not known", String::as_str).to_string();
+        let driver = nic.driver.known().map_or("the unknown driver", String::as_str).to_string();
         let queues = receive_queues(nic);
         let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).map(|f| f.on);
         let (rules, rules_unread) = match &nic.rules {
@@ -120,14 +139,13 @@ impl Steering {
             _ if ntuple == Some(false) => (Vec::new(), None),
             Fact::Known(r) => (r.rules.iter().map(|(at, r)| (*at, r.clone())).collect(), None),
             Fact::Absent => (Vec::new(), None),
-            Fact::Unknown(u) => (Vec::new(), Some(u.to_string())),
+            Fact::Unknown(u) => (Vec::new(), Some(u.clone())),
         };
         let mut s = Self {
             steers_itself: steers_itself(nic, &driver, queues, ntuple),
             driver,
             queues,
-            own: None,
-            no_table: String::new(),
+            own: Err(Undecided::NoRss),
             contexts: BTreeMap::new(),
             contexts_known: true,
             fields: BTreeMap::new(),
@@ -139,92 +157,89 @@ impl Steering {
             asked: None,
         };
         match &nic.rss {
-            Fact::Known(rss) => {
-                s.fields = rss.fields.clone();
-                let told = match &rss.key {
-                    Fact::Known(k) => match unhex(k) {
-                        Ok(k) if !k.is_empty() => Ok((k, "the device's")),
-                        Ok(_) => Err("the key that the driver tells is empty".into()),
-                        Err(e) => Err(format!("the key that the driver tells cannot be read: {e}")),
-                    },
-                    Fact::Unknown(u) => Err(format!("the key is not known ({u})")),
-                    Fact::Absent => s.key_of_host(host_key),
-                };
-                s.symmetric_key = told.as_ref().is_ok_and(|(k, _)| is_symmetric(k));
-                let transform = match &rss.symmetric {
-                    Fact::Known(x) => Transform::parse(x).ok_or_else(|| format!("the transform {x} is not known here")),
-                    Fact::Absent => Ok(Transform::None),
-                    // Recordings made before ringwise read transforms do not contain them.
-                    Fact::Unknown(u) => {
-                        s.assumed.push(format!("whether the hash is symmetric is not known ({u}); taken: it is not"));
-                        Ok(Transform::None)
-                    }
-                };
-                s.transform = transform.clone().unwrap_or_default();
-                let function = match &rss.function {
-                    _ if OTHER_TOEPLITZ.contains(&s.driver.as_str()) => Err(format!(
-                        "{} begins the hash with another value and its device reads the key backwards: what comes out \
-                         is not proved",
-                        s.driver
-                    )),
-                    Fact::Known(f) if f == "toeplitz" => Ok(()),
-                    Fact::Known(f) => {
-                        Err(format!("the hash function is {f}, and how {} computes it is not documented", s.driver))
-                    }
-                    Fact::Absent => {
-                        s.assumed.push("the driver does not tell its hash function; taken: toeplitz".into());
-                        Ok(())
-                    }
-                    Fact::Unknown(u) => Err(format!("the hash function is not known ({u})")),
-                };
-                let key = function.and_then(|()| transform.map(|_| ())).and(told.clone());
-                let make = |table: &[u32], key: Result<(Vec<u8>, &'static str), String>| Spreader {
-                    only: table.first().copied().filter(|q| table.iter().all(|t| t == q)),
-                    table: table.to_vec(),
-                    key_from: key.as_ref().ok().map(|k| k.1),
-                    hash: key.map(|(k, _)| Toeplitz::new(&k)),
-                };
-                if rss.table.is_empty() {
-                    s.no_table = "the driver tells no table".into();
-                } else {
-                    s.own = Some(make(&rss.table, key.clone()));
-                }
-                if let Fact::Known(all) = &rss.contexts {
-                    for (id, c) in all {
-                        let own = c.key.as_deref().map(|k| {
-                            unhex(k).map(|k| (k, "the context's")).map_err(|e| format!("its key cannot be read: {e}"))
-                        });
-                        let key = match (own, &key) {
-                            (Some(own), Ok(_)) => own,
-                            (_, key) => key.clone(),
-                        };
-                        s.contexts.insert(*id, make(&c.table, key));
-                    }
-                }
-                s.contexts_known = !matches!(rss.contexts, Fact::Unknown(_));
-            }
-            Fact::Absent => s.no_table = "the driver has no receive-side scaling that it tells of".into(),
-            Fact::Unknown(u) => s.no_table = format!("its table is not known ({u})"),
+            Fact::Known(rss) => s.read(rss, host_key),
+            Fact::Absent => {}
+            Fact::Unknown(unread) => s.own = Err(Undecided::TableUnread { unread: unread.clone() }),
         }
         s
     }
 
-    fn key_of_host(&self, host_key: &Fact<String>) -> Result<(Vec<u8>, &'static str), String> {
-        let name = &self.driver;
-        if !HOST_KEY.contains(&name.as_str()) {
-            return Err(format!("{name} does not tell its key"));
+    fn read(&mut self, rss: &Rss, host_key: &Fact<String>) {
+        self.fields = rss.fields.clone();
+        let reported = self.key_of_device(rss, host_key);
+        self.symmetric_key = reported.as_ref().is_ok_and(|(k, _)| is_symmetric(k));
+        let transform = self.transform_of(rss);
+        self.transform = transform.clone().unwrap_or_default();
+        let key = self.function_of(rss).and_then(|()| transform.map(|_| ())).and(reported);
+        if rss.table.is_empty() {
+            self.own = Err(Undecided::NoTable);
+        } else {
+            self.own = Ok(Spreader::new(&rss.table, key.clone()));
+        }
+        for (id, context) in rss.contexts.known().into_iter().flatten() {
+            let key = match (&context.key, &key) {
+                // A context with its own key still needs a hash function and a transform that are known.
+                (Some(own), Ok(_)) => parse_key(own, KeySource::Context),
+                (_, key) => key.clone(),
+            };
+            self.contexts.insert(*id, Spreader::new(&context.table, key));
+        }
+        self.contexts_known = !matches!(rss.contexts, Fact::Unknown(_));
+    }
+
+    fn key_of_device(&self, rss: &Rss, host_key: &Fact<String>) -> Key {
+        match &rss.key {
+            Fact::Known(key) => match parse_key(key, KeySource::Device)? {
+                (bytes, _) if bytes.is_empty() => Err(Undecided::KeyEmpty),
+                key => Ok(key),
+            },
+            Fact::Unknown(unread) => Err(Undecided::KeyUnread { unread: unread.clone() }),
+            Fact::Absent => self.key_of_host(host_key),
+        }
+    }
+
+    fn transform_of(&mut self, rss: &Rss) -> Result<Transform, Undecided> {
+        match &rss.symmetric {
+            Fact::Known(name) => {
+                Transform::parse(name).ok_or_else(|| Undecided::UnknownTransform { transform: name.clone() })
+            }
+            Fact::Absent => Ok(Transform::None),
+            // Recordings made before ringwise read transforms do not contain them.
+            Fact::Unknown(unread) => {
+                self.assumed.push(format!("whether the hash is symmetric is unknown ({unread}); assumed: it is not"));
+                Ok(Transform::None)
+            }
+        }
+    }
+
+    /// Ok: the device computes the Toeplitz hash.
+    fn function_of(&mut self, rss: &Rss) -> Result<(), Undecided> {
+        let driver = self.driver.clone();
+        match &rss.function {
+            _ if OTHER_TOEPLITZ.contains(&driver.as_str()) => Err(Undecided::NonstandardHash { driver }),
+            Fact::Known(function) if function == "toeplitz" => Ok(()),
+            Fact::Known(function) => Err(Undecided::UndocumentedHash { driver, function: function.clone() }),
+            Fact::Absent => {
+                self.assumed.push("the driver does not report its hash function; assumed: toeplitz".into());
+                Ok(())
+            }
+            Fact::Unknown(unread) => Err(Undecided::HashFunctionUnread { unread: unread.clone() }),
+        }
+    }
+
+    fn key_of_host(&self, host_key: &Fact<String>) -> Key {
+        let driver = self.driver.clone();
+        if !HOST_KEY.contains(&driver.as_str()) {
+            return Err(Undecided::KeyNotReported { driver });
         }
         match host_key {
-            Fact::Known(k) => match unhex(k) {
-                Err(e) => Err(format!("net.core.netdev_rss_key cannot be read: {e}")),
+            Fact::Known(key) => match parse_key(key, KeySource::Host)? {
                 // The kernel creates the key when the first driver requests it.
-                Ok(k) if k.iter().any(|b| *b != 0) => Ok((k, "the host's (net.core.netdev_rss_key)")),
-                _ => Err("the key is net.core.netdev_rss_key, which is not set yet".into()),
+                (bytes, _) if bytes.iter().all(|b| *b == 0) => Err(Undecided::HostKeyNotSet),
+                key => Ok(key),
             },
-            Fact::Absent => {
-                Err(format!("{name} does not tell its key, and this kernel shows no net.core.netdev_rss_key"))
-            }
-            Fact::Unknown(u) => Err(format!("{name} does not tell its key, and the host's could not be read ({u})")),
+            Fact::Absent => Err(Undecided::HostKeyAbsent { driver }),
+            Fact::Unknown(unread) => Err(Undecided::HostKeyUnread { driver, unread: unread.clone() }),
         }
     }
 
@@ -265,7 +280,7 @@ impl Steering {
 
     /// Entry of the device's own table, for flows that no rule takes.
     pub fn bucket(&self, t: &Tuple) -> Option<usize> {
-        let own = self.own.as_ref()?;
+        let own = self.own.as_ref().ok()?;
         let hash = self.hash_of(own, t).ok()?;
         Some(entry(hash, own.table.len()))
     }
@@ -281,37 +296,42 @@ impl Steering {
             return self.asked;
         }
         if self.rules.is_empty() && self.rules_unread.is_none() && self.steers_itself.is_none() {
-            let own = self.own.as_ref()?;
+            let own = self.own.as_ref().ok()?;
             return own.only.or_else(|| Some(own.table[self.bucket(t)?]));
         }
         self.answer(t).queue
     }
 
-    fn fields_of(&self, t: &Tuple) -> Result<(Fields, Option<&'static str>), String> {
-        let kind = t.flow_type();
-        // None of a protocol: it is hashed as any other, by what is hashed of IP.
-        let (kind, note) = match self.fields.get(kind).map(String::as_str) {
-            Some("") if !kind.starts_with("ip") => {
+    /// The hashed fields, with an assumption where the driver does not report them.
+    fn fields_of(&self, t: &Tuple) -> Result<(Fields, Option<&'static str>), Undecided> {
+        let flow_type = t.flow_type();
+        // No field of a protocol: its packets are hashed as those of any other protocol, by the fields of IP.
+        let (flow_type, note) = match self.fields.get(flow_type).map(String::as_str) {
+            Some("") if !flow_type.starts_with("ip") => {
                 let ip = if t.is_v6() { "ip6" } else { "ip4" };
-                (ip, Some("the driver names no fields of this protocol; taken: those of other IP packets"))
+                (ip, Some("the driver reports no hash fields for this protocol; assumed: those of other IP packets"))
             }
-            _ => (kind, None),
+            _ => (flow_type, None),
         };
-        match self.fields.get(kind).map(String::as_str) {
-            Some("") => Err(format!("the device hashes nothing of {kind} packets")),
+        let name = flow_type.to_string();
+        match self.fields.get(flow_type).map(String::as_str) {
+            Some("") => Err(Undecided::NoFieldHashed { flow_type: name }),
             Some(letters) => match Fields::parse(letters) {
                 Ok(f) => Ok((f, note)),
-                Err(e) => Err(format!("the hash of {kind} takes in {}, which a flow does not tell", e.0)),
+                Err(Unpredictable::Includes(property)) => {
+                    Err(Undecided::HashedPropertyUnknown { flow_type: name, property })
+                }
+                Err(Unpredictable::Discarded) => Err(Undecided::FlowTypeDiscarded { flow_type: name }),
             },
-            None if kind.starts_with("ip") => {
-                let note = "the driver does not tell what it hashes of such packets; taken: the addresses";
+            None if flow_type.starts_with("ip") => {
+                let note = "the driver does not report the hash fields of such packets; assumed: the addresses";
                 Ok((Fields::ADDRESSES, Some(note)))
             }
-            None => Err(format!("the driver does not tell which fields of {kind} it hashes")),
+            None => Err(Undecided::FieldsNotReported { flow_type: name }),
         }
     }
 
-    fn hash_of(&self, s: &Spreader, t: &Tuple) -> Result<u32, String> {
+    fn hash_of(&self, s: &Spreader, t: &Tuple) -> Result<u32, Undecided> {
         let toeplitz = s.hash.as_ref().map_err(Clone::clone)?;
         let (fields, _) = self.fields_of(t)?;
         Ok(toeplitz.hash(input(t, fields, self.transform).bytes()))
@@ -369,33 +389,33 @@ impl Steering {
                     let more = self.rules.iter().filter(|(o, r)| o > at && means(r, t) != Meant::No).count();
                     if more > 0 {
                         a.notes.push(format!(
-                            "{more} more rules mean this flow; taken is the lowest location, as most devices do"
+                            "{more} more rules match this flow; assumed: the lowest location wins, as on most devices"
                         ));
                     }
                     return a;
                 }
                 Meant::Yes => {
-                    might.push((*at, rule, "the rule before it"));
+                    might.push((*at, rule, MatchDependsOn::EarlierRule));
                     break;
                 }
             }
         }
-        self.by_table(self.own.as_ref(), 0, t, &mut a);
-        if let Some((at, _, what)) = might.first() {
+        self.by_table(self.own.as_ref().map_err(Clone::clone), 0, t, &mut a);
+        if let Some((at, _, depends_on)) = might.first() {
             let mut queues: BTreeSet<u32> = a.queue.into_iter().chain(a.may_be.iter().copied()).collect();
             queues.extend(might.iter().flat_map(|(_, r, _)| self.targets(r)));
-            a.why_not = Some(format!("rule {at} may mean it, depending on {what}"));
+            a.why_not = Some(Undecided::RuleMayMatch { rule: *at, depends_on: *depends_on });
             (a.by, a.queue, a.may_be) = (By::NotDecidable, None, queues.into_iter().collect());
             return a;
         }
         if let Some(why) = self.rules_unread.as_ref().filter(|_| a.queue.is_some()) {
             a.rules_unread = true;
-            a.notes.push(format!("rules that send it elsewhere may be there: they could not be read ({why})"));
+            a.notes.push(format!("steering rules could not be read ({why}); one of them may match"));
         }
         if let (Some(why), TCP, false) = (&self.steers_itself, t.protocol, t.fragment)
             && let Some(q) = a.queue.filter(|_| a.by != By::OnlyOne)
         {
-            a.notes.push(format!("until it answers, the table holds: queue {q}"));
+            a.notes.push(format!("until the host replies, the table applies: queue {q}"));
             a.queue = None;
             a.by = By::NotDecidable;
             a.may_be = self.all_queues();
@@ -422,41 +442,46 @@ impl Steering {
             (Action::Queue(offset), Some(c)) => {
                 a.context = Some(c);
                 match self.contexts.get(&c) {
-                    Some(s) => self.by_table(Some(s), offset, t, a),
+                    Some(s) => self.by_table(Ok(s), offset, t, a),
                     None => {
                         a.by = By::NotDecidable;
                         a.may_be = self.all_queues();
-                        let why = if self.contexts_known { "does not exist" } else { "could not be read" };
-                        a.why_not = Some(format!("the rule sends it to RSS context {c}, which {why}"));
+                        a.why_not = Some(match self.contexts_known {
+                            true => Undecided::ContextMissing { context: c },
+                            false => Undecided::ContextUnread { context: c },
+                        });
                     }
                 }
             }
             (Action::Wake, _) => {
                 a.by = By::NotDecidable;
-                a.why_not = Some("the rule is one that wakes the machine".into());
+                a.why_not = Some(Undecided::WakeRule);
             }
             (Action::Vf { vf, queue }, _) => {
                 a.by = By::Dropped;
                 a.notes.push(format!(
-                    "the rule sends it to queue {queue} of virtual function {vf}, not to this interface"
+                    "the rule sends the flow to queue {queue} of virtual function {vf}, not to this interface"
                 ));
             }
         }
     }
 
-    fn by_table(&self, spreader: Option<&Spreader>, offset: u32, t: &Tuple, a: &mut Answer) {
-        let Some(s) = spreader else {
-            a.by = By::NotDecidable;
-            a.may_be = self.all_queues();
-            a.why_not = Some(self.no_table.clone());
-            return;
+    fn by_table(&self, spreader: Result<&Spreader, Undecided>, offset: u32, t: &Tuple, a: &mut Answer) {
+        let s = match spreader {
+            Ok(s) => s,
+            Err(why) => {
+                a.by = By::NotDecidable;
+                a.may_be = self.all_queues();
+                a.why_not = Some(why);
+                return;
+            }
         };
         a.entries = s.table.len();
         a.key_from = s.key_from;
         let ruled = a.rule.is_some();
         match self.fields_of(t) {
             Ok((f, note)) => {
-                a.fields = Some(f.words());
+                a.fields = Some(f);
                 a.notes.extend(note.map(str::to_string));
             }
             Err(_) => a.fields = None,
@@ -469,8 +494,10 @@ impl Steering {
                 a.queue = Some(s.table[at] + offset);
                 a.by = if ruled { By::Rule } else { By::Table };
                 if !s.table.len().is_power_of_two() {
-                    a.notes
-                        .push(format!("a table of {} entries is no power of two; taken: the remainder", s.table.len()));
+                    a.notes.push(format!(
+                        "{} table entries are not a power of two; assumed: hash modulo entries",
+                        s.table.len()
+                    ));
                 }
             }
             Err(why) => {
@@ -484,7 +511,7 @@ impl Steering {
                         a.by = By::NotDecidable;
                         let all: BTreeSet<u32> = s.table.iter().map(|q| q + offset).collect();
                         a.may_be = all.into_iter().collect();
-                        a.notes.push("all packets of this direction go to one of them, and always to the same".into());
+                        a.notes.push("all packets of this direction go to one of them, always the same".into());
                     }
                 }
             }
@@ -503,22 +530,24 @@ pub fn receive_queues(nic: &Nic) -> Option<u32> {
     told.or(Some(nic.rx_queues.len() as u32).filter(|n| *n > 0))
 }
 
-fn steers_itself(nic: &Nic, driver: &str, queues: Option<u32>, ntuple: Option<bool>) -> Option<String> {
+fn parse_key(hex: &str, of: KeySource) -> Key {
+    match unhex(hex) {
+        Ok(bytes) => Ok((bytes, of)),
+        Err(e) => Err(Undecided::KeyMalformed { of, error: e.to_string() }),
+    }
+}
+
+fn steers_itself(nic: &Nic, driver: &str, queues: Option<u32>, ntuple: Option<bool>) -> Option<Undecided> {
     if queues == Some(1) {
         return None;
     }
-    if let (true, Fact::Unknown(u)) = (ATR_BY_FLAG.contains(&driver), &nic.private_flags) {
-        return Some(format!(
-            "{driver} steers TCP by itself where its flag {ATR_FLAG} is on, which is not known ({u})"
-        ));
+    let (name, flag) = (driver.to_string(), ATR_FLAG.to_string());
+    if let (true, Fact::Unknown(unread)) = (ATR_BY_FLAG.contains(&driver), &nic.private_flags) {
+        return Some(Undecided::AtrUnread { driver: name, flag, unread: unread.clone() });
     }
     let flag = nic.private_flags.known().and_then(|f| f.get(ATR_FLAG)).copied();
-    if flag == Some(true) || (ATR.contains(&driver) && ntuple != Some(true)) {
-        return Some(format!(
-            "{driver} steers TCP by itself (ATR): packets come to the queue that the connection's last sampled answer left by"
-        ));
-    }
-    None
+    let on = flag == Some(true) || (ATR.contains(&driver) && ntuple != Some(true));
+    on.then_some(Undecided::AtrOn { driver: name })
 }
 
 /// The table names several queues, yet nearly all interrupts came from one: perhaps the device ignores it.
@@ -538,8 +567,8 @@ pub fn heeds_table(nic: &Nic) -> Option<String> {
     let others = (named.len() as u64 - 1) * OPENING;
     (all >= ENOUGH && all - most <= all / 100 + others).then(|| {
         format!(
-            "the table spreads over {} queues, but {most} of {all} interrupts since boot came from queue {queue}: either it \
-             sees very few flows, or the device does not heed its table",
+            "the table spreads over {} queues, but {most} of {all} interrupts since boot came from queue {queue}: either the \
+             device received very few flows, or it ignores its table",
             named.len()
         )
     })

@@ -8,7 +8,8 @@ use ringwise_flow::stack::{Reach, Rps, landing};
 use ringwise_flow::steering::heeds_table;
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::toeplitz::bit_by_bit;
-use ringwise_flow::{By, Spec, Steering, Tuple};
+use ringwise_flow::undecided::{KeySource, MatchDependsOn, PacketProperty, StackHashUnknown};
+use ringwise_flow::{By, Fields, Spec, Steering, Tuple, Undecided};
 use ringwise_model::*;
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -83,10 +84,10 @@ fn hash_entry_queue() {
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.hash, a.entry, a.queue), (By::Table, Some(HASH), Some(0x78), Some(0)));
     let udp = steering(&s).answer(&flow("66.9.149.187:2794-161.142.100.80:1766/udp"));
-    assert_eq!((udp.hash, udp.fields.as_deref()), (Some(0x323e_8fc2), Some("addresses only")));
+    assert_eq!((udp.hash, udp.fields), (Some(0x323e_8fc2), Some(Fields::ADDRESSES)));
     let piece = steering(&s).answer(&flow("66.9.149.187-161.142.100.80/tcp/frag"));
     assert_eq!((piece.hash, piece.flow_type), (Some(0x323e_8fc2), "ip4"));
-    assert!(piece.notes.iter().any(|n| n.contains("taken: the addresses")));
+    assert!(piece.notes.iter().any(|n| n.contains("assumed: the addresses")));
 }
 
 #[test]
@@ -96,8 +97,8 @@ fn an_unknown_key_is_unknown_and_what_is_left_is_said() {
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.hash, a.queue), (By::NotDecidable, None, None));
     assert_eq!(a.may_be, (0..8).collect::<Vec<u32>>());
-    assert!(a.why_not.unwrap().contains("needs root"));
-    assert!(a.notes[0].contains("always to the same"));
+    assert_eq!(a.why_not, Some(Undecided::KeyUnread { unread: Unread::new("rss-get", None, "needs root") }));
+    assert!(a.notes[0].contains("always the same"));
     // Every entry the same: no key is needed.
     rss(&mut s).table = vec![5; 128];
     let a = steering(&s).answer(&flow(VECTOR));
@@ -105,23 +106,41 @@ fn an_unknown_key_is_unknown_and_what_is_left_is_said() {
 }
 
 #[test]
-fn functions_fields_and_tables_that_are_not_told() {
-    let why = |s: &Snapshot, f: &str| steering(s).answer(&flow(f)).why_not.unwrap_or_default();
+fn functions_fields_and_tables_that_the_driver_does_not_report() {
+    let why = |s: &Snapshot, f: &str| steering(s).answer(&flow(f)).why_not.unwrap();
+    let driver = |name: &str| name.to_string();
     let mut s = host("mlx5_core");
     rss(&mut s).function = Fact::Known("xor".into());
-    assert!(why(&s, VECTOR).contains("xor"), "{}", why(&s, VECTOR));
-    assert!(why(&host("ena"), VECTOR).contains("not proved"));
+    let xor = Undecided::UndocumentedHash { driver: driver("mlx5_core"), function: "xor".into() };
+    assert_eq!(why(&s, VECTOR), xor);
+    assert_eq!(why(&host("ena"), VECTOR), Undecided::NonstandardHash { driver: driver("ena") });
     let s = host("ice");
-    assert!(why(&s, "[2001:db8::1]:1-[2001:db8::2]:2/udp").contains("the VLAN tag"));
-    assert!(why(&s, "10.0.0.1:1-10.0.0.2:2/sctp").contains("does not tell which fields of sctp4"));
+    let tag = Undecided::HashedPropertyUnknown { flow_type: "udp6".into(), property: PacketProperty::VlanTag };
+    assert_eq!(why(&s, "[2001:db8::1]:1-[2001:db8::2]:2/udp"), tag);
+    let sctp = Undecided::FieldsNotReported { flow_type: "sctp4".into() };
+    assert_eq!(why(&s, "10.0.0.1:1-10.0.0.2:2/sctp"), sctp);
     let mut s = host("ice");
     rss(&mut s).fields.insert("sctp4".into(), String::new());
     let a = steering(&s).answer(&flow("66.9.149.187:2794-161.142.100.80:1766/sctp"));
     assert_eq!(a.hash, Some(0x323e_8fc2));
     rss(&mut s).fields.insert("ip4".into(), String::new());
-    assert!(why(&s, "10.0.0.1-10.0.0.2/esp").contains("hashes nothing of ip4"));
+    assert_eq!(why(&s, "10.0.0.1-10.0.0.2/esp"), Undecided::NoFieldHashed { flow_type: "ip4".into() });
+    rss(&mut s).fields.insert("ip4".into(), "r".into());
+    assert_eq!(why(&s, "10.0.0.1-10.0.0.2/esp"), Undecided::FlowTypeDiscarded { flow_type: "ip4".into() });
+    rss(&mut s).symmetric = Fact::Known("mirror".into());
+    assert_eq!(why(&s, VECTOR), Undecided::UnknownTransform { transform: "mirror".into() });
+    rss(&mut s).key = Fact::Known("6d5".into());
+    assert!(matches!(why(&s, VECTOR), Undecided::UnknownTransform { .. }));
+    rss(&mut s).symmetric = Fact::Absent;
+    assert!(matches!(why(&s, VECTOR), Undecided::KeyMalformed { of: KeySource::Device, .. }));
+    rss(&mut s).key = Fact::Known(String::new());
+    assert_eq!(why(&s, VECTOR), Undecided::KeyEmpty);
+    rss(&mut s).table.clear();
+    assert_eq!(why(&s, VECTOR), Undecided::NoTable);
     s.nics[0].rss = Fact::Absent;
-    assert!(why(&s, VECTOR).contains("no receive-side scaling"));
+    assert_eq!(why(&s, VECTOR), Undecided::NoRss);
+    s.nics[0].rss = Fact::unknown("rss-get", "needs root");
+    assert_eq!(why(&s, VECTOR), Undecided::TableUnread { unread: Unread::new("rss-get", None, "needs root") });
 }
 
 #[test]
@@ -132,13 +151,15 @@ fn drivers_without_a_key_of_their_own_take_the_hosts() {
     let key = format!("{}:00:11:22", colons.join(":"));
     let a = Steering::new(&s.nics[0], &Fact::Known(key)).answer(&flow(VECTOR));
     assert_eq!(a.hash, Some(HASH));
-    assert!(a.key_from.unwrap().contains("netdev_rss_key"));
+    assert_eq!(a.key_from, Some(KeySource::Host));
     let unset = Steering::new(&s.nics[0], &Fact::Known("00:00:00:00".into())).answer(&flow(VECTOR));
-    assert!(unset.hash.is_none() && unset.why_not.unwrap().contains("not set yet"));
+    assert_eq!((unset.hash, unset.why_not), (None, Some(Undecided::HostKeyNotSet)));
+    let absent = Steering::new(&s.nics[0], &Fact::Absent).answer(&flow(VECTOR));
+    assert_eq!(absent.why_not, Some(Undecided::HostKeyAbsent { driver: "igb".into() }));
     let mut other = host("tg3");
     rss(&mut other).key = Fact::Absent;
     let a = Steering::new(&other.nics[0], &Fact::Known("01:02".into())).answer(&flow(VECTOR));
-    assert!(a.why_not.unwrap().contains("tg3 does not tell its key"));
+    assert_eq!(a.why_not, Some(Undecided::KeyNotReported { driver: "tg3".into() }));
 }
 
 #[test]
@@ -146,7 +167,7 @@ fn where_the_nic_steers_by_itself_nothing_is_decided() {
     let mut s = host("ixgbe");
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue), (By::NotDecidable, None));
-    assert!(a.why_not.unwrap().contains("ATR"));
+    assert_eq!(a.why_not, Some(Undecided::AtrOn { driver: "ixgbe".into() }));
     assert_eq!(steering(&s).queue(&flow(VECTOR)), None);
     // Not of UDP, and not with rules switched on.
     assert_eq!(steering(&s).answer(&flow("10.0.0.1:1-10.0.0.2:2/udp")).by, By::Table);
@@ -161,7 +182,7 @@ fn where_the_nic_steers_by_itself_nothing_is_decided() {
     i40e.nics[0].private_flags = ringwise_model::not_asked();
     let a = steering(&i40e).answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue), (By::NotDecidable, None));
-    assert!(a.why_not.unwrap().contains("not known"));
+    assert!(matches!(a.why_not, Some(Undecided::AtrUnread { .. })));
 }
 
 #[test]
@@ -174,8 +195,8 @@ fn what_nobody_tells_is_told_as_taken() {
     rss(&mut s).symmetric = ringwise_model::not_asked();
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.hash, a.queue), (told.hash, told.queue));
-    assert!(a.notes.iter().any(|n| n.contains("hash function; taken: toeplitz")), "{:?}", a.notes);
-    assert!(a.notes.iter().any(|n| n.contains("taken: it is not")), "{:?}", a.notes);
+    assert!(a.notes.iter().any(|n| n.contains("hash function; assumed: toeplitz")), "{:?}", a.notes);
+    assert!(a.notes.iter().any(|n| n.contains("assumed: it is not")), "{:?}", a.notes);
     assert_eq!(steering(&s).assumed().len(), 2);
 }
 
@@ -198,10 +219,13 @@ fn rules_go_first_and_contexts_have_their_own_table() {
     ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(0), Some(2))]);
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.may_be), (By::NotDecidable, (0..8).collect::<Vec<u32>>()));
-    // Depends on what a flow does not tell.
+    assert_eq!(a.why_not, Some(Undecided::ContextMissing { context: 2 }));
+    // The match depends on a property that a flow does not contain.
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5")], Action::Queue(3), None)]);
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.may_be), (By::NotDecidable, vec![0, 3]));
+    let depends_on = MatchDependsOn::Packet(PacketProperty::VlanTag);
+    assert_eq!(a.why_not, Some(Undecided::RuleMayMatch { rule: 0, depends_on }));
     // The device ignores its rules while ntuple is off.
     if let Fact::Known(f) = &mut s.nics[0].features {
         f.get_mut("rx-ntuple-filter").unwrap().on = false;
@@ -225,7 +249,7 @@ fn by_a_queue_that_is_asked_for() {
     let asked = steering(&s).by_queue(Some(6));
     let a = asked.answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue, a.entry, a.rule), (By::Asked, Some(6), None, None));
-    assert_eq!((asked.queue(&flow(VECTOR)), a.why_not.as_deref()), (Some(6), None));
+    assert_eq!((asked.queue(&flow(VECTOR)), a.why_not.clone()), (Some(6), None));
     assert!(a.may_be.is_empty() && a.notes.is_empty());
     // The hash is the packet's own, and RPS goes by it.
     assert_eq!(a.hash, Some(HASH));
@@ -249,7 +273,7 @@ fn rps_takes_the_cpu_that_the_kernel_takes() {
     igb.nics[0].driver = Fact::Known("igb".into());
     let Rps::On { chosen, why_not, .. } = landing(&igb, &igb.nics[0], 0, &a).rps else { panic!("it is on") };
     assert_eq!(chosen, None);
-    assert!(why_not.unwrap().contains("secret"));
+    assert_eq!(why_not, Some(StackHashUnknown::NotPassed { driver: "igb".into() }));
     let one = "7".parse().unwrap();
     igb.nics[0].rx_queues[0].rps_cpus = Fact::Known(one);
     let Rps::On { chosen, .. } = landing(&igb, &igb.nics[0], 0, &a).rps else { panic!("it is on") };
@@ -291,7 +315,7 @@ fn a_table_that_is_not_heeded_is_noticed() {
     for (i, v) in s.nics[0].vectors.iter_mut().enumerate() {
         v.count = Fact::Known(if i == 0 { 5000 } else { 3 });
     }
-    assert!(heeds_table(&s.nics[0]).unwrap().contains("does not heed"));
+    assert!(heeds_table(&s.nics[0]).unwrap().contains("ignores its table"));
     // The doubt is also reported where the queue is unknown: vmxnet3 does not report its key.
     let asked = |s: &Snapshot| chain::arrival(s, &s.nics[0], &steering(s), &flow(VECTOR));
     assert!(asked(&s).doubt.is_some());

@@ -127,7 +127,8 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!(
             missing[0].to_string(),
-            "/etc/ringwise/ringwise.toml line 9: group web: program \"nginx\": where it listened stands in no recording"
+            "/etc/ringwise/ringwise.toml line 9: group web: program \"nginx\": the recording does not contain where it \
+             listened"
         );
     }
 

@@ -107,7 +107,7 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         meanwhile.look(source)?;
     }
     let rates = Rates::between(&meanwhile.layout, &meanwhile.first, &meanwhile.last)
-        .ok_or_else(|| Fail::error("the clock of this host stands still, so interrupts cannot be counted"))?;
+        .ok_or_else(|| Fail::error("the clock of this host does not advance: no rate can be computed"))?;
     let one = |w: &Watched| {
         let (polled, polled_on) = match polled_elsewhere(&rates, s, &watched, w) {
             PolledOn::Planned => (false, None),

@@ -142,7 +142,7 @@ pub(crate) fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
             rps_default_mask: Fact::Absent,
             rivals: Fact::Known(vec!["irqbalance".into()]),
             rival_details: Vec::new(),
-            irqbalance: Fact::unknown("irqbalance", "not looked for"),
+            irqbalance: Fact::unknown("irqbalance", "not read"),
             sysctls: Default::default(),
             cpu_latency: Default::default(),
             power: None,

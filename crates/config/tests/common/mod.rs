@@ -1,8 +1,8 @@
-//! What must hold for any text; also what the fuzzer runs.
+//! Properties that hold for any text; the fuzzer checks them too.
 
 use ringwise_config::{parse, parse_set, print};
 
-/// A sound text is printed and read again as the same; an unsound one has words for what is wrong.
+/// A valid text is printed and read again without a change; an invalid one has a message.
 pub(crate) fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match parse("f", text) {

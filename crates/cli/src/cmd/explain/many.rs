@@ -104,7 +104,10 @@ fn balanced(
     };
     let l = loads(steering, flows);
     let all: u64 = flows.iter().map(|f| f.packets).sum();
-    let why = || flows.iter().find_map(|f| steering.answer(&f.tuple).why_not).unwrap_or_default();
+    let why = || {
+        let why = flows.iter().find_map(|f| steering.answer(&f.tuple).why_not);
+        why.map_or_else(|| "the reason is unknown".to_string(), |why| why.to_string())
+    };
     if l.unknown == all && all > 0 {
         return Err(Fail::error(format!("{name}: no flow's entry is known ({}): nothing can be proposed", why())));
     }
