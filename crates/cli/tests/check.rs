@@ -52,7 +52,7 @@ fn several_at_once_worst_first() {
     assert!(errors.windows(2).all(|w| w[0] >= w[1]), "{page}");
     assert!(page.contains("On several hosts:"), "{page}");
     assert!(page.contains("\n3 hosts\n"), "{page}");
-    // The worst one in full is what comes next, and its page says of itself what its line said.
+    // The proposed next command shows the worst host in full, and its page agrees with its line.
     let next = page.lines().last().unwrap().strip_prefix("Next: ringwise ").unwrap();
     let full = run(&next.split(' ').chain(["-j", "--fail-on", "never"]).collect::<Vec<_>>());
     let full: serde_json::Value = serde_json::from_slice(&full.stdout).unwrap();
@@ -88,7 +88,7 @@ fn one_of_several_is_not_readable() {
         let o = check(&["--fail-on", fail_on], &[&good, &bad]);
         assert_eq!(o.status.code(), Some(1), "{}", text(&o));
         let page = text(&o);
-        // Before all that could be read; the others are judged all the same.
+        // Unreadable captures come first, and the others are checked all the same.
         assert!(page.starts_with(&bad) && page.lines().next().unwrap().contains("could not be read: "), "{page}");
         assert!(page.lines().nth(1).unwrap().contains(" not readable"), "{page}");
         assert!(page.contains("1 host, 1 capture not read"), "{page}");
@@ -171,7 +171,7 @@ fn statuses_and_what_is_accepted() {
     let baseline = temp("accepted.json");
     let b = baseline.display().to_string();
     let _ = std::fs::remove_file(&baseline);
-    // Consequences of accepted findings become findings of their own, until none is left.
+    // Consequences of accepted findings become findings of their own, until no finding is left.
     for _ in 0..20 {
         let doc: serde_json::Value = serde_json::from_slice(
             &check(&["-j", "--fail-on", "never", "--baseline", if baseline.exists() { &b } else { "none" }]).stdout,
@@ -244,7 +244,10 @@ fn formats() {
         |feature: &str| table.lines().find(|l| l.starts_with(feature)).unwrap_or_else(|| panic!("{feature}: {table}"));
     assert!(of("several packets per doorbell").contains(" 3.18    yes "), "{table}");
     assert!(of("busy-polling NAPI threads").contains(" 6.19    no "), "{table}");
-    assert!(of("symmetric hash").contains("unknown"), "igb has none, and nobody asks by setting one: {table}");
+    assert!(
+        of("symmetric hash").contains("unknown"),
+        "unknown for igb, because it can only be found by setting one: {table}"
+    );
 }
 
 /// A mistyped name does not show the findings of another interface.

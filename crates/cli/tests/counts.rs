@@ -1,4 +1,4 @@
-//! One transaction on a simulated host: `plan`, `apply`, `history` and `status` count the same things.
+//! One transaction on a simulated host: `plan`, `apply`, `history` and `status` report the same counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Case {
         ringwise_discover::snapshot(&self.host, &Options::all()).unwrap()
     }
 
-    /// Lines of the run, and its outcome.
+    /// Printed lines of the run, and its outcome.
     fn apply(&self, request: &Request) -> (Vec<String>, Outcome) {
         let style = Style::plain(None);
         let mut lines = Vec::new();

@@ -68,7 +68,7 @@ fn run(sim: &Arc<Sim>, dir: &Dir, p: &Plan) -> Outcome {
 /// Applies a plan, then returns the next plan.
 fn done(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> (Plan, Outcome, Plan) {
     let (mut p, mut out) = (made(sim, dir, i), None);
-    // vmxnet3 tells a count of channels and refuses another one: put back, and gone round the next time.
+    // vmxnet3 reports its number of channels and refuses another one: put back, and skipped by the next plan.
     for _ in 0..2 {
         p = made(sim, dir, i);
         let done = run(sim, dir, &p);
@@ -175,7 +175,7 @@ fn forward_proposes_what_interrupts_traffic() {
         s.nic("eth3").unwrap().pause,
         Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) })
     );
-    // Fixed at off counts as off.
+    // A feature that is fixed at off counts as off.
     assert!(said(&p, "lro").is_empty() && said(&p, "LRO").is_empty());
 }
 
@@ -187,7 +187,7 @@ fn rpc_lets_the_driver_adapt() {
     let (.., p) = done(&sim, &dir, &intent(Goal::Rpc, false));
     let s = look(&sim);
     assert_eq!(param(&s, "eth3", "use-adaptive-rx"), Some(1));
-    // igb has no switch: 3 us are its own mode.
+    // igb has no switch for adaptive moderation: 3 us select its adaptive mode.
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(3));
     assert_eq!(said(&p, "adaptive moderation"), ["not supported by the driver; its fixed interval stays"]);
 }
@@ -210,7 +210,7 @@ fn stream_waits_and_latency_does_not() {
     let (first, out, p) = done(&sim, &dir, &intent(Goal::Latency, false));
     let s = look(&sim);
     assert_eq!((param(&s, "eth3", "rx-usecs"), param(&s, "eth3", "tx-usecs")), (Some(5), Some(10)));
-    // igb refuses 5, so it is not even tried.
+    // igb is known to refuse 5, so 5 is not tried.
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(10));
     let step = first.steps.iter().find(|st| matches!(&st.setting, Setting::Coalesce { dev, .. } if dev == "eth0"));
     let Some(Reason::Policy { moved, .. }) = step.map(|st| &st.reason) else { panic!("{step:?}") };

@@ -63,7 +63,7 @@ fn table(lay: &Lay) -> Vec<u32> {
     lay.sim.nic("eth0").unwrap().rss.known().unwrap().table.clone()
 }
 
-/// Applies; a second apply has nothing to do.
+/// Applies, and checks that a second apply would change nothing.
 fn settles(lay: &Lay, i: &Intent) -> Plan {
     let p = lay.plan(i);
     let out = lay.run(&p, false);
@@ -315,7 +315,7 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
     assert!(!p.steps.iter().any(|s| matches!(s.setting, ringwise_knob::Setting::RssTable { .. })), "{:#?}", p.steps);
 }
 
-/// igb in the lab: every kind of rule is refused, each in place 0, one by one.
+/// Like igb in the lab: every kind of rule is refused, each at location 0, one by one.
 #[test]
 fn each_refused_kind_of_rule_is_remembered() {
     let lay = Lay::on(&card());

@@ -43,7 +43,7 @@ fn block(text: &str) -> String {
 }
 
 #[test]
-fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
+fn the_plan_shows_what_irqbalance_would_do_and_how_it_is_configured() {
     for (unit, after) in [(true, "(also after its restart)"), (false, "(until it restarts)")] {
         let s = edge3_with(running(unit));
         let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
@@ -54,21 +54,21 @@ fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
         assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(after), "{text}");
         assert_eq!(text.contains("systemd did not start it"), !unit, "{text}");
         let first = p.steps[0].setting.address().unwrap();
-        assert_eq!(first.family(), ringwise_knob::Family::Rivals, "told before anything is written");
+        assert_eq!(first.family(), ringwise_knob::Family::Rivals, "before anything else is written");
         assert!(diff::text(&p).contains("+eth1/irqbalance = all banned\n"));
     }
 }
 
 #[test]
-fn the_script_says_that_it_does_not_tell_irqbalance() {
+fn the_script_reports_that_it_does_not_configure_irqbalance() {
     let s = edge3_with(running(true));
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
     let text = script::text(&p, &s).unwrap();
-    assert!(text.contains("\n  by_hand eth1\n") && text.contains("irqbalance is not told by this script"), "{text}");
+    assert!(text.contains("\n  by_hand eth1\n") && text.contains("this script cannot configure irqbalance"), "{text}");
 }
 
 #[test]
-fn what_cannot_be_asked_is_said() {
+fn an_irqbalance_that_does_not_answer_is_reported() {
     let mut b = running(true);
     let why = "no answer: irqbalance answers only root";
     b.banned = Fact::unknown("irqbalance setup", why);
