@@ -11,7 +11,7 @@ pub(crate) fn config(data: &[u8]) {
             let again = parse("f", &printed).unwrap_or_else(|f| panic!("printed, but not read: {f}\n{printed}"));
             assert_eq!(again.without_places(), c.without_places(), "\n{printed}");
         }
-        Err(f) => assert!(!f.all.is_empty() && f.to_string().contains("fault"), "{f}"),
+        Err(f) => assert!(!f.all.is_empty() && !f.to_string().is_empty(), "{f}"),
     }
     if text.len() < 200 {
         let _ = parse_set(text).map_err(|f| f.to_string());

@@ -32,7 +32,9 @@ struct Cx<'a> {
     source: Source,
     /// The host as it is.
     now: Snapshot,
-    /// The host as `--what-if` would change it.
+    /// The host as `--what-if` would change it. `None`: the option was not given.
+    then: Option<Snapshot>,
+    /// `net.core.netdev_rss_key`.
     key: Fact<String>,
     dev: Option<String>,
 }
