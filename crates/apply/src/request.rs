@@ -42,7 +42,8 @@ pub struct Request {
     /// What the steps skip because CPUs are offline; for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<NotPutBack>,
-    /// What a rollback cannot restore because the queues do not exist; for the report.
+    /// What is requested but cannot be set: a rollback to queues that do not exist, a setting that the driver does not have. The
+    /// outcome repeats it and exits with status 3.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<Address>,
     /// Manual changes that the steps keep; for the report.

@@ -1,6 +1,6 @@
 //! From the request to the outcome.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -292,8 +292,8 @@ fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
 impl Tx<'_> {
     fn succeeded(&mut self, unmet: Vec<Address>) {
         self.out.verdict = Verdict::Applied;
-        self.out.unmet = unmet;
-        self.out.unmet.extend(self.unmet());
+        let refused = self.unmet();
+        self.out.unmet = unmet.into_iter().chain(refused).collect::<BTreeSet<_>>().into_iter().collect();
         let text = crate::irq::elsewhere(&self.now, self.out.applied.iter());
         text.into_iter().for_each(|t| self.note(t));
         self.out.changed = !(self.out.applied.is_empty() && self.out.side_effects.is_empty());

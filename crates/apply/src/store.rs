@@ -406,7 +406,7 @@ mod tests {
         let s = |n: u32, uid| Stranger { name: format!("@ringwise-lock-{n}"), uid };
         assert_eq!(about(&[], true), Vec::<String>::new());
         let one = about(&[s(0, Ok(1000))], true);
-        assert_eq!(one, ["another user has taken names of the lock of ringwise: @ringwise-lock-0 (user 1000)"]);
+        assert_eq!(one, ["another user holds names of ringwise's lock: @ringwise-lock-0 (user 1000)"]);
         let all = about(&[s(0, Ok(1000)), s(1, Err("EACCES".into()))], false).concat();
         assert!(all.contains("-1 (user unknown: EACCES)") && all.ends_with(UNSEEN), "{all}");
         assert!(about(&[], false).concat().ends_with(UNSEEN));

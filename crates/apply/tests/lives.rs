@@ -20,7 +20,7 @@ fn a_cpu_without_a_timer_is_refused_before_anything_is_written() {
         let e = apply(&sim, &dir, &[wanted]).unwrap_err();
         let Some(Refusal::DeafCpus { cpus }) = e.refusal() else { panic!("{e}") };
         assert_eq!(cpus.to_string(), "2");
-        assert!(e.to_string().starts_with("CPU 2 serves no timer: "), "{e}");
+        assert!(e.to_string().starts_with("timers do not run on CPU 2: "), "{e}");
     }
     assert_eq!(sim.writes(), 0);
     assert!(differing(&before, &look(&sim)).is_empty());
@@ -46,5 +46,5 @@ fn the_way_back_is_not_refused() {
     sim.late_cpu(CpuId(2), false);
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
     assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
-    assert!(out.notes.iter().any(|n| n.starts_with("CPU 2 serves no timer")), "{:?}", out.notes);
+    assert!(out.notes.iter().any(|n| n.starts_with("timers do not run on CPU 2")), "{:?}", out.notes);
 }

@@ -37,7 +37,7 @@ fn renamed_while_it_is_waited_for() {
     let before = look(&sim);
     let (out, waited) = with(&sim, &dir, "eth0", || sim.rename("eth0", "wan0"));
     assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
-    assert!(out.notes.contains(&"eth0 is wan0 now".to_string()), "{:?}", out.notes);
+    assert!(out.notes.contains(&"eth0 was renamed to wan0".to_string()), "{:?}", out.notes);
     assert!(waited.contains(&"wan0".to_string()), "its link is waited for under the new name: {waited:?}");
     assert_eq!(sim.nic("wan0").unwrap().rx_queues.len(), 4);
     assert_eq!((out.verified, out.verified_of > 0), (out.verified_of, true));

@@ -148,7 +148,7 @@ fn bad_requests_are_refused_before_anything_is_touched() {
         let e = told(PktgenPort { to_mac: mac.into(), ..port() });
         assert!(e.contains("is not a unicast MAC address"), "{mac}: {e}");
     }
-    assert!(told(PktgenPort { frame_bytes: 59, ..port() }).contains("right: 60 to"));
+    assert!(told(PktgenPort { frame_bytes: 59, ..port() }).contains("expected 60 to"));
     assert!(told(PktgenPort { dev: "../x".into(), ..port() }).contains("not the name of an interface"));
     assert!(told(PktgenPort { dev: "a b".into(), ..port() }).contains("not the name of an interface"));
     assert!(told(PktgenPort { per_s: Some(0.0), ..port() }).contains("packets/s"));

@@ -371,7 +371,7 @@ fn results_of_different_hosts_are_not_compared() {
         r.out
     );
     let r = run(&["bench", "report", &file, &other, "-j"]);
-    assert_eq!((r.status, r.err.contains("of one file")), (Some(2), true), "{}", r.err);
+    assert_eq!((r.status, r.err.contains("work with one file")), (Some(2), true), "{}", r.err);
     let none = dir.file("none.jsonl", "{\"kind\":\"trial\"}\n");
     let r = run(&["bench", "report", &none]);
     assert_eq!((r.status, r.err.contains("expected the session as the first line")), (Some(1), true), "{}", r.err);

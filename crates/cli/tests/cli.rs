@@ -128,7 +128,7 @@ fn proposed_commands_carry_the_recording() {
     let from = format!(" --from '{file}'");
     let proposed = |args: &[&str]| {
         let r = run(&[args, &["--from", &file]].concat());
-        let lines = r.out.lines().map(str::trim).filter(|l| l.contains("ringwise "));
+        let lines = r.out.lines().map(str::trim).filter(|l| l.contains("ringwise ") && !l.starts_with("Recommended"));
         lines.map(str::to_string).collect::<Vec<_>>()
     };
     for args in [&["status"][..], &["show"], &["show", "eth0"], &["check", "--fail-on", "never"]] {

@@ -113,7 +113,7 @@ fn what_contradicts_itself_is_said_of_flags_too() {
         "eth1.channels=2",
     ]);
     assert!(err.contains(&format!("{file} line 4: tx-tcp-segmentation = false contradicts tso = true")), "{err}");
-    assert!(err.contains("the table names queue 3, but channels leaves 2"), "all at once: {err}");
+    assert!(err.contains("the table names queue 3, but channels sets only 2"), "all at once: {err}");
     for (set, why) in [
         ("netdev_budget_usecs\"=1", "netdev_budget_usecs cannot be 1"),
         ("flow_limit_table_len\"=1000", "a power of two"),

@@ -65,7 +65,7 @@ fn a_file_says_when_it_was_made_and_until_when_it_holds() {
     let doc = plan_for_here(&dir.0, "c.plan", &["--expires", "90m"]);
     assert_eq!(doc["file"]["expires_at"].as_u64().unwrap() - doc["file"]["made_at"].as_u64().unwrap(), 5400);
     refused(&dir.0, 2, &["plan", "--expires", "1h"], &["--out"]);
-    refused(&dir.0, 2, &["plan", "--out", "d.plan", "--expires", "soon"], &["is no time", "never"]);
+    refused(&dir.0, 2, &["plan", "--out", "d.plan", "--expires", "soon"], &["expected a time", "never"]);
 }
 
 #[test]

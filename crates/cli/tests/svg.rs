@@ -328,7 +328,7 @@ fn from_the_command_line() {
 
     let none = ringwise(&["show", "--from", host, "--svg", path]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&none.stderr).contains("name one"), "{none:?}");
+    assert!(String::from_utf8_lossy(&none.stderr).contains("needs the name of an interface"), "{none:?}");
     let absent = dir.join("no/such.svg");
     let bad = ringwise(&["show", "eth0", "--from", host, "--svg", absent.to_str().unwrap()]);
     assert_eq!(bad.status.code(), Some(1));

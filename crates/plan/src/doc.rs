@@ -174,6 +174,14 @@ pub struct NotPossible {
     pub blocked_by: Option<Address>,
 }
 
+impl NotPossible {
+    /// Whether the user configured it: on the command line or in a file, as a setting or as a number of queues.
+    pub fn is_named(&self) -> bool {
+        let queues = self.needed && matches!(self.address, Some(Address::Channels { .. }));
+        queues || matches!(self.why, Obstacle::Configured { .. })
+    }
+}
+
 /// One checkable number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expected {

@@ -154,6 +154,10 @@ fn count(o: &Outcome) -> String {
     if ignored > 0 {
         text.push_str(&format!("; {ignored} accepted by the driver but not kept"));
     }
+    let impossible = o.unmet.len().saturating_sub(refused.len() + ignored);
+    if impossible > 0 {
+        text.push_str(&format!("; {impossible} cannot be set on this host"));
+    }
     text + ";"
 }
 

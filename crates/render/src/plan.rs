@@ -274,13 +274,20 @@ fn rest(plan: &Plan, w: Option<usize>) -> String {
     for warning in &plan.warnings {
         out.push_str(&hang("Warning: ", warning, w));
     }
-    for r in &plan.refused {
-        let NotPossible { what, why, needed, .. } = r;
-        let tail = if *needed { "; the goal is not fully met without it" } else { "; not needed for this goal" };
-        out.push_str(&hang("x ", &format!("{what}: {why}{tail}"), w));
-    }
+    plan.refused.iter().for_each(|r| out.push_str(&impossible(r, w)));
     out.push_str(&left_out(plan.left_out.iter().filter(|l| !l.is_named()), "Skipped because", w));
     out
+}
+
+fn impossible(r: &NotPossible, w: Option<usize>) -> String {
+    let NotPossible { what, why, needed, .. } = r;
+    let tail = if *needed { "; the goal is not fully met without it" } else { "; not needed for this goal" };
+    hang("x ", &format!("{what}: {why}{tail}"), w)
+}
+
+/// Settings that the user configured and that cannot be set on this host, for `apply`.
+pub fn impossible_requests(plan: &Plan, style: &Style) -> String {
+    plan.refused.iter().filter(|r| r.is_named()).map(|r| impossible(r, style.width)).collect()
 }
 
 /// Settings that the user requested and the plan skipped. They come first on the page.

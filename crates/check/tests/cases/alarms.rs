@@ -215,7 +215,7 @@ fn unknown_numbers_of_queues() {
     let Fact::Known(c) = &mut w.nic().channels else { panic!() };
     (c.rx, c.combined) = (None, None);
     let table = ringwise_check::capability::table(&w.s, &w.x);
-    let four = table.iter().find(|c| c.feature == "four table entries a queue").unwrap();
+    let four = table.iter().find(|c| c.feature == "four table entries per queue").unwrap();
     assert!(!four.devs.contains(&"eth1".to_string()), "8 entries for 8 queues: {four:?}");
 }
 

@@ -91,6 +91,8 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
     request.already = ringwise_intent::already(&plan);
+    let impossible = || plan.refused.iter().filter(|r| r.is_named());
+    request.unmet = impossible().filter_map(|r| r.address.clone()).collect();
     request.requested = Some(match &made {
         Some((made, _)) => Requested { flags: Some(a.intent.flags(&a.devs)), intent: made.requested.clone() },
         None => Requested { flags: None, intent: plan.intent.clone() },
@@ -113,7 +115,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         // Nothing to write: no lock, no journal, and the host is not read again.
         trial::none_waits(&source, &store(common), &style)?;
         out::answer(&text())?;
-        return Ok(Status::Ok);
+        return Ok(if impossible().next().is_some() { Status::Findings } else { Status::Ok });
     }
     let mut policy = policy()?;
     if let Some((made, take)) = &made {
@@ -140,6 +142,11 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let outcome = ringwise_apply::run(&source.host, &request, &store, &policy, &mut print).map_err(|e| fail(&e))?;
     let measured = measure.as_ref().and_then(|m| Some((m, m.applied(&outcome)?)));
     let ended = trial::follow(&outcome, "Applied", a, common, &source, &store, &policy, &style);
+    // A requested setting without an address is not in the outcome.
+    let ended = ended.map(|status| match status {
+        Status::Ok if impossible().next().is_some() => Status::Findings,
+        status => status,
+    });
     match measured {
         Some((m, path)) => measure::finish(m, &outcome, &path, ended, as_json, &policy.stop),
         None => ended,
@@ -161,6 +168,10 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
         format!("{}{}", hands_page::kept(plan, &a.intent.text(&a.devs), style), hands_page::undone(plan, style));
     if !hands.is_empty() {
         out::note(common.quiet, hands.trim_end());
+    }
+    let impossible = page::impossible_requests(plan, style);
+    if !impossible.is_empty() {
+        out::note(common.quiet, impossible.trim_end());
     }
     let way_in = control::before_asking(plan, style);
     if !way_in.is_empty() {

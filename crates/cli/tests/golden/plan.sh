@@ -1,7 +1,7 @@
 #!/bin/sh
 # Made by ringwise 0.1.0 for edge3, kernel 6.12.48: 48 changes: 48 on eth1 eth2. None interrupts traffic.
-# Run as root: apply does it, undo puts back what was found when this was made.
-# Status: 0 done, 1 nothing changed, 3 done but for what this cannot write,
+# Run as root: apply writes the planned values, undo puts back the values that were found.
+# Exit status: 0 done, 1 nothing changed, 3 done except what this script cannot write,
 #   4 failed and put back, 5 failed and not put back, 6 refused.
 set -u
 LC_ALL=C
@@ -17,12 +17,12 @@ devices() {
   same_device eth2 '/sys/bus/*/devices/0000:04:00.0/net/eth2 /sys/bus/*/devices/0000:04:00.0/virtio*/net/eth2'
 }
 
-# What no common tool writes.
+# Settings that no common tool can write.
 left_out() {
   :
 }
 
-# What is wanted.
+# The planned values.
 planned() {
   :
   irq_cpus eth1 eth1-TxRx-0 0
@@ -75,7 +75,7 @@ planned() {
   value 'eth2 rx-7 rps_cpus' /sys/class/net/eth2/queues/rx-7/rps_cpus mask 0
 }
 
-# What was found there.
+# The values that were found.
 found() {
   :
   irq_cpus eth1 eth1-TxRx-0 0-15
@@ -128,7 +128,7 @@ found() {
   value 'eth2 rx-7 rps_cpus' /sys/class/net/eth2/queues/rx-7/rps_cpus mask ffff
 }
 
-# The same with all that it may disturb, for the way back.
+# The values to put back, with all settings that the script may disturb.
 before() {
   :
   irq_cpus eth1 eth1-TxRx-0 0-15

@@ -111,7 +111,7 @@ fn text(o: &Obstacle) -> String {
         O::NotNamed => "not named".into(),
         O::Loopback => "the loopback interface has no queues of its own".into(),
         O::NoQueues => "it has no queues of its own".into(),
-        O::NoQueuesRead => "sysfs lists no receive queues".into(),
+        O::NoQueuesRead => "its queues are unknown".into(),
         O::NoDriver => "no kernel driver is bound to it".into(),
         O::KindUnknown => "its kind and its interrupts are unknown".into(),
         O::LinkDown => "link down".into(),
