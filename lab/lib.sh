@@ -136,7 +136,7 @@ _pg_empty() {
 		[ "$_i" = 1 ] && _pg "kpktgend_${PG_CPU:-0}" rem_device_all
 		sleep 0.1
 	done
-	echo "pktgen does not let go of its device" >&2
+	echo "pktgen did not release its device" >&2
 }
 
 # _pg_run SECONDS: sends the configured packets, to the end or for at most that time, and removes the device.

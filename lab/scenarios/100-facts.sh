@@ -39,7 +39,7 @@ if [ $many = 8 ]; then
 	check "igb: -L 4" ethtool -L $igb combined 4
 	wait_link $igb
 	same "igb: -L resets affinity" "$(asked $(queue_irq $igb 0))" "$fresh"
-	check "igb: -L resets a table set by hand" [ "$(table $igb)" != "$before" ]
+	check "igb: -L resets a table that was set manually" [ "$(table $igb)" != "$before" ]
 	same "igb: after -L the table is equal" "$(table $igb | tr ' ' '\n' | sort | uniq -c | awk '$2 != "" { print $1 }' | tr '\n' ' ')" "32 32 32 32 "
 	same "igb: 4 queues have separate vectors" "$(irqs $igb | grep -c -e "$igb-rx-" -e "$igb-tx-")" 8
 	same "RPS of a queue that stays is kept by -L" "$(hex $(q $igb)/rx-0/rps_cpus)" 2

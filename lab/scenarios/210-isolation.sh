@@ -35,7 +35,7 @@ wait $pid
 check "its threads were seen often enough: $(wc -l </tmp/seen) times" [ $(wc -l </tmp/seen) -ge 20 ]
 same "all of them may run on the others only" "$(cut -d' ' -f1 /tmp/seen | sort -u)" 0-1
 same "and did" "$(grep -c ' [23]$' /tmp/seen)" 0
-check "-v says so" grep -q 'keeps off the isolated CPUs 2-3: runs on 0-1' /tmp/long.err
+check "-v says so" grep -q 'runs on CPUs 0-1, off the isolated CPUs 2-3' /tmp/long.err
 
 # --- the affinity that the caller has set
 taskset -c 2,3 ringwise -v show eth0 >/tmp/out 2>/tmp/err
@@ -100,7 +100,7 @@ for _i in $(seq 100); do
 done
 status "status --passive while the network lock is held" 0 ringwise --passive
 same "no device is late" "$(grep -c 'no answer' /tmp/out)" 0
-says "what was not asked is said" "not asked"
+says "what was not read is listed" "not read"
 same "the lock is held still" "$(cat /sys/module/mqnic/parameters/hanging)" 1
 ringwise show eth0 --passive >/tmp/out 2>/tmp/err
 same "show --passive" $? 0

@@ -150,7 +150,7 @@ echo 1 >/sys/module/mqnic/parameters/quirk
 more mq1 >/tmp/before
 ringwise plan mq1 -o sh --config /tmp/mq.toml --allow-disruption >/tmp/plan.sh 2>/tmp/err
 status "moderation that is accepted and not done: put back" 4 sh /tmp/plan.sh apply
-says "and it is said" "ethtool took it, but reads otherwise"
+says "and it is said" "ethtool accepted it, but reads back another value"
 more mq1 >/tmp/after
 unchanged "all is as before" /tmp/before /tmp/after
 echo 524288 >/sys/module/mqnic/parameters/quirk

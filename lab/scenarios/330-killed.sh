@@ -23,9 +23,9 @@ for point in "-b begin:1" begin:1 step:1 done:1 step:2 done:7 step:20 "-b end:1"
 	case $point:$last in
 	*"failed, put back"*) ;;
 	# Before the header was complete: nothing was changed.
-	*begin:1:*"torn before its first step"*) ;;
+	*begin:1:*"breaks off before its first step"*) ;;
 	# Its end is recorded: nothing to restore, but a rollback is possible.
-	end:1:*"in force"*) ringwise rollback --yes 0 >/tmp/out 2>/tmp/err ;;
+	end:1:*"in effect"*) ringwise rollback --yes 0 >/tmp/out 2>/tmp/err ;;
 	*) not_ok "killed at $point: put back" "history says: $last" ;;
 	esac
 	state $devs >/tmp/after

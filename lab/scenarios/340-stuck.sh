@@ -76,7 +76,7 @@ check "tx-3 sends" [ "$(sent)" -gt "$a" ]
 ) &
 status "a queue on a CPU that serves nothing completes nothing" 4 ringwise apply --yes --watch 8s --goal forward eth1
 cat /tmp/out /tmp/err 2>/dev/null
-check "the queue and its CPU are named" grep -Eqs "eth1 tx-3 (completed nothing for [0-9]+ s|timed out) after its interrupt went to CPU $cpu" /tmp/out /tmp/err
+check "the queue and its CPU are named" grep -Eqs "eth1 tx-3 (completed nothing for [0-9]+ s|timed out) after its interrupt was moved to CPU $cpu" /tmp/out /tmp/err
 wait
 same "its interrupt goes where it went" "$(cat /proc/irq/$n/smp_affinity_list)" "$was"
 state eth0 eth1 >/tmp/after

@@ -61,7 +61,7 @@ wait_until 20 is_guard
 kill -9 $(guard_pid)
 wait_until 20 let_go
 status "confirm without a guard" 0 ringwise confirm
-check "it is kept" sh -c "ringwise history | sed -n 2p | grep -q 'in force'"
+check "it is kept" sh -c "ringwise history | sed -n 2p | grep -q 'in effect'"
 clean_up
 
 # The trial expires without a guard.

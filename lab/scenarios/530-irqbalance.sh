@@ -69,7 +69,7 @@ sleep 3
 
 status "plan" 0 ringwise plan $devs
 says "plan: irqbalance is named" "irqbalance"
-says "plan: what happens next" "banned (until its restart)"
+says "plan: what happens next" "banned (until it restarts)"
 
 status "apply" 0 ringwise apply --yes $devs
 sed 's/^/# /' /tmp/err
@@ -80,7 +80,7 @@ same "with the ban the layout holds for 30 s" "$(elsewhere 30 /tmp/layout54)" 0
 status "verify: holds" 0 ringwise verify
 status "status" 0 ringwise status
 says "status: they are told to be banned" "of eth0 eth1 banned"
-says "status: it says that a restart forgets them" "not after its restart"
+says "status: it says that a restart forgets them" "until it restarts"
 
 status "capture" 0 ringwise capture /tmp/cap54.tar.gz --redact
 # A slow guest may not read all processes in time; a part of the message behind a semicolon reports that.

@@ -118,7 +118,7 @@ check "the other member loses its link" wait_for 60 sh -c '[ "$(cat /sys/class/n
 status "plan leaves it out" 0 ringwise plan eth0 $fewer
 says "with the reason" "eth0 is the only member that carries bond0"
 status "apply refuses it, whatever was given" 6 ringwise apply --yes --force --confirm 600s /tmp/p55
-says "by name" "eth0 is the last member that carries bond0"
+says "by name" "eth0 is the last member of bond0 that carries traffic"
 check "the session lives" session_alive one
 ip link set eth1 up
 check "the aggregate is whole again" wait_lacp

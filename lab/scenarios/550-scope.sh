@@ -50,7 +50,7 @@ H4sIAAAAAAACA6t39XFjYmRkgAFGhu8MCB4CnEBiO0BJVpBKveKSopLEJCBdmQuiK1IKGHIyk1PzilMZ
 END
 check "an XDP program is attached" ip link set dev eth1 xdpgeneric obj /tmp/pass.o sec xdp
 status "plan of a device with a program" 0 ringwise plan eth1 $fewer
-says "the user is named" "channels only: in use by an XDP program (generic mode)"
+says "the user is named" "only its channels are skipped: in use by an XDP program (generic mode)"
 same "the channels are left alone" "$(ringwise plan -j eth1 $fewer | grep -c '"knob": "channels"')" 0
 ip link set dev eth1 xdpgeneric off
 status "plan without it" 0 ringwise plan -j eth1 $fewer
@@ -63,7 +63,7 @@ if modprobe uio_pci_generic; then
 	echo "$(cat /sys/bus/pci/devices/$pci/vendor) $(cat /sys/bus/pci/devices/$pci/device)" | sed 's/0x//g' >/sys/bus/pci/drivers/uio_pci_generic/new_id
 	[ -e /sys/bus/pci/drivers/uio_pci_generic/$pci ] || echo $pci >/sys/bus/pci/drivers/uio_pci_generic/bind
 	status "plan beside a function in user space" 0 ringwise plan
-	says "it is left alone by its address" "$pci (held by user-space driver uio_pci_generic)"
+	says "it is left alone by its address" "$pci (bound to user-space driver uio_pci_generic)"
 	# The other two have the same id, and they stay with igb.
 	says "the others are planned" "Considered eth0 eth2."
 	echo $pci >/sys/bus/pci/drivers/uio_pci_generic/unbind
@@ -141,7 +141,7 @@ plug() {
 pull
 state eth2 >/tmp/now
 status "a pulled device: refused" 6 ringwise apply --yes /tmp/p56b
-says "by name" "eth1 is not there any more"
+says "by name" "eth1 does not exist any more"
 state eth2 >/tmp/now2
 unchanged "the other one was not touched" /tmp/now /tmp/now2
 plug

@@ -56,7 +56,7 @@ same "its list before: only somebody's own" "$(bans)" "$own"
 systemctl cat irqbalance.service >/tmp/unit.before
 
 status "plan" 0 ringwise plan $dev
-says "plan: again after its restart" "again after its restart"
+says "plan: also after its restart" "also after its restart"
 status "apply" 0 ringwise apply --yes $dev
 show_err
 affinity $dev >/tmp/layout57
@@ -66,7 +66,7 @@ same "it lists the device" "$(cat $devices)" "$(basename $(pci_of $dev))"
 same "with the ban the layout holds for 30 s" "$(elsewhere 30 /tmp/layout57)" 0
 status "status" 0 ringwise status
 says "status: banned, restart or not" "of $dev banned"
-check "status: it lasts" sh -c '! grep -q "not after its restart" /tmp/out'
+check "status: it lasts" sh -c '! grep -q "until it restarts" /tmp/out'
 
 # No ban is left but that of the script.
 systemctl restart irqbalance.service

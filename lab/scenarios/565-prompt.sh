@@ -52,15 +52,15 @@ same "somebody has changed it" "$([ "$ours" = "$theirs" ] || echo yes)" yes
 
 asked 6 'x\r'
 cat /tmp/out
-says "it names what was changed" "eth1 tx-1 xps_cpus  now 0, by hand"
+says "it names what was changed" "eth1 tx-1 xps_cpus  now 0, changed manually"
 says "it asks" "[K]eep, [t]ake over"
 same "an answer that is none leaves it" "$(cat $xps)" "$theirs"
 asked 0 '\r'
-says "kept when only return is typed" "Kept, because somebody has set it so"
+says "kept when only return is typed" "Manual changes and adopted settings that are kept"
 same "and nothing was written" "$(cat $xps)" "$theirs"
 asked 6 't\rn\r'
 says "taken over, the plan is asked about" "Apply? [y/N/show]"
-says "with what it undoes" "1 of these undoes a change somebody made by hand"
+says "with what it undoes" "1 of these undoes a manual change"
 same "no is no" "$(cat $xps)" "$theirs"
 asked 0 't\ry\r'
 same "taken over" "$(cat $xps)" "$ours"
@@ -72,6 +72,6 @@ echo 1 >$xps
 echo ringwise apply /tmp/eth1.plan >/tmp/ask.cmd
 asked 6 'y\r'
 cat /tmp/out
-says "a plan that does not fit any more is refused" "no longer as planned"
+says "a plan that does not fit any more is refused" "since the plan was made"
 same "before anyone is asked" "$(grep -c 'Apply?' /tmp/out)" 0
 rm -rf $RINGWISE_STATE_DIR

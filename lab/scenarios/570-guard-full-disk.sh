@@ -36,7 +36,7 @@ check "a full disk refuses or puts back (statuses: $seen)" sh -c "echo '$seen' |
 # In a directory that is writable for all users there is no file that root uses later.
 chmod 1777 /tmp/full
 status "a state directory that others can write" 6 $apply --state-dir /tmp/full
-says "it says why" "everybody may write to /tmp/full"
+says "it says why" "every user can write to /tmp/full"
 same "and nothing lies there" "$(ls -A /tmp/full)" ""
 
 # 2. No copy can be run from the state directory.
@@ -93,7 +93,7 @@ check "the guard gives up in the end" wait_until 120 let_go
 check "history says how far it came" sh -c "ringwise history | sed -n 2p | grep -q 'NOT fully undone by timer'"
 status "status asks for attention" 3 ringwise
 status "too late, and not fully put back" 5 ringwise confirm
-says "it names what is left" "by hand"
+says "it names what is left" "manually"
 same "none of these files can be written" "$(echo $locked | wc -w)" $(($(dev_irqs eth1 | wc -l) + 2))
 umount $locked
 status "recover does the rest" 0 ringwise recover --yes

@@ -35,7 +35,7 @@ cat /tmp/out
 says "names the queue" "eth0 tx-1 xps_cpus"
 says "names the interrupt" "eth1 interrupt CPU rx-1"
 says "says when" "changed between"
-says "guesses from what it saw" "Looks like: written by hand or by a script"
+says "guesses from what it saw" "Likely cause: a manual change or a script"
 says "how to keep it" "Keep:     ringwise adopt eth0 eth1"
 ringwise verify >/tmp/v1
 sleep 2
@@ -43,15 +43,15 @@ ringwise verify >/tmp/v2
 check "a later look makes the window no wider" cmp /tmp/v1 /tmp/v2
 status "plan" 0 ringwise plan --goal forward $devs
 cat /tmp/out
-says "marks what it would undo" "by hand, changed between"
-says "counts it" "2 of these undo a change somebody made by hand. Keep it instead: ringwise adopt eth0 eth1"
+says "marks what it would undo" "changed manually between"
+says "counts it" "2 of these undo a manual change. Keep it instead: ringwise adopt eth0 eth1"
 
 # Without a terminal: they are kept.
 state $devs >/tmp/theirs
 h=$(journals)
 status "apply --yes keeps it" 0 ringwise apply --yes --goal forward $devs
 cat /tmp/out
-says "and says so" "Kept, because somebody has set it so"
+says "and lists it" "Manual changes and adopted settings that are kept"
 state $devs >/tmp/now
 unchanged "nothing was written" /tmp/theirs /tmp/now
 same "no journal either" "$(journals)" "$h"

@@ -28,7 +28,7 @@ says "by name" "/tmp/edited.plan was edited"
 ringwise plan --goal forward $devs -j 2>/dev/null >/tmp/doc.json
 sed "s/$(cat /proc/sys/kernel/random/boot_id)/00000000-1111-2222-3333-444444444444/" /tmp/doc.json >/tmp/boot.json
 status "one of another boot is refused" 6 ringwise apply --yes /tmp/boot.json
-says "both boots are named" "00000000-1111-2222-3333-444444444444, now it is $(cat /proc/sys/kernel/random/boot_id)"
+says "both boots are named" "00000000-1111-2222-3333-444444444444; this boot is $(cat /proc/sys/kernel/random/boot_id)"
 ringwise plan --goal forward $devs --out /tmp/short.plan --expires 1s >/dev/null 2>&1
 sleep 2
 status "an expired one is refused" 6 ringwise apply --yes /tmp/short.plan

@@ -23,8 +23,8 @@ status "status" 0 ringwise
 says "it names the transaction" "transaction $id, goal balanced"
 says "who and why" "by root (CHG-4711)"
 says "that all holds" "settings as applied"
-says "that it does not outlive a reboot" "settings are gone after a reboot"
-says "that nothing waits" "nothing waits for confirmation, no unfinished journal"
+says "that it does not outlive a reboot" "settings are lost at reboot"
+says "that nothing waits" "no transaction is on trial or unfinished"
 wait_for 30 sh -c "journalctl -q -o json RINGWISE_TRANSACTION=$id RINGWISE_OUTCOME=applied | grep -q MESSAGE"
 # Scenarios with another state directory also had a transaction with this number.
 journalctl -q -o json --since "@$since" RINGWISE_TRANSACTION=$id >/tmp/lines

@@ -137,7 +137,7 @@ as_before "ignored: as before"
 begin managed
 status "managed: apply" 3 ringwise apply --yes mq3
 says "managed: the first line counts them" "refused by the kernel or the driver: E"
-says "managed: the rest was planned again" "planned again without what was refused"
+says "managed: the rest was planned again" "planned again without the refused settings"
 same "managed: each is refused" "$(grep -c 'refused$' /tmp/err)" $(ls -d /sys/class/net/mq3/queues/rx-* | wc -l)
 if grep -q -e EPERM -e EIO /tmp/err; then ok "managed: with its errno"; else not_ok "managed: with its errno" "$(cat /tmp/err)"; fi
 status "managed: nothing is left to do" 0 ringwise plan mq3 --exit-code

@@ -130,11 +130,11 @@ for dev in $devs; do
 	case $(driver_of $dev):$(ethtool -l $dev 2>/dev/null | grep -c Current) in
 	e1000e:0 | vmxnet3:0)
 		status "$dev: a plan with two queues" 0 ringwise plan $dev --queues 2 --allow-disruption
-		says "$dev: it is said" "the driver has no channel count that can be set; it has"
+		says "$dev: it is said" "the driver does not support changing the number of channels; the interface has"
 		;;
 	vmxnet3:1)
 		status "$dev: two queues fail and are put back" 4 ringwise apply --yes $dev --queues 2 --allow-disruption
-		says "$dev: with the errno and its meaning" "EOPNOTSUPP (Operation not supported): the driver has no"
+		says "$dev: with the errno and its meaning" "EOPNOTSUPP (Operation not supported): the driver does not support it"
 		as_before "$dev: as before"
 		status "$dev: the next plan" 0 ringwise plan $dev --queues 2 --allow-disruption
 		says "$dev: it knows why" "refused before on this kernel"

@@ -90,7 +90,7 @@ says "and that is said" "--allow-disruption"
 before=$(theirs $igb | grep -c -e 'segmentation on')
 change "checksums off" 0 $igb --allow-disruption --set $igb.features.tx-checksum-ip-generic=false
 same "tx-checksum-ip-generic off takes segmentation of TCP with it" "$(feature $igb tx-tcp-segmentation)" off
-says "and that is said too" "went off with tx-checksum-ip-generic"
+says "and that is reported too" "changing tx-checksum-ip-generic also turned off"
 same "but not scatter-gather" "$(feature $igb tx-scatter-gather)" on
 status "verify" 0 ringwise verify
 status "rollback of it" 0 ringwise rollback --yes 2
@@ -175,7 +175,7 @@ for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_lim
 	case $KERNEL:$bad in 5.10:*netdev_budget_usecs*) continue ;; esac
 	same "${bad%%:*}: the kernel refuses it" "$(errno_of ${bad##*=} $core/$(echo ${bad#*:} | cut -d= -f1))" "Invalid argument"
 	change "${bad%%:*}: refused before anything is done" 2 $igb --set "host.sysctl={ \"net.core.$(echo ${bad#*:} | cut -d= -f1)\" = ${bad##*=}, \"net.core.netdev_max_backlog\" = 4321 }"
-	says "with what would be right" "right would be a"
+	says "with what is expected" "expected a"
 	check "and nothing was written" [ "$(cat $core/netdev_max_backlog)" != 4321 ]
 done
 # Only the kernel knows how many CPUs there can be.
@@ -202,7 +202,7 @@ if [ -e /dev/cpu_dma_latency ]; then
 	ringwise hold --cpu-latency 3 -- sh -c 'trap "echo got; exit 9" TERM; echo ready >/tmp/ready; while :; do sleep 0.1; done' >/tmp/held 2>&1 &
 	p=$!
 	for _ in $(seq 300); do [ -e /tmp/ready ] && break; sleep 0.1; done
-	same "hold: several wishes, the shortest is in force" "$(ringwise hold --cpu-latency 9 -- true 2>&1; now)" "ringwise: somebody else holds it at 3 us already
+	same "hold: several wishes, the shortest is in force" "$(ringwise hold --cpu-latency 9 -- true 2>&1; now)" "ringwise: another program limits the latency to 3 us already
 3"
 	kill -TERM $p
 	wait $p

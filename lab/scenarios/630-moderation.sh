@@ -105,7 +105,7 @@ END
 	;;
 *)
 	ringwise plan eth0 --set 'eth0.napi={queues=[1],defer_hard_irqs=2}' >/tmp/out 2>/tmp/err
-	says "NAPI: no instances by themselves before 6.13" "no settings of single NAPI instances"
+	says "NAPI: no instances by themselves before 6.13" "no settings for single NAPI instances"
 	;;
 esac
 echo 1 >/sys/class/net/eth0/threaded 2>/dev/null

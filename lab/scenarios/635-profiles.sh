@@ -27,7 +27,7 @@ change() {
 # lacks TITLE KEY=VALUE: the device does not report it on this kernel, so nothing is planned
 lacks() {
 	status "$1" 1 ringwise plan mq0 --config none --set "mq0.coalesce.$2"
-	says "$1: and that is said" "the driver has no such parameter"
+	says "$1: and that is said" "not supported by the driver"
 }
 held >/tmp/before
 ethtool -c mq0 >/tmp/before.c
@@ -59,7 +59,7 @@ if [ $mode = 1 ]; then
 	unchanged "CQE mode: as before" /tmp/before /tmp/after
 	status "CQE mode: not of a queue" 1 ringwise plan mq0 --config none \
 		--set 'mq0.coalesce={ queues = "0-1", cqe-mode-rx = true }'
-	says "CQE mode: and that is said" "the kernel sets this for a device, not for single queues"
+	says "CQE mode: and that is said" "the kernel sets this only for the whole device, not for single queues"
 	export RINGWISE_STATE_DIR=/tmp/rw63p.quirk
 	echo 1 >$param/quirk_dev
 	echo 1 >$param/quirk

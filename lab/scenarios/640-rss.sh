@@ -171,7 +171,7 @@ same "both are there: the key" "$(hkey $dev)" $other
 case $KERNEL in
 5.10 | 6.1)
 	ringwise show $dev >/tmp/out 2>/tmp/err
-	says "RSS contexts: not known where no kernel lists them" "contexts not known"
+	says "RSS contexts: not known where no kernel lists them" "contexts unknown"
 	;;
 *)
 	check "context 1" set_on $dev "'rss.context.1=\"equal 2 start 4\"'"

@@ -58,7 +58,7 @@ rule_line() {
 }
 
 if [ $HOST = small2 ]; then
-	same "rules: virtio has none" "$(rule_line eth0)" "none: the driver takes none"
+	same "rules: virtio has none" "$(rule_line eth0)" "none: not supported by the driver"
 	same "rules: igb of this kind has no places" "$(rule_line eth1 | sed 's/,.*//')" none
 	exit 0
 fi
@@ -67,14 +67,14 @@ same "rules: eth0 counts none" "$(rule_line eth0 | sed 's/,.*//')" none
 # 82576, which QEMU has; the driver offers it only for later devices.
 same "rules: igb of this kind has no ntuple to switch" "$(ethtool -k eth0 | sed -n 's/^ntuple-filters: //p')" "off [fixed]"
 for dev in eth2 eth3; do
-	same "rules: $dev has none" "$(rule_line $dev)" "none: the driver takes none"
+	same "rules: $dev has none" "$(rule_line $dev)" "none: not supported by the driver"
 done
 [ -e /sys/class/net/mq1 ] || exit 0
 dev=mq1
 ip link set mq0 up
 ip link set mq1 up
 links mq0 mq1
-same "rules: mq1 has 64 places" "$(rule_line mq1)" "none in 64 places, ntuple off"
+same "rules: mq1 has 64 places" "$(rule_line mq1)" "none in 64 locations, ntuple off"
 
 # --- refusals
 same "rules: with ntuple off" "$(refused mq1 flow-type udp4 dst-port 9 action 5 loc 0)" "Operation not supported"
@@ -94,7 +94,7 @@ ours mq1 >/tmp/ours
 cat /tmp/ours
 unchanged "the list as ethtool -n has it" /tmp/theirs /tmp/ours
 same "three of them" "$(wc -l </tmp/ours)" 3
-same "show counts them" "$(rule_line mq1)" "3 in 64 places, ntuple on"
+same "show counts them" "$(rule_line mq1)" "3 in 64 locations, ntuple on"
 ethtool -N mq1 flow-type tcp4 dst-port 80 action 4 loc 3 >/dev/null
 same "rules: an occupied location" "$(ours mq1 | sed -n 's/^3: //p')" "tcp4 dst-port 80 action 4"
 ethtool -K mq1 ntuple off
@@ -146,7 +146,7 @@ case $KERNEL in
 *) check "rules: and the kernel's words" grep -q "too low for existing ntuple filter settings" /tmp/err ;;
 esac
 ringwise plan mq1 --config none --queues 4 --allow-disruption >/tmp/out 2>/tmp/err
-says "a rule that nobody spoke of keeps its queue" "sends to a queue that 4 would not have"
+says "a rule that nobody spoke of keeps its queue" "steers to a queue that would not exist with 4 queues"
 sed 's/action 5/action 2/; s/action 6/action 3/' /tmp/one.toml >/tmp/two.toml
 sed -i 's/^flow = "udp4.*/&\nlocation = 1/' /tmp/two.toml
 theirs mq1 >/tmp/between
@@ -168,14 +168,14 @@ ethtool -N mq1 delete 0
 # A new state directory, because the rule that was deleted now was found by the first transaction.
 export RINGWISE_STATE_DIR=/tmp/rw65b
 echo 524288 >/sys/module/mqnic/parameters/quirk
-same "rules: a driver that chooses the location" "$(rule_line mq1)" "none in 64 places, ntuple on, the driver chooses the place"
+same "rules: a driver that chooses the location" "$(rule_line mq1)" "none in 64 locations, ntuple on, the driver chooses the location"
 sed '/^location/d' /tmp/one.toml >/tmp/three.toml
 status "without a place" 0 ringwise apply --yes mq1 --config /tmp/three.toml
 cat /tmp/err
 same "both are there" "$(theirs mq1 | wc -l)" 2
 status "a second time nothing" 0 ringwise plan mq1 --config /tmp/three.toml --exit-code
 status "a place is not taken" 1 ringwise plan mq1 --config /tmp/one.toml
-says "and that is said" "chooses the places of rules itself"
+says "and that is said" "chooses the locations of rules itself"
 status "and gone again" 0 ringwise rollback --yes 0
 same "none is left" "$(theirs mq1 | wc -l)" 0
 echo 0 >/sys/module/mqnic/parameters/quirk
@@ -185,7 +185,7 @@ echo 8192 >/sys/module/mqnic/parameters/quirk
 echo 1 >/sys/module/mqnic/parameters/rlimit
 ringwise apply --yes mq1 --config /tmp/one.toml >/tmp/out 2>/tmp/err
 same "a table that is full: put back" "$?" 4
-says "and why" "no room for the rule"
+says "and why" "the rule table of the device is full"
 same "nothing is left of it" "$(theirs mq1 | wc -l)" 0
 echo 0 >/sys/module/mqnic/parameters/quirk
 ethtool -K mq1 ntuple off

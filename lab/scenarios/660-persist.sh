@@ -49,7 +49,7 @@ case $PHASE in
 	says "is not there at boot" "is tmpfs"
 	cp $P /tmp/ringwise
 	status "a program in /tmp" 6 /tmp/ringwise persist --yes
-	says "does not stay" "what is in /tmp does not stay"
+	says "does not stay" "files in /tmp do not survive a reboot"
 	says "and where it should be" "install -m 755 /tmp/ringwise /usr/local/sbin/"
 	cp $P /usr/local/sbin/theirs
 	chown 1000 /usr/local/sbin/theirs
@@ -57,10 +57,10 @@ case $PHASE in
 	says "would make them root" "belongs to user 1000"
 	rm /usr/local/sbin/theirs /tmp/ringwise
 	status "a configuration that does not stay" 6 $P persist --yes --config /run/r.toml
-	says "is said" "what is in /run does not stay"
+	says "is said" "files in /run do not survive a reboot"
 	printf '[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/ringwise@.service
 	status "somebody else's unit" 6 $P persist --yes
-	says "is not overwritten" "ringwise@.service is there, and ringwise persist did not write it"
+	says "is not overwritten" "ringwise@.service exists, but was not written by ringwise persist"
 	rm /etc/systemd/system/ringwise@.service
 	mount --bind /etc /etc
 	mount -o remount,bind,ro /etc
@@ -89,7 +89,7 @@ case $PHASE in
 2)
 	check "the network waits for nothing of it" sh -c '! systemctl show -p Before --value ringwise.service ringwise@eth2.service | grep network'
 	check "the service did not fail" sh -c '! systemctl -q is-failed ringwise.service'
-	check "at boot there was nothing to tune yet" sh -c 'journalctl -b -u ringwise.service | grep -q "no interface to tune is here yet"'
+	check "at boot there was nothing to tune yet" sh -c 'journalctl -b -u ringwise.service | grep -q "no interface to tune exists yet"'
 	check "udev runs" systemctl -q is-active systemd-udevd.service
 	check "its hook applies what the file says of eth2" wait_for 240 usecs eth2 30
 	check "and of the host" wait_for 240 budget 450

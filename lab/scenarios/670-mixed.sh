@@ -70,7 +70,7 @@ everything $dev >/tmp/before
 ringwise plan $dev --goal mixed --config none >/tmp/out 2>/tmp/err
 says "mixed: what it cannot know" "Workload unknown? Keep adaptive moderation"
 says "mixed: how to resize the groups" "--latency-queues N (mq1: 2 of 8 now)"
-says "mixed: nothing leads flows to the groups" "Nothing leads flows to the groups of mq1 yet"
+says "mixed: no flows are steered to the groups" "No flows are steered to the groups of mq1 yet"
 says "mixed: where programs do best" "CPUAffinity="
 status "mixed: applied" 0 ringwise apply --yes $dev --goal mixed --config none
 cat /tmp/err
@@ -125,7 +125,7 @@ same "packets with the DSCP: the latency queues alone" "$(got "udp_dst_min 99" "
 everything $dev >/tmp/laid
 sed 's/^queues = 2/queues = 1/; s/"udp4 vlan 7", "udp4 tos 184", //' /tmp/two.toml >/tmp/one.toml
 ringwise plan $dev --config /tmp/one.toml >/tmp/out 2>/tmp/err
-says "shrunk: why the rules go" "no group leads this flow any more; transaction 1 did"
+says "shrunk: why the rules go" "no group uses this flow any more; transaction 1 added the rule"
 status "shrunk: applied" 0 ringwise apply --yes $dev --config /tmp/one.toml
 cat /tmp/err
 same "shrunk: the context is gone" "$(context)" ""
@@ -155,7 +155,7 @@ kill $nc
 wait $nc 2>/dev/null
 export RINGWISE_STATE_DIR=/tmp/rw67.boot
 status "at boot: the rest is laid down" 0 ringwise apply --yes --boot $dev --config /tmp/two.toml
-says "at boot: what is left out, and what to run" "its flows are left out: when it listens, run ringwise apply"
+says "at boot: what is left out, and what to run" "its flows are skipped: run ringwise apply when it listens"
 same "at boot: three rules and the context" "$(rules) $(context)" "3 0:64 1:64"
 listen
 status "when it listens" 0 ringwise apply --yes $dev --config /tmp/two.toml

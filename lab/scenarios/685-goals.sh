@@ -82,7 +82,7 @@ if [ $HOST = small2 ]; then
 	goal stream
 	same "stream: igb with two queues has both times" "$(moderation eth1)" "- - 62 122"
 	ringwise plan --goal stream $on >/tmp/out 2>/tmp/err
-	says "stream: virtio refuses, and the next plan says so" "refused before on this kernel (errno 95)"
+	says "stream: virtio refuses, and the next plan says so" "refused before on this kernel (EOPNOTSUPP)"
 	back
 	begin "latency" eth0 eth1
 	goal latency

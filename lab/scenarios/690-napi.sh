@@ -113,7 +113,7 @@ newest)
 *)
 	for w in "$one" "$suspend"; do
 		ringwise plan mq0 --config none --set "$w" >/tmp/out 2>/tmp/err
-		says "one instance: not before 6.13" "no settings of single NAPI instances"
+		says "one instance: not before 6.13" "no settings for single NAPI instances"
 	done
 	;;
 esac

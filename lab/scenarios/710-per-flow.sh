@@ -111,7 +111,7 @@ check "a sample of one in eight ($n of 4000)" [ $n -gt 300 ] && check "and not m
 ringwise watch --per-flow mq0 --interval 300ms --count 2 >/tmp/f.lines 2>/tmp/f.err
 same "lines end well" $? 0
 cat /tmp/f.lines
-check "with its own cost" grep -q '^# mq0 0 packets looked at (each); own cost' /tmp/f.lines
+check "with its own cost" grep -q '^# mq0 0 packets sampled (each); own cost' /tmp/f.lines
 status "an interface that is down" 1 sh -c 'ip link set mq3 down; ringwise watch --per-flow mq3 --once'
 says "is said to be" "mq3 is down"
 for port in 0 1 2 3; do

@@ -107,15 +107,15 @@ fi
 
 # With a queue pair for each CPU, a host of two CPUs has only these findings.
 echo 32768 >/proc/sys/net/core/rps_sock_flow_entries
-broken "half an RFS: only the host's table" "Q10"
+broken "RFS half configured: only the host's table" "Q10"
 echo 0 >/proc/sys/net/core/rps_sock_flow_entries
 
 echo 1024 >/sys/class/net/eth1/queues/rx-0/rps_flow_cnt
-broken "half an RFS: only a queue's table" "Q10"
+broken "RFS half configured: only a queue's table" "Q10"
 echo 0 >/sys/class/net/eth1/queues/rx-0/rps_flow_cnt
 
 echo 50 >/proc/sys/net/core/busy_read
-broken "every socket polls busily" "M07"
+broken "busy polling for all sockets" "M07"
 echo 0 >/proc/sys/net/core/busy_read
 
 ethtool -K eth1 gro off
@@ -123,11 +123,11 @@ broken "GRO off" "M10"
 ethtool -K eth1 gro on
 
 ethtool -K eth1 tx-nocache-copy on
-broken "sends go round the cache" "M21"
+broken "sent data bypasses the cache" "M21"
 ethtool -K eth1 tx-nocache-copy off
 
 echo 100 >/sys/class/net/eth1/napi_defer_hard_irqs
-broken "interrupt deferral half set" "M05"
+broken "interrupt deferral half configured" "M05"
 echo 0 >/sys/class/net/eth1/napi_defer_hard_irqs
 
 tc qdisc replace dev eth1 root pfifo
@@ -147,7 +147,7 @@ same "it is broken" "$live" "A16 M07 Q05"
 same "a capture of it says the same" "$(ids --from /tmp/rw73b.tar)" "$live"
 under Q05 A16
 echo 0 >/sys/class/net/eth0/queues/rx-0/rps_cpus
-check "rates are not evaluated without samples" grep -q 'Not evaluated, for want of two samples.*D04' /tmp/check
+check "rates are not evaluated without samples" grep -q 'Not evaluated, needs two samples.*D04' /tmp/check
 ringwise check --fail-on never -v --from /tmp/rw73.tar >/tmp/out 2>&1
 check "with samples they are" sh -c '! grep -q "Not evaluated" /tmp/out'
 ringwise check --fail-on never --from /tmp/rw73.tar /tmp/rw73b.tar >/tmp/out 2>&1

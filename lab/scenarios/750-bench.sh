@@ -119,8 +119,8 @@ run kill
 kill -9 $RUN
 wait $RUN
 as_found "kill"
-check "kill: the history says why" sh -c "ringwise history -o json | grep -q 'process that it was for is gone'"
-check "kill: the report says that it was cut short" sh -c "ringwise bench report $B/kill.jsonl 2>&1 | grep -qi 'cut short'"
+check "kill: the history says why" sh -c "ringwise history -o json | grep -q 'process that requested the trial is gone'"
+check "kill: the report says that it was cut short" sh -c "ringwise bench report $B/kill.jsonl 2>&1 | grep -qi 'interrupted'"
 check "kill: nobody answers any more" sh -c '! pgrep -f "[b]ench serve --stdio"'
 
 run link
@@ -142,10 +142,10 @@ bad() {
 	same "$_name: status" $? $_want
 	check "$_name: says it" grep -qi -e "$_words" $B/err
 }
-bad "no peer" 2 "no other end" ringwise bench rr eth2 --yes
+bad "no peer" 2 "the other end is missing" ringwise bench rr eth2 --yes
 bad "no such interface" 1 "eth9" ringwise bench rr eth9 --netns far --yes
 bad "no such namespace" 1 "nowhere" ringwise bench rr eth2 --netns nowhere --yes
-bad "a state without flags" 2 "is no state" ringwise bench rr eth2 --netns far --yes --state fast
+bad "a state without flags" 2 "is not a state" ringwise bench rr eth2 --netns far --yes --state fast
 bad "an unknown flag in a state" 2 "state x" ringwise bench rr eth2 --netns far --yes --state "x=--gaol rpc"
 bad "netperf is not installed" 1 "netperf" ringwise bench rr $common --netns far --driver netperf --pairs 1 --size 64 --results $B/np.jsonl
 bad "every address" 2 "every address" ringwise bench serve --listen 0.0.0.0:4710

@@ -193,10 +193,10 @@ sender=$!
 status "observe" 0 ringwise explain "$flow" mq0 --observe 2s
 sed 's/^/# /' /tmp/out
 check "the predicted queue interrupted" grep -Eq 'queue [0-9]+ +interrupts +CPU [0-9]+: [0-9,]+ +<- predicted' /tmp/out
-check "its packets came by it" grep -Eq 'packets +[0-9,]+ by queue [0-9]+ +<- predicted' /tmp/out
+check "its packets came by it" grep -Eq 'packets +[0-9,]+ on queue [0-9]+ +<- predicted' /tmp/out
 ringwise explain --per-flow 2s mq0 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out
-check "per flow: as predicted" grep -Eq '([1-9][0-9]*) of \1 flows were seen to come by the queue' /tmp/out
+check "per flow: as predicted" grep -Eq '([1-9][0-9]*) of \1 flows arrived on the predicted queue' /tmp/out
 kill $sender 2>/dev/null
 wait $sender 2>/dev/null
 
@@ -210,7 +210,7 @@ status "told" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --vlan 5
 says "the rule's queue" "-> queue 3"
 ethtool -K mq0 ntuple off
 status "behind queue 6" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --if-queue 6
-says "as asked for" "6, as asked for"
+says "as asked for" "6, as requested"
 
 # --- a connection: its socket, and the CPU on which its packets arrive
 mkdir -p /var/run
@@ -247,15 +247,15 @@ port=$(cat /proc/net/tcp /proc/net/tcp6 | awk '$2 ~ /:1389$/ && $4 == "01" { spl
 flow=10.7.0.2:$(printf %d 0x$port)-10.7.0.1:5001/tcp
 status "a connection" 0 ringwise explain $flow
 sed 's/^/# /' /tmp/out
-says "by the interface of its route" "in by mq0"
+says "by the interface of its route" "in on mq0"
 says "its program" "connection of nc ($reader)"
 status "observe it" 0 ringwise explain $flow --observe 3s
 sed -n '/^This flow/,$ s/^/# /p' /tmp/out
-check "its packets by the predicted queue" grep -Eq 'packets +[0-9,]+ by queue [0-9]+ +<- predicted' /tmp/out
-check "on the predicted CPU, as its socket says" grep -Eq 'socket +packets last came on CPU [0-9]+, [0-9]+ of 20 times +<- predicted' /tmp/out
+check "its packets by the predicted queue" grep -Eq 'packets +[0-9,]+ on queue [0-9]+ +<- predicted' /tmp/out
+check "on the predicted CPU, as its socket says" grep -Eq 'socket +packets last arrived on CPU [0-9]+, [0-9]+ of 20 times +<- predicted' /tmp/out
 check "its program where it is held" grep -q 'program  on CPU 5,' /tmp/out
 status "connections, where the kernel has no sock_diag" 0 ringwise explain --sockets mq0
-says "it is said" "taken from /proc/net"
+says "it is said" "read from /proc/net"
 modprobe tcp_diag
 modprobe udp_diag
 status "connections" 0 ringwise explain --sockets mq0
@@ -287,8 +287,8 @@ ip addr add 10.7.0.1/24 dev mq0
 ip addr add 10.9.0.1/24 dev eth0
 status "sent on" 0 ringwise explain 10.7.0.2:1234-10.9.0.2:80/tcp --svg /tmp/both.svg
 sed 's/^/# /' /tmp/out
-says "in by one, out by the other" "in by mq0, out by eth0"
-says "and the answers back" "in by eth0, out by mq0"
+says "in by one, out by the other" "in on mq0, out on eth0"
+says "and the answers back" "in on eth0, out on mq0"
 check "where both are worked on" grep -Eq 'two directions meet CPU|Both directions are worked on' /tmp/out
 says "it does not forward" "This host does not forward"
 # Marks in the text are also in the drawing.

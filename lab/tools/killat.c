@@ -92,7 +92,7 @@ static int follow(pid_t command)
 			if (tid != command)
 				continue;
 			if (!met)
-				fprintf(stderr, "killat: %s was not met\n", wanted);
+				fprintf(stderr, "killat: %s was never written\n", wanted);
 			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 		}
 		event = status >> 16;

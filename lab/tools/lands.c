@@ -381,6 +381,6 @@ int main(int argc, char **argv)
 		}
 	}
 	if (lost)
-		fprintf(stderr, "%d of %d flows did not come\n", lost, nflows);
+		fprintf(stderr, "%d of %d flows did not arrive\n", lost, nflows);
 	return 0;
 }
