@@ -44,17 +44,29 @@ same "vmxnet3: -L is refused" "$(ethtool -L eth2 rx 1 2>&1 | grep -c 'not suppor
 carrier() { cat /sys/class/net/$1/carrier_changes; }
 state eth0 eth1 eth2 >/tmp/before
 was="$(carrier eth0) $(carrier eth1) $(carrier eth2)"
-status "rings of eth0 and channels of eth2, as named" 4 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.combined=4 eth0 eth2
-cat /tmp/err /tmp/out
-says "it names what is not supported" "eth2 channels"
-says "with the errno" "EOPNOTSUPP"
-same "no link went down" "$(carrier eth0) $(carrier eth1) $(carrier eth2)" "$was"
-for call in channels ringparam; do
-	same "igb was not called for $call" "$(calls $call)" 0
-done
-same "nor for moderation" "$(calls coalesce)" "$before"
-state eth0 eth1 eth2 >/tmp/after
-unchanged "all is as before" /tmp/before /tmp/after
+# vmxnet3 of 5.10 reports no channel counts, so the plan knows; later ones report counts that they refuse to change.
+if ethtool -l eth2 >/dev/null 2>&1; then
+	status "rings of eth0 and channels of eth2, as named" 4 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.combined=4 eth0 eth2
+	cat /tmp/err /tmp/out
+	says "it names what is not supported" "eth2 channels"
+	says "with the errno" "EOPNOTSUPP"
+	same "no link went down" "$(carrier eth0) $(carrier eth1) $(carrier eth2)" "$was"
+	for call in channels ringparam; do
+		same "igb was not called for $call" "$(calls $call)" 0
+	done
+	same "nor for moderation" "$(calls coalesce)" "$before"
+	state eth0 eth1 eth2 >/tmp/after
+	unchanged "all is as before" /tmp/before /tmp/after
+else
+	status "rings of eth0, and channels that eth2 does not have" 3 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.combined=4 eth0 eth2
+	cat /tmp/err /tmp/out
+	line() { grep -n "$1" /tmp/err | head -n 1 | cut -d: -f1; }
+	check "the impossible request is named before anything is written" [ "$(line 'x eth2 channels: ')" -lt "$(line 'transaction 1 begins')" ]
+	check "and counted at the end" grep -q '1 cannot be set on this host' /tmp/out
+	same "the rest is applied" "$(value -g RX)" 512
+	status "a second time" 3 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.combined=4 eth0 eth2
+	status "and is put back" 0 ringwise rollback 1 --yes
+fi
 
 # A goal that requests more channels: vmxnet3 refuses, and the rest is applied.
 ethtool -L eth0 combined 2
