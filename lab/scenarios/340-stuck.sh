@@ -30,7 +30,7 @@ unchanged "as before" /tmp/before /tmp/after
 deaf "$cpu" 8000
 sleep 0.3
 status "a CPU that serves no timer is refused" 6 ringwise apply --yes --goal forward eth1
-says "it is named" "CPU $cpu serves no timer"
+says "it is named" "timers do not run on CPU $cpu"
 wait
 state eth0 eth1 >/tmp/after
 unchanged "nothing was touched" /tmp/before /tmp/after

@@ -85,7 +85,7 @@ ip link set eth1 name wan1
 ip link set wan1 up
 wait_link wan1
 status "is applied under the new name" 0 ringwise apply --yes /tmp/p56
-says "which is said" "eth1 is wan1 now"
+says "which is said" "eth1 was renamed to wan1"
 same "two queues" "$(ethtool -l wan1 | awk '/^Combined/ { v = $2 } END { print v }')" 2
 status "verify" 0 ringwise verify
 ip link set wan1 down
@@ -117,7 +117,7 @@ rename() {
 state eth1 eth2 >/tmp/before
 in_the_middle rename
 same "renamed in the middle: put back" "$(cat /tmp/status)" 4
-says "which is said" "eth1 is wan1 now"
+says "which is said" "eth1 was renamed to wan1"
 ip link set wan1 down
 ip link set wan1 name eth1
 ip link set eth1 up

@@ -85,7 +85,7 @@ same "vmxnet3: one queue gets all" "$(awk '$2 != "lost" { print $2 }' /tmp/came 
 echo "# interrupts: $(irqs eth2 | while read -r n name; do echo $name $(irq_counts $n | awk '{ for (i = 1; i <= NF; i++) s += $i; print s }'); done | tr '\n' ' ')"
 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp eth2 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out | head -12
-says "vmxnet3: it is said" "does not heed its table"
+says "vmxnet3: it is said" "ignores its table"
 
 # --- the test NIC
 queues "test NIC" 4 10000 mq0 mq1 8
@@ -289,7 +289,7 @@ status "sent on" 0 ringwise explain 10.7.0.2:1234-10.9.0.2:80/tcp --svg /tmp/bot
 sed 's/^/# /' /tmp/out
 says "in by one, out by the other" "in on mq0, out on eth0"
 says "and the answers back" "in on eth0, out on mq0"
-check "where both are worked on" grep -Eq 'two directions meet CPU|Both directions are worked on' /tmp/out
+check "where both are worked on" grep -Eq 'process one direction each|processes both directions' /tmp/out
 says "it does not forward" "This host does not forward"
 # Marks in the text are also in the drawing.
 same "crossings drawn" "$(grep -qE ">(L3|node)</text>" /tmp/both.svg && echo some)" "$(grep -q "^Crossing: " /tmp/out && echo some)"
