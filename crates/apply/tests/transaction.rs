@@ -155,7 +155,10 @@ fn a_renamed_device_is_followed() {
     let request = request(&look(&sim), &wanted());
     sim.rename("eth1", "wan0");
     let out = run(&sim, &dir, &request).unwrap();
-    assert_eq!((out.verdict, out.notes.as_slice()), (Verdict::Applied, ["eth1 was renamed to wan0".to_string()].as_slice()));
+    assert_eq!(
+        (out.verdict, out.notes.as_slice()),
+        (Verdict::Applied, ["eth1 was renamed to wan0".to_string()].as_slice())
+    );
     assert_eq!(sim.nic("wan0").unwrap().tx_queues[1].xps_cpus, Fact::Known(cpus("3")));
     // And back, with a third name.
     sim.rename("wan0", "wan1");

@@ -21,7 +21,11 @@ pub(crate) fn detect(c: &Common) -> Style {
     }
     let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG")).unwrap_or_default();
     let utf8 = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
-    let width = terminal.then(|| proc::terminal_size(&out).map_or(80, |(w, _)| usize::from(w)));
+    let width = match terminal {
+        true => Some(proc::terminal_size(&out).map_or(80, |(w, _)| usize::from(w))),
+        // Exported on purpose: for a page that goes into a file or a document.
+        false => env("COLUMNS").and_then(|w| w.parse::<usize>().ok()),
+    };
     Style {
         width: width.map(|w| if w == 0 { 80 } else { w.max(40) }),
         color,

@@ -115,10 +115,10 @@ fn what_contradicts_itself_is_said_of_flags_too() {
     assert!(err.contains(&format!("{file} line 4: tx-tcp-segmentation = false contradicts tso = true")), "{err}");
     assert!(err.contains("the table names queue 3, but channels sets only 2"), "all at once: {err}");
     for (set, why) in [
-        ("netdev_budget_usecs\"=1", "netdev_budget_usecs cannot be 1"),
+        ("netdev_budget_usecs\"=1", "netdev_budget_usecs cannot be set to 1"),
         ("flow_limit_table_len\"=1000", "a power of two"),
-        ("dev_weight\"=abc", "dev_weight cannot be abc"),
-        ("rps_default_mask\"=zz", "rps_default_mask cannot be zz"),
+        ("dev_weight\"=abc", "dev_weight cannot be set to abc"),
+        ("rps_default_mask\"=zz", "rps_default_mask cannot be set to zz"),
         ("netdev_max_backlog\"=99999999999", "a number from 0 to 2147483647"),
         ("nonesuch\"=1", "net.core.netdev_budget,"),
     ] {

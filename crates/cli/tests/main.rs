@@ -7,6 +7,7 @@ mod cli;
 mod common;
 mod config;
 mod counts;
+mod docs;
 mod explain;
 mod first_try;
 mod goals;
