@@ -91,7 +91,7 @@ pub fn guard(
 struct Heard {
     /// Why the settings are restored, if they are.
     why: String,
-    /// The journal as last read completely. `None`: there is none, or losing it now changes nothing.
+    /// The journal as last read completely. `None`: it was never read, or losing it now changes nothing.
     known: Option<Read>,
     /// Process of an applier that still exists but no longer responds.
     hung: Option<u32>,
