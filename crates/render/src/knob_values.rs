@@ -84,7 +84,7 @@ impl KnobValues {
         let line = |text: &str| hang("  ", text, style.width);
         Some(match self {
             Self::Irqbalance => line(&rivals::line(s)),
-            Self::Cpus => line(&text::host_line(s, None)),
+            Self::Cpus => line(text::host_line(s, None).trim_end()),
             Self::NetworkCore => {
                 let known = s.host.sysctls.iter().filter(|(_, f)| !f.is_absent());
                 let value = |f: &Fact<String>| text::word(f, String::clone);
@@ -270,5 +270,32 @@ fn remote(s: &Snapshot, n: &Nic) -> String {
         (_, 0) | (None, _) => format!("node {node}; the CPUs of its queues are unknown"),
         (Some(0), known) => format!("node {node}: all {} local", plural(known, "known interrupt")),
         (Some(far), known) => format!("node {node}: {far} of {} on a remote node", plural(known, "known interrupt")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_interfaces_take_six_lines() {
+        let style = Style::plain(Some(80));
+        let names: Vec<String> = (0..9).map(|n| format!("eth{n}")).collect();
+        let alike: Vec<(Vec<&str>, String)> = names.iter().map(|n| (vec![n.as_str()], format!("{n} on"))).collect();
+        let text = groups(&alike, &style);
+        assert_eq!(text.lines().count(), MOST_LINES, "{text}");
+        assert!(
+            text.starts_with("  eth0  eth0 on\n") && text.ends_with("  and 4 interfaces with other values\n"),
+            "{text}"
+        );
+        assert_eq!(groups(&alike[..6], &style).lines().count(), 6);
+        let long = vec![(vec!["eth0"], "word ".repeat(200)), (vec!["eth1"], "off".to_string())];
+        assert_eq!(groups(&long, &style).lines().count(), MOST_LINES);
+    }
+
+    #[test]
+    fn many_names_are_counted() {
+        assert_eq!(label(&["eth0", "eth1"]), "eth0 eth1");
+        assert_eq!(label(&["eth0", "eth1", "eth2", "eth3", "eth4", "eth5"]), "eth0 eth1 and 4 more");
     }
 }

@@ -4,7 +4,7 @@ use super::{Topic, word};
 
 pub(super) const TOPICS: &[Topic] = &[
     word(
-        &["goal", "goals", "--goal"],
+        &["goal", "goals"],
         "what a host is for; the goal decides the plan",
         "A goal chooses the number of queues, their CPUs and the settings around them. Without one, ringwise uses \
          balanced. No goal interrupts traffic without --allow-disruption: such changes are proposed, with their \

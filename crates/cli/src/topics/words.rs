@@ -48,7 +48,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     Topic {
-        names: &["remote", "far", "!", "far node", "remote node", "other node", "far_node"],
+        names: &["remote", "far", "!", "far node", "remote node", "other node"],
         title: "on another NUMA node than the interface",
         body: "A CPU is remote (far, marked with !) if it is on another NUMA node than the interface. It fetches every \
          part of a packet over the link between the nodes.",
@@ -156,7 +156,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|docs/config.md; ringwise config --help"],
     ),
     word(
-        &["trial", "on trial", "--confirm"],
+        &["trial", "on trial"],
         "applied, and rolled back unless you confirm",
         "ringwise apply --confirm 60s applies a plan on trial: unless ringwise confirm runs within 60 seconds after \
          the verification, the guard restores everything, even if your session or the network is gone.",
@@ -212,7 +212,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["manual", "manual change", "manual changes", "adopted", "take over", "--take-over"],
+        &["manual", "manual change", "manual changes", "adopted", "take over"],
         "a setting that was changed outside ringwise",
         "A setting that a transaction has set and that a user or another program has changed since is a manual \
          change. ringwise does not overwrite it without a question: apply --yes keeps it, --take-over overwrites it. \
@@ -233,7 +233,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["control path", "force", "--force", "ssh"],
+        &["control path", "force", "ssh"],
         "the interfaces that carry your session and network mounts",
         "The control path is what must not be cut: the ssh session, the default route, network mounts, also through \
          a bond, bridge or VLAN. A change that interrupts it is refused unless --force is given together with \
@@ -262,7 +262,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["strict", "--strict"],
+        &["strict"],
         "fail if a configured setting is not possible",
         "Without it, a setting of the configuration file or of --set that the device or the kernel does not support \
          is reported in the plan, and the rest is applied. With it, the plan fails.",
@@ -277,7 +277,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|docs/knobs/channels.md; ringwise help channels"],
     ),
     word(
-        &["group", "groups", "flows", "latency queues", "pair as article", "--pair-as-article"],
+        &["group", "groups", "flows", "latency queues", "pair as article"],
         "queues with their own moderation, CPUs and flows",
         "A group is a set of queues of an interface. Flow rules, an RSS context or a share of the RSS table steer \
          flows to it. Goal mixed makes two groups, latency and bulk.",
@@ -318,14 +318,14 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["recording", "from", "--from", "capture file", "sos"],
+        &["recording", "from", "capture file", "sos"],
         "a file that reading commands use instead of this host",
         "ringwise capture records everything that ringwise reads. With --from FILE, status, show, check, plan, \
          verify, explain and help read such a file, a sos report, or a directory with proc/ and sys/.",
         &["Try|ringwise capture host.tar.gz; ringwise show --from host.tar.gz", "See|docs/capture.md, docs/sos.md"],
     ),
     word(
-        &["passive", "--passive"],
+        &["passive"],
         "read files only, send no request to the kernel",
         "Requests (netlink, ethtool) take the kernel's network lock, so a program that changes an interface \
          meanwhile waits. --passive sends none and shows those values as unknown.",
