@@ -194,9 +194,6 @@ pub enum Cmd {
     /// Pack what a developer needs to see, redacted, and list it
     #[command(after_long_help = disturbs::SUPPORT)]
     Support(SupportArgs),
-    /// Explain a command, setting, goal, rule or word (--topics)
-    #[command(after_long_help = help::AFTER)]
-    Help(HelpArgs),
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__man", hide = true)]
     Man {
@@ -209,6 +206,9 @@ pub enum Cmd {
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__completions", hide = true)]
     Completions { shell: clap_complete::Shell },
+    /// Explain a command, setting, goal, rule or word (--topics)
+    #[command(after_long_help = help::AFTER)]
+    Help(HelpArgs),
 }
 
 /// Arguments of `status`.
@@ -492,12 +492,11 @@ impl Format {
 }
 
 /// Commands by what a person wants; each visible command stands in exactly one group.
-pub const GROUPS: [(&str, &[&str]); 5] = [
-    ("Look", &["status", "show", "check", "watch", "explain", "export"]),
+pub const GROUPS: [(&str, &[&str]); 4] = [
+    ("Look", &["status", "show", "check", "watch", "explain", "export", "help"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history", "learned", "report", "bench"]),
     ("Files", &["capture", "config", "support"]),
-    ("Learn", &["help"]),
 ];
 
 /// The command with its grouped first help screen.
