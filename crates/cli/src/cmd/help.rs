@@ -150,7 +150,7 @@ fn list(style: &Style) -> String {
     let heading = |out: &mut String, text: &str| *out += &format!("\n{}\n", style.paint(Tint::Bold, text));
     heading(&mut out, "COMMANDS");
     let root = command();
-    for name in GROUPS.iter().flat_map(|(_, names)| names.iter()) {
+    for name in GROUPS.into_iter().flat_map(|(_, names)| names) {
         let about = root.find_subcommand(name).and_then(|c| c.get_about()).map(ToString::to_string);
         out += &line(name, &about.unwrap_or_default());
     }
@@ -180,7 +180,7 @@ fn rule_list(style: &Style) -> String {
 /// The three topics, commands or rules whose names are most similar.
 fn nearest(name: &str) -> Vec<String> {
     let asked = topics::normal(name);
-    let commands = GROUPS.iter().flat_map(|(_, names)| names.iter()).map(|n| (Cow::from(*n), *n));
+    let commands = GROUPS.into_iter().flat_map(|(_, names)| names).map(|n| (Cow::from(*n), *n));
     let all = topics::all().flat_map(|t| t.names.iter().map(|n| (Cow::from(topics::normal(n)), t.names[0])));
     let ids = rules().map(|r| (Cow::from(r.id.to_lowercase()), r.id));
     let mut found: Vec<(f64, &str)> =
