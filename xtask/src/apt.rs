@@ -1,6 +1,6 @@
-//! Debian packages through an apt configuration of our own.
+//! Debian packages through a separate apt configuration.
 //!
-//! The archives are those the machine is configured with (nothing is written down here): their
+//! The archives are those of the machine's configuration, none is named here: their
 //! addresses are taken from its sources and only the suites are replaced. Lists and downloads
 //! stay in our cache, so the machine's own apt state does not change.
 
@@ -20,7 +20,7 @@ struct Archive {
     signed_by: Option<String>,
 }
 
-/// An apt that sees exactly the suites it was made with.
+/// An apt that only knows the given suites.
 pub(crate) struct Apt {
     dir: PathBuf,
 }
@@ -68,7 +68,7 @@ impl Apt {
         Ok(Apt { dir })
     }
 
-    /// The file with the suites, for programs that bring an apt of their own.
+    /// The file with the suites, for programs that have their own apt.
     pub(crate) fn sources(&self) -> PathBuf {
         self.dir.join("lab.sources")
     }
@@ -101,13 +101,13 @@ impl Apt {
         })
     }
 
-    /// All package names that start so.
+    /// All package names with this beginning.
     pub(crate) fn names(&self, prefix: &str) -> Result<Vec<String>> {
         let out = cmd::output(self.command("apt-cache").args(["pkgnames", prefix]))?;
         Ok(out.lines().map(str::to_string).collect())
     }
 
-    /// `package` and the libraries it needs, theirs included; the C library is the machine's.
+    /// `package` and the libraries that it needs, recursively; the C library is the machine's.
     pub(crate) fn with_libraries(&self, package: &str) -> Result<Vec<String>> {
         let mut c = self.command("apt-cache");
         c.args(["depends", "--recurse", "--important", "--no-pre-depends", package]);
@@ -133,12 +133,12 @@ impl Apt {
         download.args(["-q", "download"]).args(packages);
         let seen = self.unpack_what(&mut download, &packages.join(" "), root)?;
         if seen < packages.len() {
-            bail!("only {seen} of {} arrived", packages.join(" "));
+            bail!("only {seen} of {} were downloaded", packages.join(" "));
         }
         Ok(())
     }
 
-    /// A package of `suite` and all that it needs, the C library included, as on a machine that has nothing.
+    /// A package of `suite` and all of its dependencies including the C library, as for an empty machine.
     pub(crate) fn unpack_whole(&self, package: &str, suite: &str, root: &Path) -> Result<()> {
         let mut install = self.command("apt-get");
         install.args(["-q", "-y", "--no-install-recommends", "--download-only", "-t", suite]);
@@ -146,7 +146,8 @@ impl Apt {
         self.unpack_what(&mut install, package, root).map(drop)
     }
 
-    /// Runs what downloads, and unpacks every package that came: their number. Progress is shown under `what`'s first word.
+    /// Runs a download, and unpacks every downloaded package. Returns their number. Progress is shown under the first
+    /// word of `what`.
     fn unpack_what(&self, download: &mut Command, what: &str, root: &Path) -> Result<usize> {
         let tmp = self.dir.join(format!("fetch-{}", cmd::hash(&[root.as_os_str().as_encoded_bytes()])));
         let _tmp = progress::temporary(&tmp);
@@ -171,7 +172,7 @@ impl Apt {
     }
 }
 
-/// Megabytes that have come so far.
+/// Megabytes that were downloaded so far.
 fn megabytes(dir: &Path) -> u64 {
     let size = |d: &Path| -> u64 {
         fs::read_dir(d).into_iter().flatten().flatten().filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
@@ -179,7 +180,7 @@ fn megabytes(dir: &Path) -> u64 {
     (size(dir) + size(&dir.join("partial"))) / 1_000_000
 }
 
-/// Shows how much has come while `work` goes on.
+/// Shows how much was downloaded while `work` runs.
 fn watched<T>(come: impl Fn() -> u64 + Sync, work: impl FnOnce() -> T) -> T {
     let over = AtomicBool::new(false);
     std::thread::scope(|threads| {
@@ -214,7 +215,7 @@ fn libraries(depends: &str, package: &str) -> Vec<String> {
     wanted
 }
 
-/// What the machine's own sources name, in both formats apt knows.
+/// The archives in the machine's own sources, in both formats of apt.
 fn configured() -> Result<Vec<Archive>> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(dir) = fs::read_dir("/etc/apt/sources.list.d") {

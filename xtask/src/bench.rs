@@ -1,5 +1,5 @@
-//! `cargo xtask lab bench`: the articles' experiments in guests of their own, one at a time; `docs/reproduction.md` from what they
-//! leave. A lane of its own: neither `lab` nor `ci` runs it.
+//! `cargo xtask lab bench`: the articles' experiments in guests of their own, one at a time; `docs/reproduction.md`
+//! from what they leave. It is a separate lane: neither `lab` nor `ci` runs it.
 
 use crate::job::Job;
 use crate::scenario::{self, Scenario};
@@ -74,13 +74,13 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     setup::tools(setup::Lane::All)?;
     let ringwise = o.program.clone().map_or_else(|| program::build(program::Profile::Release), Ok)?;
     fs::create_dir_all(&keep)?;
-    // One guest at a time: two would measure each other.
+    // One guest at a time, because two would disturb each other's measurements.
     let outcome = lab::work(jobs, &ringwise, false, None, 1, crate::green::Earlier::Ignored)?;
     write_page()?;
     lab::report(outcome)
 }
 
-/// From every result file that is there.
+/// Writes the page from all result files that exist.
 fn write_page() -> Result<()> {
     let page = paths::root().join("docs/reproduction.md");
     fs::write(&page, reproduction::page(&results())?).with_context(|| page.display().to_string())?;

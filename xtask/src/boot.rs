@@ -1,4 +1,4 @@
-//! One guest: a share directory in, QEMU with a deadline, results out.
+//! Boots one guest: prepares its share directory, runs QEMU with a deadline, and collects the results.
 
 use crate::heartbeat::{Dead, Heartbeat};
 use crate::host::{Host, System};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the guest does after it is up.
+/// What the guest does after booting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Scenarios,
@@ -23,14 +23,14 @@ pub(crate) enum Mode {
     Shell,
 }
 
-/// Everything one boot needs, made before QEMU starts.
+/// Everything that one boot needs. It is prepared before QEMU starts.
 pub(crate) struct Guest<'a> {
     pub host: &'a Host,
     pub kernel: &'a str,
     pub ready: kernel::Ready,
     pub test_nic: module::Built,
     pub cost_model: module::Built,
-    /// Its root file system, where that is not the initramfs.
+    /// Its root file system, unless that is the initramfs.
     disk: Option<PathBuf>,
     pub qemu: Qemu,
     pub accel: Accel,
@@ -42,7 +42,7 @@ pub(crate) struct Guest<'a> {
 pub(crate) struct Ended {
     pub status: Option<ExitStatus>,
     pub took: Duration,
-    /// QEMU's own fault, so that the boot says nothing: its emulation stalled, or it died itself.
+    /// A fault of QEMU, so the boot has no result: its emulation stalled, or it crashed.
     pub lost: Option<Lost>,
 }
 
@@ -54,9 +54,10 @@ pub(crate) enum Lost {
     Silent { at: String },
     /// The guest's kernel reported a stall.
     Stalled,
-    /// QEMU ended by a signal of its own: an assertion in its memory map, while the guest maps devices.
+    /// QEMU ended with a signal: an assertion in its memory map failed while the guest mapped devices.
     Died,
-    /// It was past its time limit there, at which the guest itself would have ended it: its clock stands still.
+    /// It exceeded its time limit there. The guest would have ended it at that limit, so the guest's clock stands
+    /// still.
     Still { at: String },
 }
 
@@ -64,20 +65,23 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Lost::DeafCpu { cpu, at } => {
-                write!(f, "CPU {cpu} of the guest stopped at \"{at}\": no heartbeat for 15 s while the others went on")
+                write!(
+                    f,
+                    "CPU {cpu} of the guest stopped at \"{at}\": no heartbeat for 15 s while the others continued"
+                )
             }
             Lost::Silent { at } => write!(f, "the guest stopped at \"{at}\": no heartbeat of any CPU for 90 s"),
             Lost::Stalled => f.write_str("the guest's kernel reported a stall"),
-            Lost::Died => f.write_str("QEMU itself died"),
-            Lost::Still { at } => write!(f, "the guest stood still at \"{at}\""),
+            Lost::Died => f.write_str("QEMU crashed"),
+            Lost::Still { at } => write!(f, "the guest hung at \"{at}\""),
         }
     }
 }
 
 impl Ended {
-    /// The status the guest reported, if it lived to report one.
+    /// The status that the guest reported, if it did.
     pub(crate) fn guest_status(&self) -> Option<u8> {
-        // isa-debug-exit: QEMU ends with (value << 1) | 1; 0 is a guest that reported nothing.
+        // isa-debug-exit: QEMU exits with (value << 1) | 1; 0 means that the guest reported nothing.
         let code = self.status?.code()?;
         (code & 1 == 1).then(|| u8::try_from(code >> 1).unwrap_or(u8::MAX))
     }
@@ -91,7 +95,7 @@ impl<'a> Guest<'a> {
         let (test_nic, cost_model) = match host.has_test_nic() {
             true => (module::TEST_NIC.ensure(k, &ready)?, module::COST_MODEL.ensure(k, &ready)?),
             false => {
-                let none = module::Built::No("it is for hosts with a test NIC".into());
+                let none = module::Built::No("only hosts with a test NIC need it".into());
                 (none.clone(), none)
             }
         };
@@ -104,7 +108,8 @@ impl<'a> Guest<'a> {
         self.dir.join("share")
     }
 
-    /// Leaves what ended before the guest was lost, and takes away what a scenario left half done.
+    /// Keeps the results of scenarios that ended before the guest was lost, and removes those of an unfinished
+    /// scenario.
     pub(crate) fn go_on(&self, scenarios: &[&Scenario]) -> Result<()> {
         let results = self.share().join("results");
         for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
@@ -116,7 +121,7 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    /// Keeps what a boot left beside what the next one will leave.
+    /// Renames the files of a boot, so that the next boot does not overwrite them.
     pub(crate) fn put_aside(&self) {
         let mut aside = self.dir.clone().into_os_string();
         aside.push(".first");
@@ -184,7 +189,7 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
-    /// What each scenario of the plan may take.
+    /// The time limit of each scenario of the plan.
     fn limits(&self) -> Vec<(String, Duration)> {
         let plan = fs::read_to_string(self.share().join("plan")).unwrap_or_default();
         let line = |l: &str| {
@@ -194,13 +199,13 @@ impl<'a> Guest<'a> {
         plan.lines().filter_map(line).collect()
     }
 
-    /// Boots, and ends by itself: with the guest, or at the deadline.
+    /// Boots the guest. Returns when the guest ends, or at the deadline.
     pub(crate) fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
         let initrd = image::ensure(&self.ready)?;
-        // QEMU ends with us, even when we are killed.
+        // QEMU ends with this process, even if it is killed.
         let mut words = vec!["setpriv", "--pdeathsig", "KILL"];
         if self.host.needs_tap() {
-            // It makes its tap in a namespace of its own: the machine's network is not touched.
+            // QEMU creates its tap in its own namespace, so the machine's network does not change.
             words.splice(0..0, ["unshare", "-n"]);
         }
         let mut c = Command::new(words[0]);
@@ -216,7 +221,7 @@ impl<'a> Guest<'a> {
             .args(["-accel", self.accel.option()])
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-serial", "stdio", "-monitor", "none"])
-            // The latter has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
+            // The second one has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
             .args([
                 "-device",
                 "isa-debug-exit,iobase=0xf4,iosize=0x4",
@@ -233,7 +238,7 @@ impl<'a> Guest<'a> {
             .arg("-append")
             .arg(append.trim_end());
         match &self.disk {
-            // What a guest writes there outlives its reboots, and nothing else.
+            // Data that a guest writes there survives its reboots only.
             Some(image) => {
                 let file = format!("if=none,id=root,format=raw,snapshot=on,file={}", image.display());
                 c.args(["-drive", &file, "-device", "virtio-blk-pci,bus=pcie.0,drive=root"]);
@@ -296,30 +301,30 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// When the guest last said how far it is.
+/// When the guest last reported its progress.
 struct Pace {
     said: usize,
     since: Instant,
-    /// For what is no scenario: drivers that load, a reboot, the end.
+    /// For times outside of scenarios: loading drivers, a reboot, the end.
     boot: Duration,
 }
 
 impl Pace {
-    /// What a scenario's end may take beyond its limit, on a busy machine.
+    /// The extra time for the end of a scenario on a busy machine.
     const GRACE: Duration = Duration::from_secs(90);
 
     fn new(since: Instant, boot: Duration) -> Pace {
         Pace { said: 0, since, boot }
     }
 
-    /// What the guest said last, if that is longer ago than it may be. A guest that reboots within a scenario says so,
-    /// and says so again when it is up.
+    /// The last report of the guest, if it is too old. A guest that reboots within a scenario reports that,
+    /// and reports again when it is up.
     fn is_over(&mut self, console: &str, limits: &[(String, Duration)]) -> Option<String> {
         let said: Vec<&str> = console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).collect();
         if said.len() != self.said {
             (self.said, self.since) = (said.len(), Instant::now());
         }
-        // Before its first word, the limit of the boot holds.
+        // Before the first report, the limit of the boot applies.
         let last = said.last()?;
         let name = last.split(',').next().unwrap_or(last);
         let quiet = self.since.elapsed();
@@ -331,17 +336,17 @@ impl Pace {
     }
 }
 
-/// What the guest said last of how far it is.
+/// The guest's last report of its progress.
 fn last_words(console: &str) -> Option<&str> {
     console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).next_back()
 }
 
-/// Copies the guest's console to the terminal as it comes, and keeps it.
+/// Copies the guest's console to the terminal while it runs, and saves it.
 fn tee(mut from: impl Read, mut log: File) {
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         let _ = log.write_all(&buffer[..n]);
-        // A stalled guest is thrown away: its complaints are only for the log.
+        // The result of a stalled guest is discarded, so its complaints are only in the log.
         if !String::from_utf8_lossy(&buffer[..n]).contains("rcu: ") {
             let mut out = std::io::stdout();
             let _ = out.write_all(&buffer[..n]).and_then(|()| out.flush());
@@ -349,7 +354,7 @@ fn tee(mut from: impl Read, mut log: File) {
     }
 }
 
-/// A file that may not be there.
+/// Removes a file that may not exist.
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -366,16 +371,16 @@ fn words_of(console: &Path) -> String {
 
 fn has_stalled(console: &Path) -> bool {
     let text = words_of(console);
-    // The latter: the kernel has not come to its first process, and waits for a device of QEMU's.
+    // The second text: the kernel has not started its first process and waits for a device of QEMU.
     ["detected stalls on CPUs", "INFO: task swapper/"].iter().any(|s| text.contains(s))
 }
 
-/// Its first process has come as far as the shared directory.
+/// Whether the first process of the guest has reached the shared directory.
 fn is_up(console: &Path) -> bool {
     words_of(console).contains("lab: up after")
 }
 
-/// Where this boot's files go; another lab that runs at the same time keeps its own.
+/// The directory for the files of this boot. Another lab that runs at the same time uses another one.
 fn free_dir(name: &str) -> PathBuf {
     let dir = |n: u32| match n {
         1 => paths::target().join("lab").join(name),
@@ -392,7 +397,7 @@ fn colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stdout().is_terminal()
 }
 
-/// What this terminal shows: the guest prints to it.
+/// The character set of this terminal, because the guest prints to it.
 fn charset() -> &'static str {
     let named = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| std::env::var(v).ok().filter(|s| !s.is_empty()));
     let utf8 = named.is_some_and(|s| {

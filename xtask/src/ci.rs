@@ -1,5 +1,5 @@
-//! `cargo xtask ci`: everything `make test` promises, every step run, one summary line last. With `--all` the whole lab
-//! instead of its quick set, and the checks that need more to be fetched.
+//! `cargo xtask ci`: runs every step of `make test` and prints one summary line at the end. With `--all` it runs the
+//! whole lab instead of its quick set, and the checks that need more downloads.
 
 use crate::program::{self, Profile};
 use crate::setup::{self, Lane};
@@ -9,12 +9,12 @@ use std::io::ErrorKind;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A run that is not over by then would be ended from outside, without a word.
+/// A run that takes longer would be killed from outside without a message.
 const QUICK: Duration = Duration::from_secs(80 * 60);
-/// The whole lab is run by people, who see where it is.
+/// The whole lab is run by people, who see its progress.
 const ALL: Duration = Duration::from_secs(180 * 60);
 
-/// Of each property, in the whole lane.
+/// Number of cases of each property test in the whole lane.
 const NEW_CASES: &str = "10000";
 
 /// A step: its name, cargo's arguments, the first lane that has it, and whether it needs what `setup` fetches.
@@ -26,7 +26,7 @@ const STEPS: &[Step] = &[
     Step("words", &["xtask", "words"], Lane::Quick, false),
     Step("shellcheck", &["xtask", "shellcheck"], Lane::Quick, false),
     Step("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], Lane::Quick, false),
-    // Without the line for each test: what fails is printed whole.
+    // Passing tests print no line; failures are printed completely.
     Step("tests", &["test", "--workspace", "--no-fail-fast", "--quiet"], Lane::Quick, true),
     Step("panics", &["run", "--quiet", "--profile", "lab", "-p", "ringwise", "--example", "panics"], Lane::All, false),
     Step("figures", &["xtask", "figures"], Lane::Quick, true),
@@ -42,11 +42,11 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "--all" => lane = Lane::All,
             "--again" => again = true,
             "--since" => extra = vec!["--since".to_string(), it.next().context("--since needs a revision")?.clone()],
-            other => bail!("ci takes --again, --all and --since REV, not {other:?}"),
+            other => bail!("ci: expected --again, --all or --since REV, found {other:?}"),
         }
     }
     if !extra.is_empty() && lane == Lane::Quick {
-        bail!("--since chooses from the whole lab: say --all as well");
+        bail!("--since selects from the whole lab: add --all");
     }
     progress::catch_signals()?;
     let begin = Instant::now();
@@ -55,26 +55,27 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     setup::rust_components()?;
     let steps: Vec<&Step> = STEPS.iter().filter(|s| s.2 <= lane).collect();
     let mut failed = Vec::new();
-    // What is fetched comes while the first steps run.
+    // Fetching runs at the same time as the first steps.
     std::thread::scope(|threads| -> Result<()> {
         let mut fetching = Some(threads.spawn(|| setup::fetch(lane)));
         let mut building = None;
         for Step(name, args, _, fetched) in &steps {
             if *fetched && let Some(f) = fetching.take() {
                 let waits = Instant::now();
-                let got = f.join().map_err(|_| anyhow::anyhow!("the thread that fetches died"))?;
-                println!("== fetched, {:.0} s waited for it", waits.elapsed().as_secs_f64());
+                let got = f.join().map_err(|_| anyhow::anyhow!("the thread that fetches panicked"))?;
+                println!("== fetched, waited {:.0} s", waits.elapsed().as_secs_f64());
                 got?;
             }
             let mut args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-            // Tests wait more than they compute, and linking has one thread: the guests' program is built meanwhile.
+            // Tests wait more than they compute, and linking uses one thread, so the program for the guests is built
+            // meanwhile.
             if *name == "tests" {
                 let profile = if lane == Lane::All { Profile::Release } else { Profile::Lab };
                 building = Some(threads.spawn(move || program::build(profile)));
             }
             if *name == "lab" {
                 if let Some(b) = building.take() {
-                    b.join().map_err(|_| anyhow::anyhow!("the thread that builds died"))??;
+                    b.join().map_err(|_| anyhow::anyhow!("the thread that builds panicked"))??;
                 }
                 let left = if lane == Lane::All { ALL } else { QUICK }.saturating_sub(begin.elapsed());
                 args.push(format!("--minutes={}", left.as_secs() / 60));
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let skipped = skipped()?;
     skipped.lines().for_each(|line| println!("test skipped: {line}"));
     println!("took {:.0} min in all", begin.elapsed().as_secs_f64() / 60.0);
-    // Whole steps are never skipped; single tests are, where the machine has not what they need.
+    // Whole steps are never skipped. Single tests are skipped if the machine lacks what they need.
     let tests = skipped.lines().count();
     println!("steps: {} passed, {} failed, {tests} skipped", steps.len() - failed.len(), failed.len());
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -107,7 +108,8 @@ fn skipped_file() -> std::path::PathBuf {
     paths::root().join("target/skipped.txt")
 }
 
-/// Their lines. Without the file none was skipped; a file that cannot be read is an error, not a count of 0.
+/// The lines of skipped tests. Without the file no test was skipped; a file that cannot be read is an error, not a
+/// count of 0.
 fn skipped() -> Result<String> {
     let file = skipped_file();
     match std::fs::read_to_string(&file) {
@@ -116,7 +118,7 @@ fn skipped() -> Result<String> {
     }
 }
 
-/// So that lines of an earlier run are not counted.
+/// Removes the lines of an earlier run.
 fn forget_skipped() -> Result<()> {
     let file = skipped_file();
     match std::fs::remove_file(&file) {
@@ -132,11 +134,11 @@ fn step(name: &str, args: &[String], lane: Lane) -> Result<bool> {
     let mut c = Command::new(&cargo);
     if name == "tests" {
         c.env("RINGWISE_SKIPPED", skipped_file());
-        // In a container some may be without the right to namespaces; the whole lane is run where nothing is missing.
+        // Some containers may not create namespaces. The whole lane is run only on machines where nothing is missing.
         c.env("RINGWISE_REQUIRE_ALL", if lane == Lane::All { "1" } else { "0" });
     }
     if lane == Lane::All {
-        // Tests that try a selection try everything then, and properties try cases that no run has tried before.
+        // In this lane, tests that normally try a selection try everything, and property tests try new cases.
         c.env("RINGWISE_TESTS", "all").env("PROPTEST_CASES", NEW_CASES);
         if name == "tests" {
             let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());

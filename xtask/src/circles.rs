@@ -1,5 +1,5 @@
-//! Files of a crate do not use each other in a circle: whoever reads one can read what it builds on first.
-//! Found by `crate::` and `super::` paths outside of tests.
+//! Checks that files of a crate do not use each other in a circle, so that a reader can begin with the lowest one.
+//! Uses are found by `crate::` and `super::` paths outside of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -67,7 +67,7 @@ fn used(name: &str, text: &str, files: &BTreeMap<String, String>) -> BTreeSet<St
                 rest = up;
             }
             paths(rest, &base, &mut |path| {
-                // The longest part that is a file; the root of the crate counts as none.
+                // The longest part that is a file; the root of the crate does not count.
                 let file = (1..=path.len()).rev().map(|n| path[..n].join("::")).find(|p| files.contains_key(p));
                 out.extend(file.filter(|f| f != name));
             });

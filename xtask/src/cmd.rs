@@ -10,7 +10,7 @@ fn name(cmd: &Command) -> String {
     words.join(" ")
 }
 
-/// Runs to the end and returns its stdout; on failure the error holds both outputs.
+/// Runs the program and returns its stdout. The error contains both outputs.
 pub(crate) fn output(cmd: &mut Command) -> Result<String> {
     let bytes = bytes(cmd)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -21,7 +21,7 @@ pub(crate) fn bytes(cmd: &mut Command) -> Result<Vec<u8>> {
     let done = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", name(cmd)))?;
     if !done.status.success() {
         bail!(
-            "{} ended with {}\n{}{}",
+            "{} exited with {}\n{}{}",
             name(cmd),
             done.status,
             String::from_utf8_lossy(&done.stdout),
@@ -35,12 +35,12 @@ pub(crate) fn bytes(cmd: &mut Command) -> Result<Vec<u8>> {
 pub(crate) fn visible(cmd: &mut Command) -> Result<()> {
     let status = cmd.stdin(Stdio::null()).status().with_context(|| format!("cannot start {}", name(cmd)))?;
     if !status.success() {
-        bail!("{} ended with {status}", name(cmd));
+        bail!("{} exited with {status}", name(cmd));
     }
     Ok(())
 }
 
-/// Networks fail: tries up to three times, a little later each time.
+/// Tries up to three times with increasing pauses, because networks fail.
 pub(crate) fn retried<T>(what: &str, mut f: impl FnMut() -> Result<T>) -> Result<T> {
     for attempt in 1..3 {
         match f() {
@@ -52,7 +52,7 @@ pub(crate) fn retried<T>(what: &str, mut f: impl FnMut() -> Result<T>) -> Result
     f().with_context(|| format!("{what}: failed three times"))
 }
 
-/// The path of a program, also where a user's PATH leaves out the system directories.
+/// The path of a program. It is found even if the user's PATH lacks the system directories.
 pub(crate) fn find(program: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':')
@@ -61,7 +61,7 @@ pub(crate) fn find(program: &str) -> Option<std::path::PathBuf> {
         .find(|p| p.is_file())
 }
 
-/// `find`, or an error that says what to do.
+/// The path of a program, or an error with the command that installs it.
 pub(crate) fn need(program: &str) -> Result<std::path::PathBuf> {
     find(program).with_context(|| format!("{program} is missing: run `cargo xtask setup`"))
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let given = match args {
         [] => None,
         [flag, path] if flag == "--program" => Some(PathBuf::from(path)),
-        [other, ..] => bail!("cost takes only --program FILE, not {other:?}"),
+        [other, ..] => bail!("cost: expected only --program FILE, found {other:?}"),
     };
     let ringwise = given.map_or_else(|| program::build(program::Profile::Release), Ok)?;
     let dir = std::env::temp_dir().join(format!("ringwise-cost-{}", std::process::id()));

@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 pub(crate) const HOST: &str = "router16";
 pub(crate) const KERNEL: &str = "6.12";
 
-/// The story takes two minutes on a quiet machine.
+/// The demo takes two minutes on an idle machine.
 const DEMO_LIMIT: Duration = Duration::from_secs(600);
 const SHELL_LIMIT: Duration = Duration::from_secs(8 * 3600);
-/// Guests that are booted when one is lost.
+/// How often a guest is booted if QEMU loses it.
 const BOOTS: usize = 3;
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let program = match args {
         [] => None,
         [flag, path] if flag == "--program" => Some(PathBuf::from(path)),
-        [other, ..] => bail!("demo takes only --program FILE, not {other:?}"),
+        [other, ..] => bail!("demo: expected only --program FILE, found {other:?}"),
     };
     guest(HOST, KERNEL, Mode::Demo, program)
 }
 
-/// Boots one guest on this terminal; its status is ours.
+/// Boots one guest on this terminal, and exits with its status.
 pub(crate) fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Option<PathBuf>) -> Result<ExitCode> {
     let start = Instant::now();
     progress::catch_signals()?;
@@ -38,12 +38,12 @@ pub(crate) fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Opt
     let host = if demo { host.without_test_nics() } else { host };
     let kernels = kernel::table()?;
     let kernel = kernels.iter().find(|k| k.name == kernel_name).with_context(|| format!("no kernel {kernel_name}"))?;
-    // Fetching waits for the network and building for the CPUs.
+    // Fetching and building run at the same time: one waits for the network, the other for the CPUs.
     let (ringwise, guest) = progress::shown(|| {
         std::thread::scope(|threads| {
             let built = threads.spawn(|| program.map_or_else(|| program::build(Profile::Lab), Ok));
             let guest = Guest::prepare(&host, kernel);
-            let built = built.join().map_err(|_| anyhow::anyhow!("the build's thread died"))?;
+            let built = built.join().map_err(|_| anyhow::anyhow!("the build thread panicked"))?;
             anyhow::Ok((built?, guest?))
         })
     })?;

@@ -1,6 +1,7 @@
-//! `cargo xtask figures`: the pages of made-up sessions, as a test of crates/bench writes them, in a headless Chromium. A
-//! script that only this check puts into a copy says which figures have no size, which texts leave their figure or cover
-//! another one, and whether the page is wider than its window. Screenshots of the untouched pages stay in target/figures.
+//! `cargo xtask figures`: the pages of made-up sessions, as a test of crates/bench writes them, in a headless Chromium.
+//! A script that only this check inserts into a copy reports which figures have no size, which texts leave their figure
+//! or cover another one, and whether the page is wider than its window. Screenshots of the untouched pages stay in
+//! target/figures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ window.addEventListener("load", () => {
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if let Some(other) = args.first() {
-        bail!("figures takes no argument {other:?}");
+        bail!("figures: expected no argument, found {other:?}");
     }
     let browser = cmd::need("chromium")?;
     let out = paths::target().join("figures");
@@ -54,12 +55,12 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         println!("figures: {name}: {figures} drawn, {}", out.join(format!("{name}.png")).display());
     }
     if !wrong.is_empty() {
-        bail!("not as they should be:\n  {}", wrong.join("\n  "));
+        bail!("the pages have faults:\n  {}", wrong.join("\n  "));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// As the test writes them into cargo's directory for files of tests.
+/// The pages, in cargo's directory for files of tests.
 fn pages() -> Result<Vec<PathBuf>> {
     let dir = paths::target().join("tmp/bench-pages");
     let _ = fs::remove_dir_all(&dir);
@@ -80,7 +81,7 @@ fn pages() -> Result<Vec<PathBuf>> {
 fn check(browser: &Path, page: &Path, name: &str, out: &Path, wrong: &mut Vec<String>) -> Result<usize> {
     let text = fs::read_to_string(page)?;
     let copy = out.join(format!("{name}-checked.html"));
-    // First in the head, so that it hears of every error.
+    // It is the first script of the head, so that it receives every error.
     fs::write(&copy, text.replacen("<head>\n", &format!("<head>\n{SCRIPT}"), 1))?;
     let want = text.matches("<figure ").count();
     for width in [1300, 700] {
@@ -99,7 +100,7 @@ fn check(browser: &Path, page: &Path, name: &str, out: &Path, wrong: &mut Vec<St
     let bytes = fs::metadata(&picture).with_context(|| format!("{name}: no screenshot was made"))?.len();
     // A page of one colour is below 20 kB.
     if bytes < 40_000 {
-        wrong.push(format!("{name}: a screenshot of {bytes} bytes shows nothing"));
+        wrong.push(format!("{name}: the screenshot ({bytes} bytes) is empty"));
     }
     Ok(want)
 }

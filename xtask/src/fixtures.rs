@@ -18,7 +18,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 fn write_trees(hosts: &Path) -> Result<ExitCode> {
-    // A program of its own, so that xtask builds whatever state the other crates are in.
+    // This is a separate program, so that xtask builds even if the other crates do not.
     let status = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--package", "ringwise-testkit", "--example", "fixtures", "--"])
         .arg(hosts)
@@ -39,7 +39,7 @@ fn from_lab(hosts: &Path) -> Result<ExitCode> {
         }
         // A second run at the same time has a folder with a number; the name is that of the host and kernel.
         let name = std::fs::read_to_string(dir.path().join("capture.name"))
-            .with_context(|| format!("{}: no name beside the capture", dir.path().display()))?;
+            .with_context(|| format!("{}: no file `name` in the directory of the capture", dir.path().display()))?;
         let name = format!("lab-{}", name.trim());
         let to = hosts.join(&name);
         std::fs::create_dir_all(&to)?;
@@ -51,6 +51,6 @@ fn from_lab(hosts: &Path) -> Result<ExitCode> {
     }
     found.sort();
     println!("{}", found.join("\n"));
-    println!("each needs a line in hosts.rs of discover and cli; then cargo xtask bless, and read what changed");
+    println!("add a line for each to hosts.rs of discover and cli, run cargo xtask bless, and review the changes");
     Ok(ExitCode::SUCCESS)
 }

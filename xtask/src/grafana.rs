@@ -1,8 +1,9 @@
 //! `cargo xtask grafana`: every query of the dashboard on a real Prometheus that scrapes a real `ringwise export`, and
-//! both texts before `promtool`. In network and mount namespaces of its own: nothing of the machine is read or changed.
+//! both texts with `promtool`. It runs in its own network and mount namespaces, so it does not read or change the
+//! machine.
 //!
-//! Two exporters: one on a veth pair with a journal of this boot, one that tells a made-up recording, because a veth
-//! has neither interrupts nor losses. `--schema` compares the dashboard with Grafana's own types (needs npm).
+//! Two exporters: one on a veth pair with a journal of this boot, one that exports a generated recording, because a
+//! veth has neither interrupts nor losses. `--schema` compares the dashboard with Grafana's own types (needs npm).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -81,7 +82,7 @@ fn queries(dashboard: &Value) -> Vec<(String, String)> {
     out
 }
 
-/// What a schema does not say: no two panels on one place or with one number, titles, units, words.
+/// Checks what a schema cannot: panels do not overlap, their numbers are unique, titles, units and texts exist.
 fn shape(dashboard: &Value) -> Result<()> {
     let mut places = BTreeSet::new();
     let mut ids = BTreeSet::new();
@@ -90,11 +91,11 @@ fn shape(dashboard: &Value) -> Result<()> {
         let g = |k: &str| p["gridPos"][k].as_u64().with_context(|| format!("{title}: no {k}"));
         let (x, y, w, h) = (g("x")?, g("y")?, g("w")?, g("h")?);
         if title.is_empty() || x + w > 24 || !ids.insert(p["id"].as_u64()) {
-            bail!("{title:?}: no title, too wide, or a number twice");
+            bail!("{title:?}: no title, too wide, or a duplicate number");
         }
         for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
             if !places.insert(cell) {
-                bail!("{title} lies on another panel");
+                bail!("{title} overlaps another panel");
             }
         }
         if p["type"] != "row" && (p["description"].as_str().is_none_or(str::is_empty) || queries_of(p) == 0) {
@@ -109,7 +110,7 @@ fn queries_of(panel: &Value) -> usize {
     panel["targets"].as_array().map_or(0, Vec::len)
 }
 
-/// What Grafana puts in.
+/// The query with the values that Grafana inserts.
 fn filled(query: &str) -> String {
     query.replace("$__rate_interval", "30s").replace("$instance", ".*").replace("$device", ".*")
 }
@@ -128,7 +129,7 @@ fn recording() -> String {
     for n in 1..=300u64 {
         let _ = write!(out, "sample {} {}", n * 1_000_000, 1_795_183_320 + n);
         for (i, (dev, base)) in [("eth1", 30), ("eth2", 40)].into_iter().enumerate() {
-            // One device begins again in the middle.
+            // The counters of one device are reset in the middle.
             let n = if i == 0 && n > 20 { n - 20 } else { n };
             let _ = write!(out, " l/{dev}/i={} l/{dev}/s=2", i + 2);
             for (name, k) in [("rx_packets", 1000), ("rx_bytes", 60_000), ("tx_packets", 900), ("tx_bytes", 54_000)] {
@@ -155,7 +156,7 @@ fn recording() -> String {
     out
 }
 
-/// Ends with this process.
+/// A child process that is killed when this value is dropped.
 struct Running(Child, &'static str);
 
 impl Drop for Running {
@@ -171,7 +172,7 @@ fn start(what: &'static str, c: &mut Command, dir: &Path) -> Result<Running> {
     Ok(Running(child, what))
 }
 
-/// Of one page, by the simplest of clients.
+/// Fetches one page with a minimal HTTP client.
 fn get(at: &str, path: &str, accept: &str) -> Result<String> {
     use std::io::{Read, Write};
     let mut s = std::net::TcpStream::connect(at)?;
@@ -206,19 +207,19 @@ fn wait<T>(what: &str, mut f: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match f() {
             Ok(v) => return Ok(v),
-            Err(e) if Instant::now() > until => return Err(e).context(format!("{what}: not in time")),
+            Err(e) if Instant::now() > until => return Err(e).context(format!("{what}: timed out")),
             Err(_) => std::thread::sleep(Duration::from_millis(500)),
         }
     }
 }
 
-/// In namespaces of its own.
+/// The part that runs in its own namespaces.
 fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
     let dir = paths::target().join("grafana");
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(dir.join("state"))?;
     let ip = cmd::need("ip")?;
-    // Those of the new namespaces; the mounts are gone with them.
+    // These mounts belong to the new namespaces and vanish with them.
     for (kind, to) in [("sysfs", "/sys"), ("proc", "/proc")] {
         cmd::output(Command::new("mount").args(["-t", kind, kind, to]))?;
     }
@@ -246,7 +247,7 @@ fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
         wait(at, || get(at, "/metrics", "text/plain"))?;
         promtool(bin, &get(at, "/metrics", "text/plain")?)?;
     }
-    println!("grafana: promtool finds nothing to say about either page");
+    println!("grafana: promtool reports no problem in either page");
     let config = format!(
         "global: {{ scrape_interval: 2s, scrape_timeout: 2s }}\nscrape_configs:\n  - job_name: ringwise\n    \
          static_configs: [{{ targets: ['{HOST}', '{RECORDING}'] }}]\n"
@@ -272,7 +273,7 @@ fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
     for a in dashboard["annotations"]["list"].as_array().into_iter().flatten() {
         ask(&filled(a["target"]["expr"].as_str().context("an annotation without a query")?))?;
     }
-    // A device goes while it is scraped: the pages stay whole, and only what was its own is missing.
+    // A device vanishes while it is scraped: the pages stay complete except for the data of this device.
     cmd::output(Command::new(&ip).args(["link", "del", "rw0"]))?;
     for _ in 0..20 {
         promtool(bin, &get(HOST, "/metrics", "text/plain")?)?;
@@ -281,23 +282,26 @@ fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
     let after = wait("the device is gone", || {
         let text = get(HOST, "/metrics", "text/plain")?;
         if text.contains("device=\"rw0\"") && text.contains("ringwise_device_packets_total{device=\"rw0\"") {
-            bail!("rw0 is still told");
+            bail!("rw0 is still exported");
         }
         Ok(text)
     })?;
     if !after.contains("ringwise_cpu_seconds_total") {
-        bail!("without the device nothing is told: {after}");
+        bail!("without the device nothing is exported: {after}");
     }
     let open = get(HOST, "/metrics", "application/openmetrics-text;version=1.0.0")?;
     if !open.ends_with("# EOF\n") {
         bail!("no OpenMetrics text");
     }
-    // The last scrape of each was read; one that came too late on a busy machine is no failure.
+    // The last scrape of each was read. A scrape that was late on a busy machine is not a failure.
     wait("up", || {
         let up = ask("up == 1")?;
         if up.len() < 2 { bail!("a scrape failed: {up:?}") } else { Ok(()) }
     })?;
-    println!("grafana: {} queries on Prometheus return series; a device vanished, and the rest was told", asked.len());
+    println!(
+        "grafana: {} queries on Prometheus return series; after a device vanished, the rest was still exported",
+        asked.len()
+    );
     for r in &mut all {
         if let Ok(Some(status)) = r.0.try_wait() {
             bail!("{} ended with {status}: {}", r.1, dir.join(format!("{}.log", r.1)).display());
@@ -360,7 +364,7 @@ fn series(query: &str) -> Result<String> {
     }
 }
 
-/// What Grafana's own types say, with strings for the names of its enumerations.
+/// Checks the dashboard against Grafana's own types, with strings for the names of its enumerations.
 const TYPES: &str = "import type { AnnotationQuery, Dashboard } from './node_modules/@grafana/schema/dist/types/veneer/dashboard.types';
 import type { DataQuery } from './node_modules/@grafana/schema/dist/types/veneer/common.types';
 type Json<T> = T extends string ? `${T}` : T extends (infer U)[] ? Json<U>[] : T extends object ? { [K in keyof T]: Json<T[K]> } : T;
@@ -386,13 +390,13 @@ fn schema(text: &str) -> Result<ExitCode> {
         cmd::output(c.args(words.split(' '))).map(drop)
     };
     check(text)?;
-    // The check is one only if it finds something.
+    // The check must fail for a broken dashboard.
     if check(&text.replacen("\"gridPos\"", "\"gridpos\"", 1)).is_ok()
         || check(&text.replacen("\"thresholds\"", "\"x\"", 1)).is_ok()
     {
         bail!("a broken dashboard passes");
     }
-    println!("grafana: the dashboard is as the types of @grafana/schema say");
+    println!("grafana: the dashboard conforms to the types of @grafana/schema");
     Ok(ExitCode::SUCCESS)
 }
 

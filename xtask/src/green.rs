@@ -1,4 +1,4 @@
-//! Boots of the quick lab that were green and that nothing has changed for since: they need not run again.
+//! Boots of the quick lab that passed and whose inputs have not changed since, so that they need not run again.
 
 use crate::boot::Guest;
 use crate::job::{Job, Outcome};
@@ -9,10 +9,10 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// What earlier runs count for.
+/// How results of earlier runs are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// Nothing is read or kept.
+    /// Results are neither read nor saved.
     Ignored,
     /// Every boot runs, and its result replaces the earlier one.
     Replaced,
@@ -20,7 +20,7 @@ pub(crate) enum Earlier {
     Trusted,
 }
 
-/// What was green: kept below `target/`, so a clean clone knows of none.
+/// The boots that passed. They are recorded below `target/`, so a clean clone has none.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Green {
@@ -29,7 +29,7 @@ pub(crate) struct Green {
     pub passed: u32,
 }
 
-/// The record of one boot, and what it depends on now.
+/// The record of one boot, and its present inputs.
 pub(crate) struct Record {
     path: PathBuf,
     inputs: u64,
@@ -37,13 +37,13 @@ pub(crate) struct Record {
 
 impl Record {
     /// # Errors
-    /// A file that the boot depends on cannot be looked at.
+    /// A file that the boot depends on cannot be read.
     pub(crate) fn of(job: &Job, guest: &Guest, ringwise: &Path) -> Result<Record> {
         let path = paths::target().join("lab").join(format!("green-{}-{}.json", job.host.name, job.kernel.name));
         let mut all = DefaultHasher::new();
         (&guest.ready.release, guest.qemu.words(), guest.accel.option()).hash(&mut all);
         job.scenarios.iter().for_each(|s| s.name.hash(&mut all));
-        // Of this program, all that is not a file of the lab.
+        // The files of this program that are not files of the lab.
         for file in [ringwise, &std::env::current_exe()?, &guest.ready.image] {
             hash_file(file, &mut all)?;
         }
@@ -57,7 +57,7 @@ impl Record {
         (green.inputs == self.inputs).then_some(green)
     }
 
-    /// Keeps a run in which all held in the first guest; any other run removes the record.
+    /// Records a run in which everything passed in the first guest; any other run removes the record.
     pub(crate) fn keep(&self, o: &Outcome) -> Result<()> {
         if o.score.failed > 0 || o.retried > 0 || !o.lost.is_empty() || o.score.passed == 0 {
             return match fs::remove_file(&self.path) {

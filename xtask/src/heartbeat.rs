@@ -1,15 +1,15 @@
-//! Is every CPU of a guest alive? `lab/tools/heartbeat.c` counts on each of them and writes the counts to the share; here
-//! they are watched by this machine's clock, because the guest's own may run fast or stand still.
+//! Checks that every CPU of a guest is alive. `lab/tools/heartbeat.c` counts on each CPU and writes the counts to the
+//! share; here they are watched by this machine's clock, because the guest's own may run fast or stand still.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A CPU that has not counted for so long, while the others did, is dead.
+/// A CPU that has not counted for this time, while the others did, is dead.
 const DEAF: Duration = Duration::from_secs(15);
-/// Others must have counted so often meanwhile: a machine that is merely slow is slow for all.
+/// The other CPUs must have counted this often meanwhile, because on a slow machine all CPUs are slow.
 const OTHERS: u64 = 10;
-/// A guest that has written nothing for so long is dead as a whole.
+/// A guest that has written nothing for this time is dead.
 const SILENT: Duration = Duration::from_secs(90);
 
 /// What is wrong with a guest's CPUs.
@@ -33,7 +33,7 @@ struct Seen {
 pub(crate) struct Heartbeat {
     file: PathBuf,
     cpus: Vec<Seen>,
-    /// When a line last differed from the one before; none until there was a first one.
+    /// When a line last differed from the previous one; `None` before the first line.
     alive: Option<Instant>,
     /// Counted by any CPU, never falling.
     total: u64,
@@ -44,13 +44,13 @@ impl Heartbeat {
         Heartbeat { file: share.join("results/heartbeat"), cpus: Vec::new(), alive: None, total: 0 }
     }
 
-    /// Looks once.
+    /// Checks the guest once.
     pub(crate) fn dead(&mut self) -> Option<Dead> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         self.look(&text, Instant::now())
     }
 
-    /// A guest that reboots has none for a while.
+    /// A guest that reboots has no line for a while.
     pub(crate) fn pause(&mut self) {
         self.cpus.clear();
         self.alive = None;
@@ -102,7 +102,7 @@ impl Heartbeat {
 mod tests {
     use super::*;
 
-    /// What is seen when each line is read half a second after the one before.
+    /// The result if each line is read half a second after the previous one.
     fn after(lines: impl Iterator<Item = String>) -> Option<Dead> {
         let mut h = Heartbeat::new(Path::new("/nowhere"));
         let start = Instant::now();

@@ -14,11 +14,11 @@ pub(crate) struct Host {
     pub about: String,
     /// Names from `lab/kernels.toml`.
     pub kernels: Vec<String>,
-    /// What runs as the first process.
+    /// The first process.
     #[serde(default)]
     pub system: System,
     pub cpu: Cpu,
-    /// Megabytes, where no node says it.
+    /// Megabytes, if no node has a size.
     #[serde(default = "memory")]
     pub memory: u32,
     #[serde(default)]
@@ -76,11 +76,11 @@ pub(crate) enum System {
     /// The initramfs, with `lab/init.sh` as the first process.
     #[default]
     Busybox,
-    /// A Debian on a disk of its own, see `userland.rs`; a scenario may reboot it.
+    /// A Debian on its own disk, see `userland.rs`; a scenario may reboot it.
     Systemd,
 }
 
-/// What shares one L3 cache.
+/// The CPUs that share one L3 cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum L3 {
@@ -181,7 +181,7 @@ impl Host {
             }
             let wants = matches!(nic.driver, Driver::Virtio | Driver::Mqnic);
             if wants != nic.queues.is_some() {
-                bail!("{}: `queues` belongs to virtio and mqnic, and to no other", nic.name);
+                bail!("{}: `queues` is supported only for virtio and mqnic", nic.name);
             }
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Host {
         self.nic.iter().map(line).collect()
     }
 
-    /// What scenarios may ask about the machine, as shell variables.
+    /// Properties of the machine for scenarios, as shell variables.
     pub(crate) fn guest_variables(&self) -> String {
         let list = |f: &dyn Fn(&Node) -> String| self.node.iter().map(f).collect::<Vec<_>>().join(" ");
         let tests = self.test_nics();
@@ -269,7 +269,7 @@ impl Host {
         )
     }
 
-    /// Does QEMU need a network namespace of its own (for its tap)?
+    /// Whether QEMU needs its own network namespace (for its tap).
     pub(crate) fn needs_tap(&self) -> bool {
         self.nic.iter().any(|n| n.driver == Driver::Virtio)
     }
@@ -301,7 +301,7 @@ impl Host {
             for (j, d) in n.distance.iter().enumerate().filter(|(j, _)| *j != i) {
                 add("-numa", format!("dist,src={i},dst={j},val={d}"));
             }
-            // A bus of its own is how a device gets a node.
+            // A device gets a node by having its own bus.
             let bus = first_bus(i as u32);
             add("-device", format!("pxb-pcie,id=pxb{i},bus_nr={bus},bus=pcie.0,numa_node={i}"));
         }
@@ -310,7 +310,7 @@ impl Host {
             let chassis = i + 1;
             add("-device", format!("pcie-root-port,id=rp{i},bus={bus},chassis={chassis}"));
             let mac = self.mac(nic);
-            // No boot ROM anywhere: it only costs time.
+            // No device has a boot ROM, because that only takes time.
             let plug = format!("bus=rp{i},netdev=n{i},mac={mac},romfile=");
             match nic.driver {
                 Driver::Mqnic => {
@@ -328,7 +328,7 @@ impl Host {
                     add("-device", format!("virtio-net-pci,{plug},mq=on,vectors={v},rss=on,hash=on"));
                 }
                 other => {
-                    // Alone on its wire it still has a link.
+                    // A device without a peer still has a link.
                     let hub = nic.hub.unwrap_or(100 + i as u32);
                     add("-netdev", format!("hubport,hubid={hub},id=n{i}"));
                     add("-device", format!("{},{plug}", other.module()));

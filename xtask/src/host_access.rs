@@ -1,5 +1,5 @@
-//! Who may use files, sockets and processes beside the seam in `sys`: the table under "Files, sockets and processes" in
-//! ARCHITECTURE.md, compared with the sources. A new place is a fault, and so is an entry that no place needs any more.
+//! Checks which files use files, sockets and processes without `sys`: the table under "Files, sockets and processes" in
+//! ARCHITECTURE.md is compared with the sources. A use without an entry is a fault, and so is an entry without a use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 const HEADING: &str = "## Files, sockets and processes";
-/// The seam itself, and what never ships.
+/// Crates that are not checked: the interface to the host, and crates that are not shipped.
 const FREE: &[&str] = &["sys", "testkit"];
-/// What the table calls it, and the names in the code.
+/// The name of each kind in the table, and the names in the code.
 const KINDS: &[(&str, &[&str])] = &[
     ("files", &["std::fs"]),
     ("sockets", &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "UnixDatagram"]),
@@ -31,16 +31,16 @@ fn compare(allowed: &Places, actual: &Places, wrong: &mut Vec<String>) {
     let keys: BTreeSet<_> = allowed.keys().chain(actual.keys()).collect();
     for key in keys {
         let (may, does) = (allowed.get(key).unwrap_or(&none), actual.get(key).unwrap_or(&none));
-        let (room, kind) = key;
+        let (krate, kind) = key;
         for file in does.difference(may) {
             wrong.push(format!(
-                "crates/{room}/src/{file}.rs uses {kind}: go through sys, or add it to the table \"{}\" of ARCHITECTURE.md with \
+                "crates/{krate}/src/{file}.rs uses {kind}: use sys instead, or add it to the table \"{}\" of ARCHITECTURE.md with \
                  the reason",
                 &HEADING[3..]
             ));
         }
         for file in may.difference(does) {
-            wrong.push(format!("ARCHITECTURE.md lets {room} use {kind} in {file}.rs, which does not"));
+            wrong.push(format!("ARCHITECTURE.md allows {krate} to use {kind} in {file}.rs, which does not use it"));
         }
     }
 }
@@ -53,26 +53,26 @@ fn table(text: &str) -> Result<Places> {
     let section = section.split("\n## ").next().unwrap_or_default();
     for line in section.lines().filter(|l| l.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [room, kind, files, why] = cells.as_slice() else { bail!("ARCHITECTURE.md: not a row: {line}") };
+        let [krate, kind, files, why] = cells.as_slice() else { bail!("ARCHITECTURE.md: not a row: {line}") };
         if why.is_empty() || !KINDS.iter().any(|(k, _)| k == kind) {
             bail!("ARCHITECTURE.md: expected files, sockets or processes, and a reason: {line}");
         }
         let names = |s: &str| -> BTreeSet<String> { s.split('`').skip(1).step_by(2).map(str::to_string).collect() };
-        let room = names(room).pop_first().with_context(|| format!("no crate in {line}"))?;
-        out.entry((room, kind.to_string())).or_default().extend(names(files));
+        let krate = names(krate).pop_first().with_context(|| format!("no crate in {line}"))?;
+        out.entry((krate, kind.to_string())).or_default().extend(names(files));
     }
     Ok(out)
 }
 
 fn places(crates: &Path) -> Result<Places> {
     let mut out = Places::new();
-    for room in std::fs::read_dir(crates)? {
-        let room = room?;
-        let name = room.file_name().to_string_lossy().into_owned();
+    for krate in std::fs::read_dir(crates)? {
+        let krate = krate?;
+        let name = krate.file_name().to_string_lossy().into_owned();
         if FREE.contains(&name.as_str()) {
             continue;
         }
-        let src = room.path().join("src");
+        let src = krate.path().join("src");
         crate::prose::walk(&src, &mut |path| {
             let shown = path.strip_prefix(&src)?.with_extension("").display().to_string();
             let text = std::fs::read_to_string(path)?;
@@ -85,7 +85,7 @@ fn places(crates: &Path) -> Result<Places> {
     Ok(out)
 }
 
-/// What the code of a file uses, its tests and comments aside.
+/// The kinds that the code of a file uses, without tests and comments.
 fn kinds(file: &str, text: &str) -> Vec<&'static str> {
     if file.ends_with("tests") || file.split('/').any(|part| part == "tests") {
         return Vec::new();
@@ -116,14 +116,14 @@ mod tests {
     fn reads_the_table_and_reports_both_differences() {
         let t = table(TEXT).unwrap();
         assert_eq!(t.len(), 2);
-        let key = |room: &str, kind: &str| (room.to_string(), kind.to_string());
+        let key = |krate: &str, kind: &str| (krate.to_string(), kind.to_string());
         assert_eq!(t[&key("a", "files")], ["one", "two/three"].map(String::from).into());
         let actual: Places = [(key("a", "files"), ["one".to_string(), "new".to_string()].into())].into();
         let mut wrong = Vec::new();
         compare(&t, &actual, &mut wrong);
         assert_eq!(wrong.len(), 3, "{wrong:?}");
         assert!(wrong[0].starts_with("crates/a/src/new.rs uses files"), "{wrong:?}");
-        assert!(wrong[2].contains("lets a use sockets in one.rs"), "{wrong:?}");
+        assert!(wrong[2].contains("allows a to use sockets in one.rs"), "{wrong:?}");
         assert!(table("nothing").is_err());
         assert!(table(&TEXT.replace("| state |", "| |")).is_err(), "without a reason");
         assert!(table(&TEXT.replace("| sockets |", "| clocks |")).is_err());

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// With their dependencies; what a kernel does not have is left out, except what booting needs.
+/// Modules, which are installed with their dependencies. Missing ones are skipped unless booting needs them.
 const MODULES: &[&str] = &[
     "9p",
     "9pnet_virtio",
@@ -32,17 +32,17 @@ const MODULES: &[&str] = &[
     "tls",
     "tcp_diag",
     "udp_diag",
-    // The disk of hosts with systemd, and what systemd asks for.
+    // The disk of hosts with systemd, and modules that systemd needs.
     "virtio_blk",
     "ext4",
     "autofs4",
-    // Holds a function for programs in user space.
+    // For devices that are bound to programs in user space.
     "uio_pci_generic",
 ];
 const NEEDED: &[&str] = &["9p", "9pnet_virtio"];
 const TOOLS: &[&str] = &["ethtool", "ip", "tc"];
 
-/// The image of this kernel, from the cache or made.
+/// The image for this kernel, from the cache or newly made.
 pub(crate) fn ensure(k: &kernel::Ready) -> Result<PathBuf> {
     let busybox = setup::busybox()?;
     let init = fs::read(paths::lab().join("init.sh"))?;

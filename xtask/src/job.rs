@@ -1,4 +1,4 @@
-//! One boot of the lab: its scenarios, what came of them, and its second guest where one is needed.
+//! One boot of the lab: its scenarios, their results, and a second guest if one is needed.
 
 use crate::boot::{Guest, Lost, Mode};
 use crate::host::Host;
@@ -17,19 +17,19 @@ pub(crate) struct Job<'a> {
     pub host: &'a Host,
     pub kernel: &'a Kernel,
     pub scenarios: Vec<&'a Scenario>,
-    /// Where what scenarios keep goes; none: to the boot's other files.
+    /// The directory for files that scenarios keep; `None`: that of the boot's other files.
     pub keep: Option<&'a Path>,
     /// Run it for `mutants`, see `Options`.
     pub once: Option<&'a Path>,
 }
 
-/// What came of all boots.
+/// The results of all boots.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub score: Score,
-    /// What failed, and did so again.
+    /// Checks that failed twice.
     pub wrong: Vec<String>,
-    /// What failed in one guest and held in the next.
+    /// Checks that failed in one guest and passed in the next one.
     pub unsteady: Vec<String>,
     /// Scenarios that failed in their first guest.
     pub retried: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Outcome {
 /// Times that a boot is tried, as long as QEMU loses it.
 const BOOTS: usize = 6;
 
-/// What came of one boot.
+/// The result of one boot.
 #[derive(Debug, Default)]
 struct Report<'a> {
     text: String,
@@ -52,24 +52,24 @@ struct Report<'a> {
     seconds: Vec<(String, f64)>,
     /// Scenarios that do not run on this kernel.
     skipped: u32,
-    /// Lines of the kernel that a healthy one never logs.
+    /// Lines that a healthy kernel never logs.
     complaints: Vec<String>,
     /// How the guest ended, if not well.
     fate: Option<String>,
-    /// By whose fault, and after which time.
+    /// Why QEMU lost the guest, and after which time.
     lost: Option<(Lost, Duration)>,
-    /// What was said of guests that were booted again.
+    /// Messages about guests that were booted again.
     again: Vec<String>,
 }
 
-/// A boot and what it runs with.
+/// A boot and its resources.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     pub job: &'a Job<'a>,
     pub guest: &'a Guest<'a>,
     pub ringwise: &'a Path,
     pub keep: bool,
-    /// When all boots have to be over.
+    /// The deadline of all boots.
     pub end: Option<Instant>,
 }
 
@@ -83,12 +83,13 @@ impl Run<'_> {
     }
 
     /// One job. Scenarios that fail are run once more in a fresh guest, and both runs are reported: under emulation a
-    /// link may take longer than a scenario waits. What fails twice has failed, and so has what the kernel complained of.
+    /// link may take longer than a scenario waits. Scenarios that fail twice, or during which the kernel complained,
+    /// have failed.
     pub(crate) fn all(&self) -> Outcome {
         let mut out = Outcome::default();
         if self.left().is_zero() {
-            println!("{}: not booted, the time for all boots is over", self.name());
-            out.wrong.push(format!("not booted, {} scenarios not run: the time was over", self.job.scenarios.len()));
+            println!("{}: not booted: the time for all boots has passed", self.name());
+            out.wrong.push(format!("not booted, {} scenarios not run: the time had passed", self.job.scenarios.len()));
             out.score.failed = 1;
             return out;
         }
@@ -120,7 +121,7 @@ impl Run<'_> {
             out.wrong.extend(failed);
         } else {
             let names: Vec<&str> = again.iter().map(|s| s.name.as_str()).collect();
-            println!("{}: once more in a fresh guest: {}", self.name(), names.join(" "));
+            println!("{}: running again in a fresh guest: {}", self.name(), names.join(" "));
             self.guest.put_aside();
             let second = self.boots(&again);
             print!("{}", second.text);
@@ -133,12 +134,13 @@ impl Run<'_> {
             out.wrong.extend(second.fate);
             out.lost.extend(second.again);
         }
-        // Each failure has its line, also those that are no check's.
+        // Each failure has its line, including failures outside of checks.
         out.score.failed = u32::try_from(out.wrong.len()).unwrap_or(u32::MAX);
         out
     }
 
-    /// One boot, again if QEMU lost it, which is said: see lab/README.md. Scenarios that had ended are not run again.
+    /// One boot. If QEMU lost the guest, this is reported and the boot is repeated (see lab/README.md).
+    /// Scenarios that had ended are not run again.
     fn boots<'s>(&self, scenarios: &[&'s Scenario]) -> Report<'s> {
         let mut again = Vec::new();
         loop {
@@ -163,7 +165,7 @@ impl Run<'_> {
         for s in scenarios {
             let needed = [(&guest.test_nic, s.needs_mqnic), (&guest.cost_model, s.needs_cost)];
             let missing = needed.into_iter().find_map(|(built, needed)| match built {
-                // Declared in lab/kernels.toml, so it is no failure.
+                // This is declared in lab/kernels.toml, so it is not a failure.
                 Built::No(why) if needed && !job.kernel.test_nic => Some(why),
                 _ => None,
             });
@@ -240,7 +242,7 @@ impl Run<'_> {
             r.parts.push((s, score));
             let _ = fs::copy(results.join(format!("{}.out", s.name)), guest.dir.join(format!("{}.out", s.name)));
         }
-        // What scenarios want to outlive the guest.
+        // Files that scenarios keep.
         for file in fs::read_dir(results.join("keep")).into_iter().flatten().flatten() {
             let _ = fs::copy(file.path(), job.keep.unwrap_or(&guest.dir).join(file.file_name()));
         }
@@ -259,8 +261,8 @@ impl Run<'_> {
                     r.text += &format!("    | {line}\n");
                 }
                 let how = match ended.status {
-                    Some(_) => "it ended without a status".to_string(),
-                    None if limit < full => "the time for all boots was over".into(),
+                    Some(_) => "it exited without a status".to_string(),
+                    None if limit < full => "the time for all boots had passed".into(),
                     None => format!("no end within {} s", limit.as_secs()),
                 };
                 r.fate = Some(format!("FAILED: {how}, see {}", log.display()));
@@ -286,13 +288,13 @@ fn seconds(line: &str) -> Option<f64> {
     line.strip_prefix('[')?.split_once(']')?.0.trim().parse().ok()
 }
 
-/// Was a line of the kernel's log written while a scenario ran from one of these times to the other?
+/// Whether a line of the kernel's log was written while a scenario ran, between these two times.
 fn within(line: &str, times: &[f64]) -> bool {
     matches!((times, seconds(line)), ([from, to], Some(at)) if (*from..=*to + 1.0).contains(&at))
 }
 
-/// Complaints that emulation causes now and then: each counts where it came, like a check that failed. On a slow machine
-/// a CPU that goes offline has a task left.
+/// Complaints that emulation causes now and then. Each counts as a failed check of the running scenario. On a slow
+/// machine a CPU that goes offline may still have a task.
 const EMULATION: &[&str] = &["sched_cpu_dying"];
 
 /// A line that a healthy kernel never logs.

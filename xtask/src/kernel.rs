@@ -101,12 +101,12 @@ fn version_key(v: &str) -> Vec<u64> {
     v.split(|c: char| !c.is_ascii_digit()).filter_map(|p| p.parse().ok()).collect()
 }
 
-/// The newest release that fits, and the packages that make it up.
+/// The newest matching release, and its packages.
 fn choose(k: &Kernel, names: &[String]) -> Result<(String, Vec<String>)> {
     let has = |n: &str| names.iter().any(|m| m == n);
     let mut best: Option<(Vec<u64>, String, Vec<String>)> = None;
     for name in names {
-        // (what it is called, what belongs to it)
+        // (release, packages)
         let (rest, split) = if let Some(r) = name.strip_prefix("linux-image-") {
             (r, false)
         } else if let Some(r) = name.strip_prefix("linux-binary-unsigned-") {
@@ -127,12 +127,12 @@ fn choose(k: &Kernel, names: &[String]) -> Result<(String, Vec<String>)> {
         let mut packages = vec![name.clone()];
         match (split, has(&modules)) {
             (_, true) => packages.push(modules),
-            // The halves of a split package that has lost its modules are of no use.
+            // A split package whose modules are missing cannot be used.
             (true, false) if !has(&format!("linux-image-{rest}")) => continue,
             (true, false) => packages = vec![format!("linux-image-{rest}")],
             (false, false) => {}
         }
-        // From 7.2 an image package only ties the halves together.
+        // From 7.2 on, an image package only depends on the two halves.
         if !split && has(&format!("linux-binary-{rest}")) && packages.len() > 1 {
             packages[0] = format!("linux-binary-{rest}");
         }
@@ -193,7 +193,7 @@ fn extract(path: &Path) -> Result<Vec<u8>> {
     let tmp = path.with_extension("payload");
     fs::write(&tmp, payload)?;
     let elf = cmd::bytes(Command::new(tool[0]).args(&tool[1..]).arg(&tmp).env("LC_ALL", "C"));
-    // zstd and gzip insist on a suffix unless they read their input.
+    // zstd and gzip require a suffix unless they read standard input.
     let elf = match elf {
         Ok(e) => e,
         Err(_) => {

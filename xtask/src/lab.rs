@@ -1,4 +1,4 @@
-//! `cargo xtask lab`: plan the boots, run two at a time, print what came of each scenario.
+//! `cargo xtask lab`: plans the boots, runs two at a time, and prints the result of each scenario.
 
 use crate::boot::{Guest, Mode};
 use crate::green::{Earlier, Record};
@@ -16,10 +16,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Guests at one time: each keeps about one core busy.
+/// Number of guests that run at the same time; each keeps about one core busy.
 const PARALLEL: usize = 2;
 
-/// The scenario that looks whether the guest can be trusted.
+/// The scenario that checks whether the guest can be trusted.
 const LAB_ITSELF: &str = "000-lab";
 
 #[derive(Debug, Default)]
@@ -38,7 +38,8 @@ struct Options {
     /// Boots that were green and for which nothing has changed since are not run again.
     skip_unchanged: bool,
     shuffle: Option<String>,
-    /// For `mutants`: no second guest, each scenario ends at its first failed check, and what came of them goes to this file.
+    /// For `mutants`: no second guest, each scenario ends at its first failed check, and the results are written to
+    /// this file.
     once: Option<String>,
 }
 
@@ -110,12 +111,12 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         (None, false) => Choice::All,
     };
     if o.skip_unchanged && !o.quick {
-        bail!("--skip-unchanged is for --quick: only of the quick set is it known what was green");
+        bail!("--skip-unchanged needs --quick: only results of the quick set are recorded");
     }
     let mut jobs = plan(&o, &choice, &hosts, &kernels, &scenarios);
     if jobs.is_empty() {
         if o.since.is_some() {
-            println!("lab: no scenario can notice this change");
+            println!("lab: no scenario depends on this change");
             return report(Outcome::default());
         }
         bail!("no scenario fits these options");
@@ -138,7 +139,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     setup::tools(if o.quick { Lane::Quick } else { Lane::All })?;
     let ringwise = match &o.program {
         Some(path) => path.into(),
-        // What ships is tested as it ships where there is time for it.
+        // If there is time, the program is tested as it is shipped.
         None => program::build(if o.quick { Profile::Lab } else { Profile::Release })?,
     };
     let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
@@ -168,17 +169,17 @@ pub(crate) fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
     Ok(jobs.iter().map(|j| (j.host.clone(), j.kernel.name.clone())).collect())
 }
 
-/// More scenarios than this that held only in their second guest are a failure: luck is no evidence.
+/// If more scenarios than this pass only in their second guest, the run has failed.
 const RETRIES: usize = 2;
 
-/// The lines that close a run.
+/// The last lines of a run.
 pub(crate) fn report(outcome: Outcome) -> Result<ExitCode> {
     let Outcome { score: mut total, mut wrong, unsteady, retried, lost, unchanged, times } = outcome;
-    // Once more at the end, where people look first.
+    // Repeated at the end, where people look first.
     times::print(&times);
-    println!("lab: {} boots, {} of them lost and made again", times.boots.len() + lost.len(), lost.len());
+    println!("lab: {} boots, {} of them lost and repeated", times.boots.len() + lost.len(), lost.len());
     if retried > RETRIES {
-        wrong.push(format!("{retried} scenarios held only in their second guest; at most {RETRIES} may"));
+        wrong.push(format!("{retried} scenarios passed only in their second guest; at most {RETRIES} are allowed"));
         total.failed += 1;
     }
     for l in &lost {
@@ -226,7 +227,7 @@ fn plan<'a>(
                 .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
                 .collect();
             if !scenarios.is_empty() {
-                // What a guest says is worth nothing if the lab itself is broken there.
+                // The results of a guest are useless if the lab itself is broken there.
                 if matches!(choice, Choice::Touched(_)) && scenarios.iter().all(|s| s.name != LAB_ITSELF) {
                     scenarios.splice(0..0, here().filter(|s| s.name == LAB_ITSELF));
                 }
@@ -247,7 +248,7 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
     }
 }
 
-/// Runs all jobs, `at_once` of them at a time. What has not run at `end` has failed.
+/// Runs all jobs, `at_once` of them at a time. Jobs that have not run at `end` count as failed.
 pub(crate) fn work(
     jobs: Vec<Job>,
     ringwise: &Path,
@@ -256,7 +257,7 @@ pub(crate) fn work(
     at_once: usize,
     earlier: Earlier,
 ) -> Result<Outcome> {
-    // Fetching and building is done first and in turn: apt and make want to be alone.
+    // Fetching and building come first, one after the other, because apt and make must not run in parallel.
     let mut queue = Vec::new();
     let mut unchanged = 0;
     for job in jobs.into_iter().rev() {
@@ -290,7 +291,7 @@ pub(crate) fn work(
                     let start = Instant::now();
                     let o = run.all();
                     if let Some(Err(e)) = record.map(|r| r.keep(&o)) {
-                        println!("lab: what came of this boot cannot be kept: {e:#}");
+                        println!("lab: the result of this boot cannot be saved: {e:#}");
                     }
                     let boot = format!("{} on {}", job.host.name, job.kernel.name);
                     let named =
@@ -307,7 +308,7 @@ pub(crate) fn work(
             });
         }
     });
-    total.into_inner().ok().context("a boot's thread died")
+    total.into_inner().ok().context("the thread of a boot panicked")
 }
 
 #[cfg(test)]

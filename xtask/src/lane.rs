@@ -1,4 +1,4 @@
-//! Which scenarios run: all, the quick set, or those that a change can touch.
+//! Selects the scenarios: all, the quick set, or those that a change can affect.
 
 use crate::host::Host;
 use crate::scenario::Scenario;
@@ -9,17 +9,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// What a run of the lab is limited to.
+/// The selection of a run of the lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     All,
-    /// Where a scenario's header has the boot in its line `# quick:`.
+    /// Scenarios on the boots in the line `# quick:` of their header.
     Quick,
-    /// What a change can touch.
+    /// Scenarios that a change can affect.
     Touched(Touched),
 }
 
-/// What a change can touch.
+/// The areas that a change can affect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
     Everything,
@@ -41,12 +41,12 @@ impl Choice {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// Changes below these paths touch no scenario.
+    /// Changes below these paths affect no scenario.
     nothing: Vec<String>,
     area: Vec<Area>,
 }
 
-/// Paths whose changes touch only the scenarios that name the area in their line `# areas:`.
+/// Paths whose changes affect only the scenarios with the area in their line `# areas:`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Area {
@@ -65,7 +65,7 @@ pub(crate) fn areas() -> Result<BTreeSet<String>> {
     Ok(table()?.area.into_iter().map(|a| a.name).collect())
 }
 
-/// What has changed since a revision, uncommitted and new files included.
+/// The files that have changed since a revision, including uncommitted and new files.
 pub(crate) fn since(revision: &str) -> Result<Touched> {
     let git = |args: &[&str]| cmd::output(Command::new("git").current_dir(paths::root()).args(args));
     let mut changed = git(&["diff", "--name-only", "--no-renames", revision, "--"])?;
@@ -94,7 +94,7 @@ fn touched<'a>(table: &Table, changed: impl Iterator<Item = &'a str>) -> Touched
     Touched::Only { areas, scenarios, hosts }
 }
 
-/// `*.md` is an ending, `dir/` a directory, anything else a file.
+/// `*.md` is a suffix, `dir/` a directory, anything else a file.
 fn within(path: &str, pattern: &str) -> bool {
     match pattern.strip_prefix('*') {
         Some(end) => path.ends_with(end),
@@ -103,7 +103,7 @@ fn within(path: &str, pattern: &str) -> bool {
     }
 }
 
-/// Every area that a header names has to be known.
+/// Checks that the areas of all headers exist.
 pub(crate) fn known_areas(scenarios: &[Scenario]) -> Result<()> {
     let known = areas()?;
     for s in scenarios {

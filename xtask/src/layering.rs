@@ -1,6 +1,6 @@
-//! `cargo xtask layering`: the directions between the rooms, as the table in ARCHITECTURE.md has them,
-//! compared with what `cargo metadata` says; what the pure rooms must not name, who uses
-//! files, sockets and processes beside `sys`, and that nothing decides by sentences.
+//! `cargo xtask layering`: compares the dependencies between the crates that the table in ARCHITECTURE.md allows
+//! with those of `cargo metadata`. It also checks that the pure crates do not name forbidden items, which files use
+//! files, sockets and processes without `sys`, and that no code makes decisions by sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,9 +8,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// Rooms without files, sockets, processes and clocks.
+/// Crates without files, sockets, processes and clocks.
 const PURE: &[&str] = &["model", "knob", "kfmt", "config", "flow", "plan", "emit", "check", "draw", "render"];
-/// What such rooms must not name outside tests.
+/// Items that such crates must not name outside of tests.
 const FORBIDDEN: &[&str] = &[
     "std::fs",
     "TcpStream",
@@ -29,22 +29,22 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let allowed = table(&std::fs::read_to_string(root.join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?)?;
     let actual = actual(root)?;
     let mut wrong = Vec::new();
-    for (room, sees) in &actual {
-        match allowed.get(room) {
-            None => wrong.push(format!("crates/{room} has no row in the table of ARCHITECTURE.md")),
+    for (krate, sees) in &actual {
+        match allowed.get(krate) {
+            None => wrong.push(format!("crates/{krate} has no row in the table of ARCHITECTURE.md")),
             Some(may) => {
                 for s in sees.difference(may) {
-                    wrong.push(format!("crates/{room} sees {s}; ARCHITECTURE.md does not allow it"));
+                    wrong.push(format!("crates/{krate} depends on {s}; ARCHITECTURE.md does not allow that"));
                 }
             }
         }
     }
-    for room in allowed.keys().filter(|r| !actual.contains_key(*r)) {
-        wrong.push(format!("ARCHITECTURE.md has a row for {room}, which is no crate"));
+    for krate in allowed.keys().filter(|r| !actual.contains_key(*r)) {
+        wrong.push(format!("ARCHITECTURE.md has a row for {krate}, which is not a crate"));
     }
-    for room in actual.keys() {
-        words(root, room, &mut wrong)?;
-        forgotten(&root.join("crates").join(room), &mut wrong)?;
+    for krate in actual.keys() {
+        words(root, krate, &mut wrong)?;
+        forgotten(&root.join("crates").join(krate), &mut wrong)?;
     }
     crate::prose::check(&root.join("crates"), &mut wrong)?;
     crate::circles::check(&root.join("crates"), &mut wrong)?;
@@ -52,35 +52,35 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("directions:\n  {}", wrong.join("\n  "));
     }
-    println!("directions: {} rooms as ARCHITECTURE.md says", actual.len());
+    println!("directions: {} crates conform to ARCHITECTURE.md", actual.len());
     Ok(())
 }
 
-/// Test files that no program has: where `tests/main.rs` names the modules, cargo looks for no others.
-fn forgotten(room: &Path, wrong: &mut Vec<String>) -> Result<()> {
-    let tests = room.join("tests");
+/// Finds test files that no test program contains: if `tests/main.rs` names the modules, cargo ignores other files.
+fn forgotten(krate: &Path, wrong: &mut Vec<String>) -> Result<()> {
+    let tests = krate.join("tests");
     let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else { return Ok(()) };
     for file in std::fs::read_dir(&tests)? {
         let path = file?.path();
         let Some(name) = path.file_name().and_then(|n| n.to_str()?.strip_suffix(".rs")) else { continue };
         if name != "main" && !main.lines().any(|l| l == format!("mod {name};")) {
-            wrong.push(format!("{}: tests/main.rs has no `mod {name};`, so that nothing runs it", path.display()));
+            wrong.push(format!("{}: tests/main.rs has no `mod {name};`, so its tests never run", path.display()));
         }
     }
     Ok(())
 }
 
-/// Rows `| room | sees a, b |` under the heading "Directions".
+/// Rows `| crate | depends on a, b |` under the heading "Directions".
 fn table(text: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let mut out = BTreeMap::new();
     let section = text.split("## Directions").nth(1).context("ARCHITECTURE.md has no heading \"## Directions\"")?;
     let section = section.split("\n## ").next().unwrap_or_default();
     for line in section.lines().filter(|l| l.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [room, sees, ..] = cells.as_slice() else { bail!("ARCHITECTURE.md: not a row: {line}") };
+        let [krate, sees, ..] = cells.as_slice() else { bail!("ARCHITECTURE.md: not a row: {line}") };
         let names = |s: &str| -> BTreeSet<String> { s.split('`').skip(1).step_by(2).map(str::to_string).collect() };
-        let room = names(room).into_iter().next().with_context(|| format!("no room in {line}"))?;
-        out.insert(room, names(sees));
+        let krate = names(krate).into_iter().next().with_context(|| format!("no crate in {line}"))?;
+        out.insert(krate, names(sees));
     }
     if out.is_empty() {
         bail!("ARCHITECTURE.md: the table under \"## Directions\" has no rows");
@@ -95,7 +95,7 @@ fn room_of(package: &str) -> Option<String> {
     }
 }
 
-/// Normal and build dependencies between rooms; development ones do not count.
+/// Normal and build dependencies between crates, without development dependencies.
 fn actual(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -106,18 +106,18 @@ fn actual(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
         bail!("cargo metadata: {}", String::from_utf8_lossy(&out.stderr));
     }
     let meta: serde_json::Value = serde_json::from_slice(&out.stdout)?;
-    let mut rooms = BTreeMap::new();
+    let mut crates = BTreeMap::new();
     for p in meta["packages"].as_array().context("cargo metadata: no packages")? {
-        let Some(room) = p["name"].as_str().and_then(room_of) else { continue };
+        let Some(krate) = p["name"].as_str().and_then(room_of) else { continue };
         let deps = p["dependencies"].as_array().into_iter().flatten();
         let sees = deps.filter(|d| d["kind"].as_str() != Some("dev"));
-        rooms.insert(room, sees.filter_map(|d| room_of(d["name"].as_str()?)).collect());
+        crates.insert(krate, sees.filter_map(|d| room_of(d["name"].as_str()?)).collect());
     }
-    Ok(rooms)
+    Ok(crates)
 }
 
-fn words(root: &Path, room: &str, wrong: &mut Vec<String>) -> Result<()> {
-    let src = root.join("crates").join(room).join("src");
+fn words(root: &Path, krate: &str, wrong: &mut Vec<String>) -> Result<()> {
+    let src = root.join("crates").join(krate).join("src");
     let mut forbids_unsafe = false;
     for file in sources(&src)? {
         let text = std::fs::read_to_string(&file)?;
@@ -126,15 +126,15 @@ fn words(root: &Path, room: &str, wrong: &mut Vec<String>) -> Result<()> {
         let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         for (n, line) in code.lines().enumerate() {
             let line = line.split("//").next().unwrap_or_default();
-            if PURE.contains(&room) && !shown.ends_with("_tests.rs") {
+            if PURE.contains(&krate) && !shown.ends_with("_tests.rs") {
                 for f in FORBIDDEN.iter().filter(|f| line.contains(**f)) {
-                    wrong.push(format!("{shown}:{}: {f} in the pure room {room}", n + 1));
+                    wrong.push(format!("{shown}:{}: {f} in the pure crate {krate}", n + 1));
                 }
             }
         }
     }
-    if room != "sys" && !forbids_unsafe {
-        wrong.push(format!("crates/{room} does not say #![forbid(unsafe_code)]"));
+    if krate != "sys" && !forbids_unsafe {
+        wrong.push(format!("crates/{krate} lacks #![forbid(unsafe_code)]"));
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn reads_the_table() {
         let t = table(
-            "x\n## Directions\n\n| room | may see |\n|---|---|\n| `a` | |\n| `b` | `a`, `c` |\n\n## Next\n| `z` | |\n",
+            "x\n## Directions\n\n| crate | may see |\n|---|---|\n| `a` | |\n| `b` | `a`, `c` |\n\n## Next\n| `z` | |\n",
         )
         .unwrap();
         assert_eq!(t.len(), 2);

@@ -4,6 +4,7 @@
 mod apt;
 mod bench;
 mod boot;
+mod cargo_tool;
 mod ci;
 mod circles;
 mod cmd;
@@ -38,6 +39,7 @@ mod reproduction;
 mod scenario;
 mod setup;
 mod shellcheck;
+mod site;
 mod times;
 mod tools;
 mod tree;
@@ -50,51 +52,53 @@ const HELP: &str = "\
 usage: cargo xtask TASK
 
   setup [--lane demo|quick|all]
-                        install what the lab needs (says what), fetch QEMU, kernels and tools into the cache
+                        install what the lab needs and print it, fetch QEMU, kernels and tools into the cache
   lab [options]         boot the lab hosts and run the scenarios
       --quick           only the quick set, as `make test` does (# quick: in a scenario's header)
-      --since REV       only what a change since that revision can touch (lab/areas.toml)
+      --since REV       only scenarios that a change since that revision can affect (lab/areas.toml)
       --host H          only this host (lab/hosts/H.toml)
       --kernel K        only this kernel (a name of lab/kernels.toml)
       --scenario TEXT   only scenarios whose name contains TEXT
-      --program FILE    this static ringwise instead of a fresh build
-      --minutes N       end after that time; what has not run by then has failed
+      --program FILE    use this static ringwise instead of a new build
+      --minutes N       end after that time; scenarios that have not run by then count as failed
       --record          after a green run, write its times and counts into lab/README.md
-      --skip-unchanged  with --quick: leave out boots that passed before if nothing has changed since
-      --shuffle SEED    run each boot's scenarios in another order, the same one for the same number
+      --skip-unchanged  with --quick: skip boots that passed before if nothing has changed since
+      --shuffle SEED    run each boot's scenarios in a random order; equal seeds give equal orders
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
-                        the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
-      --page            only write it anew from the results that are there
-  mutants [NAME...]     faults of the write path (lab/mutants), each of which its scenario must find
-  mutate [options]      small faults in the pure crates, made by cargo-mutants, which their tests must find; goes on where
+                        the experiments of the articles, one guest at a time; writes docs/reproduction.md (a separate lane)
+      --page            only rewrite the page from the existing results
+  mutants [NAME...]     faults of the write path (lab/mutants); a scenario must find each of them
+  mutate [options]      small faults in the pure crates, made by cargo-mutants; their tests must find them; continues where
                         an earlier run stopped
       --crate C         only in this crate (plan, knob, flow, kfmt, check or config)
       --since REV       only in files that changed since that revision
-      --count N         so many of them, chosen by the seed (300)
-      --seed N          choose others (18)
+      --count N         number of faults, selected by the seed (300)
+      --seed N          select other faults (18)
       --minutes N       stop after that time
       --again           forget the outcomes of earlier runs
-      --list            show which would be tested, with the outcomes that are known, and stop
+      --list            show which would be tested, with the known outcomes, and stop
   ci [--again] [--all [--since REV]]
                         what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
-                        --again: boots it anew even where nothing has changed since it was green;
+                        --again: repeats boots that passed, even if nothing has changed since;
                         --all: what `make test-all` runs, with the dashboard and the whole lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
-  figures               the pages of bench's tests in a headless Chromium: everything drawn, nothing covered
+  figures               check in a headless Chromium that the pages of bench's tests are drawn completely and nothing overlaps
   layering              compare the directions between crates with ARCHITECTURE.md
-  words [PATH]          check that texts use the terms of the field; with a path, list what is to be replaced there
-      --lower           write what is left into xtask/words.toml
+  words [PATH]          check that texts use the terms of the field; with a path, list the terms to replace there
+      --lower           write the remaining counts into xtask/words.toml
+      --strings [PATH]  list the strings of the program that a user may see
   shellcheck            check every shell script of the lab
-  bless                 rewrite golden results of all tests, on purpose only
+  bless                 rewrite the golden results of all tests (review the changes afterwards)
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
+  docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg
-  cost [--program FILE] what a sample of watch costs here, beside other programs (root; namespaces of its own)
-  demo                  the story of lab/demo.sh on router16, live
+  cost [--program FILE] the cost of a sample of watch on this machine, compared with other programs (root; own namespaces)
+  demo                  run lab/demo.sh on router16, live
 ";
 
 fn main() -> ExitCode {
@@ -120,6 +124,7 @@ fn main() -> ExitCode {
         "figures" => figures::run(rest),
         "fixtures" => fixtures::run(rest),
         "picture" => picture::run(&paths::root(), rest),
+        "docs" => site::run(rest),
         "man" => dev::man(&paths::root(), rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

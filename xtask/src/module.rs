@@ -11,9 +11,9 @@ use std::process::Command;
 /// A kernel module whose sources are in `lab/`.
 #[derive(Debug)]
 pub(crate) struct Module {
-    /// As the kernel calls it.
+    /// Its name in the kernel.
     pub name: &'static str,
-    /// As messages call it.
+    /// Its name in messages.
     pub title: &'static str,
     /// The directory of its sources in `lab/`.
     sources: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Module {
 pub(crate) const TEST_NIC: Module = Module { name: "mqnic", title: "test NIC", sources: "mqnic" };
 pub(crate) const COST_MODEL: Module = Module { name: "labcost", title: "cost model", sources: "cost" };
 
-/// A module for one kernel, or the reason why there is none.
+/// A module for one kernel, or the reason why it does not exist.
 #[derive(Debug, Clone)]
 pub(crate) enum Built {
     Module(PathBuf),
@@ -36,7 +36,7 @@ impl Module {
         let mut names = Vec::new();
         for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            // A build with make in this directory leaves a .mod.c behind.
+            // A build with make in this directory leaves a .mod.c file.
             let code = (name.ends_with(".c") && !name.ends_with(".mod.c")) || name.ends_with(".h");
             if name == "Kbuild" || code {
                 names.push(name);
@@ -65,7 +65,7 @@ impl Module {
             return Ok(Built::Module(ko));
         }
         let headers = headers(k, r)?;
-        // Another lab may be building the same module.
+        // Another lab may build the same module.
         let work = dir.join(format!("build-{}-{}-{}", self.name, r.release, std::process::id()));
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work)?;
@@ -78,7 +78,7 @@ impl Module {
             .arg("-C")
             .arg(headers.join("usr/src").join(format!("linux-headers-{}", r.release)))
             .arg(format!("M={}", work.display()))
-            // The headers ask for the compiler of their own build, and for pahole.
+            // The headers require the compiler of their own build, and pahole.
             .arg(format!("CC={}", compiler(&dir)?.display()))
             .args(["HOSTCC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_MODULE_SIG="])
             .arg("modules");
@@ -91,7 +91,7 @@ impl Module {
     }
 }
 
-/// The machine's gcc, spared the options that only a newer one knows.
+/// The machine's gcc, without the options that only newer versions support.
 fn compiler(dir: &Path) -> Result<PathBuf> {
     let path = dir.join("lab-gcc");
     let script = "#!/bin/sh\n\
@@ -137,7 +137,7 @@ fn headers(k: &Kernel, r: &Ready) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Headers name each other by their place below /usr: put ours there instead.
+/// Headers refer to each other by paths below /usr, which are replaced by the paths in the cache.
 fn relocate(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir.join("usr/src"))?.flatten() {
         for name in ["Makefile", ".kernelvariables"] {

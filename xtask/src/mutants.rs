@@ -17,7 +17,7 @@ use crate::{cmd, host, lab, paths, program, tree};
 const KERNEL: &str = "6.12";
 /// The sources of the program, all that its build reads.
 const SOURCES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "xtask", "lab/bench/text"];
-/// Builds in a tenth of the time of a release: only what the program does counts here.
+/// This profile builds in a tenth of the time of a release; only the behaviour of the program matters here.
 const PROFILE: [&str; 4] = ["lto=false", "codegen-units=16", "opt-level=1", "incremental=true"];
 
 /// What one scenario did in a run of the lab with `--once`. The lab writes it, so that its report need not be parsed.
@@ -27,7 +27,7 @@ pub(crate) struct Checked {
     passed: u32,
     /// Its `not ok` lines.
     failed_checks: Vec<String>,
-    /// What else went wrong: no end, a status, a complaint of the kernel.
+    /// Other failures: no end, a status, a complaint of the kernel.
     other: Vec<String>,
 }
 
@@ -40,10 +40,10 @@ impl Checked {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
-    /// By this check.
+    /// Killed by this check.
     Killed(String),
     Survived,
-    /// The run says nothing about the program: no boot, no end, nothing checked.
+    /// The run has no result: no boot, no end, or no check.
     Undecided(String),
 }
 
@@ -51,7 +51,7 @@ enum Verdict {
 fn verdict(found: Option<&Checked>, succeeded: bool) -> Verdict {
     let Some(c) = found else { return Verdict::Undecided("the scenario did not run".into()) };
     match (c.failed_checks.first(), c.other.first()) {
-        // Its name is enough here; the detail may be long.
+        // Only the name of the check is shown, because the detail may be long.
         (Some(check), _) => Verdict::Killed(check.split(" # ").next().unwrap_or(check).to_string()),
         (None, Some(why)) => Verdict::Undecided(why.clone()),
         (None, None) if c.passed == 0 => Verdict::Undecided("nothing was checked".into()),
@@ -188,7 +188,7 @@ impl Work {
         cmd::output(&mut c).context("the patch does not apply").map(|_| ())
     }
 
-    /// The program, under a name of its own.
+    /// The program, under a separate name.
     fn build(&self, name: &str) -> Result<PathBuf> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         eprintln!("mutants: building {name}");
@@ -216,7 +216,7 @@ impl Work {
         done
     }
 
-    /// The scenario alone, in a lab of its own.
+    /// Runs only the scenario, in a separate lab.
     fn scenario(&self, (name, host): &Place, program: &Path) -> Result<(Verdict, String)> {
         let results = self.programs.join("results.json");
         remove(&results)?;
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn only_a_failed_check_kills() {
-        let killed = checked(&["it ended with status 137", "not ok as before # it differs"], 3);
+        let killed = checked(&["it exited with status 137", "not ok as before # it differs"], 3);
         assert_eq!(verdict(Some(&killed), false), Verdict::Killed("not ok as before".into()));
         assert_eq!(verdict(Some(&checked(&[], 3)), true), Verdict::Survived);
         for undecided in [None, Some(&checked(&["no end after 60 s"], 3)), Some(&checked(&[], 0))] {

@@ -1,6 +1,6 @@
 //! `cargo xtask mutate`: small faults in the pure crates, made by cargo-mutants, each of which a test of its crate must
-//! find. Which ones is decided by a seed; each outcome is kept in `target/mutate/outcomes.jsonl`, so that a run that was
-//! interrupted goes on. Faults that no test can find are listed in `survivors.toml`, each with its reason.
+//! find. A seed selects them; each outcome is kept in `target/mutate/outcomes.jsonl`, so that a run that
+//! was interrupted continues. Faults that no test can find are listed in `survivors.toml`, each with its reason.
 
 mod choice;
 mod survivors;
@@ -15,17 +15,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::cargo_tool::CargoTool;
 use crate::{cmd, paths, tree};
 use choice::{Fault, Listed};
 
-/// The release of cargo-mutants: another one makes other faults.
-const VERSION: &str = "27.1.0";
+/// Another release makes other faults.
+pub(crate) const TOOL: CargoTool = CargoTool { name: "cargo-mutants", version: "27.1.0", args: &[] };
 /// The crates, and the crates beside their own whose tests are run too.
 const CRATES: [(&str, &[&str]); 6] =
     [("plan", &[]), ("knob", &["plan"]), ("flow", &[]), ("kfmt", &[]), ("check", &[]), ("config", &[])];
-/// Per cent of the faults that compile.
+/// The required share of faults that are caught, in per cent of those that compile.
 const LEAST_CAUGHT: f64 = 85.0;
-/// What is no source of the workspace.
+/// Directories that contain no sources of the workspace.
 const NOT_COPIED: [&str; 3] = ["target", ".git", "fuzz"];
 
 struct Options {
@@ -71,7 +72,7 @@ fn names() -> Vec<&'static str> {
 enum Outcome {
     Caught,
     Missed,
-    /// The tests did not end in time: found, because the unchanged crate's do.
+    /// The tests did not end in time. The fault counts as found, because the tests of the unchanged crate do end.
     Timeout,
     /// Does not compile.
     Unviable,
@@ -97,9 +98,9 @@ enum Record {
     Fault {
         fault: String,
         outcome: Outcome,
-        /// Of the file with the fault.
+        /// Hash of the file with the fault.
         file: String,
-        /// Of the crates whose tests ran.
+        /// Hash of the crates whose tests ran.
         tests: String,
         seconds: f64,
     },
@@ -158,7 +159,7 @@ fn report(
         new.iter().for_each(|f| println!("mutate: MISSED {}\n        {}", f.name, f.line));
     }
     for l in gone {
-        println!("mutate: {} lists a fault that there is no more: {}: {}", survivors::FILE, l.file, l.fault);
+        println!("mutate: {} lists a fault that no longer exists: {}: {}", survivors::FILE, l.file, l.fault);
     }
     let left = chosen.len() - chosen.iter().filter(|f| found.contains_key(&f.key)).count();
     println!(
@@ -181,30 +182,11 @@ fn changed_since(rev: &str) -> Result<BTreeSet<String>> {
     Ok(cmd::output(&mut c)?.lines().map(String::from).collect())
 }
 
-/// cargo-mutants in the cache, built on first use.
-pub(crate) fn ensure_tool() -> Result<PathBuf> {
-    let root = paths::cache().join(format!("cargo-mutants-{VERSION}"));
-    let program = root.join("bin/cargo-mutants");
-    if program.is_file() {
-        return Ok(program);
-    }
-    println!("setup: building cargo-mutants {VERSION} into the cache");
-    let tmp = root.with_extension("tmp");
-    let _ = fs::remove_dir_all(&tmp);
-    let mut c = cargo();
-    c.args(["install", "--quiet", "--locked", "--version", VERSION, "--root"]).arg(&tmp).arg("cargo-mutants");
-    c.env_remove("CARGO_TARGET_DIR");
-    cmd::retried("cargo install", || cmd::output(&mut c).map(drop))?;
-    let _ = fs::remove_dir_all(&root);
-    fs::rename(&tmp, &root).with_context(|| root.display().to_string())?;
-    Ok(program)
-}
-
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// What a run works with, below `target/mutate`.
+/// The files of a run, below `target/mutate`.
 struct Work {
     tool: PathBuf,
     dir: PathBuf,
@@ -216,7 +198,7 @@ struct Work {
 
 impl Work {
     fn new(o: &Options) -> Result<Self> {
-        let tool = ensure_tool()?;
+        let tool = TOOL.ensure()?;
         let dir = paths::target().join("mutate");
         let tree = dir.join("tree");
         fs::create_dir_all(&tree)?;
@@ -237,7 +219,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Once, so that an edit during the run changes nothing; an earlier run may have been killed with a fault in the copy.
+    /// Once, so that an edit during the run changes nothing; an earlier run may have been killed with a fault in the
+    /// copy.
     fn copy_sources(&self) -> Result<()> {
         for entry in fs::read_dir(paths::root())? {
             let name = entry?.file_name();
@@ -255,7 +238,7 @@ impl Work {
         c
     }
 
-    /// Nothing may rewrite golden results.
+    /// The environment, without the variables that rewrite golden results.
     fn environment<'a>(&self, c: &'a mut Command) -> &'a mut Command {
         c.current_dir(&self.tree).env("CARGO_TARGET_DIR", self.dir.join("target")).env_remove("RINGWISE_BLESS");
         c.env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -283,7 +266,7 @@ impl Work {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(e).context("outcomes.jsonl"),
         };
-        // The last line may be torn.
+        // The last line may be incomplete.
         Ok(text.lines().filter_map(|l| serde_json::from_str(l).ok()).collect())
     }
 
@@ -292,8 +275,8 @@ impl Work {
         Ok(writeln!(f, "{}", serde_json::to_string(r)?)?)
     }
 
-    /// Outcomes that still hold: of a fault that was found as long as its file is the same, of another as long as the crate
-    /// and its tests are.
+    /// Outcomes that are still valid: of a fault that was found while its file is unchanged, of another one while the
+    /// crate and its tests are.
     fn earlier(&self, chosen: &[Fault]) -> Result<BTreeMap<String, Outcome>> {
         let mut last = BTreeMap::new();
         for r in self.records()? {
@@ -346,7 +329,7 @@ impl Work {
         c.arg(format!("{}/{}", f.place.0, f.place.1)).arg("-o").arg(&self.dir);
         c.args(packages(f.krate).iter().flat_map(|p| ["--test-package", p]));
         c.args(optimized(f.krate).iter().map(|o| format!("--cargo-arg={o}")));
-        // Its status says the same once more, but not which fault it was.
+        // Its status repeats the result, but without the fault.
         let out = c.output().context("cannot start cargo-mutants")?;
         let outcome = fs::read_to_string(self.dir.join("mutants.out/outcomes.json"))
             .context("cargo-mutants wrote no outcomes")
@@ -367,8 +350,8 @@ impl Work {
     }
 }
 
-/// Options of cargo. The tests of `plan` take four times as long without any optimization; those of other crates take less time
-/// than an optimized build.
+/// Options of cargo. The tests of `plan` take four times as long without any optimization; those of other crates take
+/// less time than an optimized build.
 fn optimized(krate: &str) -> Vec<String> {
     let runs = |c: &str| packages(krate).contains(&format!("ringwise-{c}"));
     let option = |c: &str| format!("--config=profile.dev.package.ringwise-{c}.opt-level=1");

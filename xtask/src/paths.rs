@@ -1,4 +1,4 @@
-//! Where things lie: the repository, its target directory, and the cache outside it.
+//! Paths of the repository, its target directory, and the cache outside of it.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! Monitors of the distribution that show interrupts or queues, for a guest (or a namespace) to compare with: unpacked
-//! into one directory with everything they need, which they run in by chroot. Never installed.
+//! into one directory with everything they need, in which they run by chroot. They are never installed.
 
 use crate::{apt, cmd, paths};
 use anyhow::{Context, Result};
@@ -49,7 +49,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
     for dir in ["proc", "sys", "dev", "tmp", "bin"] {
         fs::create_dir_all(root.join(dir))?;
     }
-    // What the packages' own scripts would do.
+    // The work of the packages' own scripts.
     for (link, to) in [("bin/sh", "dash"), ("usr/bin/sar", "sar.sysstat")] {
         if !root.join(link).exists() {
             std::os::unix::fs::symlink(to, root.join(link))?;

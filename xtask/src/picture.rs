@@ -20,12 +20,12 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let file = match args {
         [] => return chain(root),
         [file] => file,
-        _ => bail!("picture takes nothing, or the saved output of `NO_COLOR=1 cargo xtask demo`"),
+        _ => bail!("picture: expected no argument, or the saved output of `NO_COLOR=1 cargo xtask demo`"),
     };
     let text = std::fs::read_to_string(file).with_context(|| file.clone())?;
     let all = matrices(&text);
     let [before, .., after] = all.as_slice() else {
-        bail!("{file}: no two matrices in it (found {}); was it saved with NO_COLOR=1?", all.len())
+        bail!("{file}: expected two matrices, found {}; was it saved with NO_COLOR=1?", all.len())
     };
     let to = root.join("docs/matrix.svg");
     std::fs::write(&to, svg(before, after)?)?;
@@ -97,10 +97,10 @@ fn svg(before: &Matrix, after: &Matrix) -> Result<String> {
          font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
         wide * 2
     );
-    one(&mut s, 0, "before: one CPU takes every queue of eth0", before, "#c0392b")?;
-    one(&mut s, wide, "after ringwise apply: a near CPU each", after, "#1e7d46")?;
+    one(&mut s, 0, "before: one CPU handles every queue of eth0", before, "#c0392b")?;
+    one(&mut s, wide, "after ringwise apply: a local CPU for each", after, "#1e7d46")?;
     let notes = [
-        "rows: queue pairs of eth0 (igb, on node 0); columns: CPUs; a square: the queue's interrupt goes there",
+        "rows: queue pairs of eth0 (igb, on node 0); columns: CPUs; a square: the queue's interrupt is delivered there",
         "as ringwise show printed it during make demo, Linux 6.12 in the lab",
     ];
     for (i, note) in notes.iter().enumerate() {

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Both end on a panic, as what ships does.
+/// Build profiles. Both abort on a panic, as the shipped program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// What ships.
+    /// The shipped program.
     Release,
     /// The same code without optimisation across crates: built in a third of the time.
     Lab,
@@ -26,7 +26,7 @@ impl Profile {
     }
 }
 
-/// Builds it: nothing of the guest's own libraries is needed, and any x86-64 runs it.
+/// Builds the program. It needs no libraries of the guest, and runs on any x86-64.
 pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // It may take a while, and also waits for other builds in this tree.
@@ -67,7 +67,7 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     Ok(paths::target().join(TARGET).join(profile.name()).join("ringwise"))
 }
 
-/// How many crates that takes, if cargo can tell.
+/// The number of crates to build, if cargo reports it.
 fn crates(cargo: &std::ffi::OsStr) -> Option<usize> {
     let mut c = Command::new(cargo);
     c.current_dir(paths::root()).args(["tree", "-p", "ringwise", "-e", "normal,build", "--prefix", "none", "--locked"]);

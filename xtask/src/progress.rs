@@ -1,5 +1,5 @@
-//! What long work is doing: one line that renews itself on a terminal, a line now and then elsewhere. And what has to end
-//! or be removed when the work is interrupted.
+//! Shows the progress of long work: one line that is redrawn on a terminal, otherwise a line now and then. Also ends or
+//! removes children and temporary files when the work is interrupted.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ static PARTS: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new()
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Says what a part of the work is doing, until `end`.
+/// Shows what a part of the work is doing, until `end`.
 pub(crate) fn set(part: &'static str, text: impl Into<String>) {
     if let Ok(mut p) = PARTS.lock() {
         p.insert(part, text.into());
@@ -29,10 +29,10 @@ pub(crate) fn end(part: &'static str) {
     }
 }
 
-/// Removes what is left of its path when it is dropped.
+/// Removes its path when it is dropped.
 pub(crate) struct Temporary(PathBuf);
 
-/// A file or directory that lives as long as what this returns, also when a signal ends the program.
+/// A file or directory that exists as long as the returned value, also if a signal ends the program.
 pub(crate) fn temporary(path: &Path) -> Temporary {
     if let Ok(mut all) = TEMPORARY.lock() {
         all.push(path.to_path_buf());
@@ -99,7 +99,7 @@ fn line(start: Instant) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}:{:02}  {}", seconds / 60, seconds % 60, all.join(" · ")))
 }
 
-/// Does the work, and shows its parts while it goes on.
+/// Does the work, and shows its parts while it runs.
 pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = std::io::stdout().is_terminal();
     let (every, start) = (Duration::from_secs(if terminal { 1 } else { 20 }), Instant::now());

@@ -1,12 +1,12 @@
-//! No sentence of the program's own is an interface inside it: nothing in `crates/` decides by the words of a text.
-//! Kernel files, other programs' output and file formats are read in the rooms that exist for it; the few other places
+//! Checks that no code in `crates/` makes decisions by the words of the program's own texts.
+//! Kernel files, other programs' output and file formats are read in the crates for that purpose; the few other places
 //! are listed here with what they read.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-/// They read what others have written.
+/// Crates that read texts of other programs.
 const READERS: &[&str] = &["kfmt", "sys", "discover", "testkit"];
 
 /// File below `crates/`, the beginning of the literal, and whose text it is.
@@ -66,7 +66,9 @@ pub(crate) fn check(crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     }
     let unused = ALLOWED.iter().zip(used).filter(|(_, used)| !used);
     wrong.extend(
-        unused.map(|((file, begin, _), _)| format!("xtask/src/prose.rs lists {file} \"{begin}\", which is gone")),
+        unused.map(|((file, begin, _), _)| {
+            format!("xtask/src/prose.rs lists {file} \"{begin}\", which no longer exists")
+        }),
     );
     Ok(())
 }
@@ -101,7 +103,7 @@ fn places(text: &str) -> Vec<(usize, String)> {
                     false => (i, rest),
                 };
                 let Some(literal) = rest.strip_prefix('"').and_then(|l| l.split('"').next()) else { continue };
-                // What is made of a text, not decided by it.
+                // A text that is converted, not a decision.
                 let made = method.starts_with(".replace") && !literal.trim().contains(' ');
                 if is_prose(literal) && !made {
                     out.push((at + 1, literal.to_string()));
@@ -126,7 +128,7 @@ fn is_prose(literal: &str) -> bool {
 /// Literals of a pattern: before `=>`, behind a leading `|`, and in `matches!`.
 fn pattern(line: &str) -> Vec<&str> {
     let parts: Vec<&str> = line.split('"').collect();
-    // Every second part is inside of quotes; those with an escaped quote are not looked into.
+    // Every second part is inside of quotes; literals with an escaped quote are not examined.
     if line.contains("\\\"") {
         return Vec::new();
     }

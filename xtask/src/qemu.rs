@@ -1,9 +1,9 @@
 //! Which QEMU boots the guests, and how it runs their CPUs.
 //!
-//! QEMU before 11.1 loses MMIO writes of other CPUs while a guest's memory map changes, when each virtual CPU has a thread
-//! of its own (`tcg,thread=multi`): a lost write to a local APIC leaves that CPU without timer and interrupts. So a newer
-//! QEMU is unpacked into the cache, beside the system's own and with libraries of its own release. Where there is none to
-//! be had, the older one runs all CPUs in one thread.
+//! QEMU before 11.1 loses MMIO writes of other CPUs while a guest's memory map changes, when each virtual CPU has a
+//! thread of its own (`tcg,thread=multi`): a lost write to a local APIC leaves that CPU without timer and interrupts.
+//! So a newer QEMU is unpacked into the cache, beside the system's own and with libraries of its own release. If none
+//! is available, the older one runs all CPUs in one thread.
 
 use crate::kernel::Ready;
 use crate::{apt, cmd, image, paths, progress};
@@ -34,7 +34,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What runs the guest's CPUs.
+/// How the guest's CPUs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accel {
     Kvm,
@@ -89,7 +89,7 @@ impl Qemu {
 /// A QEMU for the lab: the system's own if it is new enough, else the one in the cache, else a new one.
 pub(crate) fn ensure() -> Result<Qemu> {
     if let Ok(program) = std::env::var("RINGWISE_LAB_QEMU") {
-        return asked(vec![program.clone()]).with_context(|| format!("RINGWISE_LAB_QEMU: {program} is no QEMU"));
+        return asked(vec![program.clone()]).with_context(|| format!("RINGWISE_LAB_QEMU: {program} is not a QEMU"));
     }
     let own = cmd::find(PROGRAM).and_then(|p| asked(vec![p.display().to_string()]));
     if let Some(q) = own.clone().filter(|q| q.version >= SOUND) {
@@ -102,13 +102,13 @@ pub(crate) fn ensure() -> Result<Qemu> {
     match fetch(&dir) {
         Ok(q) => Ok(q),
         Err(e) => {
-            println!("setup: no QEMU {SOUND} to be had ({e:#})");
+            println!("setup: no QEMU {SOUND} is available ({e:#})");
             older(own)
         }
     }
 }
 
-/// What `--version` answers.
+/// The version that `--version` prints.
 fn asked(words: Vec<String>) -> Option<Qemu> {
     let mut c = Command::new(words.first()?);
     let out = cmd::output(c.args(&words[1..]).arg("--version")).ok()?;
@@ -120,7 +120,7 @@ fn version(text: &str) -> Option<Version> {
     Some(Version(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The one in the cache, started by the loader of its own release.
+/// The QEMU in the cache, started by the loader of its own release.
 fn unpacked(dir: &Path) -> Option<Qemu> {
     if !dir.join("ready").is_file() {
         return None;
@@ -142,7 +142,7 @@ fn unpacked(dir: &Path) -> Option<Qemu> {
 }
 
 fn fetch(dir: &Path) -> Result<Qemu> {
-    // Another lab may be fetching the same.
+    // Another lab may fetch the same QEMU.
     let tmp = dir.with_extension(format!("tmp-{}", std::process::id()));
     let _tmp = progress::temporary(&tmp);
     let _ = fs::remove_dir_all(&tmp);
@@ -159,7 +159,7 @@ fn fetch(dir: &Path) -> Result<Qemu> {
     }
 }
 
-/// The system's own, installed if it is not there.
+/// The system's QEMU, which is installed if it is missing.
 fn older(own: Option<Qemu>) -> Result<Qemu> {
     let new_enough = |q: &Qemu| q.version >= OLDEST;
     if let Some(q) = own.filter(new_enough) {
@@ -178,7 +178,8 @@ fn older(own: Option<Qemu>) -> Result<Qemu> {
     own.filter(new_enough).with_context(|| format!("QEMU was installed, but it is not {OLDEST} or newer"))
 }
 
-/// How this machine runs guests. KVM counts only if a guest of ours booted with it: the device file alone says little.
+/// How this machine runs guests. KVM is used only if a test guest booted with it, because the device file alone proves
+/// little.
 pub(crate) fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
     match std::env::var("RINGWISE_LAB_ACCEL").as_deref() {
         Ok("kvm") => return Ok(Accel::Kvm),
@@ -200,7 +201,7 @@ pub(crate) fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
         Err(_) => {
             println!("setup: /dev/kvm is there: trying to boot a guest with it");
             let works = boots_with_kvm(q, ready)?;
-            println!("setup: KVM {}", if works { "works" } else { "cannot boot a guest here, and is not used" });
+            println!("setup: KVM {}", if works { "works" } else { "cannot boot a guest here and is not used" });
             fs::write(&answer, if works { "yes\n" } else { "no\n" })?;
             works
         }
@@ -229,7 +230,7 @@ fn boots_with_kvm(q: &Qemu, ready: &Ready) -> Result<bool> {
         .spawn()
         .context("cannot start QEMU")?;
     let end = Instant::now() + Duration::from_secs(30);
-    // After an error of KVM's own, QEMU stops the guest and stays.
+    // After an error of KVM, QEMU stops the guest but does not exit.
     let broken = || fs::read_to_string(&log).is_ok_and(|t| t.contains("KVM internal error") || t.contains("EFER="));
     let status = loop {
         if let Some(s) = child.try_wait()? {

@@ -110,14 +110,14 @@ fn wire(out: &mut String) {
     }
 }
 
-/// What a file says: conditions, rates by state and point, where packets were lost, and what was compared of the numbers
+/// The contents of a file: conditions, rates by state and point, losses by place, and the comparisons of the metrics
 /// that the workload is made for.
 fn shown(out: &mut String, name: &str, file: Option<&Results>) {
     let Some(r) = file else {
         let _ = writeln!(out, "*Not measured: `cargo xtask lab bench` left no `{name}.jsonl`.*");
         return;
     };
-    let fact = |key: &str| r.session.environment.facts.get(key).map_or("not known", String::as_str);
+    let fact = |key: &str| r.session.environment.facts.get(key).map_or("unknown", String::as_str);
     let states: Vec<String> = r.session.states.iter().map(|s| format!("`{}` is {}", s.name, s.what)).collect();
     let _ = writeln!(
         out,
@@ -155,7 +155,7 @@ fn markdown(out: &mut String, t: &Table) {
     }
 }
 
-/// Whether what an article says came out, in the words of the comparison.
+/// Whether the comparison agrees with the claim of an article, as text.
 fn judged(out: &mut String, file: Option<&Results>, with: &str, metric: Metric, claim: &str) {
     let found = file.into_iter().flat_map(|r| &r.comparisons).filter(|c| c.with == with && c.metric == metric);
     for c in found {

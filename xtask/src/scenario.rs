@@ -11,7 +11,7 @@ pub(crate) struct Scenario {
     pub path: PathBuf,
     hosts: Vec<String>,
     kernels: Vec<String>,
-    /// `host@kernel` where it does not run all the same.
+    /// `host@kernel` combinations that are excluded.
     except: Vec<String>,
     /// `host@kernel` where it belongs to the quick set of `make test`.
     quick: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Scenario {
     pub needs_peers: bool,
     /// It measures without a verdict, so it runs only when `--scenario` names it.
     pub benchmark: bool,
-    /// Why a skip is no failure, where it is none.
+    /// The reason for which a skip is allowed.
     pub may_skip: Option<String>,
 }
 
@@ -89,9 +89,9 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
             "needs" if value == "peers" => s.needs_peers = true,
             "needs" if value == "cost" => s.needs_cost = true,
-            "needs" => bail!("needs: only mqnic, cost, irqbalance and peers are known, not {value:?}"),
+            "needs" => bail!("needs: expected mqnic, cost, irqbalance or peers, found {value:?}"),
             "lane" if value == "benchmark" => s.benchmark = true,
-            "lane" => bail!("lane: only benchmark is known, not {value:?}"),
+            "lane" => bail!("lane: expected benchmark, found {value:?}"),
             "may-skip" => s.may_skip = Some(value.to_string()),
             _ => {}
         }
@@ -114,13 +114,13 @@ impl Scenario {
         in_list(&self.hosts, host) && in_list(&self.kernels, kernel) && !except
     }
 
-    /// Does it belong to the quick set there?
+    /// Whether it belongs to the quick set there.
     pub(crate) fn quick_on(&self, host: &str, kernel: &str) -> bool {
         self.quick.contains(&format!("{host}@{kernel}"))
     }
 }
 
-/// What one scenario came to.
+/// The result of one scenario.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Score {
     pub passed: u32,
@@ -168,7 +168,7 @@ pub(crate) fn score(s: &Scenario, output: &str, status: Option<i32>) -> Score {
         }
         // busybox timeout kills with SIGKILL.
         Some(137) => n.fail(format!("no end after {} s", s.timeout)),
-        Some(rc) => n.fail(format!("it ended with status {rc}")),
+        Some(rc) => n.fail(format!("it exited with status {rc}")),
         None => n.fail("it never ended: the guest hung or died, see console.log".into()),
     }
     n

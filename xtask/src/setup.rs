@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// What is to be run: each needs what the ones before it need.
+/// What setup prepares for. Each lane includes the lanes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
     Demo,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
             "all" => Lane::All,
             other => bail!("--lane: expected demo, quick or all, found {other:?}"),
         },
-        [other, ..] => bail!("setup takes only --lane LANE, not {other:?}"),
+        [other, ..] => bail!("setup: expected only --lane LANE, found {other:?}"),
     };
     progress::catch_signals()?;
     tools(lane)?;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What goes into the cache: nothing is installed.
+/// Fetches into the cache, without installing anything.
 pub(crate) fn fetch(lane: Lane) -> Result<()> {
     let qemu = qemu::ensure()?;
     let boots = lab::boots(lane)?;
@@ -97,7 +97,7 @@ pub(crate) fn fetch(lane: Lane) -> Result<()> {
         println!("setup: no prometheus ({e:#}): the check of the dashboard and the test that uses promtool fail");
     }
     if lane == Lane::All
-        && let Err(e) = mutate::ensure_tool()
+        && let Err(e) = mutate::TOOL.ensure()
     {
         println!("setup: no cargo-mutants ({e:#}): `cargo xtask mutate` fails");
     }
@@ -117,7 +117,7 @@ pub(crate) fn rust_components() -> Result<()> {
     Ok(())
 }
 
-/// Installs missing programs, and says which.
+/// Installs missing programs, and prints their names.
 pub(crate) fn tools(lane: Lane) -> Result<()> {
     let wanted = TOOLS.iter().filter(|t| lane >= t.2);
     let mut missing: Vec<&str> =
@@ -136,7 +136,7 @@ pub(crate) fn tools(lane: Lane) -> Result<()> {
     apt.install(None, &missing)
 }
 
-/// tuned's Python modules, unpacked into the cache: what reads an exported profile in the tests.
+/// tuned's Python modules, unpacked into the cache. Tests use them to read an exported profile.
 fn tuned() -> Result<()> {
     let root = paths::cache().join("tuned");
     if root.join("usr").is_dir() {

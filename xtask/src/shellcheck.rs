@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if let Some(other) = args.first() {
-        bail!("shellcheck takes no argument {other:?}");
+        bail!("shellcheck: expected no argument, found {other:?}");
     }
     let program = cmd::need("shellcheck")?;
     let mut files = Vec::new();

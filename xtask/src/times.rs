@@ -12,7 +12,7 @@ const SLOWEST: usize = 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Times {
-    /// `HOST on KERNEL` with the seconds from its first boot's begin to its last one's end.
+    /// `HOST on KERNEL` with the seconds from the beginning of its first boot to the end of its last one.
     pub boots: Vec<(String, f64)>,
     /// Each scenario with the boot it ran in and the seconds of the guest's clock.
     pub scenarios: Vec<(String, f64)>,
@@ -52,7 +52,7 @@ const END: &str = "<!-- end of the last green run -->\n";
 /// Writes the section of lab/README.md, if the run was green.
 pub(crate) fn record(t: &Times, score: &Score, lost: usize) -> Result<()> {
     if score.failed > 0 {
-        println!("lab: lab/README.md stays as it is: this run was not green");
+        println!("lab: lab/README.md is not changed: this run was not green");
         return Ok(());
     }
     let path = paths::lab().join("README.md");
@@ -69,7 +69,7 @@ fn section(t: &Times, score: &Score, lost: usize) -> Result<String> {
     let guests = t.boots.len();
     writeln!(
         s,
-        "{} checks passed, {} skipped; {guests} boots, {lost} lost and made again.\n",
+        "{} checks passed, {} skipped; {guests} boots, {lost} lost and repeated.\n",
         score.passed, score.skipped
     )?;
     s += "| boot | seconds |\n|---|---|\n";

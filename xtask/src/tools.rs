@@ -1,4 +1,4 @@
-//! Small programs of the lab's own that run in the guests: `lab/tools/NAME.c`, linked statically, kept in the cache.
+//! The lab's small programs for guests: `lab/tools/NAME.c`, linked statically, kept in the cache.
 
 use crate::{cmd, paths};
 use anyhow::{Context, Result};
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Two guests that boot at the same time want the same programs.
+/// Serializes building, because two guests that boot at the same time need the same programs.
 static BUILDING: Mutex<()> = Mutex::new(());
 
-/// Builds what is not there yet, and puts all into `share`.
+/// Builds missing programs, and copies all programs into `share`.
 pub(crate) fn install(share: &Path) -> Result<()> {
     let dir = paths::lab().join("tools");
     for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
@@ -34,7 +34,7 @@ fn build(source: &Path, dir: &Path) -> Result<PathBuf> {
     if program.is_file() {
         return Ok(program);
     }
-    // Another lab, in another process, may be building the same.
+    // Another lab, in another process, may build the same program.
     let tmp = dir.join(format!("{name}-{}.tmp", std::process::id()));
     let mut cc = Command::new(cmd::need("gcc")?);
     cc.args(["-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&tmp).arg(source);
@@ -64,7 +64,7 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// Scenarios kill `ringwise` so; here a shell writes the records.
+    /// Scenarios kill `ringwise` in this way; here a shell writes the records.
     #[test]
     fn killat_kills_at_the_record() {
         const SHELL: &str = r#"exec 3>>"$0"
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(run(&["step:1"], "tx-1"), (Some(137), 1));
         assert_eq!(run(&["done:2"], "tx-1"), (Some(137), 4));
         assert_eq!(run(&["-b", "done:2"], "tx-1"), (Some(137), 3));
-        // A point that is not met, and a file of another name.
+        // A record that is never written, and a file with another name.
         assert_eq!(run(&["step:3"], "tx-1"), (Some(7), 4));
         assert_eq!(run(&["step:1"], "other"), (Some(7), 4));
         fs::remove_dir_all(&dir).unwrap();

@@ -21,7 +21,7 @@ const PACKAGES: &[&str] = &[
     "udev",
 ];
 
-/// Only what guests read is kept.
+/// Only files that guests read are kept.
 const LEFT_OUT: &[&str] = &["doc", "man", "locale", "info", "i18n"];
 
 /// The image, from the cache or made.
@@ -54,7 +54,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
 
 fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(root);
-    // Its mounts are in a namespace of their own: nothing stays mounted, however it ends.
+    // Its mounts are in their own namespace, so nothing stays mounted, however it ends.
     let mut c = Command::new(cmd::need("unshare")?);
     c.arg("-m").arg(cmd::need("mmdebstrap")?);
     c.args(["--mode=root", "--variant=essential", "--format=directory"]);
@@ -71,7 +71,7 @@ fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<
 
 /// A sparse file with space for what scenarios write.
 fn pack(root: &Path, image: &Path) -> Result<()> {
-    // Another setup may be at it too.
+    // Another setup may be doing the same.
     let tmp = image.with_extension(format!("tmp-{}", std::process::id()));
     let _ = fs::remove_file(&tmp);
     let mut c = Command::new(cmd::need("mkfs.ext4")?);

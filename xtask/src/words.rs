@@ -1,6 +1,6 @@
-//! `cargo xtask words`: terms that ringwise does not use, in comments, string literals and documents. Each has a standard
-//! term of the field that everybody knows. What older texts still contain is counted per file in `words.toml`: a count
-//! may fall, and never rise, and a file that is not listed has none.
+//! `cargo xtask words`: terms that ringwise does not use, in comments, string literals and documents. Each has a
+//! standard term of the field. The terms in older texts are counted per file in `words.toml`: a count may fall but not
+//! rise, and a file that is not listed must not contain any.
 
 mod prose_text;
 mod terms;
@@ -32,8 +32,10 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let lower = match args {
         [] => false,
         [flag] if flag == "--lower" => true,
+        [flag] if flag == "--strings" => return strings("crates/"),
+        [flag, folder] if flag == "--strings" => return strings(folder),
         [folder] if !folder.starts_with('-') => return list(folder),
-        _ => bail!("expected no argument, --lower or a path below the repository, found {args:?}"),
+        _ => bail!("expected no argument, --lower, --strings or a path below the repository, found {args:?}"),
     };
     let root = paths::root();
     let found = all(&root)?;
@@ -63,10 +65,25 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Every place below a path, for whoever rewrites these files.
+/// Every place below a path, to rewrite these files.
 fn list(folder: &str) -> Result<ExitCode> {
     for (file, places) in all(&paths::root())?.iter().filter(|(f, _)| f.starts_with(folder)) {
         places.iter().for_each(|p| println!("{}", place(file, p)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The strings of the program's sources that a user may see, for whoever reads them through.
+fn strings(folder: &str) -> Result<ExitCode> {
+    let root = paths::root();
+    let mut git = Command::new("git");
+    git.current_dir(&root).args(["ls-files", "--cached", "--others", "--exclude-standard", "--", folder]);
+    let sources = cmd::output(&mut git)?;
+    let ours =
+        |f: &&str| f.ends_with(".rs") && f.contains("/src/") && !f.contains("/testkit/") && !f.ends_with("tests.rs");
+    for file in sources.lines().filter(ours) {
+        let text = fs::read_to_string(root.join(file)).with_context(|| file.to_string())?;
+        prose_text::literals(&text).iter().for_each(|(line, text)| println!("{file}:{line}: {text}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -147,6 +164,14 @@ mod tests {
         assert_eq!(found("let s = \"changed by \\\n    hand\";", Kind::Rust), one(1, "by hand"));
         assert_eq!(found("changed by\nhand", Kind::Markdown), one(1, "by hand"));
         assert_eq!(found("// Done by\nlet x = 1; // hand", Kind::Rust), []);
+    }
+
+    #[test]
+    fn strings_that_a_user_may_see() {
+        let source = "let a = \"one\";\n// \"a comment\"\nlet b = \"two \\\n    words\"; let c = '\"';\nf(r#\"x \"y\" z\"#);\n\
+                      #[cfg(test)]\nlet d = \"not this one\";";
+        let want = [(3, "two words".to_string()), (5, "x \"y\" z".to_string())];
+        assert_eq!(prose_text::literals(source), want);
     }
 
     #[test]

@@ -56,7 +56,8 @@ fn last_one(bond: &str, b: &Bond, dev: &str) -> String {
     let others: Vec<&str> = b.members.iter().map(|m| m.name.as_str()).filter(|n| *n != dev).collect();
     match others.as_slice() {
         [] => format!("{dev} is the only member of {bond}"),
-        o => format!("{dev} is the last member that carries {bond} ({} not)", o.join(" and ")),
+        [other] => format!("{dev} is the last member of {bond} that carries traffic ({other} does not)"),
+        o => format!("{dev} is the last member of {bond} that carries traffic ({} do not)", o.join(" and ")),
     }
 }
 
@@ -85,7 +86,7 @@ impl Tx<'_> {
         match fresh(&self.cx, bond) {
             Some(b) if b.hangs_on(dev) => Err(Failure {
                 setting: Some(setting.clone()),
-                ..Failure::new(last_one(bond, &b, dev), format!("interrupting it would cut {bond} off"))
+                ..Failure::new(last_one(bond, &b, dev), format!("interrupting it would take {bond} down"))
             }
             .into()),
             _ => Ok(()),
@@ -109,7 +110,9 @@ impl Tx<'_> {
             }
             if self.cx.now().saturating_sub(begin) >= self.cx.policy.bond_wait {
                 let wait = self.cx.policy.bond_wait.as_secs_f32();
-                self.note(format!("no other member of {bond} carried within {wait} s; {dev} is put back all the same"));
+                self.note(format!(
+                    "no other member of {bond} carried traffic within {wait} s; {dev} is restored anyway"
+                ));
                 return;
             }
             self.cx.host.sleep(EACH);
@@ -124,7 +127,7 @@ impl Tx<'_> {
         }
         let Some(bond) = of(&self.now, dev).map(|(n, _)| n.to_string()) else { return true };
         let begin = self.cx.now();
-        let mut told = false;
+        let mut wait_reported = false;
         loop {
             // The device left the bond, or the bond is gone, so waiting does not help.
             let Some(b) = fresh(&self.cx, &bond) else { return true };
@@ -133,7 +136,7 @@ impl Tx<'_> {
             }
             let took = self.cx.now().saturating_sub(begin);
             if b.carries(dev) == Some(true) {
-                if told {
+                if wait_reported {
                     self.event(Event::BondBack { dev: dev.to_string(), bond, took });
                 }
                 return true;
@@ -141,9 +144,9 @@ impl Tx<'_> {
             if took >= self.cx.policy.bond_wait || self.cx.policy.stopped() && took >= self.cx.policy.link_wait {
                 return false;
             }
-            if !told {
+            if !wait_reported {
                 self.event(Event::BondWait { dev: dev.to_string(), bond: bond.clone() });
-                told = true;
+                wait_reported = true;
             }
             self.cx.host.sleep(EACH);
         }

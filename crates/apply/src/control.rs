@@ -45,6 +45,6 @@ fn ways_over(paths: &Fact<Vec<ControlPath>>, address: &Address) -> Vec<String> {
     match paths {
         Fact::Known(paths) => paths.iter().filter(|p| p.over(dev) != Ok(false)).map(ControlPath::to_string).collect(),
         Fact::Absent => Vec::new(),
-        Fact::Unknown(u) => vec![format!("perhaps the way in, which could not be looked for ({u})")],
+        Fact::Unknown(u) => vec![format!("possibly the control path, which could not be determined ({u})")],
     }
 }

@@ -18,7 +18,7 @@ impl Tx<'_> {
         let learned = std::mem::take(&mut self.learned).into_iter().filter(|l| kept || l.what.is_not_supported());
         if let Err(e) = store.learn(lock, &learned.collect::<Vec<_>>()) {
             let source = std::error::Error::source(&e).map(|s| s.to_string()).unwrap_or_default();
-            self.note(format!("what was refused or ignored could not be remembered: {e}: {source}"));
+            self.note(format!("refused and ignored settings could not be recorded: {e}: {source}"));
         }
         self.out.took_ms = took(&self.cx, begin);
         if let (Verdict::Applied, Some(time), Some(holder)) = (self.out.verdict, self.cx.policy.trial, holder)
@@ -34,14 +34,15 @@ impl Tx<'_> {
             } else {
                 let path = self.journal.path().display();
                 self.note(format!(
-                    "{}: {path}: {}; ringwise recover will find nothing left to do",
+                    "{}: {path}: {}; ringwise recover will find nothing to do",
                     failure.meaning, failure.words
                 ));
             }
             self.out.took_ms = took(&self.cx, begin);
             if let Err(e) = self.end() {
                 let text = format!(
-                    "the end is not in {}: {e}; run ringwise recover once it can be written",
+                    "the end of the transaction could not be written to {}: {e}; run ringwise recover once the file \
+                     can be written",
                     self.journal.path().display()
                 );
                 self.note(text);
@@ -86,7 +87,7 @@ impl Tx<'_> {
             let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
             let errno = if let Error::State { source, .. } = &e { source.raw_os_error() } else { None };
             let path = Some(path.display().to_string());
-            Failure { path, errno, ..Failure::new(words, "the trial cannot be written down") }
+            Failure { path, errno, ..Failure::new(words, "the trial cannot be recorded") }
         })?;
         self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
         lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });
@@ -123,7 +124,10 @@ impl Tx<'_> {
             });
             self.out.trial = None;
             if let Err(e) = self.end() {
-                self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
+                self.note(format!(
+                    "the end of the transaction could not be written to {}: {e}",
+                    self.journal.path().display()
+                ));
             } else if renamed {
                 Files::clear(&lock.dir, id);
             }
@@ -132,11 +136,14 @@ impl Tx<'_> {
                 (Lost::TookOver, Verdict::Applied) => {
                     self.put_back(took_over());
                     if let Err(e) = self.end() {
-                        self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
+                        self.note(format!(
+                            "the end of the transaction could not be written to {}: {e}",
+                            self.journal.path().display()
+                        ));
                     }
                 }
                 (Lost::TookOver, _) => {}
-                (Lost::Died, _) => self.note(format!("the guard did not end as it should: {why}")),
+                (Lost::Died, _) => self.note(format!("the guard did not end as expected: {why}")),
             }
         }
     }

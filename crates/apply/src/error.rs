@@ -9,6 +9,7 @@ use ringwise_model::{CpuSet, Fact, Unread};
 use serde::Serialize;
 
 use crate::Holder;
+use crate::lives::cpus_text;
 
 /// A setting that is not what the plan found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -161,19 +162,20 @@ impl fmt::Display for Refusal {
                 let pid = pid.map_or("in another PID namespace".into(), |p| p.to_string());
                 write!(
                     f,
-                    "another ringwise is changing the interfaces of this host, with another state directory or in a \
-                     container (process {pid}, user {uid}, socket {socket})"
+                    "another ringwise, which has another state directory or runs in a container, is changing the \
+                     interfaces of this host (process {pid}, user {uid}, socket {socket})"
                 )
             }
             Self::OnTrial { transaction } => write!(
                 f,
-                "transaction {transaction} is on trial and its guard is gone: run ringwise confirm to keep it, ringwise \
-                 recover to put it back"
+                "transaction {transaction} is on trial, but its guard is gone: run ringwise confirm to keep it, or \
+                 ringwise recover to roll it back"
             ),
             Self::NoGuard { why } => {
                 write!(
                     f,
-                    "no guard that would put everything back could be started, and without one nothing is changed: {why}"
+                    "the guard, which restores all settings if ringwise dies, could not be started, so nothing was \
+                     changed: {why}"
                 )
             }
             Self::Unfinished { transaction } => write!(
@@ -183,55 +185,66 @@ impl fmt::Display for Refusal {
             Self::Newer { transaction, why, path, undo, damaged } => {
                 let path = path.display();
                 let way = if *damaged {
-                    "nothing of it is put back from there; compare the commands below with the host, use what is right, and"
+                    "ringwise restores nothing from it; compare the commands below with the host, run those that are \
+                     right, then"
                 } else {
-                    "use ringwise of that version, or put it back by hand and"
+                    "use that version of ringwise, or restore the earlier settings manually, then"
                 };
-                write!(f, "transaction {transaction} of this boot cannot be read, {why}: {way} move {path} away")?;
+                write!(
+                    f,
+                    "the journal of transaction {transaction} of this boot cannot be used: {why}; {way} move {path} \
+                     away"
+                )?;
                 undo.iter().try_for_each(|c| write!(f, "\n  {c}"))
             }
-            Self::Recorded => f.write_str("this is a recorded host; only a live one can be changed"),
-            Self::Vanished { device } => write!(f, "{device} is not there any more"),
+            Self::Recorded => f.write_str("this host is a recording; only a live host can be changed"),
+            Self::Vanished { device } => write!(f, "{device} does not exist any more"),
             Self::Changed { moved } => {
-                write!(f, "{} no longer as planned:", if moved.len() == 1 { "a setting is" } else { "settings are" })?;
+                write!(
+                    f,
+                    "{} since the plan was made:",
+                    if moved.len() == 1 { "a setting has changed" } else { "settings have changed" }
+                )?;
                 for m in moved {
                     write!(f, "\n  {}: was {}, is {}", m.address, fact_text(&m.expected), fact_text(&m.now))?;
                 }
                 Ok(())
             }
             Self::Unreadable { address, why } => {
-                write!(f, "{address} cannot be read, so it could not be put back: {why}")
+                write!(f, "{address} cannot be read, so ringwise could not restore it later: {why}")
             }
-            Self::NotThere { address } => write!(f, "{address} does not exist here"),
-            Self::Unknown { text } => write!(f, "a setting made by a newer ringwise: {text}"),
+            Self::NotThere { address } => write!(f, "{address} does not exist on this host"),
+            Self::Unknown { text } => {
+                write!(f, "this version of ringwise does not know a setting that a newer version wrote: {text}")
+            }
             Self::ReadOnly => f.write_str(
-                "/proc or /sys is mounted read-only, as in a container: run on the host, or in a container with \
-                 privileges and both mounted writable",
+                "/proc or /sys is mounted read-only, as in a container: run ringwise on the host, or in a privileged \
+                 container with both mounted writable",
             ),
             Self::State { path, why } => {
-                write!(f, "{} cannot be written, and without a journal nothing is changed: {why}", path.display())
+                write!(f, "{} cannot be written: {why}; without a journal, ringwise changes nothing", path.display())
             }
             Self::ControlPath { addresses, ways, force, trial } => {
                 let list: Vec<String> = addresses.iter().map(Address::to_string).collect();
-                write!(f, "{} would interrupt {}", list.join(", "), ways.join("; "))?;
+                write!(f, "changing {} would interrupt {}", list.join(", "), ways.join("; "))?;
                 let missing = match (force, trial) {
-                    (true, _) => "--force goes only with --confirm, which puts everything back unless you confirm",
-                    (_, true) => "with --confirm that needs --force, too",
-                    _ => "that needs --force and --confirm, which puts everything back unless you confirm",
+                    (true, _) => "--force also needs --confirm, which restores everything unless you confirm",
+                    (_, true) => "besides --confirm, this needs --force",
+                    _ => "this needs --force and --confirm, which restores everything unless you confirm",
                 };
-                write!(f, ": {missing}; nothing was touched")
+                write!(f, ": {missing}; nothing was changed")
             }
             Self::DeafCpus { cpus } => {
-                let (one, it) = if cpus.len() == 1 { ("CPU", "it") } else { ("CPUs", "them") };
-                let verb = if cpus.len() == 1 { "serves" } else { "serve" };
+                let it = if cpus.len() == 1 { "it" } else { "one of them" };
                 write!(
                     f,
-                    "{one} {cpus} {verb} no timer: a sleep of 10 ms there did not return within 2 s, and a queue whose \
-                     interrupt goes to {it} would stand still; leave {it} out (--exclude-cpus {cpus}); nothing was touched"
+                    "timers do not run on {}: a sleep of 10 ms there did not return within 2 s, and a queue whose \
+                     interrupt goes to {it} would be stuck; use --exclude-cpus {cpus}; nothing was changed",
+                    cpus_text(cpus)
                 )
             }
             Self::LastMember { address, why } => {
-                write!(f, "{address} would cut it off: {why}; nothing was touched")
+                write!(f, "changing {address} would take the bond down: {why}; nothing was changed")
             }
             Self::UnknownTransaction { transaction } => write!(f, "there is no transaction {transaction}"),
             Self::NoTransaction { why } => f.write_str(why),
@@ -247,7 +260,11 @@ fn locked(f: &mut fmt::Formatter<'_>, path: &Path, h: &Holder) -> fmt::Result {
     let who = who.join(", ");
     match (h.transaction, h.trial_until_unix) {
         (Some(t), Some(_)) => {
-            write!(f, "transaction {t} is on trial ({who}): ringwise confirm keeps it, else it is put back at its end")
+            write!(
+                f,
+                "transaction {t} is on trial ({who}): ringwise confirm keeps it; otherwise it is rolled back when the \
+                 trial expires"
+            )
         }
         (Some(t), None) => write!(f, "another ringwise is changing this host, transaction {t} ({who})"),
         (None, _) => write!(f, "another ringwise is changing this host ({who})"),

@@ -47,10 +47,10 @@ pub(crate) fn followed(before: &Snapshot, now: &Snapshot, written: &Setting) -> 
     moved.for_each(|(k, f)| if f.on { come.push(k.as_str()) } else { gone.push(k.as_str()) });
     let mut out = Vec::new();
     if !gone.is_empty() {
-        out.push(format!("{dev}: {} went off with {name}; back when that is back", gone.join(" ")));
+        out.push(format!("{dev}: changing {name} also turned off {}, until {name} is restored", gone.join(" ")));
     }
     if !come.is_empty() {
-        out.push(format!("{dev}: {} came on with {name}", come.join(" ")));
+        out.push(format!("{dev}: changing {name} also turned on {}", come.join(" ")));
     }
     out
 }

@@ -61,65 +61,14 @@ pub fn guard(
 ) -> Result<Option<Outcome>, Error> {
     let cx = Cx { host, policy };
     let dir = store.dirs().first().cloned().unwrap_or_default();
-    let mut why = "the process that applied it is gone".to_string();
     let lock = match lock {
         Some(open) => Lock::handed(&dir, open),
         None => wait_for_lock(&cx, store)?,
     };
-    let mut known = None;
-    let mut hung = None;
-    if let Some(watched) = watched {
-        let mut silent = Duration::ZERO;
-        loop {
-            let begin = cx.now();
-            let seen = watched.look(EACH);
-            // A guard that was suspended itself, or had no CPU, did not listen for all of that time.
-            let listened = cx.now().saturating_sub(begin).min(EACH * 2);
-            silent = if seen == Seen::Quiet { silent + listened } else { Duration::ZERO };
-            match seen {
-                Seen::Quiet if silent < policy.silence => {}
-                Seen::Quiet => match Read::of(store, transaction) {
-                    // The journal's end says what to do; only the applier's message is missing.
-                    Ok(Some(read)) if read.end.is_some() => {
-                        watched.answer();
-                        if read.on_trial().is_none() {
-                            known = None;
-                        }
-                        break;
-                    }
-                    read => {
-                        let (pid, halt) = watched.halted();
-                        why = halted(pid, halt, silent);
-                        hung = pid;
-                        take_over(&cx, store, read.ok().flatten().as_ref().or(known.as_ref()), &why);
-                        watched.take_over();
-                        break;
-                    }
-                },
-                Seen::Alive => {}
-                Seen::Begun => {
-                    known = whole(Read::of(store, transaction)?);
-                    // Without an answer the applier writes nothing.
-                    if known.is_some() {
-                        watched.answer();
-                    }
-                }
-                Seen::Done { on_trial } => {
-                    watched.answer();
-                    if !on_trial {
-                        // The journal has an end, and the applier reports the end itself, so losing the journal now changes
-                        // nothing.
-                        known = None;
-                    }
-                    break;
-                }
-                Seen::Died(how) => {
-                    why = how;
-                    break;
-                }
-            }
-        }
-    }
+    let Heard { why, mut known, hung } = match watched {
+        Some(watched) => listen(&cx, store, transaction, watched)?,
+        None => Heard { why: "the process that applied it is gone".into(), known: None, hung: None },
+    };
     // A disk that cannot be read now may be readable later, and no other process would try again.
     let mut tries = 1;
     let out = loop {
@@ -136,6 +85,69 @@ pub fn guard(
         lock.note(&Holder { pid: Some(pid), who, command, transaction: Some(transaction), trial_until_unix: None });
     }
     out
+}
+
+/// What the guard knows when its applier is done, dead or silent.
+struct Heard {
+    /// Why the settings are restored, if they are.
+    why: String,
+    /// The journal as last read completely. `None`: there is none, or losing it now changes nothing.
+    known: Option<Read>,
+    /// Process of an applier that still exists but no longer responds.
+    hung: Option<u32>,
+}
+
+/// Listens to the applier until it is done, dies, or has been silent for too long.
+fn listen(cx: &Cx, store: &Store, transaction: u64, watched: &mut dyn Watched) -> Result<Heard, Error> {
+    let mut heard = Heard { why: "the process that applied it is gone".into(), known: None, hung: None };
+    let mut silent = Duration::ZERO;
+    loop {
+        let begin = cx.now();
+        let seen = watched.look(EACH);
+        // A guard that was suspended itself, or had no CPU, did not listen for all of that time.
+        let listened = cx.now().saturating_sub(begin).min(EACH * 2);
+        silent = if seen == Seen::Quiet { silent + listened } else { Duration::ZERO };
+        match seen {
+            Seen::Quiet if silent < cx.policy.silence => {}
+            Seen::Quiet => {
+                match Read::of(store, transaction) {
+                    // The journal's end says what to do; only the applier's message is missing.
+                    Ok(Some(read)) if read.end.is_some() => {
+                        watched.answer();
+                        if read.on_trial().is_none() {
+                            heard.known = None;
+                        }
+                    }
+                    read => {
+                        let (pid, halt) = watched.halted();
+                        heard.why = halted(pid, halt, silent);
+                        heard.hung = pid;
+                        take_over(cx, store, read.ok().flatten().as_ref().or(heard.known.as_ref()), &heard.why);
+                        watched.take_over();
+                    }
+                }
+                return Ok(heard);
+            }
+            Seen::Alive => {}
+            Seen::Begun => {
+                heard.known = whole(Read::of(store, transaction)?);
+                // Without an answer the applier writes nothing.
+                if heard.known.is_some() {
+                    watched.answer();
+                }
+            }
+            Seen::Done { on_trial } => {
+                watched.answer();
+                if !on_trial {
+                    // The journal has an end, and the applier reports the end itself, so losing the journal now changes
+                    // nothing.
+                    heard.known = None;
+                }
+                return Ok(heard);
+            }
+            Seen::Died(how) => return Ok(Heard { why: how, ..heard }),
+        }
+    }
 }
 
 /// Only a journal with a header that can be relied on.
@@ -164,7 +176,7 @@ pub(crate) fn from_disk(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let mut missing = 0;
-    let mut told = false;
+    let mut announced = false;
     let mut watch = None;
     let mut stuck: Option<String> = None;
     let (facts, _) = ringwise_discover::host_without_rivals(cx.host.as_ref());
@@ -196,10 +208,10 @@ pub(crate) fn from_disk(
             transaction: Some(transaction),
             trial_until_unix: read.on_trial().map(|t| t.until_unix),
         };
-        if !told {
+        if !announced {
             lock.note(&holder);
             store.publish(Some(&holder));
-            told = true;
+            announced = true;
         }
         let Some(trial) = read.on_trial().cloned() else {
             if read.end.is_some() {
@@ -229,22 +241,32 @@ pub(crate) fn from_disk(
         // confirmed.
         let ended = left.is_zero() || gone() || stuck.is_some();
         let won = if ended { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
-        let (by, why) = match won {
-            Ok(true) if stuck.is_some() => ("guard", stuck.clone().unwrap_or_default()),
-            Ok(true) if !left.is_zero() => ("guard", "the process that it was for is gone".to_string()),
-            Ok(true) => ("timer", format!("it was not confirmed within {} s", trial.ms.div_ceil(1000))),
-            Ok(false) if missing < 3 => {
-                missing += 1;
-                cx.host.sleep(EACH);
-                continue;
-            }
-            Ok(false) => ("timer", "the file of its trial is gone".to_string()),
-            Err(e) => ("timer", format!("it was not confirmed, and the file of its trial cannot be renamed: {e}")),
-        };
+        if matches!(won, Ok(false)) && missing < 3 {
+            missing += 1;
+            cx.host.sleep(EACH);
+            continue;
+        }
+        let (by, why) = trial_end(won, stuck.as_deref(), left, trial.ms);
         let unix_time = cx.host.unix_time();
         // The settings are restored even if the journal cannot be written.
         let _ = note(store, &path, &Record::TrialOver { by: by.into(), why: why.clone(), unix_time });
         return put_back(cx, store, lock, read, over(by, &why), events).map(Some);
+    }
+}
+
+/// Who ended a trial that was not confirmed, and why. `expired`: whether this guard marked it as expired.
+fn trial_end<E: std::fmt::Display>(
+    expired: Result<bool, E>,
+    stuck: Option<&str>,
+    left: Duration,
+    trial_ms: u64,
+) -> (&'static str, String) {
+    match (expired, stuck) {
+        (Ok(true), Some(stuck)) => ("guard", stuck.to_string()),
+        (Ok(true), None) if !left.is_zero() => ("guard", "the process that requested the trial is gone".to_string()),
+        (Ok(true), None) => ("timer", format!("it was not confirmed within {} s", trial_ms.div_ceil(1000))),
+        (Ok(false), _) => ("timer", "its trial file is gone".to_string()),
+        (Err(e), _) => ("timer", format!("it was not confirmed, and its trial file cannot be renamed: {e}")),
     }
 }
 

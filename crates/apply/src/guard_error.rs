@@ -53,17 +53,17 @@ impl fmt::Display for FileFault {
             Self::Replaced { error: None } => f.write_str("it was replaced since it was started"),
             Self::OthersWrite(why) => f.write_str(why),
             Self::NotPermanent(path) => {
-                write!(f, "{} is neither on the file system of / nor of /usr", path.display())
+                write!(f, "{} is neither on the file system of / nor on that of /usr", path.display())
             }
             Self::NotExecutable { noexec, error } => {
                 let option = if *noexec { ", which is mounted noexec" } else { "" };
                 write!(f, "cannot be executed there{option}: {error}")
             }
-            Self::TestFailed(status) => write!(f, "executed as a test it ended with {status}"),
+            Self::TestFailed(status) => write!(f, "a test run ended with {status}"),
             Self::TestTooLong(time) => {
-                write!(f, "executed as a test it did not end within {} s", time.as_secs_f32())
+                write!(f, "a test run did not end within {} s", time.as_secs_f32())
             }
-            Self::TestLost(e) => write!(f, "executed as a test it cannot be waited for: {e}"),
+            Self::TestLost(e) => write!(f, "the result of a test run cannot be read: {e}"),
         }
     }
 }
@@ -168,25 +168,25 @@ impl fmt::Display for GuardError {
         match self {
             Self::Directory { path, error } => write!(f, "{}: {error}", path.display()),
             Self::NoProgram { files, memory } => {
-                write!(f, "its program can be executed from no file ({files}) and not from memory ({memory})")
+                write!(f, "its program can be executed neither from a file ({files}) nor from memory ({memory})")
             }
-            Self::Socket(e) => write!(f, "no socket: {e}"),
-            Self::NoSystemdRun => f.write_str("there is no systemd-run"),
+            Self::Socket(e) => write!(f, "its socket cannot be created: {e}"),
+            Self::NoSystemdRun => f.write_str("systemd-run was not found"),
             Self::NotStarted { program, error } => write!(f, "{}: {error}", program.display()),
             Self::Ended { status, words } => write!(f, "it ended with {status}: {words}"),
             Self::SystemdRun { status, words } => write!(f, "systemd-run ended with {status}: {words}"),
-            Self::Accept(e) => write!(f, "accept: {e}"),
+            Self::Accept(e) => write!(f, "accept failed: {e}"),
             Self::NoReport { after, others } => {
                 write!(f, "it did not report within {:.0} s", after.as_secs_f64())?;
-                if *others > 0 { write!(f, ", and {others} connections of other users") } else { Ok(()) }
+                if *others > 0 { write!(f, " (connections of other users: {others})") } else { Ok(()) }
             }
-            Self::BothWays { error, systemd } => write!(f, "{error} (the guard runs without systemd: {systemd})"),
-            Self::Mute(e) => write!(f, "it was started and does not answer: {e}"),
+            Self::BothWays { error, systemd } => write!(f, "{error} (systemd could not start it either: {systemd})"),
+            Self::Mute(e) => write!(f, "it was started but does not answer: {e}"),
             Self::Stream(e) => e.fmt(f),
-            Self::OtherWord { found, expected } => write!(f, "it says \"{found}\" instead of \"{expected}\""),
-            Self::NotEnded => f.write_str("it goes on talking"),
+            Self::OtherWord { found, expected } => write!(f, "it sent \"{found}\" (expected \"{expected}\")"),
+            Self::NotEnded => f.write_str("it sent another message instead of ending"),
             Self::Gone => f.write_str("it is gone"),
-            Self::TakenOver => f.write_str("it has taken over"),
+            Self::TakenOver => f.write_str("it has taken over the transaction"),
             Self::Other(words) => f.write_str(words),
         }
     }
@@ -210,8 +210,8 @@ mod tests {
         let error = Box::new(GuardError::NoReport { after: Duration::from_secs(2), others: 3 });
         assert_eq!(
             GuardError::BothWays { error, systemd }.to_string(),
-            "it did not report within 2 s, and 3 connections of other users (the guard runs without systemd: there is no \
-             systemd-run)"
+            "it did not report within 2 s (connections of other users: 3) (systemd could not start it either: \
+             systemd-run was not found)"
         );
         let noexec = FileFault::NotExecutable { noexec: true, error: io::Error::from_raw_os_error(13) };
         let files = UnusableFiles(vec![
@@ -220,8 +220,8 @@ mod tests {
         ]);
         assert_eq!(
             files.to_string(),
-            "/a: cannot be executed there, which is mounted noexec: Permission denied (os error 13); /b: executed as a test \
-             it did not end within 1.5 s"
+            "/a: cannot be executed there, which is mounted noexec: Permission denied (os error 13); /b: a test run \
+             did not end within 1.5 s"
         );
     }
 }

@@ -203,7 +203,7 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) ->
     let mut c = Command::new(run);
     c.args(["--quiet", "--collect", "--no-ask-password"]);
     c.arg(format!("--unit=ringwise-trial-{transaction}"));
-    c.arg(format!("--description=ringwise: puts transaction {transaction} back if nobody keeps it"));
+    c.arg(format!("--description=ringwise: guard of transaction {transaction}"));
     // When systemd stops the service, the guard ends at once: a shutdown loses the settings anyway and need not wait.
     let mut properties = vec!["OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
     if again {
@@ -435,14 +435,14 @@ impl Link {
         stream.set_write_timeout(Some(bound))?;
         let peer = guardian::peer(&stream)?;
         if peer.uid != proc::euid() {
-            return Err(io::Error::other(format!("the other end is of user {}", peer.uid)));
+            return Err(io::Error::other(format!("the process at the other end belongs to user {}", peer.uid)));
         }
         let mut text = [0; 64];
         let (n, fds) = guardian::recv_fds(&stream, &mut text)?;
         let mut fds = fds.into_iter();
         let lock = match (fds.next(), fds.next(), fds.next()) {
             (Some(file), socket, None) if &text[..n] == b"lock\n" => OpenLock { file, socket },
-            _ => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
+            _ => return Err(io::Error::other(format!("the lock was not handed over (received {n} bytes)"))),
         };
         // Without a pidfd, or in another PID namespace, the end of the stream tells the same.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());

@@ -80,12 +80,11 @@ pub(crate) fn elsewhere<'a>(now: &Snapshot, settings: impl IntoIterator<Item = &
     let (named, more) =
         (all.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "), all.len().saturating_sub(NAMED));
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (subject, verb) =
-        if all.len() == 1 { ("an interrupt has its", "is") } else { ("interrupts have their", "are") };
+    let (subject, verb) = if all.len() == 1 { ("an interrupt got its", "is") } else { ("interrupts got their", "are") };
     (!all.is_empty()).then(|| {
         format!(
-            "{subject} earlier mask back and {verb} still served by another CPU of it, because the queue was idle or the \
-             kernel chose so: {named}{more}"
+            "{subject} earlier mask back, but {verb} still served by another CPU of that mask, because the queue was \
+             idle or the kernel chose so: {named}{more}"
         )
     })
 }

@@ -196,9 +196,9 @@ pub(crate) enum Whose {
 /// written, because the first step comes after the header is on disk.
 fn headless(lines: &[&[u8]], ended: bool) -> String {
     let words = if lines.len() <= 1 && !ended {
-        "it was torn before its first step"
+        "its journal breaks off before its first step"
     } else {
-        "its beginning is damaged: what it changed is not known"
+        "the beginning of its journal is damaged, so its changes are unknown"
     };
     words.into()
 }
@@ -340,10 +340,7 @@ impl Read {
         let h = self.header.as_ref()?;
         let known = h.boot_id.is_some() && host.boot_id.known().is_some();
         (!known).then(|| {
-            format!(
-                "whether transaction {} is of this boot is not known: the boot id cannot be read; it is taken as such",
-                self.id
-            )
+            format!("the boot ID cannot be read; ringwise assumes that transaction {} is of this boot", self.id)
         })
     }
 
@@ -364,10 +361,10 @@ mod tests {
             let lines: Vec<&[u8]> = text.as_bytes().split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
             headless(&lines, text.ends_with('\n'))
         };
-        let torn = "it was torn before its first step";
+        let torn = "its journal breaks off before its first step";
         assert_eq!(of(""), torn);
         assert_eq!(of(r#"{"record":"begin","form"#), torn);
-        let damaged = "its beginning is damaged: what it changed is not known";
+        let damaged = "the beginning of its journal is damaged, so its changes are unknown";
         assert_eq!(of("{\"record\":\"begin\",\n{\"record\":\"step\"}\n"), damaged);
         assert_eq!(of("{\"record\":\"begin\",\n"), damaged);
     }

@@ -13,8 +13,9 @@ use crate::state_file::{self, SUMMED};
 use crate::store::{Lock, Store};
 
 /// What the user can do if the file is damaged.
-const MOVE_AWAY: &str = "the settings as first found since boot are unknown; ringwise rollback ID works without the file, \
-                         and after it is moved away the next transaction counts its own start as first found";
+const MOVE_AWAY: &str = "the settings as first found since boot are unknown; ringwise rollback ID works without the \
+                         file, and if you move it away, the next transaction records the settings that it finds as \
+                         first found";
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
@@ -31,7 +32,7 @@ impl Ledger {
         dir.join("first-found.json")
     }
 
-    /// The ledger of this boot; empty if there is none, or only one of another boot or machine.
+    /// The ledger of this boot; empty if it does not exist or is of another boot or machine.
     pub(crate) fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
         Self::read_in(&lock.dir, host)
     }

@@ -35,7 +35,7 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
     let before = timers();
     let reply = match cx.ask(Request::Sleep { cpus: cpus.iter().map(|c| c.0).collect() }) {
         Ok(r) => r,
-        Err(e) => return Ok(vec![format!("timers could not be probed on {}: {e}", cpus_text(&cpus))]),
+        Err(e) => return Ok(vec![format!("could not check whether timers work on {}: {e}", cpus_text(&cpus))]),
     };
     let (mut late, mut untried) = (CpuSet::new(), BTreeMap::new());
     for m in &reply {
@@ -53,13 +53,13 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
     }
     let text = |(errno, cpus): (i32, CpuSet)| {
         let why = ringwise_sys::errno_text(errno);
-        format!("timers could not be probed on {}: {why}", cpus_text(&cpus))
+        format!("could not check whether timers work on {}: {why}", cpus_text(&cpus))
     };
-    let mut said: Vec<String> = untried.into_iter().map(text).collect();
+    let mut notes: Vec<String> = untried.into_iter().map(text).collect();
     if !late.is_empty() {
-        said.push(format!("a sleep of 10 ms on {} took more than 2 s: other work keeps it busy", cpus_text(&late)));
+        notes.push(format!("a sleep of 10 ms on {} took more than 2 s: busy with other work", cpus_text(&late)));
     }
-    Ok(said)
+    Ok(notes)
 }
 
 /// `CPU 3`, `CPUs 3-5`

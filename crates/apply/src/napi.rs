@@ -11,7 +11,10 @@ use crate::error::NotWritten;
 /// Each file sets all NAPI instances of the device. If the kernel refuses one, the earlier ones are restored.
 pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValues) -> ringwise_sys::Result<()> {
     if values.irq_suspend_timeout_ns.is_some() {
-        return Err(Error::other(format!("{dev} NAPI"), "irq-suspend-timeout is a setting of single instances"));
+        return Err(Error::other(
+            format!("{dev} NAPI"),
+            "irq-suspend-timeout can only be set for single NAPI instances",
+        ));
     }
     let was = now.nic(dev).and_then(|n| n.napi.known()).map(|n| n.device).unwrap_or_default();
     let before = napi::device_files(dev, &was);

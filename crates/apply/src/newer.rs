@@ -133,7 +133,7 @@ pub(crate) fn elsewhere(machine: &Option<String>, boot: &Option<String>, host: &
     if differs(machine, &host.machine_id) {
         return Some("it is of another machine");
     }
-    differs(boot, &host.boot_id).then_some("it is of an earlier boot; its settings went with that")
+    differs(boot, &host.boot_id).then_some("it is of an earlier boot; its settings are gone since the reboot")
 }
 
 impl From<Newer> for Refusal {

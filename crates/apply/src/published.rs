@@ -102,11 +102,11 @@ fn without_secrets(read: &mut Read) {
         h.requested = h.requested.take().map(Requested::without_typed_text);
     }
     let by_itself = |by: &str| matches!(by, "timer" | "guard");
-    let mut said = false;
+    let mut reason_removed = false;
     if let Some((_, Fate::Undone { by, why })) = &mut read.trial
         && !by_itself(by)
     {
-        said = true;
+        reason_removed = true;
         *why = String::new();
     }
     if let Some((o, _)) = &mut read.end {
@@ -115,7 +115,7 @@ fn without_secrets(read: &mut Read) {
         {
             *why = String::new();
         }
-        if let Some(f) = o.failed.as_mut().filter(|_| said) {
+        if let Some(f) = o.failed.as_mut().filter(|_| reason_removed) {
             f.words = String::new();
         }
     }
@@ -133,14 +133,14 @@ mod tests {
         let store = Store::open(Some(&dir));
         store.publish(None);
         let path = dir.join("status.json");
-        let (whole, told) = (fs::read(&path).unwrap(), |s: &Store| s.published_journals().map(|j| format!("{j:?}")));
-        let right = told(&store).unwrap();
-        assert!(right.contains("torn before its first step"), "{right}");
+        let (whole, shown) = (fs::read(&path).unwrap(), |s: &Store| s.published_journals().map(|j| format!("{j:?}")));
+        let right = shown(&store).unwrap();
+        assert!(right.contains("breaks off before its first step"), "{right}");
         for bit in 0..whole.len() * 8 {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             fs::write(&path, &flipped).unwrap();
-            assert!(told(&store).is_none_or(|t| t == right), "bit {bit}: {:?}", told(&store));
+            assert!(shown(&store).is_none_or(|t| t == right), "bit {bit}: {:?}", shown(&store));
         }
         fs::remove_dir_all(&dir).unwrap();
     }

@@ -10,7 +10,7 @@ use crate::error::NotWritten;
 use crate::{Failure, channels, coalesce, features, irq, napi, pause, rings, rivals, rss, rules};
 
 /// Meaning of a failed read that a write needs.
-const UNREAD: &str = "the device could not be read, which writing this setting needs";
+const UNREAD: &str = "writing this setting requires reading the device, which failed";
 
 /// The result of a write.
 #[derive(Debug)]
@@ -32,7 +32,11 @@ pub(crate) enum Put {
 /// Writes `setting`, with a limited number of attempts while the kernel is busy, and reads it back into `now`.
 pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     let Some(address) = setting.address() else {
-        return Put::Failed(failure(setting, &Error::other("setting", "written by a newer ringwise"), ""));
+        return Put::Failed(failure(
+            setting,
+            &Error::other("setting", "written by a newer ringwise; this version does not know it"),
+            "",
+        ));
     };
     let mut wait = cx.policy.retry_wait;
     for left in (0..cx.policy.tries.get()).rev() {
@@ -127,7 +131,7 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> std::result::Result<(), 
         Setting::RpsFlowCnt { entries, .. } | Setting::RfsEntries { entries } => {
             file(cx, setting, &entries.to_string())
         }
-        Setting::Other(_) => Err(Error::other("setting", "written by a newer ringwise")),
+        Setting::Other(_) => Err(Error::other("setting", "written by a newer ringwise; this version does not know it")),
     };
     Ok(written?)
 }

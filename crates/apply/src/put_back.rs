@@ -23,7 +23,7 @@ impl Tx<'_> {
         };
         self.event(Event::PuttingBack { why: text.clone() });
         if why.late {
-            self.note("the late call may still take effect: look again with ringwise verify".into());
+            self.note("the call that timed out may still take effect: check with ringwise verify".into());
         }
         self.out.failed = Some(why);
         self.back_to_start(text);
@@ -86,11 +86,11 @@ impl Tx<'_> {
                         self.event(Event::Failed { phase: Phase::PutBack, failure });
                     }
                     Put::Refused(failure) => {
-                        errors.insert(change.address, said(&failure));
+                        errors.insert(change.address, failure_text(&failure));
                         self.event(Event::Failed { phase: Phase::PutBack, failure });
                     }
                     Put::Failed(failure) => {
-                        errors.insert(change.address, said(&failure));
+                        errors.insert(change.address, failure_text(&failure));
                     }
                 }
             }
@@ -99,7 +99,7 @@ impl Tx<'_> {
             }
             // Only reading the host again shows whether everything stayed as written.
             if let Err(f) = self.look() {
-                self.note(said(&f));
+                self.note(failure_text(&f));
                 break;
             }
         }
@@ -121,14 +121,14 @@ impl Tx<'_> {
     fn or_unreadable(&self, looked: Done, errors: &mut BTreeMap<Address, String>) -> bool {
         let Err(f) = looked else { return true };
         for a in self.start.keys() {
-            errors.entry(a.clone()).or_insert_with(|| said(&f));
+            errors.entry(a.clone()).or_insert_with(|| failure_text(&f));
         }
         false
     }
 
     /// Verifies by discovering the host again, and lists each setting that is not as before with the command that restores it.
     fn account(&mut self, errors: &BTreeMap<Address, String>) {
-        let looked = self.look_after_writes().map_err(|f| said(&f));
+        let looked = self.look_after_writes().map_err(|f| failure_text(&f));
         let mut left = Vec::new();
         for (address, was) in &self.start {
             if looked.is_ok() {
@@ -150,7 +150,7 @@ impl Tx<'_> {
                 (Some(e), _) => e.clone(),
                 (None, Fact::Absent) => "it does not exist now".to_string(),
                 (None, Fact::Unknown(u)) => u.why.clone(),
-                (None, Fact::Known(_)) => "it does not stay".to_string(),
+                (None, Fact::Known(_)) => "it does not keep this value".to_string(),
             };
             left.push(NotPutBack {
                 address: address.clone(),
@@ -173,6 +173,6 @@ impl Tx<'_> {
     }
 }
 
-fn said(f: &Failure) -> String {
+fn failure_text(f: &Failure) -> String {
     if f.meaning.is_empty() { f.words.clone() } else { format!("{}: {}", f.words, f.meaning) }
 }

@@ -52,12 +52,12 @@ pub enum NoPlan {
 impl fmt::Display for NoPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPlanner => f.write_str("no planner"),
+            Self::NoPlanner => f.write_str("no planner is available"),
             Self::Renamed => f.write_str("an interface was renamed meanwhile"),
             Self::Discover(e) => f.write_str(&with_causes(e)),
             Self::Planner(e) => write!(f, "{e}"),
             Self::Interrupts { address } => {
-                write!(f, "it would interrupt traffic ({address}), which the first one did not")
+                write!(f, "it would interrupt traffic ({address}), unlike the first plan")
             }
             Self::Checks(e) => write!(f, "{e}"),
         }
@@ -109,7 +109,7 @@ impl Tx<'_> {
             Ok(plan) => self.take_plan(disk, next, plan),
             // Continue with the first plan, without what was refused.
             Err(why) => {
-                self.note(format!("there is no new plan after the refusal: {why}"));
+                self.note(format!("no new plan could be made after the refusal: {why}"));
                 due.or_fail.map_or(Ok(next), |f| Err(f.into()))
             }
         }
@@ -233,7 +233,7 @@ fn state_failure(e: &Error) -> Failure {
         setting: None,
         errno: None,
         words: source.map_or_else(|| e.to_string(), |s| format!("{e}: {s}")),
-        meaning: "what was found first cannot be noted".into(),
+        meaning: "the settings as first found cannot be recorded".into(),
         path: None,
         data: None,
         late: false,

@@ -73,12 +73,12 @@ pub(crate) fn note_restart(now: &Snapshot, steps: &[Step]) -> Option<String> {
     let b = now.host.irqbalance.known()?;
     banned.find(|dev| !live_restart(now, dev).is_known())?;
     let why = match (&b.unit, &b.start) {
-        (Fact::Known(u), None) => format!("{u} starts it in a way that cannot be added to"),
+        (Fact::Known(u), None) => format!("{u} starts it with a command that ringwise cannot extend"),
         (Fact::Known(_), _) => "the device has no bus address".into(),
         _ => "systemd did not start it".into(),
     };
     Some(format!(
-        "a restart of irqbalance forgets what it is told ({why}): ringwise verify shows that, ringwise apply mends it"
+        "irqbalance loses its bans when it restarts ({why}): ringwise verify reports that, ringwise apply fixes it"
     ))
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn note_restart(now: &Snapshot, steps: &[Step]) -> Option<String> {
 pub(crate) fn write_ban(cx: &Cx, now: &Snapshot, dev: &str, left: &Left) -> Result<()> {
     let b = running(cx)?;
     let nic = nic(now, dev)?;
-    let unread = || Error::other("irqbalance setup", "its list of bans could not be read");
+    let unread = || Error::other("irqbalance setup", "its list of banned interrupts could not be read");
     let wanted = list(&b, nic, left).ok_or_else(unread)?;
     let before = theirs(&b, nic).ok_or_else(unread)?;
     let bus = nic.dev.bus_address.clone().unwrap_or_else(|| dev.to_string());
@@ -127,7 +127,7 @@ pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> R
     let b = running(cx)?;
     let bus = nic(now, dev)?.dev.bus_address.clone().unwrap_or_default();
     let (Fact::Known(unit), Some(start)) = (&b.unit, &b.start) else {
-        return Err(Error::other("irqbalance", "it is not started by a systemd unit that can be added to"));
+        return Err(Error::other("irqbalance", "no systemd unit starts it with a command that ringwise can extend"));
     };
     let mut kept: Vec<String> = b.kept.iter().filter(|k| **k != bus).cloned().collect();
     if left {
@@ -174,14 +174,15 @@ pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> R
 
 fn addition(start: &str, script: &str) -> String {
     format!(
-        "# Made by ringwise; gone with a reboot and with ringwise rollback.\n[Service]\nExecStart=\nExecStart={start} --policyscript={script}\n"
+        "# Written by ringwise; removed by a reboot and by ringwise \
+         rollback.\n[Service]\nExecStart=\nExecStart={start} --policyscript={script}\n"
     )
 }
 
 /// irqbalance runs it with the device's directory and the interrupt's number, and reads its output.
 fn policy(next: Option<&str>) -> String {
     let mut out = format!(
-        "#!/bin/sh\n# Made by ringwise for irqbalance: devices that it leaves alone are listed in {DEVICES}.\n\
+        "#!/bin/sh\n# Written by ringwise for irqbalance, which skips the devices listed in {DEVICES}.\n\
          if [ -r {DEVICES} ]; then\n\twhile read -r device; do\n\t\tcase $1 in */\"$device\")\n\t\t\techo ban=true\n\
          \t\t\texit 0 ;;\n\t\tesac\n\tdone <{DEVICES}\nfi\n"
     );
@@ -189,7 +190,7 @@ fn policy(next: Option<&str>) -> String {
         let next = format!("'{}'", next.replace('\'', "'\\''"));
         // In a directory of scripts, irqbalance uses the first script that exits with 0 (irqbalance(1)).
         out.push_str(&format!(
-            "# The one that it was started with before.\nnext={next}\nif [ -d \"$next\" ]; then\n\
+            "# The policy script with which irqbalance was started before.\nnext={next}\nif [ -d \"$next\" ]; then\n\
              \tfor script in \"$next\"/*; do\n\t\t[ -f \"$script\" ] && [ -x \"$script\" ] || continue\n\
              \t\tanswer=$(\"$script\" \"$@\") || continue\n\t\tprintf '%s\\n' \"$answer\"\n\t\texit 0\n\tdone\n\
              elif [ -x \"$next\" ]; then\n\texec \"$next\" \"$@\"\nfi\n"

@@ -166,7 +166,7 @@ fn key_bytes(hex: &str, have: Option<&Rss>) -> std::result::Result<Vec<u8>, Stri
     match have.map(|h| &h.key) {
         Some(Fact::Absent) => Err("the device has no hash key to set".into()),
         Some(Fact::Known(k)) if k.len() != hex.len() => {
-            Err(format!("the key has {} bytes, the device's has {}", bytes.len(), k.len() / 2))
+            Err(format!("the key has {} bytes, the device expects {}", bytes.len(), k.len() / 2))
         }
         _ => Ok(bytes),
     }
@@ -197,8 +197,8 @@ pub(crate) fn write_context(
     };
     let contexts = match &have.contexts {
         Fact::Known(all) => all,
-        Fact::Absent => return Err(refused("the driver has no RSS contexts".into())),
-        Fact::Unknown(u) => return Err(refused(format!("the contexts that there are cannot be read: {}", u.why))),
+        Fact::Absent => return Err(refused("the driver does not support RSS contexts".into())),
+        Fact::Unknown(u) => return Err(refused(format!("the existing contexts cannot be read: {}", u.why))),
     };
     let now_there = contexts.get(&context);
     let Some(table) = table else {
@@ -261,6 +261,7 @@ fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey:
         return Ok(());
     }
     delete(cx, now, dev, made)?;
-    let words = format!("the kernel numbered the new context {made}, not {context}; it was deleted again");
+    let words =
+        format!("the kernel gave the new context the number {made} instead of {context}; ringwise deleted it again");
     Err(Error::other(format!("RSS context {context} of {dev}"), words))
 }

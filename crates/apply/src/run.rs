@@ -121,7 +121,7 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
             }
         }
     }
-    Ok((out, names.changed().map(|(a, b)| format!("{a} is {b} now")).collect()))
+    Ok((out, names.changed().map(|(a, b)| format!("{a} was renamed to {b}")).collect()))
 }
 
 /// Nothing has to be written to the host: the journal only records the new goal.
@@ -135,7 +135,7 @@ fn replace(
 ) -> Result<Outcome, Error> {
     request.already.extend(std::mem::take(&mut request.steps).into_iter().map(|s| s.setting));
     request.already.retain(|s| compare(s, now).holds());
-    notes.push("every setting is so already; nothing was written to the host".into());
+    notes.push("every setting already has the requested value; nothing was written to the host".into());
     write_down(cx, request, Kind::Apply, now, notes, disk, events)
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn transact(
     let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
     let stuck_before = watched.as_mut().map(|w| w.already(&cx)).unwrap_or_default();
     if !stuck_before.is_empty() {
-        notes.push(format!("stood still before anything was changed: {}", watch::words(&stuck_before, &[], &now)));
+        notes.push(format!("already stuck before anything was changed: {}", watch::words(&stuck_before, &[], &now)));
     }
     notes.extend(note_origins(disk, &request, &start, &now, forward)?);
     let header = Header {
@@ -209,7 +209,7 @@ pub(crate) fn transact(
     if let Some(why) = guard.0.as_mut().and_then(|g| g.begun().err()) {
         // Nothing was changed, so a journal would be misleading.
         let _ = std::fs::remove_file(journal.path());
-        return Err(Refusal::NoGuard { why: format!("it was armed, and does not answer any more: {why}") }.into());
+        return Err(Refusal::NoGuard { why: format!("it was armed but does not answer any more: {why}") }.into());
     }
     let mut out = Outcome::nothing();
     out.transaction = Some(id);
@@ -232,7 +232,7 @@ fn checked(cx: &Cx, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Ve
     crate::bond::check(now, &request.steps)?;
     let mut notes = crate::control::check(cx, now, &request.steps)?;
     match crate::lives::check(cx, now, &request.steps) {
-        Ok(said) => notes.extend(said),
+        Ok(timer_notes) => notes.extend(timer_notes),
         // A rollback is never refused.
         Err(e) if *kind != Kind::Apply => notes.push(e.to_string()),
         Err(e) => return Err(e),

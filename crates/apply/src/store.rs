@@ -48,7 +48,7 @@ impl Default for Store {
 }
 
 /// What the user can do if `learned.json` is damaged.
-const FORGET: &str = "ringwise learned --forget begins a new one";
+const FORGET: &str = "run ringwise learned --forget to start a new one";
 
 /// Content of `learned.json`.
 #[derive(Serialize, Deserialize)]
@@ -157,7 +157,7 @@ impl Store {
                 let notes = about(&strangers, socket.is_some());
                 (socket, notes)
             }
-            Some(Err(e)) => (None, vec![format!("no unix socket can be made ({e}): {UNSEEN}")]),
+            Some(Err(e)) => (None, vec![format!("a unix socket cannot be created ({e}): {UNSEEN}")]),
         };
         file.set_len(0)?;
         writeln!(file, "{}", std::process::id())?;
@@ -277,7 +277,7 @@ fn private(dir: &Path) -> io::Result<()> {
     }
     fs::DirBuilder::new().recursive(true).mode(if ours { 0o700 } else { 0o711 }).create(dir)?;
     if let Some(why) = trust::others_write(dir) {
-        let text = format!("{why}, and could change what is put back from there");
+        let text = format!("{why}, and could change what ringwise restores from it");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     // Earlier versions created the directory with wider permissions.
@@ -293,7 +293,7 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |d| File::open(d)?.sync_all())
 }
 
-const UNSEEN: &str = "a ringwise with another state directory, as in a container, would not be noticed";
+const UNSEEN: &str = "another ringwise with another state directory, as in a container, would go unnoticed";
 
 /// Names of the lock's sockets that other users hold. `some`: at least one was free for us.
 fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
@@ -304,10 +304,10 @@ fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
     let list = strangers.iter().map(one).collect::<Vec<_>>().join(", ");
     match (strangers.is_empty(), some) {
         (true, true) => Vec::new(),
-        (false, true) => vec![format!("another user has taken names of the lock of ringwise: {list}")],
-        (false, false) => vec![format!("other users have taken all names of the lock of ringwise, {list}: {UNSEEN}")],
+        (false, true) => vec![format!("another user holds names of ringwise's lock: {list}")],
+        (false, false) => vec![format!("other users hold all names of ringwise's lock, {list}: {UNSEEN}")],
         (true, false) => {
-            vec![format!("all names of the lock of ringwise are taken, and nothing listens there: {UNSEEN}")]
+            vec![format!("all names of ringwise's lock are taken, but no process listens on them: {UNSEEN}")]
         }
     }
 }

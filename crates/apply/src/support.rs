@@ -44,7 +44,7 @@ impl Tx<'_> {
         }
         for (step, e) in refused {
             let setting = step.setting.clone();
-            let failure = put::failure(&setting, &e, "the driver has no call for it; nothing was changed before");
+            let failure = put::failure(&setting, &e, "the driver does not support it; nothing was changed before");
             let what = What::Refused { errno: EOPNOTSUPP, words: failure.words.clone() };
             let learned = self.learn(&setting, what);
             self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;

@@ -200,7 +200,7 @@ pub fn confirm(
         }
     }
     let transaction = last(store, host)?.map_or(0, |j| j.id);
-    Ok(Confirmed::TooLate { transaction, by: "somebody".into(), why: "its trial is over".into() })
+    Ok(Confirmed::TooLate { transaction, by: "another process".into(), why: "its trial is over".into() })
 }
 
 /// Requests that a trial be undone now; the guard does it. `false`: the trial is over already.

@@ -144,7 +144,7 @@ impl Tx<'_> {
                 let bond = self.bond_of(&dev).map_or_else(|| "its bond".into(), |b| b.name().to_string());
                 let words = format!("{bond} did not use {dev} again within {wait} s");
                 if link_needed {
-                    return Err(Failure::new(words, "it carried before the device was restarted").into());
+                    return Err(Failure::new(words, "it carried traffic before the device was restarted").into());
                 }
                 self.note(words);
             }
@@ -166,14 +166,14 @@ impl Tx<'_> {
     fn wait_for_link(&mut self, dev: &str) -> bool {
         const EACH: Duration = Duration::from_millis(100);
         let begin = self.cx.now();
-        let mut told = false;
+        let mut wait_reported = false;
         loop {
             let name = dev.to_string();
             let up = self.cx.reading(move |h| ringwise_discover::carrier(h, &name));
             let took = self.cx.now().saturating_sub(begin);
             match up {
                 Some(Fact::Known(true)) => {
-                    if told {
+                    if wait_reported {
                         self.event(Event::LinkBack { dev: dev.to_string(), took });
                     }
                     return true;
@@ -183,9 +183,9 @@ impl Tx<'_> {
                 _ if took >= self.cx.policy.link_wait => return false,
                 _ => {}
             }
-            if !told {
+            if !wait_reported {
                 self.event(Event::LinkWait { dev: dev.to_string() });
-                told = true;
+                wait_reported = true;
             }
             self.cx.host.sleep(EACH);
         }
@@ -195,11 +195,11 @@ impl Tx<'_> {
     pub(crate) fn look(&mut self) -> Done {
         self.now = self.cx.look().map_err(|e| {
             let words = std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}"));
-            Failure::new(words, "the host cannot be discovered again")
+            Failure::new(words, "the host cannot be read again")
         })?;
         self.fresh = true;
         let names = Names::new(&self.devices, &self.now);
-        let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} is {b} now")).collect();
+        let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} was renamed to {b}")).collect();
         if changed.is_empty() {
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl Tx<'_> {
 }
 
 pub(crate) fn guard_gone() -> Failure {
-    Failure::new("the guard is gone", "nobody would put it back if this process died")
+    Failure::new("the guard is gone", "without it, nothing would be restored if this process died")
 }
 
 pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
@@ -314,7 +314,7 @@ pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
         Fact::Absent => "it is gone".to_string(),
         Fact::Unknown(Unread { why, .. }) => format!("it cannot be read back: {why}"),
     };
-    let somebody = || format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
-    let meaning = features::meaning(setting).unwrap_or_else(somebody);
+    let by_others = || format!("the driver or another program does not keep the {family} at {}", setting.value_text());
+    let meaning = features::meaning(setting).unwrap_or_else(by_others);
     Failure { setting: Some(setting.clone()), ..Failure::new(words, meaning) }
 }

@@ -63,7 +63,7 @@ pub fn recover(
     if read.on_trial().is_some() {
         // This process holds the lock, so no guard is left; a user may still confirm the trial.
         let by = proc::user_name();
-        let why = "ringwise recover was asked for";
+        let why = "ringwise recover was run";
         let (id, unix_time) = (read.id, host.unix_time());
         if !undo_now(store, id, &by, why, unix_time)? {
             if Read::of(store, id)?.is_none_or(|r| r.on_trial().is_none()) {
@@ -109,7 +109,7 @@ pub(crate) fn resume(
     let mut tx = Tx::new(cx, events, journal, now, out);
     (tx.devices, tx.steps, tx.start) = (header.devices, steps, start);
     for (old, new) in names.changed() {
-        tx.note(format!("{old} is {new} now"));
+        tx.note(format!("{old} was renamed to {new}"));
     }
     lock.notes.iter().for_each(|n| tx.note(n.clone()));
     if let Some(text) = unsure {
@@ -134,7 +134,7 @@ fn open_elsewhere(j: &Read, host: &ringwise_model::Host) -> Option<String> {
         _ => return None,
     };
     let Whose::Other(why) = j.whose(host) else { return None };
-    Some(format!("transaction {} {was}, and nothing of it is put back: {why}", j.id))
+    Some(format!("transaction {} {was}; nothing of it is restored: {why}", j.id))
 }
 
 /// The interrupted transaction, or the last one of which something is still to be restored.
@@ -208,7 +208,7 @@ pub fn would_undo(now: &Snapshot, store: &Store, id: u64) -> Result<WouldUndo, E
     let first = dirs.iter().find(|d| d.is_dir()).or(dirs.first());
     let dir = first.ok_or(Refusal::UnknownTransaction { transaction: id })?;
     let way = Way::back(&journals, || Ledger::read_in(dir, &now.host), now, id)?;
-    let waiting = way.waiting.iter().map(|w| format!("{} waits until its CPUs are online", w.address));
+    let waiting = way.waiting.iter().map(|w| format!("{} cannot be restored before its CPUs are online", w.address));
     let notes = way.notes().chain(waiting).collect();
     Ok(WouldUndo { steps: way.steps(now), notes, moved: if id == 0 { Vec::new() } else { way.moved } })
 }
@@ -265,9 +265,10 @@ impl Way {
 
     fn notes(&self) -> impl Iterator<Item = String> {
         // Rollback 0 overwrites manual changes, so they are only reported.
-        let told = if self.id == 0 { self.moved.as_slice() } else { &[] };
+        let reported = if self.id == 0 { self.moved.as_slice() } else { &[] };
         let gone = self.gone.iter().map(|d| format!("{d} does not exist any more and is skipped"));
-        let moved = told.iter().map(|m| format!("{} was changed outside ringwise to {}", m.address, fact_text(&m.now)));
+        let moved =
+            reported.iter().map(|m| format!("{} was changed outside ringwise to {}", m.address, fact_text(&m.now)));
         let doomed = self
             .doomed
             .iter()

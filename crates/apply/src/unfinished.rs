@@ -52,7 +52,7 @@ pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_tim
                 Files::clear(j.path.parent().unwrap_or(Path::new(".")), j.id);
                 notes.push(text);
             }
-            Err(e) => notes.push(format!("{text} (not noted in {}: {e})", j.path.display())),
+            Err(e) => notes.push(format!("{text} (this could not be recorded in {}: {e})", j.path.display())),
         }
     }
     Ok(notes)

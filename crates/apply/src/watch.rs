@@ -112,14 +112,14 @@ pub(crate) fn devices(steps: &[Step]) -> Vec<String> {
     devs
 }
 
-/// `eth1 tx-3 completed nothing for 3 s after its interrupt went to CPU 14`
+/// `eth1 tx-3 completed nothing for 3 s after its interrupt was moved to CPU 14`
 pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
     let moved = moved(steps, now);
     let one = |s: &Stuck| {
         let at = format!("{} tx-{}", s.dev, s.queue);
         let irq = now.nic(&s.dev).and_then(|n| n.vector_of(Dir::Tx, s.queue)).map(|v| v.irq);
         let after = match irq.and_then(|i| moved.get(&i)) {
-            Some(cpus) => format!(" after its interrupt went to {}", cpus_text(cpus)),
+            Some(cpus) => format!(" after its interrupt was moved to {}", cpus_text(cpus)),
             None => String::new(),
         };
         match s.how {
@@ -149,5 +149,5 @@ fn moved(steps: &[Step], now: &Snapshot) -> BTreeMap<IrqId, CpuSet> {
 }
 
 pub(crate) fn failure(words: String) -> Failure {
-    Failure::new(words, "the queue stands still")
+    Failure::new(words, "the queue is stuck")
 }

@@ -90,7 +90,7 @@ fn the_last_member_is_refused_before_anything_is_touched() {
         let e = apply(&sim, &dir, &[channels("eth1", 4), xps("eth1", 0, "1")]).unwrap_err();
         assert_eq!((e.exit_status(), sim.writes()), (6, 0));
         assert!(matches!(e.refusal(), Some(Refusal::LastMember { .. })), "{e}");
-        assert!(e.to_string().contains("eth1 is the last member that carries bond0 (eth2 not)"), "{e}");
+        assert!(e.to_string().contains("eth1 is the last member of bond0 that carries traffic (eth2 does not)"), "{e}");
         // Settings that interrupt nothing are allowed, and so is interrupting the member without a link.
         assert_eq!(apply(&sim, &dir, &[xps("eth1", 0, "1")]).unwrap().verdict, Verdict::Applied);
         assert_eq!(apply(&sim, &dir, &[channels("eth2", 4)]).unwrap().verdict, Verdict::Applied);
@@ -112,7 +112,10 @@ fn the_last_member_is_left_in_peace_when_the_other_fails_on_the_way() {
     });
     let out = out.unwrap();
     let failed = out.failed.clone().unwrap();
-    assert!(failed.words.contains("eth2 is the last member that carries bond0 (eth1 not)"), "{failed:?}");
+    assert!(
+        failed.words.contains("eth2 is the last member of bond0 that carries traffic (eth1 does not)"),
+        "{failed:?}"
+    );
     assert!(!seen.iter().any(|s| s == "eth2 channels"), "{seen:?}");
     // Channels can be restored without a cable.
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{out:?}");
@@ -186,7 +189,7 @@ fn not_knowing_counts_as_the_way_in() {
     sim.sessions_unreadable(true);
     let e = apply(&sim, &dir, &[channels("eth1", 4)]).unwrap_err();
     assert_eq!((e.exit_status(), sim.writes()), (6, 0));
-    assert!(e.to_string().contains("perhaps ssh sessions (needs root"), "{e}");
+    assert!(e.to_string().contains("possibly ssh sessions (needs root"), "{e}");
     // The path cannot be determined: the peer is known, its route is not.
     sim.sessions_unreadable(false);
     sim.ssh_from("192.0.2.10", "nowhere0");

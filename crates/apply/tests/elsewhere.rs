@@ -35,7 +35,7 @@ fn one_lock_for_two_state_directories() {
     let Some(Refusal::Elsewhere { pid, socket: name, .. }) = e.refusal() else { panic!("{e}") };
     assert_eq!((e.exit_status(), *pid, sim.writes()), (6, Some(std::process::id()), 0));
     assert_eq!(*name, format!("@{}-0", socket(&dirs[0])));
-    assert!(e.to_string().contains("with another state directory or in a container (process"), "{e}");
+    assert!(e.to_string().contains("is changing the interfaces of this host (process"), "{e}");
     assert_eq!(dirs[1].files(), ["lock"], "nothing else is left there");
     // `forget` changes only files in that directory, not the host, so it is not refused.
     theirs.forget(&[]).unwrap();

@@ -113,7 +113,7 @@ fn points(policy: &dyn Fn(&Here) -> Policy) -> (usize, usize) {
     (sim.writes(), count.load(Ordering::Relaxed))
 }
 
-/// After the death: if there was a guard, it leaves the host as before, and the user has nothing to do.
+/// After the death: if there was a guard, it leaves the host as before, and the user need not do anything.
 fn guard_ends_it(sim: &Arc<Sim>, dir: &Dir, here: &Here, before: &Snapshot, what: &str) {
     sim.heal();
     let begun = here.state.lock().unwrap().lock.is_some();

@@ -387,7 +387,7 @@ fn rollback_zero_after_anything() {
                     sim.sleep_past_link();
                 }
                 3 | 4 if touched => {
-                    log.push(format!("by hand {dev} {q} {cpu}"));
+                    log.push(format!("outside {dev} {q} {cpu}"));
                     by_hand(&sim, &dev, q, &cpu);
                 }
                 5 => {

@@ -68,7 +68,7 @@ fn is_before(before: &Snapshot, sim: &Arc<Sim>) {
 fn rolled_back(out: &Outcome) {
     assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 3), "{:?}", out.failed);
     assert_eq!(of(&out.waiting), waits());
-    assert!(!out.notes.iter().any(|n| n.contains("somebody else")), "the kernel moved it: {:?}", out.notes);
+    assert!(!out.notes.iter().any(|n| n.contains("changed outside ringwise")), "the kernel moved it: {:?}", out.notes);
 }
 
 #[test]

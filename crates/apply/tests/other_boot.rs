@@ -86,7 +86,11 @@ fn untouched(sim: &Arc<Sim>, as_is: &Snapshot, what: &str) {
 
 /// Why the journal tells nothing about this host.
 fn why(other: &str) -> &'static str {
-    if other == "boot" { "it is of an earlier boot; its settings went with that" } else { "it is of another machine" }
+    if other == "boot" {
+        "it is of an earlier boot; its settings are gone since the reboot"
+    } else {
+        "it is of another machine"
+    }
 }
 
 fn is_open(how: Left) -> bool {
@@ -198,7 +202,7 @@ fn without_a_boot_id_it_counts_as_of_this_boot() {
     assert_eq!(e.exit_status(), 6, "{e}");
     let out = recover(&sim, &dir);
     assert_eq!(out.as_ref().unwrap().verdict, Verdict::Recovered);
-    assert!(said(&out).contains("the boot id cannot be read"), "{}", said(&out));
+    assert!(said(&out).contains("the boot ID cannot be read"), "{}", said(&out));
     // Nothing is lost: the values as first found are still there, and the next transaction does not replace them.
     let dir = left(Left::Kept);
     let (first, sim) = (look(&self::sim()), self::sim());

@@ -255,7 +255,7 @@ fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     assert_eq!(out.verdict, Verdict::Applied, "{out:#?}");
     assert_eq!(out.refused.len(), 1, "{:#?}", out.refused);
     assert_eq!(rss(&look(&sim)), rss(&before));
-    // A second run has nothing to remove.
+    // A second run removes nothing.
     let now = look(&sim);
     let made = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().made;
     let hands = Hands { made, ..Hands::default() };

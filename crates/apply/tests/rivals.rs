@@ -112,7 +112,7 @@ fn the_list_is_as_before_after_a_rollback() {
     sim.irqbalance_ban(&[7, theirs]);
     let before = sim.irqbalance_bans();
     let out = apply(&sim, &dir, &layout("eth1")).unwrap();
-    assert!(out.notes.iter().any(|n| n.contains("a restart of irqbalance forgets")), "{:?}", out.notes);
+    assert!(out.notes.iter().any(|n| n.contains("irqbalance loses its bans when it restarts")), "{:?}", out.notes);
     assert!(sim.placed(BANS).is_some_and(|t| t.lines().count() == numbers(&sim, "eth1").len()));
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert_eq!(out.verdict, Verdict::Applied);

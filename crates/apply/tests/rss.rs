@@ -154,7 +154,7 @@ fn contexts_come_back_with_their_numbers() {
 fn a_number_that_the_kernel_does_not_give_is_said_and_nothing_is_left() {
     let (sim, dir) = (host_of(OLD), Dir::new());
     let out = apply(&sim, &dir, &[context("eth1", 100, Some(&[0]))]).unwrap();
-    let text = "the kernel numbered the new context 65, not 100; it was deleted again";
+    let text = "the kernel gave the new context the number 65 instead of 100; ringwise deleted it again";
     assert_eq!((out.verdict, why(&out)), (Verdict::PutBack, (None, text.to_string())));
     assert!(rss(&sim, "eth1").contexts.known().unwrap().is_empty());
     // Netlink accepts any number.
@@ -258,7 +258,7 @@ fn what_cannot_be_is_said_before_the_kernel_is_asked() {
         for (wish, text) in [
             (table(vec![0; 64]), "64 entries, but the device's table has exactly 128"),
             (table(vec![8; 128]), "queue 8 does not exist: there are only queues 0-7"),
-            (hash("eth1", None, Some("abcd"), None), "the key has 2 bytes, the device's has 40"),
+            (hash("eth1", None, Some("abcd"), None), "the key has 2 bytes, the device expects 40"),
             (hash("eth0", None, Some("abcd"), None), "the device has no hash key to set"),
             (hash("eth1", Some("md5"), None, None), "there is no hash function md5"),
             (hash("eth1", None, None, Some("symmetric")), "there is no input transform symmetric"),
@@ -302,7 +302,7 @@ fn refusals_of_drivers_keep_errno_and_words() {
         assert_eq!(differing(&now, &look(&sim)), Vec::<String>::new());
         (out.refused[0].failure.errno, out.refused[0].failure.meaning.clone())
     };
-    let own = "the driver has another hash function, key or transform only".to_string();
+    let own = "the driver does not support this hash function, key or transform".to_string();
     let hashed = "the driver does not hash these fields for this flow type".to_string();
     for kernel in [OLD, NEW] {
         assert_eq!(refused(kernel, hash("eth1", Some("xor"), None, None)), (Some(95), own.clone()));
@@ -345,7 +345,7 @@ fn contexts_that_no_kernel_lists_are_unknown_and_left_alone() {
     let (sim, dir) = (host_of("6.1.100"), Dir::new());
     sim.ethtool_x_new("eth1", &[5; 128]).unwrap();
     let found = look(&sim).nic("eth1").unwrap().rss.known().unwrap().contexts.clone();
-    assert!(found.unread().unwrap().why.contains("no list of them"), "{found:?}");
+    assert!(found.unread().unwrap().why.contains("cannot list them"), "{found:?}");
     let refused = run(&sim, &dir, &request_with(&look(&sim), &context("eth1", 2, Some(&[0]))));
     assert!(matches!(refused, Err(Error::Refused(ref r)) if matches!(**r, Refusal::Unreadable { .. })), "{refused:?}");
     let all = rss(&sim, "eth1").contexts;

@@ -148,10 +148,10 @@ fn where_the_driver_chooses_the_place() {
 #[test]
 fn what_the_device_does_not_take() {
     let cases = [
-        (at(0, "tcp4 dst-port 80 action 4"), 22, "a queue or context that does not exist"),
-        (at(0, "tcp4 dst-port 80 context 7"), 22, "a queue or context that does not exist"),
-        (at(64, "tcp4 dst-port 80 action 1"), 28, "its location is beyond the table"),
-        (at(0, "tcp6 user-def 0x100000000 action 1"), 95, "no rules for this flow type or field"),
+        (at(0, "tcp4 dst-port 80 action 4"), 22, "a queue or context does not exist"),
+        (at(0, "tcp4 dst-port 80 context 7"), 22, "a queue or context does not exist"),
+        (at(64, "tcp4 dst-port 80 action 1"), 28, "the location is beyond the table"),
+        (at(0, "tcp6 user-def 0x100000000 action 1"), 95, "does not support rules for this flow type or field"),
     ];
     for (setting, errno, meaning) in cases {
         let (sim, dir) = (with(&["tcp4 dst-port 22 action 0 loc 9"]), Dir::new());
@@ -167,7 +167,7 @@ fn what_the_device_does_not_take() {
     // The feature is off, and no step turns it on.
     let (sim, dir) = (sim(), Dir::new());
     let out = apply(&sim, &dir, &[at(0, "tcp4 dst-port 80 action 1")]).unwrap();
-    assert!(out.failed.unwrap().meaning.contains("none while ntuple is off"));
+    assert!(out.failed.unwrap().meaning.contains("only while ntuple is on"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use ringwise_testkit::sim::{Sim, build};
 use crate::common::guards::Here;
 use crate::common::*;
 
-const WORDS: &str = "eth0 tx-1 completed nothing for 3 s after its interrupt went to CPU 2 (3028 bytes in flight)";
+const WORDS: &str = "eth0 tx-1 completed nothing for 3 s after its interrupt was moved to CPU 2 (3028 bytes in flight)";
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).linked().done()))
@@ -74,7 +74,7 @@ fn what_stood_still_before_is_named_and_not_the_fault_of_the_run() {
     sim.stalled_cpu(CpuId(1));
     let out = go(&sim, &dir, &watching(), &wanted()).unwrap();
     assert_eq!(out.verdict, Verdict::Applied);
-    let said = "stood still before anything was changed: eth0 tx-0 completed nothing for 3 s (3028 bytes in flight)";
+    let said = "already stuck before anything was changed: eth0 tx-0 completed nothing for 3 s (3028 bytes in flight)";
     assert_eq!(out.notes, [said]);
 }
 
@@ -102,7 +102,7 @@ fn the_guard_of_a_run_that_was_kept_rolls_it_back() {
     let before = look(&sim);
     let later = |id| watch_on(&host(&sim), &dir.store(), id, &policy(), &mut |_| {}).unwrap();
     assert_eq!(go(&sim, &dir, &watching(), &wanted()).unwrap().verdict, Verdict::Applied);
-    assert_eq!(later(1), None, "nothing stands still");
+    assert_eq!(later(1), None, "no queue is stuck");
     sim.stalled_cpu(CpuId(2));
     let out = later(1).unwrap();
     assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));

@@ -173,7 +173,7 @@ fn what_has_its_end_on_disk_is_not_taken_over() {
             (None, None) => is_before(&applied, &sim, "kept"),
             (Some(_), Some(o)) => {
                 assert!(o.failed.as_ref().unwrap().words.contains("not confirmed within 60 s"), "{:?}", o.failed);
-                is_before(&before, &sim, "nobody confirmed");
+                is_before(&before, &sim, "not confirmed");
             }
             other => panic!("{other:?}"),
         }

@@ -100,7 +100,7 @@ fn refuses_what_is_no_longer_as_planned_and_names_it() {
     assert_eq!((e.exit_status(), e.to_string()), (6, early.to_string()));
     let Some(Refusal::Changed { moved }) = e.refusal() else { panic!("{e}") };
     assert_eq!(moved.len(), 1);
-    assert_eq!(e.to_string(), "a setting is no longer as planned:\n  eth0 rx-0 rps_cpus: was none, is 7");
+    assert_eq!(e.to_string(), "a setting has changed since the plan was made:\n  eth0 rx-0 rps_cpus: was none, is 7");
     assert_eq!(sim.writes(), 0);
     assert!(!dir.journal(1).exists());
 }
@@ -135,7 +135,7 @@ fn a_device_that_vanished_or_does_not_exist() {
     let request = request(&look(&sim), &wanted());
     sim.unplug("eth1");
     let e = run(&sim, &dir, &request).unwrap_err();
-    assert_eq!((e.exit_status(), e.to_string()), (6, "eth1 is not there any more".to_string()));
+    assert_eq!((e.exit_status(), e.to_string()), (6, "eth1 does not exist any more".to_string()));
     assert_eq!(sim.writes(), 0);
 }
 

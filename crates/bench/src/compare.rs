@@ -31,7 +31,7 @@ impl Metric {
         matches!(self, Rate | RateWithoutLoss | RateHalfPercent)
     }
 
-    /// As tables and messages print it; in JSON the variant's name in snake case is used instead.
+    /// The name in tables and messages; JSON uses the variant's name in snake case instead.
     pub fn name(self) -> &'static str {
         match self {
             Rate => "rate",
@@ -50,7 +50,7 @@ impl Metric {
         }
     }
 
-    /// That of [`Rate`] depends on the load: [`rate_unit`].
+    /// The unit. That of [`Rate`] depends on the load: [`rate_unit`].
     pub fn unit(self) -> &'static str {
         match self {
             Rate | RateWithoutLoss | RateHalfPercent => "/s",
@@ -72,7 +72,7 @@ pub fn rate_unit(unit: Unit) -> &'static str {
     }
 }
 
-/// The metrics that a workload is made for. They have half of alpha for themselves, so that the many other metrics do
+/// The main metrics of a workload. They have half of alpha for themselves, so that the many other metrics do
 /// not weaken them.
 pub fn primary(workload: &str) -> &'static [Metric] {
     match workload {
@@ -83,13 +83,13 @@ pub fn primary(workload: &str) -> &'static [Metric] {
     }
 }
 
-/// The group of that name, or the only load there is.
+/// The load with this name, or the only load of the trial.
 pub fn load<'a>(trial: &'a Trial, group: &str) -> Option<&'a LoadResult> {
     let named = trial.loads.iter().find(|l| l.group == group);
     named.or(if let [only] = trial.loads.as_slice() { Some(only) } else { None })
 }
 
-/// None: not measured in this trial, or not a number.
+/// The value of a metric in a trial. `None`: it was not measured, or is not a number.
 pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
     let latency = |of: fn(&Latency) -> Option<f64>| load(trial, "latency")?.latency.as_ref().and_then(of);
     let host = &trial.host;
@@ -145,16 +145,16 @@ struct Open {
     generator: bool,
 }
 
-/// Every state but the first with the first one, at every point, in every metric that both have.
+/// Compares every other state with the first one, at every point, in every metric that both have.
 ///
-/// Holm's correction over all states and points, the [`primary`] metrics of the workload among themselves and the others
-/// among themselves, each at half of alpha: the chance of one or more false verdicts in the session stays below alpha.
+/// Holm's correction covers all states and points, separately for the [`primary`] metrics of the workload and for the
+/// others, each at half of alpha: the chance of one or more false verdicts in the session stays below alpha.
 pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
     corrected(session, of_trials(session, trials))
 }
 
-/// The rates that were found without loss and with half a per cent, as [`compare`] has trials: by block, every state with
-/// the first. Where a session has both, [`compare_all`] keeps alpha for them together.
+/// Compares the rates that were found without loss and with half a per cent like [`compare`]: by block, every state
+/// with the first. If a session has both rates and trials, [`compare_all`] keeps alpha for them together.
 pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
     corrected(session, of_rates(session, list))
 }
@@ -221,7 +221,7 @@ fn of_rates(session: &Session, list: &[result::Rate]) -> Vec<Open> {
                     let none = both.iter().filter(|p| [p.0, p.1][i].found_per_s.is_none()).count();
                     if none > 0 {
                         notes.push(format!(
-                            "{}: not even the lowest rate passed in {}, left out",
+                            "{}: not even the lowest rate passed in {}, skipped",
                             state.name,
                             plural(none, "block")
                         ));
@@ -321,7 +321,7 @@ fn close(session: &Session, o: &Open, p_corrected: f64, comparisons: usize) -> C
     out.verdict = verdict;
     if o.generator && verdict == Verdict::Equivalent {
         out.verdict = Verdict::Inconclusive;
-        notes = vec!["what the generator could send was equal: the host's own limit was not met".to_owned()];
+        notes = vec!["the generator sent the same rate: the host's own limit was not reached".to_owned()];
     }
     notes.append(&mut out.notes);
     out.notes = notes;
@@ -353,7 +353,7 @@ fn outliers(percents: &[(u32, f64)]) -> Option<String> {
     let spread = 1.4826 * middle(percents.iter().map(|p| (p.1 - center).abs()).collect());
     let far = percents.iter().filter(|p| spread > 0.0 && (p.1 - center).abs() > 4.0 * spread);
     let far: Vec<String> = far.map(|(block, p)| format!("{block} ({p:+.1} %)")).collect();
-    (!far.is_empty()).then(|| format!("far from the others, and counted: block {}", far.join(", ")))
+    (!far.is_empty()).then(|| format!("outlier, but counted: block {}", far.join(", ")))
 }
 
 fn often(both: &[(&Trial, &Trial)], is: fn(&Limit) -> bool) -> bool {
@@ -387,7 +387,7 @@ pub fn comparable(a: &Environment, b: &Environment) -> Vec<String> {
     let mut out = differing("", &a.facts, &b.facts);
     out.extend(differing("peer ", &a.peer, &b.peer));
     if out.is_empty() && a.hash != b.hash {
-        out.push("the captures differ in something that no fact here names".to_owned());
+        out.push("the captures differ in a fact that is not listed here".to_owned());
     }
     out
 }
@@ -396,10 +396,10 @@ fn differing(whose: &str, a: &BTreeMap<String, String>, b: &BTreeMap<String, Str
     let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
     keys.sort();
     keys.dedup();
-    let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("not known", String::as_str).to_owned();
+    let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("unknown", String::as_str).to_owned();
     keys.into_iter()
         .filter(|k| a.get(*k) != b.get(*k))
-        .map(|k| format!("{whose}{k}: {}, and {}", word(a, k), word(b, k)))
+        .map(|k| format!("{whose}{k}: {} and {}", word(a, k), word(b, k)))
         .collect()
 }
 

@@ -140,7 +140,7 @@ fn what_the_generator_could_do_is_not_the_hosts_rate() {
     let out = compare(&session("forward", &states, 8), &list);
     let rate = find(&out, Rate);
     assert_eq!(rate.verdict, Verdict::Inconclusive);
-    assert!(rate.notes[0].contains("the host's own limit was not met"), "{:?}", rate.notes);
+    assert!(rate.notes[0].contains("the host's own limit was not reached"), "{:?}", rate.notes);
     list.iter_mut().for_each(|t| t.limit = Limit::Link("eth3".to_owned()));
     let out = compare(&session("forward", &states, 8), &list);
     assert_eq!(find(&out, Rate).notes.last().unwrap(), "16 of 16 trials: the link eth3 was the limit");
@@ -153,11 +153,7 @@ fn one_far_block_is_told_and_counted() {
     let out = compare(&session("burst", &["before", "after"], 10), &list);
     let rate = find(&out, Rate);
     assert!(rate.change_percent.unwrap() > 10.0 && rate.pairs == 10);
-    assert!(
-        rate.notes.iter().any(|n| n.starts_with("far from the others, and counted: block 6 (+")),
-        "{:?}",
-        rate.notes
-    );
+    assert!(rate.notes.iter().any(|n| n.starts_with("outlier, but counted: block 6 (+")), "{:?}", rate.notes);
 }
 
 #[test]
@@ -195,10 +191,7 @@ fn environments_that_differ_say_in_what() {
     b.facts = facts(&[("kernel", "6.18"), ("cpu", "X"), ("governor", "performance")]);
     b.peer = facts(&[("kernel", "6.1")]);
     let told = comparable(&a, &b);
-    assert_eq!(
-        told,
-        ["governor: not known, and performance", "kernel: 6.12, and 6.18", "peer kernel: not known, and 6.1"]
-    );
+    assert_eq!(told, ["governor: unknown and performance", "kernel: 6.12 and 6.18", "peer kernel: unknown and 6.1"]);
     let hash = Environment { hash: "x".to_owned(), ..a.clone() };
     assert_eq!(comparable(&a, &hash).len(), 1);
 }
@@ -225,7 +218,7 @@ fn rates_that_were_found_are_compared_by_block() {
     assert!(out.iter().all(|c| c.verdict == Verdict::Better), "{out:?}");
     assert!(out[1].notes.iter().any(|n| n == "7 of 8 blocks have both values"));
     assert!((out[0].change_percent.unwrap() - 29.5).abs() < 0.5);
-    assert!(out[1].notes.iter().any(|n| n == "tuned: not even the lowest rate passed in 1 block, left out"), "{out:?}");
+    assert!(out[1].notes.iter().any(|n| n == "tuned: not even the lowest rate passed in 1 block, skipped"), "{out:?}");
     // Compared together with the trials of the session, they are corrected for those as well.
     let all = compare_all(&session, &[], &list);
     assert_eq!(all, out);
@@ -237,7 +230,7 @@ fn rates_that_were_found_are_compared_by_block() {
         r.limit = Limit::Generator(String::new());
         r.found_per_s = Some(1000.0 + f64::from(r.block));
     });
-    const NOT_MET: &str = "what the generator could send was equal: the host's own limit was not met";
+    const NOT_MET: &str = "the generator sent the same rate: the host's own limit was not reached";
     let out = rates(&session, &list);
     assert_eq!((out[0].verdict, out[0].notes[0].as_str()), (Verdict::Inconclusive, NOT_MET));
     list.iter_mut().for_each(|r| r.limit = Limit::Unknown);

@@ -32,7 +32,7 @@ pub struct DelayProbe {
 }
 
 impl DelayProbe {
-    /// Err: a thread cannot be started, or not on its CPU; with errno.
+    /// Errors: a thread cannot be started or cannot be pinned to its CPU, with errno.
     pub fn start(cpus: &[u32]) -> Result<Self, Error> {
         let mut probe = Self { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         let (ready, all_ready) = mpsc::channel();
@@ -77,7 +77,7 @@ impl Drop for DelayProbe {
     }
 }
 
-/// Each millisecond that was wanted is a sample, also those during which it could not run.
+/// Each intended wake-up is a sample, including those at which the thread could not run.
 fn watch(stop: &AtomicBool) -> Hist {
     let mut hist = Hist::new();
     let mut wanted = Instant::now() + EACH;

@@ -1,28 +1,29 @@
-//! A results file: JSON lines, one [`Line`] each. Text to values and back; nothing is opened here.
+//! The format of results files: JSON lines, one [`Line`] each. This module converts text to values and back, without
+//! opening files.
 
 use ringwise_model::words::plural;
 use serde::Deserialize;
 
 use crate::result::{Comparison, End, Line, Rate, SCHEMA, Session, Trial, VERSION};
 
-/// What a file holds, and what about it is to be said.
+/// The contents of a file, and notes about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     /// The first line of the file.
     pub session: Session,
-    /// In the order in which they were made, calibration included.
+    /// The trials in the order in which they were made, including calibration.
     pub trials: Vec<Trial>,
-    /// Empty where the session was cut short before they were made.
+    /// Empty if the session was interrupted before the comparisons.
     pub comparisons: Vec<Comparison>,
     /// Results of rate searches; empty: nothing was searched.
     pub rates: Vec<Rate>,
-    /// None: the session was cut short, or still runs.
+    /// `None`: the session was interrupted, or is still running.
     pub end: Option<End>,
-    /// What a reader must know about the file itself.
+    /// Notes about the file itself.
     pub notes: Vec<String>,
 }
 
-/// What is looked at before anything else: newer files have other members and other kinds.
+/// The part of a line that is read first, because newer files may have other members and kinds.
 #[derive(Deserialize)]
 struct Head {
     kind: String,
@@ -36,7 +37,7 @@ struct Head {
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A line that is not JSON, or has no kind.
-    #[error("no line of results: {0}")]
+    #[error("not a line of results: {0}")]
     NotALine(serde_json::Error),
     /// A line of a known kind without the members of its kind.
     #[error("{kind}: {error}")]
@@ -47,38 +48,38 @@ pub enum Fault {
         error: serde_json::Error,
     },
     /// The session names another schema than [`SCHEMA`], or none.
-    #[error("schema {}: {SCHEMA} is wanted", .0.as_deref().unwrap_or("none"))]
+    #[error("schema {}: expected {SCHEMA}", .0.as_deref().unwrap_or("none"))]
     Schema(Option<String>),
     /// The session names another version than [`VERSION`].
     #[error("version {0} of {SCHEMA}: this ringwise reads version {VERSION}")]
     Version(u32),
     /// The session names no version.
-    #[error("{SCHEMA} without a version: {VERSION} is wanted")]
+    #[error("{SCHEMA} without a version: expected {VERSION}")]
     NoVersion,
     /// Another line comes before the session.
-    #[error("begins with {0:?}: a file of results begins with its session")]
+    #[error("begins with {0:?}: expected the session as the first line")]
     NoSession(String),
     /// There is a session already.
-    #[error("a second session begins: one file holds one")]
+    #[error("a second session begins: expected one session per file")]
     SecondSession,
     /// Two states of the session have one name.
     #[error("two states named {0:?}")]
     SameState(String),
     /// A state that the session does not name.
-    #[error("state {0:?} is none of the session's")]
+    #[error("state {0:?} is not a state of the session")]
     UnknownState(String),
     /// There is no line at all.
     #[error("empty: no session was written")]
     Empty,
 }
 
-/// Why a text is not read as results.
+/// Why a text cannot be read as results.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}{}: {fault}", .line.map(|n| format!(":{n}")).unwrap_or_default())]
 pub struct ReadError {
     /// Name of the file, as the caller gave it.
     pub name: String,
-    /// Counted from 1; none: the text as a whole.
+    /// Line number from 1; `None`: the text as a whole.
     pub line: Option<usize>,
     /// What is wrong there.
     pub fault: Fault,
@@ -86,23 +87,23 @@ pub struct ReadError {
 
 /// A line that cannot be written as JSON.
 #[derive(Debug, thiserror::Error)]
-#[error("a line of the results: {0}")]
+#[error("cannot write a line of the results: {0}")]
 pub struct WriteError(serde_json::Error);
 
 const KINDS: [&str; 5] = ["session", "trial", "comparison", "rate", "end"];
 
-/// One line, with its newline.
+/// One line with its newline.
 ///
-/// Errors: serde's.
+/// Errors: those of serde.
 pub fn write(line: &Line) -> Result<String, WriteError> {
     let mut text = serde_json::to_string(line).map_err(WriteError)?;
     text.push('\n');
     Ok(text)
 }
 
-/// `name` is for messages. Members that are not known are left out, kinds that are not known with a note.
+/// `name` is for messages. Unknown members are ignored; lines of an unknown kind are skipped with a note.
 ///
-/// Errors: the line that is no result, with its number; a schema or version that is not ours; a state that the session
+/// Errors: a line that is not a result, with its number; another schema or version; a state that the session
 /// does not name.
 pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
     let fail = |line: Option<usize>, fault: Fault| ReadError { name: name.into(), line, fault };
@@ -125,9 +126,9 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
         }
         let head: Head = match serde_json::from_str(line) {
             Ok(h) => h,
-            // A writer ends each line with a newline: without one, it was stopped in the middle.
+            // A writer ends each line with a newline. Without it, the writer was stopped in the middle of the line.
             Err(_) if !whole && out.is_some() => {
-                notes.push(format!("line {n} is torn: the last one was not written to its end"));
+                notes.push(format!("line {n} is incomplete: the last line was not written to its end"));
                 continue;
             }
             Err(e) => return Err(fail(Some(n), Fault::NotALine(e))),
@@ -155,13 +156,13 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
     }
     let Some(mut out) = out else { return Err(fail(None, Fault::Empty)) };
     for (kind, line, count) in unknown {
-        notes.push(format!("{count} of kind {kind:?} (from line {line}) left out: not known to this ringwise"));
+        notes.push(format!("{count} of kind {kind:?} (from line {line}) skipped: unknown to this version of ringwise"));
     }
     if out.end.is_none() {
         notes.push({
             let n = out.trials.len();
             let are = if n == 1 { "is" } else { "are" };
-            format!("no end: the session was cut short or still runs ({} {are} here)", plural(n, "trial"))
+            format!("no end: the session was interrupted or is still running ({} {are} here)", plural(n, "trial"))
         });
     }
     out.notes.append(&mut notes);
@@ -204,7 +205,7 @@ fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), Fault> {
         false => Err(Fault::UnknownState(state.into())),
     };
     if r.end.is_some() {
-        r.notes.push(format!("line {n} stands after the end of the session"));
+        r.notes.push(format!("line {n} follows the end of the session"));
     }
     match line {
         Line::Session(_) => {}

@@ -1,12 +1,14 @@
-//! Forwarding: what is sent, what a wire carries, and what became of it. Pure: counters in, results out.
+//! Forwarding: the sent packets, the capacity of a wire, and where packets were lost. The functions only compute
+//! results from counters.
 //!
-//! Two recipes. Greenhost's: two ports in, one out, random sources over a /8, random destinations over a /24, frames of
-//! 1000 to 20 bytes. Red Hat's (2015): sources in turn, each frame four times, a rule for each source that forces it to its
-//! queue, `/dev/cpu_dma_latency` held meanwhile ([`ringwise_sys::hold`]).
+//! There are two recipes. Greenhost's: two incoming ports, one outgoing, random sources in a /8, random destinations in
+//! a /24, frames of 1000 to 20 bytes. Red Hat's (2015): sources in turn, each frame four times, a rule for each source
+//! that selects its queue, and `/dev/cpu_dma_latency` held during the test ([`ringwise_sys::hold`]).
 //!
-//! Sizes are those of a frame without FCS, as pktgen counts. Greenhost's own numbers are in these: 1000, 500, 250 and 100 of
-//! them at one gigabit are 122.1, 238.5, 456.2 and 1008.1 kpps, and 122.2, 238.8, 456.8 and 1010 were measured; as IP packets
-//! or UDP payload they would be 1 to 26 % fewer. 50 and 20 are padded to 60, and 1.49 Mpps is what a gigabit carries.
+//! Sizes are those of a frame without FCS, as pktgen counts. Greenhost's own numbers are in these: 1000, 500, 250 and
+//! 100 of them at one gigabit are 122.1, 238.5, 456.2 and 1008.1 kpps, and 122.2, 238.8, 456.8 and 1010 were measured;
+//! as IP packets or UDP payload they would be 1 to 26 % fewer. 50 and 20 are padded to 60, and 1.49 Mpps is what a
+//! gigabit carries.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,59 +20,59 @@ use ringwise_model::words::plural;
 use crate::result::{Counted, CpuUse, HostSide, Limit, LoadResult, Port, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
 
-/// A frame without FCS that Ethernet carries; shorter ones are padded to this.
+/// The shortest frame without FCS on Ethernet; shorter ones are padded to this size.
 pub const FRAME_MIN_BYTES: u32 = 60;
 pub(crate) const FCS_BYTES: u32 = 4;
 /// Preamble, start delimiter and the gap between frames.
 pub const GAP_BYTES: u32 = 20;
 /// Ethernet, IPv4 and UDP without their payload, and without FCS.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
-/// Greenhost's, in its order.
+/// Greenhost's frame sizes, in its order.
 pub const GREENHOST_SIZES: [u32; 6] = [1000, 500, 250, 100, 50, 20];
-/// Of one destination, in [`redhat`].
+/// How often each frame is sent in [`redhat`].
 const COPIES: u32 = 4;
 
-// ------------------------------------------------------------------ what a wire carries
+// ------------------------------------------------------------------ capacity of a wire
 
-/// The frame (without FCS) that carries so many bytes of UDP payload.
+/// The size of the frame (without FCS) with this many bytes of UDP payload.
 pub fn frame_of_payload(payload_bytes: u32) -> u32 {
     padded(payload_bytes.saturating_add(HEADER_BYTES))
 }
 
-/// What is sent for a frame of that size (without FCS): at least 60 bytes.
+/// The size that is sent for a frame of this size (without FCS): at least 60 bytes.
 pub fn padded(frame_bytes: u32) -> u32 {
     frame_bytes.max(FRAME_MIN_BYTES)
 }
 
-/// What a frame (without FCS) takes of the wire, with FCS, preamble and gap.
+/// The bytes that a frame (without FCS) occupies on the wire, with FCS, preamble and gap.
 pub fn wire_bytes(frame_bytes: u32) -> u32 {
     padded(frame_bytes).saturating_add(FCS_BYTES + GAP_BYTES)
 }
 
-/// Frames of that size (without FCS) that the wire carries each second.
+/// The number of frames of this size (without FCS) that the wire carries per second.
 pub fn line_rate_per_s(speed_mbit_per_s: u64, frame_bytes: u32) -> f64 {
     speed_mbit_per_s as f64 * 1e6 / (8.0 * f64::from(wire_bytes(frame_bytes)))
 }
 
-/// Nanoseconds between two frames of that size (without FCS) at line rate; none where there is no speed.
+/// Nanoseconds between two frames of this size (without FCS) at line rate; `None` without a speed.
 pub fn budget_ns(speed_mbit_per_s: u64, frame_bytes: u32) -> Option<f64> {
     (speed_mbit_per_s > 0).then(|| 1e9 / line_rate_per_s(speed_mbit_per_s, frame_bytes))
 }
 
-// ------------------------------------------------------------------ what is sent
+// ------------------------------------------------------------------ sending
 
-/// Where a stream begins and which port it is for.
+/// The source of a stream, and the port that receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct From {
     /// Interface of the generator's host.
     pub dev: String,
     /// The CPU of `kpktgend_N`.
     pub cpu: u32,
-    /// Of the router's port at the other end of the wire, as the user named it.
+    /// MAC address of the router's port at the other end of the wire.
     pub to_mac: String,
 }
 
-/// The addresses of a recipe. Both are networks whose remaining bits are made up.
+/// The addresses of a recipe. Both are networks whose remaining bits vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// A /8.
@@ -80,7 +82,7 @@ pub struct Addresses {
 }
 
 impl Default for Addresses {
-    /// Private sources, and destinations of the network that is kept for benchmarks (RFC 2544).
+    /// Private sources, and destinations in the network that is reserved for benchmarks (RFC 2544).
     fn default() -> Addresses {
         Addresses { sources: Ipv4Addr::new(10, 0, 0, 0), destinations: Ipv4Addr::new(198, 18, 0, 0) }
     }
@@ -92,7 +94,7 @@ fn network(a: Ipv4Addr, bits: u32) -> (IpAddr, IpAddr) {
     (IpAddr::V4(first.into()), IpAddr::V4((first | host).into()))
 }
 
-/// Greenhost's load. `offered_per_s`: of all ports together, in equal parts; none: as fast as they can.
+/// Greenhost's load. `offered_per_s`: of all ports together, in equal parts; `None`: as fast as possible.
 pub fn greenhost(from: &[From], frame_bytes: u32, offered_per_s: Option<f64>, time: Duration, at: Addresses) -> Pktgen {
     let each = offered_per_s.map(|r| r / from.len().max(1) as f64);
     let ports = from.iter().map(|f| PktgenPort {
@@ -111,7 +113,7 @@ pub fn greenhost(from: &[From], frame_bytes: u32, offered_per_s: Option<f64>, ti
     Pktgen { ports: ports.collect(), time, ..Pktgen::default() }
 }
 
-/// Red Hat's load: so many sources in turn, each frame four times, to one destination.
+/// Red Hat's load: this number of sources in turn, each frame four times, to one destination.
 pub fn redhat(
     from: &[From],
     frame_bytes: u32,
@@ -136,17 +138,17 @@ fn source(at: Addresses, i: u32) -> Ipv4Addr {
     (u32::from(at.sources) & 0xff00_0000 | (i + 1) & 0x00ff_ffff).into()
 }
 
-/// The rules, in ethtool's words, that force each source of [`redhat`] to its queue: round and round over `queues`.
+/// The rules, in the syntax of ethtool, that select the queue of each source of [`redhat`], in turn over `queues`.
 pub fn redhat_rules(sources: u32, queues: u32, at: Addresses) -> Vec<String> {
     let rule = |i| format!("flow-type udp4 src-ip {} action {}", source(at, i), i % queues.max(1));
     (0..sources.max(1)).map(rule).collect()
 }
 
-/// The same load, thin and short: to be sent after interrupts were given other CPUs and before the load itself.
+/// The same load at a low rate and for a short time. It is sent after interrupts were moved and before the load itself.
 ///
-/// An interrupt moves when it is raised the next time, and a queue that is never empty raises none: under full load at once
-/// the queues would stay on their old CPUs for the whole trial. Random sources reach every queue; 1,000 packets a second and
-/// half a second let each of 64 queues raise some.
+/// An interrupt moves when it is raised the next time, and a queue that is never empty raises none: with a full load at
+/// once the queues would stay on their old CPUs for the whole trial. Random sources reach every queue; 1,000 packets a
+/// second and half a second are enough for each of 64 queues to raise some.
 pub fn settle(load: &Pktgen) -> Pktgen {
     let mut p = load.clone();
     p.warmup = Duration::ZERO;
@@ -158,14 +160,14 @@ pub fn settle(load: &Pktgen) -> Pktgen {
     p
 }
 
-// ------------------------------------------------------------------ what became of it
+// ------------------------------------------------------------------ results
 
-/// Counters of one port before and after, each with its own host's clock.
+/// Counters of one port before and after the trial, each with the clock of its own host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// Read before the first packet of the trial.
     pub before: DevCount,
-    /// Read after the last one has arrived.
+    /// Read after the last packet has arrived.
     pub after: DevCount,
 }
 
@@ -188,7 +190,7 @@ impl Span {
 pub enum Moment {
     /// Before the first packet of the trial.
     Before,
-    /// After the last one has arrived.
+    /// After the last packet has arrived.
     After,
 }
 
@@ -201,7 +203,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Counters of a port that make no [`Span`].
+/// Why the counters of a port are not a [`Span`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountsError {
     /// A reading without the port.
@@ -213,7 +215,7 @@ pub enum CountsError {
         moment: Moment,
     },
     /// The second reading is lower than the first one.
-    #[error("{dev}: its counters went backwards: was it reset in the trial?")]
+    #[error("{dev}: its counters went backwards: was it reset during the trial?")]
     Backwards {
         /// The port.
         dev: String,
@@ -222,7 +224,7 @@ pub enum CountsError {
 
 /// Pairs the counters of two readings by the port's name.
 ///
-/// Errors: a port that is in one of them only, or whose counters went backwards.
+/// Errors: a port that only one reading has, or whose counters went backwards.
 pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result<Vec<Span>, CountsError> {
     let find = |list: &[DevCount], dev: &str, moment: Moment| {
         let found = list.iter().find(|c| c.dev == dev).cloned();
@@ -239,27 +241,28 @@ pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result
     devs.iter().map(one).collect()
 }
 
-/// What passed each place in one trial. The trial begins before the first packet is sent and ends after the last one has
-/// arrived, so the sums belong together.
+/// The packets that passed each place in one trial. The trial begins before the first packet is sent and ends after the
+/// last one has arrived, so the sums belong together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
     /// Packets that left the generator's ports.
     pub sent: u64,
-    /// Of the router's ports in.
+    /// Packets that the router's incoming ports received.
     pub received: u64,
-    /// Of the router's ports out.
+    /// Packets that left the router's outgoing ports.
     pub forwarded: u64,
-    /// None: nobody counts at the far end.
+    /// Packets that arrived at the sink. `None`: the sink is not counted.
     pub arrived: Option<u64>,
-    /// By place.
+    /// Lost packets by place.
     pub lost: BTreeMap<String, u64>,
-    /// What does not add up.
+    /// Inconsistencies, one text each.
     pub doubts: Vec<String>,
 }
 
-/// `sent`, `input`, `output` and `sink`: the generator's ports, the router's in and out, and what is behind it.
+/// `sent`, `input`, `output` and `sink`: the generator's ports, the router's incoming and outgoing ports, and the
+/// sink's ports.
 ///
-/// A port in is named for its own loss where there are as many ports that send, in the same order.
+/// Losses are reported for each incoming port if the same number of ports send, in the same order.
 pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]>) -> Flow {
     let mut f = Flow {
         sent: sent.iter().map(Span::tx).sum(),
@@ -290,7 +293,7 @@ pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]
         step(format!("{} wire or ring", names(sink)), f.forwarded, arrived);
     }
     for i in input.iter().filter(|i| i.dropped() > 0) {
-        f.doubts.push(format!("{}: counted {} of what was lost itself (rx_dropped)", i.after.dev, i.dropped()));
+        f.doubts.push(format!("{}: {} of the lost packets are in its own rx_dropped", i.after.dev, i.dropped()));
     }
     f
 }
@@ -300,17 +303,18 @@ fn names(spans: &[Span]) -> String {
 }
 
 impl Flow {
-    /// The end that is counted: behind the router, or what left it.
+    /// Packets that arrived at the sink, or that left the router if the sink is not counted.
     fn through(&self) -> u64 {
         self.arrived.unwrap_or(self.forwarded)
     }
 
-    /// None where nothing was sent.
+    /// `None` if nothing was sent.
     pub fn lost_percent(&self) -> Option<f64> {
         (self.sent > 0).then(|| 100.0 * self.sent.saturating_sub(self.through()) as f64 / self.sent as f64)
     }
 
-    /// One result of the whole test. `seconds`: the time of sending, by the generator's clock; `loads`: its own words.
+    /// One result of the whole test. `seconds`: the time of sending by the generator's clock; `loads`: the generator's
+    /// results.
     pub fn load(&self, loads: &[LoadResult], frame_bytes: u32, seconds: f64) -> LoadResult {
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         let trouble: Vec<&str> = loads.iter().filter_map(|l| l.trouble.as_deref()).collect();
@@ -336,7 +340,7 @@ impl Flow {
         }
     }
 
-    /// The rates, losses and the line rate of the ports out, into what else is known of the host under test.
+    /// Adds rates, losses and the line rate of the outgoing ports to the other values of the host under test.
     pub fn host(&self, side: &mut HostSide, output: &[Port], frame_bytes: u32, seconds: f64) {
         if seconds > 0.0 {
             side.received_per_s = Some(self.received as f64 / seconds);
@@ -345,7 +349,7 @@ impl Flow {
         side.lost.extend(self.lost.clone());
         let speeds: Vec<u64> = output.iter().filter_map(|p| p.speed_mbit_per_s).filter(|s| *s > 0).collect();
         if speeds.is_empty() || speeds.len() != output.len() {
-            side.unknown.insert("line rate".into(), "a port out does not say its speed".into());
+            side.unknown.insert("line rate".into(), "an outgoing port does not report its speed".into());
             return;
         }
         let line: f64 = speeds.iter().map(|s| line_rate_per_s(*s, frame_bytes)).sum();
@@ -354,16 +358,16 @@ impl Flow {
     }
 }
 
-/// Closer to its line rate than this, a port is its own limit.
+/// A port that is closer to its line rate than this is the limit.
 const LINK_PERCENT: f64 = 98.0;
-/// Less of what was offered than this, and the generator is the limit.
+/// If less than this share of the offered load was sent, the generator is the limit.
 const OFFERED_PERCENT: f64 = 98.0;
-/// Less loss than this is none, for the question what the limit was.
+/// Loss below this is ignored when the limit is determined.
 const LOSS_PERCENT: f64 = 0.1;
-/// A CPU with less idle time than the rest of this.
+/// A CPU that is busier than this is the limit.
 const BUSY_PERCENT: f64 = 97.0;
 
-/// What kept more packets from being forwarded. `load` and `side`: as [`Flow::load`] and [`Flow::host`] give them.
+/// What limited the number of forwarded packets. `load` and `side`: from [`Flow::load`] and [`Flow::host`].
 pub fn limit(load: &LoadResult, side: &HostSide, output: &[Port], generator: &[CpuUse]) -> Limit {
     let lost = load.lost_percent.unwrap_or(0.0);
     if side.line_rate_percent.is_some_and(|p| p >= LINK_PERCENT) {
@@ -382,7 +386,7 @@ pub fn limit(load: &LoadResult, side: &HostSide, output: &[Port], generator: &[C
         };
     }
     let busy = side.cpus.iter().filter(|c| c.busy_percent >= BUSY_PERCENT);
-    // A CPU that only sends says nothing about the router, where both are one host.
+    // If generator and router are one host, a CPU that only sends does not limit the router.
     let cpus: Vec<u32> = busy.map(|c| c.cpu).filter(|c| generator.iter().all(|g| g.cpu != *c)).collect();
     if cpus.is_empty() { Limit::Unknown } else { Limit::Cpu(cpus) }
 }

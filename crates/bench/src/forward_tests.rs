@@ -4,7 +4,7 @@ fn close(a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() <= tolerance, "{a} is not {b} within {tolerance}");
 }
 
-/// Frames with FCS as the table has them; ours are without.
+/// The table has frames with FCS, the code without.
 #[test]
 fn line_rates_are_those_of_the_table() {
     let table: [(u64, [f64; 6], f64); 7] = [
@@ -25,8 +25,8 @@ fn line_rates_are_those_of_the_table() {
     assert_eq!(budget_ns(0, 60), None);
 }
 
-/// What Greenhost measured at one gigabit is the wire's own rate, within two parts in a thousand, if its sizes are those of
-/// frames without FCS; and the two smallest are one frame.
+/// What Greenhost measured at one gigabit is the wire's own rate, within two parts in a thousand, if its sizes are
+/// those of frames without FCS; and the two smallest are one frame.
 #[test]
 fn greenhosts_rates_are_those_of_the_wire() {
     // Mbit/s as they are printed; the last two are packets alone.
@@ -113,7 +113,7 @@ fn each_place_has_its_loss_and_they_add_up() {
     assert_eq!(f.lost.values().sum::<u64>(), f.sent - f.arrived.unwrap());
     close(f.lost_percent().unwrap(), 42.5, 1e-9);
     assert!(f.doubts.is_empty());
-    // Nobody counts at the far end: what left the router is what came through.
+    // Without counters of the sink, the packets that left the router count as arrived.
     let open = flow(&[span("far0", 0, 100)], &[span("eth0", 100, 0), span("eth1", 0, 0)], &[span("eth2", 0, 90)], None);
     close(open.lost_percent().unwrap(), 10.0, 1e-9);
     assert_eq!(open.lost.get("router"), Some(&10));
@@ -129,7 +129,7 @@ fn more_than_was_sent_is_a_doubt_and_no_negative_loss() {
     let mut dropping = span("eth0", 90, 0);
     dropping.after.rx_dropped = 4;
     let f = flow(&[span("far0", 0, 100)], &[dropping], &[span("eth2", 0, 90)], None);
-    assert_eq!(f.doubts, ["eth0: counted 4 of what was lost itself (rx_dropped)"]);
+    assert_eq!(f.doubts, ["eth0: 4 of the lost packets are in its own rx_dropped"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Successive halving: many candidates measured a little, the better half measured more, and the last one proved
-//! against the start with pairs of its own: those that chose it would flatter it.
+//! Successive halving: many candidates are measured briefly, the better half is measured longer, and the last one is
+//! proved against the start with its own pairs, because the trials that selected it would favour it.
 //!
 //! Scores: higher is better, compared only within a block.
 
@@ -9,14 +9,14 @@ use crate::stats::{Paired, Rule, deviation, mean, paired, student_quantile};
 
 /// Blocks of the last proof, as the budget allows.
 const PROOF: std::ops::RangeInclusive<u32> = 6..=20;
-/// More blocks in one round would only use up the budget.
+/// The most blocks of one round; more would only use up the budget.
 const MAX_BLOCKS: u32 = 10;
-/// Before that many blocks nobody is dropped early.
+/// Candidates are not dropped before this many blocks.
 const MIN_BLOCKS: usize = 4;
-/// One-sided; each candidate is looked at after each block.
+/// Level of the one-sided test; each candidate is tested after each block.
 const DROP_ALPHA: f64 = 0.005;
 
-/// What is measured next or was chosen.
+/// A state that is measured next or was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The state that the search began from.
@@ -25,7 +25,7 @@ pub enum Who {
     Candidate(usize),
 }
 
-/// The reason for which a candidate was given up.
+/// The reason for which a candidate was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// In the worse half of a round.
@@ -36,7 +36,7 @@ pub enum Why {
     BelowStart,
     /// It could not be measured.
     Failed,
-    /// The last one, and not clearly better than the start.
+    /// The last candidate, which was not clearly better than the start.
     NotProved,
 }
 
@@ -45,22 +45,22 @@ pub enum Why {
 pub struct Dropped {
     /// Index, from 0.
     pub candidate: usize,
-    /// From 0; the proof comes after the last one.
+    /// The round, from 0; the proof follows the last round.
     pub round: u32,
     /// The first reason that applied.
     pub why: Why,
     /// Mean difference to the start so far, in per cent of it. None: never measured, or the start is 0.
     pub change_percent: Option<f64>,
-    /// Blocks it was measured in.
+    /// Number of blocks in which it was measured.
     pub blocks: u32,
 }
 
-/// The budget cannot tell the candidates apart.
+/// The budget is too small to distinguish the candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TooShort {
     /// The budget that was given.
     pub trials: u32,
-    /// The least budget for so many candidates.
+    /// The smallest budget for this number of candidates.
     pub needed: u32,
 }
 
@@ -69,13 +69,13 @@ impl std::fmt::Display for TooShort {
         let TooShort { trials, needed } = self;
         let trials = ringwise_model::words::plural(*trials as usize, "trial");
         let are = if self.trials == 1 { "is" } else { "are" };
-        write!(f, "{trials} {are} too few for so many candidates: {needed} at least, or fewer candidates")
+        write!(f, "{trials} {are} too few for so many candidates: at least {needed} are needed, or fewer candidates")
     }
 }
 
 impl std::error::Error for TooShort {}
 
-/// The state of a search: ask for the next block, report its scores, until it is over.
+/// The state of a search: request the next block and report its scores until the search ends.
 #[derive(Debug, Clone)]
 pub struct Halving {
     rng: Rng,
@@ -101,19 +101,19 @@ pub struct Halving {
 /// How it ended.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// None: none is better than the start.
+    /// `None`: no candidate is better than the start.
     pub winner: Option<usize>,
-    /// Of the last one against the start, if it came to that.
+    /// The comparison of the last candidate with the start, if it was measured.
     pub proof: Option<Paired>,
     /// What the user should know about the search, one text each.
     pub notes: Vec<String>,
-    /// Worst first.
+    /// The dropped candidates, the worst first.
     pub dropped: Vec<Dropped>,
     /// Trials that were used, those of the proof included.
     pub trials: u32,
 }
 
-/// Rounds until one is left.
+/// Number of rounds until one candidate is left.
 fn rounds(mut alive: usize) -> u32 {
     let mut n = 0;
     while alive > 1 {
@@ -124,9 +124,9 @@ fn rounds(mut alive: usize) -> u32 {
 }
 
 impl Halving {
-    /// `budget`: trials in all, one state in one block each.
+    /// `budget`: number of trials in all; a trial is one state in one block.
     ///
-    /// Errors: not enough for one block a round and the proof.
+    /// Errors: the budget is not enough for one block per round and the proof.
     pub fn new(
         candidates: usize,
         budget: u32,
@@ -164,7 +164,7 @@ impl Halving {
         Ok(h)
     }
 
-    /// What to measure in the next block, in this order; empty: it is over. The same until [`Halving::saw`].
+    /// The states of the next block, in this order; empty: the search has ended. The same until [`Halving::saw`].
     pub fn ask(&mut self) -> &[Who] {
         if self.asked.is_empty() && !self.over {
             let mut turn: Vec<usize> = (0..=self.alive.len()).collect();
@@ -175,8 +175,8 @@ impl Halving {
         &self.asked
     }
 
-    /// The scores in the order in which they were asked for. None: it could not be measured; a candidate is then
-    /// dropped, and a block without the start counts for nothing.
+    /// Reports the scores in the requested order. `None`: the state could not be measured. A candidate is then
+    /// dropped, and a block without the start is ignored.
     pub fn saw(&mut self, scores: &[Option<f64>]) {
         let asked = std::mem::take(&mut self.asked);
         if asked.is_empty() {
@@ -219,7 +219,7 @@ impl Halving {
         self.seen.iter().filter_map(|block| Some(block.1[candidate]? - other(block)?)).collect()
     }
 
-    /// Against the start; who was never measured is last.
+    /// The candidates by their difference to the start; those that were never measured are last.
     fn merit(&self, candidate: usize) -> f64 {
         let d = self.differences(candidate, None);
         if d.is_empty() { f64::NEG_INFINITY } else { mean(&d) }
@@ -277,14 +277,15 @@ impl Halving {
                 self.left = (rest / 2).min(*PROOF.end());
             }
             n => {
-                // An equal share for each round to come. What they and the proof need at least was counted at the start.
+                // An equal share for each remaining round. The minimum for them and the proof was reserved at the
+                // start.
                 let share = rest.saturating_sub(2 * PROOF.start()) / rounds(n);
                 self.left = (share / (n as u32 + 1)).clamp(1, MAX_BLOCKS);
             }
         }
     }
 
-    /// None: it is not over.
+    /// `None`: the search has not ended.
     pub fn outcome(&self) -> Option<Outcome> {
         if !self.over {
             return None;
@@ -312,13 +313,13 @@ impl Halving {
             out.proof = Some(p);
         }
         if out.winner.is_none() {
-            out.notes.insert(0, "none is better than what you have".to_owned());
+            out.notes.insert(0, "no candidate is better than the present settings".to_owned());
         }
         Some(out)
     }
 }
 
-/// Whether their mean is below 0, by Student's interval: a bootstrap needs more of them.
+/// Whether their mean is below 0 by Student's interval; a bootstrap would need more values.
 fn below_zero(d: &[f64]) -> bool {
     let (n, m) = (d.len() as f64, mean(d));
     d.len() >= MIN_BLOCKS && m + student_quantile(1.0 - DROP_ALPHA, n - 1.0) * deviation(d) / n.sqrt() < 0.0

@@ -33,13 +33,13 @@ fn where_all_are_alike_none_is_better() {
     let none = (0..200).filter(|seed| run(&[0.0; 16], 3.0, 160, *seed).winner.is_none()).count();
     assert!(none >= 180, "{none} of 200");
     let out = run(&[0.0; 16], 3.0, 160, 1);
-    assert_eq!(out.notes[0], "none is better than what you have");
+    assert_eq!(out.notes[0], "no candidate is better than the present settings");
     assert_eq!((out.dropped.len(), out.dropped[15].why), (16, Why::NotProved));
 }
 
 #[test]
 fn the_choice_does_not_flatter_the_winner() {
-    // The best of 16 alike looks better by its luck; its proof must not.
+    // The best of 16 equal candidates looks better by chance; its proof must not.
     let changes: Vec<f64> =
         (0..150).filter_map(|seed| run(&[0.0; 16], 3.0, 100, seed).proof.and_then(|p| p.change_percent)).collect();
     // Deviation of one: 3 · sqrt(2 / 10) or less than 1.8; of their mean: 0.15.
@@ -55,10 +55,10 @@ fn what_is_clearly_worse_goes_early_and_saves_its_trials() {
     assert!(out.dropped.iter().all(|d| d.round == 0 && d.why == Why::BelowStart && d.blocks == 4), "{:?}", out.dropped);
     assert!(out.dropped.iter().all(|d| (d.change_percent.unwrap() + 40.0).abs() < 3.0));
     assert_eq!(out.trials, 4 * 9 + 2 * 20);
-    // All of them worse: over without a proof.
+    // All candidates are worse: the search ends without a proof.
     let out = run(&[-40.0; 8], 1.0, 400, 5);
     assert!(out.winner.is_none() && out.proof.is_none() && out.trials == 4 * 9);
-    assert_eq!(out.notes, ["none is better than what you have"]);
+    assert_eq!(out.notes, ["no candidate is better than the present settings"]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn one_that_cannot_be_measured_is_dropped_and_told() {
     let out = h.outcome().unwrap();
     assert_eq!((out.dropped[0].candidate, out.dropped[0].why, out.dropped[0].blocks), (1, Why::Failed, 0));
     assert!(out.winner.is_some_and(|w| w != 1));
-    // Nothing that is measured: over at once, without a winner.
+    // Nothing can be measured: the search ends at once, without a winner.
     let mut h = Halving::new(2, 100, 0.05, 1.0, 1).unwrap();
     assert_eq!(h.ask().len(), 3);
     h.saw(&[None, None, None]);
@@ -109,7 +109,7 @@ proptest! {
         let mut all: Vec<usize> = out.dropped.iter().map(|d| d.candidate).chain(out.winner).collect();
         all.sort_unstable();
         prop_assert_eq!(all, (0..effects.len()).collect::<Vec<_>>());
-        // Six deviations of the proof's mean and more: no luck reaches that.
+        // At least six deviations of the proof's mean, which does not happen by chance.
         prop_assert!(out.winner.is_none_or(|w| effects[w] > -8.0));
     }
 }

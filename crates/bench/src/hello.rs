@@ -1,4 +1,4 @@
-//! Who this end is, and what its interfaces have counted.
+//! The description of this end, and the counters of its interfaces.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -9,12 +9,12 @@ use ringwise_sys::{Host, Real, Request};
 use crate::error::HostError;
 use crate::side::{DevCount, Hello, PROTOCOL};
 
-/// Of the network namespace of the calling thread.
+/// Describes this host in the network namespace of the calling thread.
 ///
-/// Err: the kernel does not list its interfaces, with errno.
+/// Errors: the kernel does not list the interfaces, with errno.
 pub(crate) fn hello() -> Result<Hello, HostError> {
     let host = Real::new()?;
-    // What is not told stays empty: a name is for people.
+    // An unknown name stays empty, because names are only shown to people.
     let text = |path: &str| host.read_text(path).unwrap_or_default();
     let kernel = text("/proc/sys/kernel/osrelease");
     let mut drivers: Vec<String> = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn hello() -> Result<Hello, HostError> {
     })
 }
 
-/// It could be loaded, or is built in.
+/// Whether the module could be loaded or is built in.
 fn has_module(kernel: &str, file: &str) -> bool {
     ["modules.dep", "modules.builtin"].iter().any(|list| {
         let text = std::fs::read_to_string(format!("/lib/modules/{kernel}/{list}")).unwrap_or_default();
@@ -61,7 +61,7 @@ fn interfaces(host: &Real) -> Result<Vec<(String, String, Vec<IpAddr>)>, HostErr
     Ok(out)
 }
 
-/// Err: an interface is not there (ENODEV), or does not tell what it counts.
+/// Errors: an interface does not exist (ENODEV), or the kernel does not report its counters.
 pub(crate) fn count(devs: &[String]) -> Result<Vec<DevCount>, HostError> {
     use ringwise_sys::Clock;
     let host = Real::new()?;

@@ -1,5 +1,5 @@
-//! Latencies in nanoseconds by buckets that grow with the value, as HdrHistogram does: 128 for each power of two, so
-//! a quantile is within 0.4 % of the sample it stands for, up to 137 s. Count, mean, deviation, least and most are exact.
+//! Latencies in nanoseconds by buckets that grow with the value, as HdrHistogram does: 128 for each power of two, so a
+//! quantile is within 0.4 % of the sample it stands for, up to 137 s. Count, mean, deviation, least and most are exact.
 
 use crate::result::Latency;
 
@@ -13,7 +13,7 @@ const BUCKETS: usize = ((TOP_BITS - SUB_BITS + 1) as usize) << SUB_BITS;
 /// 39 hours: no trial is that long, and sums of squares stay exact for 2^33 samples.
 const MOST: u64 = 1 << 47;
 
-/// Below that the thousandth part is not a sample.
+/// With fewer samples, a thousandth of them is less than one sample.
 const MIN_FOR_P999: u64 = 1000;
 
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Hist {
         Hist { buckets, count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
-    /// Above 2^47 (39 hours) a sample counts as that.
+    /// Adds a sample; samples above 2^47 ns (39 hours) count as this value.
     pub(crate) fn add(&mut self, ns: u64) {
         let ns = ns.min(MOST);
         self.buckets[bucket(ns)] += 1;
@@ -96,7 +96,7 @@ impl Hist {
         Some(((around as f64 - n as f64 * rest * rest).max(0.0) / (n - 1) as f64).sqrt())
     }
 
-    /// The sample that `q` (0 to 1) of all are not above, to 0.4 %.
+    /// The `q` quantile (0 to 1) of the samples, accurate to 0.4 %.
     pub(crate) fn quantile_ns(&self, q: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -111,7 +111,7 @@ impl Hist {
         Some(at.map_or(self.max, |b| middle(b).clamp(self.min, self.max)))
     }
 
-    /// None: no sample.
+    /// `None`: there is no sample.
     pub(crate) fn latency(&self, open_loop: bool) -> Option<Latency> {
         let us = |q| self.quantile_ns(q).map(|ns| ns as f64 / 1e3);
         Some(Latency {

@@ -1,4 +1,4 @@
-//! A session as one file for a browser: nothing is loaded from anywhere, nothing runs.
+//! A session as one file for a browser, which loads nothing and contains no scripts.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ dt{color:#556070}dd{margin:0;overflow-wrap:anywhere}\
 @media print{body{font-size:10pt;padding:0;max-width:none}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.15em .4em;white-space:normal}\
 .figures{grid-template-columns:1fr 1fr;gap:.6em}h2{break-after:avoid}tr{break-inside:avoid}}";
 
-/// `started` is when the session began, in words.
+/// `started`: the beginning of the session as text.
 pub fn html(r: &Results, started: &str) -> String {
     let s = &r.session;
     let title = s.title.clone().unwrap_or_else(|| format!("{}: {}", s.workload, words::compared(r)));
@@ -40,7 +40,7 @@ pub fn html(r: &Results, started: &str) -> String {
         xml(&title)
     );
     if let Some(c) = &s.caveat {
-        out.push_str(&format!("<p class=\"caveat\">{}: these numbers hold for that alone.</p>\n", xml(c)));
+        out.push_str(&format!("<p class=\"caveat\">{}: these numbers are valid only for that.</p>\n", xml(c)));
     }
     out.push_str(&format!("<h1>{}</h1>\n", xml(&title)));
     let peer = s.peer.as_ref().map_or("this host alone".into(), |p| format!("peer {p}"));
@@ -70,13 +70,14 @@ pub fn html(r: &Results, started: &str) -> String {
     }
     let doubts = table::doubts(r);
     if !doubts.is_empty() {
-        out.push_str("<h2>Doubts, and what is not known</h2>\n<ul>\n");
+        out.push_str("<h2>Doubts and unknown values</h2>\n<ul>\n");
         doubts.iter().for_each(|d| out.push_str(&format!("<li>{}</li>\n", xml(d))));
         out.push_str("</ul>\n");
     }
     out.push_str(&format!("<h2>Design</h2>\n<p>{}.</p>\n", xml(&words::design(r))));
     if let Some(end) = &r.end {
-        let restored = if end.restored { "found again as it was at the start" } else { "not as it was at the start" };
+        let restored =
+            if end.restored { "restored to its state at the start" } else { "NOT restored to its state at the start" };
         out.push_str(&format!("<p>It took {:.0} s; the host was {restored}.</p>\n", end.seconds));
     }
     let e = &s.environment;
@@ -85,7 +86,7 @@ pub fn html(r: &Results, started: &str) -> String {
     all.extend(pairs(&e.facts));
     list(&mut out, "Environment", &all);
     list(&mut out, "The peer", &pairs(&e.peer));
-    out.push_str("<p class=\"sub\">What holds here need not hold elsewhere: results of different environments do not compare.</p>\n");
+    out.push_str("<p class=\"sub\">These results are valid for this environment: results of different environments cannot be compared.</p>\n");
     out.push_str("</body>\n</html>\n");
     out
 }
@@ -110,7 +111,10 @@ fn verdicts(out: &mut String, r: &Results) {
     }
     out.push_str("</ul>\n");
     if let Some(d) = words::detectable(r) {
-        out.push_str(&format!("<p class=\"sub\">Least change that would be found 80 times of 100: {}.</p>\n", xml(&d)));
+        out.push_str(&format!(
+            "<p class=\"sub\">Smallest change that would be found in 80 of 100 sessions: {}.</p>\n",
+            xml(&d)
+        ));
     }
 }
 
@@ -152,7 +156,7 @@ fn show(out: &mut String, t: &Table) {
     out.push_str("</tr>\n");
     let mut last = "";
     for row in &t.rows {
-        // The point stands once above its states; a line parts it from the next.
+        // The point is shown once above its states; a line separates it from the next one.
         let first = t.head[0] == "point" && row[0] != last && !last.is_empty();
         last = if t.head[0] == "point" { &row[0] } else { "" };
         out.push_str(if first { "<tr class=\"first\">" } else { "<tr>" });

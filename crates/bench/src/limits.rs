@@ -1,19 +1,19 @@
-//! What a client on the network may ask of `bench serve`. Who comes through ssh, or is this process, may use a shell as
-//! well, and is not bound.
+//! Limits for requests of a client on the network to `bench serve`. A client through ssh, or in this process, could use
+//! a shell as well, so it has no limits.
 
 use std::net::IpAddr;
 
 use crate::side::{Answer, Group, Load, Pattern, Pktgen, Program, Request, Sink};
 
-/// Threads, and sockets of all of them.
+/// Limits for the number of threads, and for the sockets of all threads.
 const THREADS: u64 = 512;
 const FLOWS: u64 = 1 << 16;
 const GROUPS: u64 = 16;
-/// Bytes that all requests on their way may hold.
+/// Limit for the bytes of all requests in flight.
 const BYTES: u64 = 64 << 20;
 const SECONDS: u64 = 3600;
 const DELAY_US: u32 = 1_000_000;
-/// Interfaces, CPUs and addresses in one request.
+/// Limits for interfaces, CPUs and addresses in one request.
 const LIST: u64 = 8192;
 const NAME: u64 = 64;
 
@@ -24,26 +24,26 @@ pub struct Net {
     bits: u32,
 }
 
-/// A text that is no [`Net`].
+/// A text that is not a [`Net`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not an address or network; expected for example 192.0.2.7 or 192.0.2.0/24")]
 pub struct NotANet(String);
 
-/// Why a request of a client on the network is not carried out.
+/// Why a request of a client on the network is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OverLimit {
-    /// More of something than a client may have.
-    #[error("{found} {what} are asked for; a client on the network may ask for {most}")]
+    /// The request exceeds a limit.
+    #[error("{found} {what} requested; a client on the network may request up to {most}")]
     TooMuch { what: &'static str, found: u64, most: u64 },
-    /// A load that would go to a host that did not ask for it.
+    /// A load to a host that did not request it.
     #[error(
-        "{to} is not the address that the control connection comes from ({client}), and was not allowed: \
+        "{to} is not the address of the control connection ({client}), and is not allowed: \
          ringwise bench serve --allow-target {to}"
     )]
     Target { to: IpAddr, client: IpAddr },
-    /// The packet generator on an interface that was not allowed. None: its name is too long to be one.
+    /// The packet generator on an interface that is not allowed. `None`: the name is too long for an interface.
     #[error(
-        "the packet generator was not allowed on that interface{}",
+        "the packet generator is not allowed on that interface{}",
         .dev.as_ref().map_or(String::new(), |d| format!(": ringwise bench serve --allow-pktgen {d}"))
     )]
     Pktgen { dev: Option<String> },
@@ -70,16 +70,16 @@ impl Net {
     }
 }
 
-/// What the person who started the server has allowed.
+/// The permissions that the user gave to the server.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
-    /// Besides the client's own address.
+    /// Allowed targets besides the client's own address.
     pub targets: Vec<Net>,
     /// Interfaces of the packet generator.
     pub pktgen: Vec<String>,
 }
 
-/// The same, for one client.
+/// The permissions of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub client: IpAddr,
@@ -87,7 +87,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Why it is not done.
+    /// The reason for a refusal; `None`: the request is allowed.
     pub(crate) fn refuse(&self, request: &Request) -> Option<OverLimit> {
         match request {
             Request::Hello { .. } | Request::Prove { .. } | Request::Stop => None,
@@ -117,7 +117,7 @@ impl Limits {
         at_most("groups", groups.len() as u64, GROUPS)
             .or_else(|| at_most("threads", sum(|g| g.threads.into()), THREADS))
             .or_else(|| at_most("flows", sum(|g| g.flows.into()), FLOWS))
-            .or_else(|| at_most("bytes on their way", bytes, BYTES))
+            .or_else(|| at_most("bytes in flight", bytes, BYTES))
             .or_else(|| at_most("seconds", load.warmup.saturating_add(load.time).as_secs(), SECONDS))
             .or_else(|| {
                 groups.iter().find_map(|g| at_most("CPUs or addresses", g.cpus.len().max(g.to.len()) as u64, LIST))

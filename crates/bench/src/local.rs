@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::RequestError;
 use crate::side::{Error, Refusal, Reply, Request, Side};
 
-/// Everything it was asked ends when it is dropped. It belongs to the network namespace of the thread that asks.
+/// All of its work ends when it is dropped. It belongs to the network namespace of the calling thread.
 pub struct LocalSide {
     name: String,
     engine: Engine,
@@ -32,7 +32,7 @@ impl Side for LocalSide {
     fn start(&mut self, request: Request) -> Result<(), Error> {
         self.id += 1;
         let (id, tell) = (self.id, self.tell.clone());
-        // Nobody waits any more when this side is gone.
+        // The receiver is gone when this side was dropped.
         self.engine.take(request, Box::new(move |reply| drop(tell.send((id, reply)))));
         Ok(())
     }
@@ -68,7 +68,7 @@ mod tests {
         let Reply::Listening { at } = b.ask(Request::Answer(answer.clone()), SOON).unwrap() else { panic!() };
         assert_eq!(at.len(), 2);
         let again = b.ask(Request::Answer(answer), SOON).unwrap_err().to_string();
-        assert!(again.starts_with("b: something answers"), "{again}");
+        assert!(again.starts_with("b: a task that answers"), "{again}");
         let group = Group { size_bytes: 64, threads: 2, to: at, ..Group::default() };
         let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
         a.start(Request::Load(load.clone())).unwrap();
@@ -77,13 +77,13 @@ mod tests {
         );
         let Reply::Loaded(results) = a.finish(SOON).unwrap() else { panic!() };
         assert!(results[0].done_per_s > 0.0);
-        // The next one at once, and stopped: what it would have said is not taken for the answer.
+        // The next request follows at once and is stopped; its reply must not be taken for that of another request.
         let long = Load { time: Duration::from_secs(3000), ..load };
         a.start(Request::Load(long.clone())).unwrap();
         assert!(matches!(a.finish(Duration::from_millis(10)), Err(Error::Late { .. })));
         a.start(Request::Load(long)).unwrap();
         let busy = a.finish(SOON).unwrap_err().to_string();
-        assert!(busy.contains("a load runs"), "{busy}");
+        assert!(busy.contains("a load is running"), "{busy}");
         assert_eq!(a.ask(Request::Stop, SOON).unwrap(), Reply::Stopped { taken: vec![] });
         let Reply::Stopped { taken } = b.ask(Request::Stop, SOON).unwrap() else { panic!() };
         assert!(taken.iter().all(|t| t.packets > 0) && taken.len() == 2, "{taken:?}");

@@ -1,16 +1,16 @@
-//! The kernel's packet generator, by its files: what is written to them and what they say is plain text here, [`run`] writes and
-//! reads it.
+//! The kernel's packet generator, through its files. The functions here make and parse their text; [`run`] writes and
+//! reads the files.
 //!
-//! The files are those of the network namespace of the calling thread. `start` returns when every thread has sent what it
-//! was to send, so another thread writes it. Facts of Linux 5.10 to 7.3, `net/core/pktgen.c`:
+//! The files belong to the network namespace of the calling thread. A write of `start` returns when every thread has
+//! sent all of its packets, so another thread writes it. Facts of Linux 5.10 to 7.3, `net/core/pktgen.c`:
 //!
-//! - `pgctrl` cuts off the last byte of a write, so every word has its line end.
-//! - An unknown flag is no error of the write: what it came to is read from the file's `Result:` too.
+//! - `pgctrl` cuts off the last byte of a write, so every command ends with a newline.
+//! - The write of an unknown flag succeeds, so the `Result:` of the file is read as well.
 //! - Random addresses and all ports stay below their maximum; addresses that are stepped through reach it.
 //! - `clone_skb` N sends each frame N times; 0 and 1 are the same.
-//! - `rem_device_all` is done later by the thread; a device that is added before that is taken away as well.
+//! - The thread executes `rem_device_all` later; a device that is added before that is removed as well.
 //! - `start` starts every device that is configured in the namespace, so no others may be configured.
-//! - Its own `Result:` is of the whole run; what a port has sent so far is read while it runs.
+//! - The `Result:` of a port is about the whole run; its progress is read while it runs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -29,19 +29,19 @@ use crate::side::{DevCount, Pktgen, PktgenPort};
 const DIR: &str = "/proc/thread-self/net/pktgen";
 /// The port `discard`, on which no program answers.
 const UDP_PORT: u16 = 9;
-/// A frame without FCS at the largest MTU that igb and its like take.
+/// The longest frame without FCS at the largest MTU of igb and similar devices.
 pub(crate) const FRAME_MAX_BYTES: u32 = 9_216 + 14;
 /// Upper limit of a run.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(3_600);
-/// A thread takes its devices away within an eighth of a second, on a busy guest later.
+/// A thread removes its devices within an eighth of a second, on a busy guest later.
 const LET_GO: Duration = Duration::from_secs(10);
-/// Packets that are on their way have arrived, or are lost.
+/// After this time, packets in flight have arrived or are lost.
 const ARRIVES: Duration = Duration::from_secs(2);
 const COPIES_MAX: u32 = 1_000_000;
 
-// ------------------------------------------------------------------ what is written
+// ------------------------------------------------------------------ commands
 
-/// What is wrong with a request, before anything is touched.
+/// Checks a request before anything is changed.
 pub(crate) fn check(p: &Pktgen) -> Result<(), PktgenError> {
     if p.ports.is_empty() {
         return Err(PktgenError::NoPort);
@@ -70,7 +70,7 @@ fn check_port(port: &PktgenPort) -> Result<(), PortFault> {
     if !(least..=most).contains(&port.frame_bytes) {
         return Err(PortFault::FrameSize { found: port.frame_bytes, least, most });
     }
-    // `delay` is what is kept: nanoseconds between packets, whole ones.
+    // pktgen stores `delay`: whole nanoseconds between packets.
     if let Some(rate) = port.per_s
         && !(1.0..=1e9).contains(&rate)
     {
@@ -113,9 +113,9 @@ fn range(what: &'static str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u3
     Ok((a.into(), b.into()))
 }
 
-/// The words for a port's own file, after it was added to its thread.
+/// The commands for a port's own file, after it was added to its thread.
 ///
-/// `count`: packets after which it ends by itself, unless it is stopped earlier. Errors: as [`check`].
+/// `count`: the port stops by itself after this number of packets, unless it is stopped earlier. Errors: as [`check`].
 pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFault> {
     let (src_min, src_max) = range("sources", port.sources)?;
     let (dst_min, dst_max) = range("destinations", port.destinations)?;
@@ -125,7 +125,7 @@ pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFa
     let (low, high) = port.source_ports;
     let mut w = vec![
         format!("count {count}"),
-        // Of the frame without FCS.
+        // The size of the frame without FCS.
         format!("pkt_size {}", port.frame_bytes),
         "delay 0".into(),
         format!("dst_mac {}", port.to_mac),
@@ -134,7 +134,7 @@ pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFa
         format!("dst_min {}", ip(dst_min)),
         format!("dst_max {}", ip(top(dst_min, dst_max, port.random_destinations))),
         format!("udp_src_min {low}"),
-        // As many as are named; the last one of all, 65535, cannot be had.
+        // The maximum is exclusive, so the last port, 65535, cannot be used.
         format!("udp_src_max {}", if high > low { high.saturating_add(1) } else { high }),
         format!("udp_dst_min {UDP_PORT}"),
         format!("udp_dst_max {UDP_PORT}"),
@@ -145,7 +145,7 @@ pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFa
     if port.random_destinations && dst_max > dst_min {
         w.push("flag IPDST_RND".into());
     }
-    // Only where it is wanted: interfaces whose frames may not be shared refuse it.
+    // Only if requested: interfaces whose frames may not be shared refuse it.
     if port.copies > 1 {
         w.push(format!("clone_skb {}", port.copies));
     }
@@ -155,18 +155,18 @@ pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFa
     Ok(w)
 }
 
-/// After how many packets a port ends even if it is not stopped: what it may send in its time and two more seconds.
+/// The number of packets after which a port stops by itself: what it can send in its time and two more seconds.
 ///
 /// `speed_mbit_per_s`: of the port, for a load without a rate.
 pub(crate) fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -> u64 {
-    // The speed may be that of another namespace's port, so it is not believed when it is low.
+    // The speed may be that of a port of another namespace, so a low speed is ignored.
     let line = line_rate_per_s(speed_mbit_per_s.filter(|s| *s > 0).unwrap_or(100_000).max(1_000), port.frame_bytes);
     (port.per_s.unwrap_or(line).min(line.max(1.0)) * (time.as_secs_f64() + 2.0)).ceil() as u64
 }
 
-// ------------------------------------------------------------------ what is read
+// ------------------------------------------------------------------ reports
 
-/// What a port's file says it has done so far.
+/// The progress of a port, from its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub sent: u64,
@@ -174,11 +174,11 @@ pub(crate) struct Progress {
     pub errors: u64,
     /// The kernel's clock, µs: now, or when the port was stopped.
     pub at_us: u64,
-    /// Waited for the next packet's time, µs.
+    /// Time in µs that it waited for the next packet.
     pub idle_us: u64,
 }
 
-/// The words behind the last `Result:`, over all their lines; none where it says nothing.
+/// The text after the last `Result:`, over all its lines; `None` if it is empty.
 pub(crate) fn result_of(text: &str) -> Option<String> {
     let (_, rest) = text.rsplit_once("Result:")?;
     let words: Vec<&str> = rest.split_whitespace().collect();
@@ -187,7 +187,7 @@ pub(crate) fn result_of(text: &str) -> Option<String> {
 
 /// Reads a port's file.
 ///
-/// Errors: it tells of no run, with pktgen's own words.
+/// Errors: the file reports no run, with pktgen's own message.
 pub(crate) fn progress(text: &str) -> Result<Progress, PktgenError> {
     let read = || {
         let (_, now) = text.split_once("Current:")?;
@@ -206,7 +206,7 @@ pub(crate) fn progress(text: &str) -> Result<Progress, PktgenError> {
     read().ok_or_else(|| PktgenError::NoRun { result: result_of(text) })
 }
 
-/// The devices in a thread's file: those that send now, and those that are configured.
+/// The devices in a thread's file: those that are sending, and those that are configured.
 pub(crate) fn devices(text: &str) -> (Vec<String>, Vec<String>) {
     let after = |key: &str| -> Vec<String> {
         let line = text.lines().find_map(|l| l.trim().strip_prefix(key));
@@ -215,15 +215,15 @@ pub(crate) fn devices(text: &str) -> (Vec<String>, Vec<String>) {
     (after("Running:"), after("Stopped:"))
 }
 
-/// What the ports have sent between two readings, one result each. What arrived is not known here: `done_per_s` is what
-/// left, until [`crate::forward::Flow`] says better, and `lost_percent` stays unknown.
+/// What the ports have sent between two readings, one result each. Arrivals are unknown here: `done_per_s` is the rate
+/// that was sent, until [`crate::forward::Flow`] replaces it, and `lost_percent` is unknown.
 pub(crate) fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<LoadResult> {
     let idle = |i: usize| to[i].idle_us.saturating_sub(from[i].idle_us);
     let one = |(i, port): (usize, &PktgenPort)| {
         let elapsed_us = to[i].at_us.saturating_sub(from[i].at_us);
         let sent = to[i].sent.saturating_sub(from[i].sent);
         let per_s = if elapsed_us > 0 { sent as f64 * 1e6 / elapsed_us as f64 } else { 0.0 };
-        // A thread waits for one of its ports at a time, and writes the wait down there.
+        // A thread waits for one of its ports at a time, and records the wait for that port.
         let same = ports.iter().enumerate().filter(|(_, p)| p.cpu == port.cpu);
         let refused = to[i].errors.saturating_sub(from[i].errors);
         let busy = elapsed_us.saturating_sub(same.map(|(j, _)| idle(j)).sum());
@@ -248,16 +248,16 @@ pub(crate) fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) ->
 
 // ------------------------------------------------------------------ the files
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Generated {
-    /// Of the time behind the warm-up, by pktgen's own counts.
+    /// The time after the warm-up, by pktgen's own counts.
     pub loads: Vec<LoadResult>,
-    /// Before the first packet, behind the warm-up, at the end of sending, and when nothing more arrives.
+    /// Counters before the first packet, after the warm-up, at the end of sending, and when no more packets arrive.
     pub counts: [Vec<DevCount>; 4],
 }
 
-/// Counters of interfaces, now.
+/// Reads the counters of interfaces.
 pub(crate) type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, HostError>;
 
 /// Sends from all ports at the same time, for the warm-up and `time`, or until `stop`. No device stays configured,
@@ -272,7 +272,7 @@ pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generat
     at.ready()?;
     at.clear()?;
     let done = at.send(p, stop, count);
-    // Of two errors the first one tells more.
+    // If both fail, the first error explains more.
     let cleared = at.clear();
     let mut generated = done?;
     cleared?;
@@ -280,7 +280,7 @@ pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generat
     Ok(generated)
 }
 
-/// The counters when two looks in turn find no more received packets, or after [`ARRIVES`].
+/// The counters when two readings in a row find no more received packets, or after [`ARRIVES`].
 fn quiet(devs: &[String], count: Count) -> Result<Vec<DevCount>, HostError> {
     let end = Instant::now() + ARRIVES;
     let received = |c: &[DevCount]| c.iter().map(|c| c.rx_packets).sum::<u64>();
@@ -305,12 +305,12 @@ impl Files {
         text.map_err(|e| PktgenError::Read { file: file.into(), error: e.into() })
     }
 
-    /// Writes a word with its line end in one write, and reads what came of it.
+    /// Writes a command with its newline in one write, and reads its result.
     fn tell(&self, file: &str, word: &str) -> Result<(), PktgenError> {
         let written = fs::write(self.dir.join(file), format!("{word}\n"));
         // `pgctrl` has no result.
         let said = if file == "pgctrl" { None } else { self.said(file).ok().and_then(|t| result_of(&t)) };
-        // Some refusals leave the result of the word before.
+        // Some refusals keep the result of the previous command.
         let refusal = said.filter(|s| !s.starts_with("OK"));
         let (file, command) = (file.to_string(), word.to_string());
         match (written, refusal) {
@@ -328,7 +328,7 @@ impl Files {
         }
     }
 
-    /// The names of its files: threads, and devices.
+    /// The names of the files: threads and devices.
     fn names(&self) -> Result<(Vec<String>, Vec<String>), PktgenError> {
         let list = fs::read_dir(&self.dir).map_err(|e| PktgenError::Directory(e.into()))?;
         let mut all: Vec<String> = list.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
@@ -337,7 +337,7 @@ impl Files {
         Ok(all.into_iter().partition(|n| n.starts_with("kpktgend_")))
     }
 
-    /// Takes away every device, and waits until its thread has done so.
+    /// Removes every device, and waits until the threads have done so.
     fn clear(&self) -> Result<(), PktgenError> {
         let (threads, devs) = self.names()?;
         if devs.is_empty() {
@@ -399,7 +399,7 @@ impl Files {
             };
             let loads = measure();
             while sending() {
-                // Also again: a `stop` before the threads have begun is lost.
+                // This is repeated, because a `stop` before the threads have begun is lost.
                 let _ = self.tell("pgctrl", "stop");
                 thread::sleep(Duration::from_millis(10));
             }
@@ -409,7 +409,7 @@ impl Files {
         .map(|loads| Generated { loads, counts })
     }
 
-    /// What each port has sent so far; an error where one sends no more, or nothing was sent before the stop.
+    /// What each port has sent so far. Errors: a port has stopped sending, or nothing was sent before the stop.
     fn progress(&self, p: &Pktgen, stop: &AtomicBool) -> Result<Vec<Progress>, PktgenError> {
         let mut all = Vec::new();
         for port in &p.ports {
@@ -441,7 +441,7 @@ impl Files {
     }
 }
 
-/// Until the time is over, `stop` is set, or it is no longer `sending`.
+/// Waits until the time is over, `stop` is set, or the ports no longer send.
 fn wait(time: Duration, stop: &AtomicBool, sending: &dyn Fn() -> bool) {
     let end = Instant::now() + time;
     loop {

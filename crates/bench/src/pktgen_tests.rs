@@ -54,7 +54,7 @@ fn a_run_is_read_from_its_file() {
         idle_us: p.idle_us + idle_us,
         ..p
     };
-    // Two ports of one thread: it was busy for what neither waited.
+    // Two ports of one thread: the thread was busy when neither port waited.
     let ports = [port(), PktgenPort { dev: "far1".into(), per_s: None, ..port() }];
     let l = loads(&ports, &[p, p], &[later(2, 9_900, 100), later(2, 10_000, 999_900)]);
     assert_eq!((l[0].group.as_str(), l[1].group.as_str()), ("far0", "far1"));
@@ -62,7 +62,7 @@ fn a_run_is_read_from_its_file() {
     assert_eq!((l[0].bits_per_s, l[0].counted), (4_950.0 * 512.0, Counted::Frame));
     assert_eq!((l[0].offered_per_s, l[1].offered_per_s), (Some(5_000.0), None));
     assert_eq!((l[0].busiest_thread_percent, l[1].busiest_thread_percent), (Some(50.0), Some(50.0)));
-    // Of different threads each for itself; a lone one has no name.
+    // Ports of different threads have separate results; a single port has no name.
     let apart = [port(), PktgenPort { cpu: 6, ..ports[1].clone() }];
     let l = loads(&apart, &[p, p], &[later(2, 9_900, 100_000), later(2, 10_000, 1_000_000)]);
     assert_eq!((l[0].busiest_thread_percent, l[1].busiest_thread_percent), (Some(95.0), Some(50.0)));
@@ -101,7 +101,7 @@ fn random_ranges_reach_their_last_address() {
     for word in ["dst_max 198.18.1.0", "flag IPSRC_RND", "flag IPDST_RND", "ratep 5000", "udp_src_max 1024"] {
         assert!(w.iter().any(|x| x == word), "{word}: {w:?}");
     }
-    // The rate stays: `delay` comes before it.
+    // The rate is kept, because `delay` is written before it.
     let at = |word: &str| w.iter().position(|x| x == word);
     assert!(at("delay 0") < at("ratep 5000"));
     assert!(w.iter().all(|x| !x.starts_with("clone_skb")));
@@ -146,11 +146,11 @@ fn bad_requests_are_refused_before_anything_is_touched() {
         ["", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "52:54:00:00:00", "52:54:00:00:00:+1"]
     {
         let e = told(PktgenPort { to_mac: mac.into(), ..port() });
-        assert!(e.contains("is no unicast MAC address"), "{mac}: {e}");
+        assert!(e.contains("is not a unicast MAC address"), "{mac}: {e}");
     }
     assert!(told(PktgenPort { frame_bytes: 59, ..port() }).contains("right: 60 to"));
-    assert!(told(PktgenPort { dev: "../x".into(), ..port() }).contains("no name of an interface"));
-    assert!(told(PktgenPort { dev: "a b".into(), ..port() }).contains("no name of an interface"));
+    assert!(told(PktgenPort { dev: "../x".into(), ..port() }).contains("not the name of an interface"));
+    assert!(told(PktgenPort { dev: "a b".into(), ..port() }).contains("not the name of an interface"));
     assert!(told(PktgenPort { per_s: Some(0.0), ..port() }).contains("packets/s"));
     assert!(told(PktgenPort { per_s: Some(f64::NAN), ..port() }).contains("packets/s"));
     assert!(told(PktgenPort { copies: 0, ..port() }).contains("each frame 0 times"));
@@ -180,7 +180,7 @@ fn it_ends_when_nothing_more_arrives() {
     assert_eq!(quiet(&[], &|_| Err(gone.clone())), Err(gone.clone()));
 }
 
-/// Ordinary files in place of pktgen's: what is written there, and that a leftover is seen.
+/// Ordinary files instead of pktgen's: checks what is written there, and that a leftover device is found.
 #[test]
 fn nobody_elses_run_is_touched() {
     let dir = std::env::temp_dir().join(format!("ringwise-pktgen-{}", std::process::id()));
@@ -194,7 +194,7 @@ fn nobody_elses_run_is_touched() {
     assert!(e.starts_with("pktgen already sends from eth5 (kpktgend_0)"), "{e}");
     let none = Pktgen { ports: vec![PktgenPort { cpu: 3, ..port() }], ..Pktgen::default() };
     let e = at.send(&none, &AtomicBool::new(false), &|_| Ok(Vec::new())).unwrap_err().to_string();
-    assert!(e.starts_with("pktgen has no thread for CPU 3") && e.ends_with("there are kpktgend_0"), "{e}");
+    assert!(e.starts_with("pktgen has no thread for CPU 3") && e.ends_with("existing threads: kpktgend_0"), "{e}");
     fs::remove_dir_all(&dir).unwrap();
     assert!(at.ready().unwrap_err().to_string().contains("modprobe pktgen"));
 }

@@ -1,4 +1,4 @@
-//! netperf and iperf3 as children, without a shell. What they print is read in [`netperf`] and [`iperf3`].
+//! Runs netperf and iperf3 as children, without a shell. [`netperf`] and [`iperf3`] parse their output.
 
 pub(crate) mod iperf3;
 pub(crate) mod netperf;
@@ -19,14 +19,14 @@ use crate::load::{self, one_host};
 use crate::result::LoadResult;
 use crate::side::{Group, Load};
 
-/// Beyond its own time, for connecting and for the report.
+/// The extra time of a client for connecting and for the report.
 const SLACK: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 const LISTENS_WITHIN: Duration = Duration::from_secs(5);
-/// Of what a child prints.
+/// Limit for the output of a child.
 const MOST: u64 = 8 << 20;
 
-/// A child whose output is read on. Ends, with what it has started, when it is dropped.
+/// A child whose output is read continuously. It is killed with its own children when this value is dropped.
 struct Running {
     name: String,
     child: Child,
@@ -34,7 +34,7 @@ struct Running {
     errors: Option<JoinHandle<String>>,
 }
 
-/// What a child has left.
+/// The status and the output of a child that has ended.
 #[derive(Debug)]
 struct Left {
     status: Result<ExitStatus, SystemError>,
@@ -43,14 +43,14 @@ struct Left {
 }
 
 impl Left {
-    /// It ended with status 0.
+    /// Whether it exited with status 0.
     fn good(&self) -> bool {
         self.status.as_ref().is_ok_and(ExitStatus::success)
     }
 }
 
 impl Running {
-    /// Err: it does not start; where it is missing, how it can be had.
+    /// Errors: the child does not start; if it is missing, the error names its package.
     fn start(name: &str, args: &[String]) -> Result<Self, ProgramError> {
         let mut command = Command::new(name);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -67,7 +67,7 @@ impl Running {
         Ok(Self { name: name.into(), child, output, errors })
     }
 
-    /// It has ended by itself.
+    /// Whether it has ended by itself.
     fn ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -98,7 +98,7 @@ impl Drop for Running {
 
 fn all_of(stream: Box<dyn Read + Send>) -> String {
     let mut bytes = Vec::new();
-    // What was read before an error is all there is.
+    // After an error, the output so far is used.
     let _ = stream.take(MOST).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -121,7 +121,7 @@ impl Server {
         self.at
     }
 
-    /// Err: it had ended before, with its words.
+    /// Errors: it had ended before, with its output.
     pub(crate) fn stop(mut self) -> Result<(), ProgramError> {
         if self.running.ended() {
             let name = self.running.name.clone();
@@ -131,7 +131,7 @@ impl Server {
     }
 }
 
-/// Err: it is missing, does not listen, or the address is none of one host.
+/// Errors: the program is missing, does not listen, or the address is not that of a single host.
 pub(crate) fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, ProgramError> {
     known(program)?;
     one_host(bind).map_err(|why| ProgramError::BindAddress { ip: bind, why })?;
@@ -159,7 +159,7 @@ pub(crate) fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, Pr
     Ok(Server { at, running })
 }
 
-/// By `/proc/net/tcp`: a connection to find out would be one too many for a server of one.
+/// Whether the server listens, by `/proc/net/tcp`, because a test connection would occupy a server that accepts one.
 fn is_listening(port: u16) -> bool {
     const LISTEN: &str = "0A";
     let port = format!(":{port:04X}");
@@ -172,7 +172,7 @@ fn is_listening(port: u16) -> bool {
     })
 }
 
-/// What a message shows of it.
+/// The part of an output that messages show.
 fn end(left: &Left) -> ChildEnd {
     let words = if left.errors.is_empty() { left.output.trim() } else { &left.errors };
     ChildEnd { status: left.status.clone(), words: words.chars().take(500).collect() }
@@ -180,7 +180,7 @@ fn end(left: &Left) -> ChildEnd {
 
 /// Runs all groups at the same time; blocks until they are over or `stop` is set.
 ///
-/// Err: refused, missing, or what the program said.
+/// Errors: the load is refused, a program is missing, or the program's own error.
 pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     known(program)?;
     load::check(load)?;
@@ -193,7 +193,7 @@ pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> R
 
 /// Starts one child for each list of arguments and waits for all. In the order of `lists`.
 ///
-/// Err: one of them failed: its words; `stop`; late.
+/// Errors: a child failed, with its output; `stop` was set; a child runs too long.
 fn together(name: &str, lists: &[Vec<String>], time: Duration, stop: &AtomicBool) -> Result<Vec<Left>, ProgramError> {
     let mut running = Vec::new();
     for args in lists {

@@ -1,5 +1,5 @@
 //! iperf3's reports are of 3.12 over loopback (without their intervals). netperf's output is written after its manual:
-//! netperf itself was not to be had.
+//! netperf itself was not available.
 
 use super::*;
 use crate::result::Unit;
@@ -17,7 +17,7 @@ fn reports_of_iperf3() {
     assert_eq!((r.unit, r.latency.is_none(), r.lost_percent), (Unit::Bytes, true, None));
     assert!((r.bits_per_s - 14_451_918_292.36).abs() < 1.0, "{r:?}");
     assert!((r.sent_per_s * 8000.0 - 14_120_779_107.8).abs() < 1.0, "{r:?}");
-    assert_eq!(r.trouble.as_deref(), Some("20 segments were sent again"));
+    assert_eq!(r.trouble.as_deref(), Some("20 segments were retransmitted"));
     assert!(r.generator_cpu_percent.is_some_and(|c| (c - 20.98).abs() < 0.01) && r.busiest_thread_percent.is_none());
     let udp = group(Protocol::Udp, Pattern::Send);
     let r = iperf3::result(&udp, include_str!("../fixtures/iperf3-3.12-udp.json")).unwrap();
@@ -52,7 +52,7 @@ fn selectors_of_netperf() {
         (bits.as_str(), "10^6bits/s, not in Trans/s"),
         (&RR.replace("P99_", "P98_"), "no P99_LATENCY"),
         (&RR.replace("=61", "=-1"), "not measured"),
-        (&RR.replace("=20000.00", "=fast"), "no number"),
+        (&RR.replace("=20000.00", "=fast"), "not a number"),
         ("establish control: are you sure there is a netserver", "no THROUGHPUT_UNITS"),
     ] {
         let why = netperf::parse(text, Pattern::Rr).unwrap_err().to_string();
@@ -70,10 +70,10 @@ fn what_they_cannot_do_is_said() {
     for (program, g, words) in [
         ("iperf3", group(Protocol::Tcp, Pattern::Rr), "streams only"),
         ("iperf3", Group { threads: 2, ..group(Protocol::Tcp, Pattern::Send) }, "one client at a time"),
-        ("netperf", group(Protocol::Tcp, Pattern::Rr), "one flow a thread"),
+        ("netperf", group(Protocol::Tcp, Pattern::Rr), "one flow per thread"),
         ("netperf", Group { per_s: Some(5.0), ..group(Protocol::Tcp, Pattern::Rr) }, "a rate"),
         ("netperf", Group { flows: 1, ..group(Protocol::Udp, Pattern::Send) }, "UDP one way"),
-        ("nc", group(Protocol::Tcp, Pattern::Rr), "not driven"),
+        ("nc", group(Protocol::Tcp, Pattern::Rr), "not supported"),
     ] {
         let why = run(program, 5333, &load(g), &stop).unwrap_err().to_string();
         assert!(why.contains(words), "{why}");
@@ -92,7 +92,7 @@ fn children_end_with_words_or_by_us() {
         together("sh", &[sh("echo a; echo b >&2; exit 3"), sh("echo c")], SLACK, &AtomicBool::new(false)).unwrap();
     assert_eq!((all[0].good(), all[0].output.as_str(), all[0].errors.as_str()), (false, "a\n", "b"));
     assert_eq!((end(&all[0]).to_string(), all[1].good()), ("exit status: 3: b".into(), true));
-    // What it has started ends with it.
+    // The processes that it has started end with it.
     let why = together("sh", &[sh("sleep 1000 & sleep 1000")], SLACK, &AtomicBool::new(true)).unwrap_err();
     assert!(matches!(why, ProgramError::Stopped), "{why}");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -101,7 +101,7 @@ fn children_end_with_words_or_by_us() {
     assert!(why.contains("EADDRINUSE"), "{why}");
 }
 
-/// Where it is installed; else the message says how it can be had.
+/// If it is not installed, the message names the package.
 #[test]
 fn iperf3_itself() {
     let bind: IpAddr = "127.0.0.1".parse().unwrap();

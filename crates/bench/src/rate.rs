@@ -1,20 +1,21 @@
-//! The highest offered rate with no more than some loss, by halving the interval. Several losses share their trials.
+//! Searches for the highest offered rate with at most a given loss, by halving the interval. Several losses share their
+//! trials.
 //!
-//! A rate fails when two trials there lost too much; one that did not is enough to pass. So what passes at zero loss
-//! passes at 0.5 % as well, and the rate found at 0.5 % is never below the one at zero.
+//! A rate fails if two trials lost too much; one trial that did not is enough to pass. So a rate that passes at zero
+//! loss passes at 0.5 % as well, and the rate found at 0.5 % is never below the one at zero.
 
 use crate::result::Limit;
 
-/// What is tried at one rate.
+/// The trials at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Tried {
     per_s: f64,
-    /// The least of its trials, in per cent.
+    /// The lowest loss of its trials, in per cent.
     lost_percent: f64,
     trials: u32,
 }
 
-/// The state of a search: [`RateSearch::ask`] for a rate, offer it, report it with [`RateSearch::saw`].
+/// The state of a search: [`RateSearch::ask`] returns a rate, and [`RateSearch::saw`] reports its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateSearch {
     lo: f64,
@@ -23,7 +24,7 @@ pub struct RateSearch {
     tolerance: f64,
     max_trials: u32,
     trials: u32,
-    /// By rate.
+    /// Trials by rate.
     tried: Vec<Tried>,
     /// The most that the generator sent when more was requested: sent, requested.
     ceiling: Option<(f64, f64)>,
@@ -37,20 +38,20 @@ pub struct RateSearch {
 pub struct Found {
     /// None: not even the lowest rate that was tried.
     pub found_per_s: Option<f64>,
-    /// The lowest rate that lost more; none: no such rate was met.
+    /// The lowest rate that lost more; `None`: no tried rate did.
     pub above_per_s: Option<f64>,
-    /// Of the whole search, for all its losses.
+    /// Number of trials of the whole search, for all its losses.
     pub trials: u32,
-    /// The generator's where it could not send more, `Offered` where the highest rate passed; else the caller knows
+    /// The generator if it could not send more, `Offered` if the highest rate passed; otherwise the caller determines
     /// whether it was a CPU or the link.
     pub limit: Limit,
-    /// The interval is as narrow as was asked for; else the trials were used up.
+    /// The interval is as narrow as requested; otherwise the trials were used up.
     pub complete: bool,
 }
 
 impl RateSearch {
-    /// From `lo` to `hi` a second, for each of these losses, until the interval is within `tolerance` (0.01: 1 %) of the
-    /// rate that failed, or for `max_trials` in all.
+    /// Searches from `lo` to `hi` per second, for each of these losses, until the interval is within `tolerance` (0.01:
+    /// 1 %) of the rate that failed, or for `max_trials` in all.
     pub fn new(lo: f64, hi: f64, losses_percent: &[f64], tolerance: f64, max_trials: u32) -> RateSearch {
         let losses_percent = losses_percent.to_vec();
         let (lo, tolerance) = (lo.min(hi), tolerance.max(1e-6));
@@ -68,7 +69,7 @@ impl RateSearch {
         }
     }
 
-    /// The rate to offer now; none: it is over. The same until [`RateSearch::saw`].
+    /// The next rate to offer; `None`: the search has ended. The same until [`RateSearch::saw`].
     pub fn ask(&mut self) -> Option<f64> {
         if self.trials >= self.max_trials || !(self.lo > 0.0 && self.hi.is_finite()) {
             return None;
@@ -77,7 +78,8 @@ impl RateSearch {
         self.asked
     }
 
-    /// What came of the rate that was asked for: really sent, and lost of that. A loss that is no number counts as all.
+    /// Reports the result of the requested rate: the rate that was sent, and the loss. A loss that is not a number
+    /// counts as 100 %.
     pub fn saw(&mut self, sent_per_s: f64, lost_percent: f64) {
         let Some(asked) = self.asked.take() else { return };
         self.trials += 1;
@@ -105,7 +107,7 @@ impl RateSearch {
         (self.tried.iter().rev().find(below).map(|t| t.per_s), fail)
     }
 
-    /// What this loss wants to know next; none: nothing.
+    /// The next rate for this loss; `None`: the search for it has ended.
     fn wish(&self, loss: f64) -> Option<f64> {
         let (pass, fail) = self.bracket(loss);
         let once = |t: &&Tried| {
@@ -118,7 +120,8 @@ impl RateSearch {
             return Some(t.per_s);
         }
         let Some(fail) = fail else {
-            // Whatever was tried has passed: up, unless there is nothing above. The generator, too, may stumble once.
+            // All tried rates have passed: try a higher one if there is one. The generator may also fail once by
+            // chance.
             let top = self.short < 2 && pass.is_none_or(|p| p < self.hi);
             return top.then_some(self.hi);
         };
@@ -129,16 +132,16 @@ impl RateSearch {
         (pass.is_none() && fail > self.lo).then_some(self.lo)
     }
 
-    /// For one of the losses, whether it is over or not.
+    /// The result for one of the losses, also before the search has ended.
     pub fn result(&self, loss_percent: f64) -> Found {
         let (found, fail) = self.bracket(loss_percent);
-        // Out of trials, one that failed once is all that is known.
+        // If the trials are used up, a rate may have failed only once.
         let above = |t: &&Tried| t.lost_percent > loss_percent && found.is_none_or(|f| t.per_s > f);
         let above = fail.or_else(|| self.tried.iter().find(above).map(|t| t.per_s));
         let limit = match (above, self.ceiling) {
             (None, _) if found >= Some(self.hi) => Limit::Offered,
             (None, Some((sent, asked))) if found.is_some() => {
-                Limit::Generator(format!("sent {sent:.0}/s where {asked:.0}/s were asked for"))
+                Limit::Generator(format!("sent {sent:.0}/s of the requested {asked:.0}/s"))
             }
             _ => Limit::Unknown,
         };

@@ -34,7 +34,7 @@ fn what_the_generator_cannot_send_is_its_limit() {
     assert_eq!(run(&mut s, 1e9, 7e5), [1e6, 1e6]);
     let found = s.result(0.0);
     assert_eq!((found.found_per_s, found.above_per_s, found.complete), (Some(7e5), None, true));
-    assert_eq!(found.limit, Limit::Generator("sent 700000/s where 1000000/s were asked for".to_owned()));
+    assert_eq!(found.limit, Limit::Generator("sent 700000/s of the requested 1000000/s".to_owned()));
     // A host that is slower than the generator is found all the same, and is then the limit.
     let mut s = RateSearch::new(1e3, 1e6, &[0.0], 0.01, 40);
     let asked = run(&mut s, 3e5, 7e5);

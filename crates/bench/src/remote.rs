@@ -1,5 +1,5 @@
-//! An end of a test behind a stream of lines: TCP, or a child (`ssh HOST ringwise bench serve --stdio`, or ourselves in
-//! a network namespace).
+//! An end of a test behind a stream of lines: TCP, or a child (`ssh HOST ringwise bench serve --stdio`, or this program
+//! in a network namespace).
 
 use std::io::{BufReader, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -13,12 +13,12 @@ use crate::secret::{self, Who};
 use crate::side::{Error, Hello, LostReason, PROTOCOL, Program, Refusal, Reply, Request, Side};
 use crate::wire::{ALIVE_EACH, Answered, Asked, read_line, write_asked};
 
-/// For a connection and its first reply.
+/// Time limit for a connection and its first reply.
 const GREETED_WITHIN: Duration = Duration::from_secs(10);
-/// A child may have to log in first.
+/// Time limit for a child, which may have to log in first.
 const CHILD_GREETED_WITHIN: Duration = Duration::from_secs(60);
 const CHILD_ENDS_WITHIN: Duration = Duration::from_secs(3);
-/// Of what a child says on its standard error, the end.
+/// The number of bytes that are kept from the end of a child's standard error.
 const MOST_WORDS: usize = 4096;
 
 type Output = Arc<Mutex<Box<dyn Write + Send>>>;
@@ -33,14 +33,14 @@ pub struct RemoteSide {
     alive: Option<(Sender<()>, JoinHandle<()>)>,
     stream: Option<TcpStream>,
     child: Option<Child>,
-    /// Whom the other end may name as where it listens: itself, and what was asked for.
+    /// The addresses that the other end may report as listening: its own, and the requested ones.
     may_name: Vec<IpAddr>,
-    /// What the child says for people.
+    /// The standard error of the child.
     said: Arc<Mutex<String>>,
 }
 
 impl RemoteSide {
-    /// Errors: no connection, with errno; the versions differ; the secret is wrong; somebody else is at work there.
+    /// Errors: no connection, with errno; the versions differ; the secret is wrong; another client is connected there.
     pub fn tcp(at: SocketAddr, secret: Option<&str>) -> Result<Self, Error> {
         let name = at.to_string();
         let lost = |e: std::io::Error| gone(&name, LostReason::System(e.into()));
@@ -55,10 +55,11 @@ impl RemoteSide {
         Ok(side)
     }
 
-    /// A program that reads and writes our lines; its standard error is kept for messages. Ctrl-C at a terminal ends it
-    /// as well, unless the command has a process group of its own (then `ssh` cannot ask for a password).
+    /// Starts a program that reads and writes lines of this protocol; its standard error is kept for messages. Ctrl-C
+    /// at a terminal ends it as well, unless the command has a process group of its own (then `ssh` cannot ask for a
+    /// password).
     ///
-    /// Errors: it does not start, with errno; as above.
+    /// Errors: it does not start, with errno; otherwise as above.
     pub fn child(mut command: Command, name: &str) -> Result<Self, Error> {
         let lost = |e: std::io::Error| gone(name, LostReason::NotStarted(e.into()));
         let mut child =
@@ -78,7 +79,7 @@ impl RemoteSide {
         };
         side.child = Some(child);
         let said = side.said.clone();
-        // Without this thread its words are lost, and nothing else.
+        // Without this thread only the child's standard error is lost.
         let _ = std::thread::Builder::new().name("words".into()).spawn(move || {
             let mut buffer = [0; 512];
             while let Ok(n @ 1..) = errors.read(&mut buffer) {
@@ -94,7 +95,7 @@ impl RemoteSide {
         Ok(side)
     }
 
-    /// Who it is.
+    /// The description of the other end.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
@@ -124,7 +125,7 @@ impl RemoteSide {
         let alive = move || {
             while ended.recv_timeout(ALIVE_EACH) == Err(RecvTimeoutError::Timeout) {
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who waits for a reply learns of it.
+                // The caller that waits for a reply gets the error.
                 if write_asked(&mut **to, &Asked { id: 0, request: None }).is_err() {
                     return;
                 }
@@ -150,12 +151,12 @@ impl RemoteSide {
         let nonce = secret.map(|_| secret::nonce()).transpose();
         let nonce = nonce.map_err(|e| gone(&side, LostReason::NoRandom(e.into())))?;
         let ringwise = env!("CARGO_PKG_VERSION").to_string();
-        // Where it is refused unheard, the reason is in what it has sent: that is read whether this succeeds or not.
+        // If the server refuses the connection early, it has sent the reason, so the reply is read even if this fails.
         let _ = self.start(Request::Hello { protocol: PROTOCOL, ringwise, nonce: nonce.clone() });
         let first = self.finish(within);
         let answer = match (first, secret, &nonce) {
             (Ok(Reply::Challenge { nonce: theirs, proof }), Some(words), Some(ours)) => {
-                // What it asks of us later is done: it has to be who we think it is.
+                // The other end must prove that it knows the secret.
                 if !secret::same(&proof, &secret::proof(words, Who::Server, ours, &theirs)) {
                     return Err(Error::Refused { side, why: Refusal::WrongSecret });
                 }
@@ -184,7 +185,7 @@ impl RemoteSide {
     }
 }
 
-/// Without the words of a child.
+/// An error without the standard error of a child.
 fn gone(side: &str, why: LostReason) -> Error {
     Error::Lost { side: side.into(), why, stderr: String::new() }
 }
@@ -213,13 +214,13 @@ impl Side for RemoteSide {
         let until = Instant::now() + bound;
         loop {
             match self.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                // Of a request that was stopped since; 0 is said to whoever it is.
+                // A reply to a request that was stopped. Id 0 is a message to any client.
                 Ok(Ok(Answered { id, .. })) if id != 0 && id != self.id => {}
                 Ok(Ok(Answered { reply: Reply::Failed { why }, .. })) => {
                     return Err(Error::Refused { side: self.name.clone(), why: Refusal::Peer(why) });
                 }
                 Ok(Ok(Answered { reply: Reply::Listening { at }, .. })) => {
-                    // The load goes there: no peer says where to.
+                    // The load is sent to this address, so a peer must not choose it freely.
                     return match at.iter().find(|a| !self.may_name.contains(&a.ip())) {
                         None => Ok(Reply::Listening { at }),
                         Some(a) => Err(self.lost(LostReason::ForeignAddress(*a))),
@@ -227,7 +228,7 @@ impl Side for RemoteSide {
                 }
                 Ok(Ok(Answered { reply, .. })) => return Ok(reply),
                 Ok(Err(why)) => {
-                    // What a child has said last may come a moment after its end.
+                    // The last output of a child may arrive shortly after its end.
                     if self.child.is_some() {
                         std::thread::sleep(Duration::from_millis(50));
                     }
@@ -251,7 +252,7 @@ impl Drop for RemoteSide {
             drop(end);
             let _ = thread.join();
         }
-        // The end of its input is the sign to stop everything.
+        // The other end stops everything at the end of its input.
         self.output = None;
         if let Some(child) = &mut self.child {
             let until = Instant::now() + CHILD_ENDS_WITHIN;

@@ -232,7 +232,7 @@ pub struct LoadResult {
     /// CPU time of the busiest load thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_thread_percent: Option<f64>,
-    /// Of all threads with the host they ran on: `usr`, `sys`, ... none where the load's host did not say.
+    /// CPU use of the load's host: `usr`, `sys`, ...; `None` if that host did not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_cpu_percent: Option<f64>,
     /// Further notes: calls that failed (with the first errno), requests that were sent late.
@@ -304,7 +304,7 @@ pub struct HostSide {
     /// Packets of all interfaces under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transmitted_per_s: Option<f64>,
-    /// Of the queues under test, on all CPUs.
+    /// Interrupts of the queues under test, on all CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_s: Option<f64>,
     /// Interrupts of the queues per packet, received or transmitted, whichever is more.
@@ -446,9 +446,9 @@ pub struct Comparison {
     pub with: String,
     /// Pairs that both have the value.
     pub pairs: u32,
-    /// Of the pairs, in the unit of the metric.
+    /// Mean of the pairs, in the unit of the metric.
     pub base_mean: f64,
-    /// Of the pairs, in the unit of the metric.
+    /// Mean of the pairs, in the unit of the metric.
     pub with_mean: f64,
     /// Mean of the paired differences in per cent of `base_mean`; none where that is 0.
     pub change_percent: Option<f64>,
@@ -460,11 +460,11 @@ pub struct Comparison {
     pub p: Option<f64>,
     /// After Holm's correction over everything that was compared, half of alpha for the workload's primary metrics.
     pub p_corrected: Option<f64>,
-    /// The smallest true change that so many pairs with this noise find 80 times of 100.
+    /// The smallest true change that this number of pairs with this noise finds in 80 of 100 cases.
     pub detectable_percent: Option<f64>,
     /// Standard deviation of the paired differences, in per cent of `base_mean`.
     pub noise_percent: Option<f64>,
-    /// The same of the first state against itself.
+    /// The same value for the first state against itself.
     pub calibration_noise_percent: Option<f64>,
     /// The bound of [`Design::equivalent_percent`] that the verdict was reached with.
     pub equivalent_percent: f64,
@@ -486,11 +486,11 @@ pub struct Rate {
     pub block: u32,
     /// 0: zero loss.
     pub loss_percent: f64,
-    /// None: not even the lowest rate that was tried.
+    /// `None`: not even the lowest rate that was tried passed.
     pub found_per_s: Option<f64>,
-    /// The lowest rate that lost more; none: the generator's own limit was reached first.
+    /// The lowest rate that lost more; `None`: the generator's own limit was reached first.
     pub above_per_s: Option<f64>,
-    /// Of the whole search, which is shared by all its losses.
+    /// Number of trials of the whole search, which all its losses share.
     pub trials: u32,
     /// What kept the rate from being higher.
     pub limit: Limit,
@@ -499,9 +499,9 @@ pub struct Rate {
 /// How the session ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// The host was found again as it was at the start.
+    /// The host has the same settings as at the start.
     pub restored: bool,
-    /// What it was stopped by, or what differs.
+    /// Why it was stopped, or which settings differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Duration of the session.

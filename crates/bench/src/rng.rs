@@ -1,5 +1,5 @@
-//! A small generator of pseudo-random numbers, the same everywhere for the same seed: xoshiro256** (Blackman and Vigna),
-//! seeded by splitmix64. Not for secrets.
+//! A small generator of pseudo-random numbers, the same everywhere for the same seed: xoshiro256** (Blackman and
+//! Vigna), seeded by splitmix64. Not for secrets.
 
 /// A generator with its state of 256 bits, never all zero.
 #[derive(Debug, Clone)]
@@ -30,24 +30,24 @@ impl Rng {
         out
     }
 
-    /// From 0 to below `n`; 0 where `n` is 0. The bias is below `n` / 2^64.
+    /// A number from 0 to below `n`; 0 if `n` is 0. The bias is below `n` / 2^64.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Every order is equally likely (Fisher and Yates).
+    /// Shuffles; every order is equally likely (Fisher and Yates).
     pub fn shuffle(&mut self, list: &mut [usize]) {
         for i in (1..list.len()).rev() {
             list.swap(i, self.below(i + 1));
         }
     }
 
-    /// Mean 0, deviation 1.
+    /// A normally distributed number with mean 0 and deviation 1.
     #[cfg(test)]
     pub fn normal(&mut self) -> f64 {
         let (a, b) = (1.0 - self.unit(), self.unit());

@@ -1,8 +1,8 @@
-//! One number for latency and throughput together, never without its parts.
+//! One number for latency and throughput together. It is always shown with its parts.
 //!
 //! `W · latency of the first state / latency + (1 - W) · throughput / throughput of the first state`: above 1 favours
-//! the state. The formula of Intel's article on per-queue interrupt moderation; which latency, it does not say; here it is
-//! the mean.
+//! the state. This is the formula of Intel's article on per-queue interrupt moderation. The article does not name the
+//! latency; here it is the mean.
 
 use crate::compare::{blocks, load, points, value};
 use crate::result::{Metric, Point, Session, Trial};
@@ -12,7 +12,7 @@ use crate::stats::{Estimate, mean};
 pub(crate) struct Score {
     pub point: Point,
     pub state: String,
-    /// Of latency; 1 or 0 where the point has only one kind of load.
+    /// The weight of latency; 1 or 0 if the point has only one kind of load.
     pub weight: f64,
     /// Mean latency of the first state by that of this one. None: no latency load.
     pub latency_part: Option<f64>,
@@ -41,13 +41,13 @@ pub(crate) fn scores(session: &Session, trials: &[Trial], weight: f64) -> Vec<Sc
     out
 }
 
-/// A ratio of means, and what it leaves of each block.
+/// A ratio of means, and the residual of each block.
 struct Part {
     ratio: f64,
     rest: Vec<f64>,
 }
 
-/// None: nothing to divide by.
+/// `None`: the divisor is 0 or unknown.
 fn part(top: &[f64], bottom: &[f64]) -> Option<Part> {
     let (t, b) = (mean(top), mean(bottom));
     let ratio = t / b;
@@ -58,7 +58,7 @@ fn part(top: &[f64], bottom: &[f64]) -> Option<Part> {
 fn score(both: &[(&Trial, &Trial)], weight: f64, alpha: f64, seed: u64) -> Option<Score> {
     let kind = |group: &str| both.iter().all(|(a, b)| [a, b].iter().all(|t| only(t) != Some(group)));
     let (latency, rate) = (kind("throughput"), kind("latency"));
-    // [latency base, latency, rate base, rate]; 0 where it is not asked.
+    // [latency base, latency, rate base, rate]; 0 if it is not used.
     let get = |asked: bool, t: &Trial, m| if asked { value(t, m) } else { Some(0.0) };
     let values = |(a, b): &(&Trial, &Trial)| {
         let (l, r) = (Metric::LatencyMean, Metric::Rate);

@@ -1,17 +1,18 @@
-//! Two ends show each other that they know the same words, and send neither the words nor anything that could be used again.
+//! Two ends prove to each other that they know the same secret, without sending the secret or anything that could be
+//! replayed.
 //!
 //! ```text
 //!   client: hello with a number of its own ──► server: challenge with a number of its own, and its proof
 //!   client: proof ──────────────────────────► server: hello
 //! ```
 //!
-//! A proof is the HMAC-SHA-256 of who shows it and both numbers, with the words as key.
+//! A proof is the HMAC-SHA-256 of the role of its sender and both numbers, with the secret as key.
 
 use std::io;
 
 use hmac_sha256::HMAC;
 
-/// Who shows a proof: one end's is no use to the other.
+/// The role of the sender of a proof, so that one end's proof cannot be used by the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Client,
@@ -32,7 +33,7 @@ pub(crate) fn proof(secret: &str, who: Who, of_client: &str, of_server: &str) ->
     hex(&HMAC::mac(text.as_bytes(), secret.as_bytes()))
 }
 
-/// In a time that does not tell where they differ.
+/// Compares in a time that does not depend on where they differ.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |d, (x, y)| d | (x ^ y)) == 0
 }

@@ -1,4 +1,4 @@
-//! The other end of a test, for who asks over a stream. One at a time; without a word from it everything stops.
+//! The other end of a test, for one client at a time over a stream. If the client is silent, everything stops.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,13 +14,13 @@ use crate::wire::{Answered, FIRST, SILENT, write_answered};
 
 pub use crate::session::{Rejection, SessionEnd};
 
-/// Connections that have not said who they are.
+/// The most connections without authentication.
 const STRANGERS: usize = 16;
 
 /// Why an end does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is not that of one host.
+    /// The address is not that of a single host.
     #[error("not listening on {listen}: {why}")]
     Address {
         /// What was asked for.
@@ -29,17 +29,17 @@ pub enum Error {
         why: NotOneHost,
     },
     /// The address is reached from other hosts, and there is no secret.
-    #[error("not listening on {0}: without a secret whoever reaches it could make this host send")]
+    #[error("not listening on {0}: without a secret, any host that reaches it could make this host send")]
     NoSecret(SocketAddr),
-    /// There is no socket with this address.
-    #[error("listen on {listen}: {error}")]
+    /// The socket with this address could not be created.
+    #[error("cannot listen on {listen}: {error}")]
     Listen {
         /// What was asked for.
         listen: SocketAddr,
         /// The kernel's error.
         error: SystemError,
     },
-    /// There is no thread for a client.
+    /// The thread for a client could not be started.
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// The network namespace cannot be entered.
@@ -47,9 +47,11 @@ pub enum Error {
     Namespace(#[from] ringwise_sys::Error),
 }
 
-/// Listens on this address only, until `stop`. `opened` is told where; `say` what clients come and go, for people.
+/// Listens on this address only, until `stop`. `opened` receives the address; `say` receives messages about clients,
+/// for people.
 ///
-/// Err: the address is none of one host, or not to be had, with errno; it is reached from other hosts, and there is no secret.
+/// Errors: the address is not that of a single host, or not available, with errno; it is reached from other hosts
+/// without a secret.
 pub fn serve(
     listen: SocketAddr,
     secret: Option<&str>,
@@ -91,16 +93,16 @@ fn serve_for(
     })
 }
 
-/// What the threads of all clients share.
+/// The data that the threads of all clients share.
 struct Server<'a> {
     silent: Duration,
     secret: Option<&'a str>,
     allowed: &'a Allowed,
     stop: &'a AtomicBool,
     say: &'a (dyn Fn(&str) + Sync),
-    /// The one place is taken.
+    /// An authenticated client is connected.
     busy: AtomicBool,
-    /// Connections that have not said who they are.
+    /// Number of connections without authentication.
     strangers: AtomicUsize,
 }
 
@@ -125,10 +127,10 @@ impl Server<'_> {
         Some((stream, from))
     }
 
-    /// One client, until it is gone.
+    /// Serves one client until it is gone.
     fn meet(&self, stream: &TcpStream, from: SocketAddr) {
         let limits = Limits { client: from.ip(), allowed: self.allowed.clone() };
-        // The one place is taken by who is known, not by who has connected.
+        // Only an authenticated client occupies the single place.
         let is_known = std::cell::Cell::new(false);
         let welcome = || {
             if self.busy.swap(true, Ordering::SeqCst) {
@@ -136,7 +138,7 @@ impl Server<'_> {
             }
             is_known.set(true);
             self.strangers.fetch_sub(1, Ordering::SeqCst);
-            (self.say)(&format!("{from} has come"));
+            (self.say)(&format!("{from} connected"));
             Ok(())
         };
         let end = match prepare(stream) {
@@ -150,10 +152,10 @@ impl Server<'_> {
             Err(e) => SessionEnd::Connection(e.into()),
         };
         if is_known.get() {
-            (self.say)(&format!("{from} is gone, everything is stopped: {end}"));
+            (self.say)(&format!("{from} disconnected, everything is stopped: {end}"));
             self.busy.store(false, Ordering::SeqCst);
         } else {
-            (self.say)(&format!("{from} was not let in: {end}"));
+            (self.say)(&format!("{from} was refused: {end}"));
             self.strangers.fetch_sub(1, Ordering::SeqCst);
         }
     }
@@ -161,7 +163,7 @@ impl Server<'_> {
 
 fn refuse(stream: &TcpStream, why: &Rejection) {
     let mut to = stream;
-    // Who is refused may be gone already.
+    // A refused client may be gone already.
     let _ = stream.set_nonblocking(false);
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
     let _ = write_answered(&mut to, &Answered { id: 0, reply: Reply::Failed { why: why.to_string() } });
@@ -176,10 +178,10 @@ fn prepare(stream: &TcpStream) -> std::io::Result<Ends> {
     Ok((Box::new(stream.try_clone()?), Box::new(stream.try_clone()?)))
 }
 
-/// Standard input and output, until there is no more input or `stop`. In a network namespace, if one is named: call it
-/// before any thread is started. Returns why it ended.
+/// Serves standard input and output, until the end of input or `stop`. In a network namespace, if one is given: call
+/// this before any thread is started. Returns why it ended.
 ///
-/// Err: the namespace is not to be had, with errno.
+/// Errors: the namespace cannot be entered, with errno.
 pub fn serve_stdio(netns: Option<&str>, stop: &AtomicBool) -> Result<SessionEnd, Error> {
     if let Some(name) = netns {
         ringwise_sys::load::enter_netns(name)?;

@@ -12,7 +12,7 @@ use crate::wire::{Asked, read_line, write_asked};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Serves while `client` runs; what was said for people.
+/// Serves while `client` runs. Returns the messages for people.
 fn served(silent: Duration, secret: Option<&str>, client: impl FnOnce(SocketAddr)) -> Vec<String> {
     let stop = AtomicBool::new(false);
     let said = std::sync::Mutex::new(Vec::new());
@@ -35,7 +35,7 @@ fn long_load(to: SocketAddr) -> Request {
     Request::Load(Load { groups: vec![group], time: Duration::from_secs(3000), ..Load::default() })
 }
 
-/// Nothing comes any more; fails after a while.
+/// Waits until no more data arrives; fails after a while.
 fn falls_silent(target: &UdpSocket) {
     target.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let begun = Instant::now();
@@ -51,7 +51,7 @@ fn a_test_over_the_stream() {
         assert_eq!((side.hello().protocol, side.name()), (PROTOCOL, at.to_string().as_str()));
         assert!(side.hello().interfaces.iter().any(|i| i.0 == "lo"));
         let busy = RemoteSide::tcp(at, None).err().unwrap().to_string();
-        assert!(busy.contains("one at a time"), "{busy}");
+        assert!(busy.contains("only one at a time"), "{busy}");
         let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
         let Reply::Listening { at: to } = side.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
         let group = Group { size_bytes: 64, threads: 1, to, ..Group::default() };
@@ -78,7 +78,7 @@ fn a_client_that_is_gone_leaves_nothing_running() {
         target.recv(&mut [0; 2048]).unwrap();
         drop(side);
         falls_silent(&target);
-        // And the next one is welcome.
+        // The next client is accepted.
         let begun = Instant::now();
         while let Err(e) = RemoteSide::tcp(at, None) {
             assert!(begun.elapsed() < SOON, "{e}");
@@ -91,7 +91,7 @@ fn a_client_that_is_gone_leaves_nothing_running() {
 fn a_client_without_a_word_is_gone_too() {
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();
     let said = served(Duration::from_millis(300), None, |at| {
-        // By hand: it does not say that it is alive.
+        // A plain connection, which sends no sign of life.
         let mut stream = TcpStream::connect(at).unwrap();
         let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
         write_asked(&mut stream, &Asked { id: 1, request: Some(hello) }).unwrap();
@@ -100,15 +100,15 @@ fn a_client_without_a_word_is_gone_too() {
         target.recv(&mut [0; 2048]).unwrap();
         falls_silent(&target);
     });
-    assert!(said[1].contains("not a word"), "{said:?}");
+    assert!(said[1].contains("was silent for"), "{said:?}");
 }
 
-/// What `try_it` says once the client before is gone.
+/// The result of `try_it` after the previous client is gone.
 fn in_turn(try_it: impl Fn() -> String) -> String {
     let begun = Instant::now();
     loop {
         let said = try_it();
-        if !said.contains("one at a time") || begun.elapsed() > SOON {
+        if !said.contains("only one at a time") || begun.elapsed() > SOON {
             return said;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -120,8 +120,8 @@ fn strangers_are_refused_with_words() {
     served(SILENT, Some("open sesame"), |at| {
         for (secret, words) in [
             (None, "a secret is needed"),
-            (Some("open"), "not the secret"),
-            (Some("open sesamE"), "not the secret"),
+            (Some("open"), "the secret is wrong"),
+            (Some("open sesamE"), "the secret is wrong"),
             (Some("open sesame"), "welcome"),
         ] {
             let said = in_turn(|| RemoteSide::tcp(at, secret).map_or_else(|e| e.to_string(), |_| "welcome".into()));
@@ -130,7 +130,7 @@ fn strangers_are_refused_with_words() {
     });
     served(SILENT, None, |at| {
         for (line, words) in [
-            ("{\"id\":1,\"request\":\"stop\"}\n", "to be a hello"),
+            ("{\"id\":1,\"request\":\"stop\"}\n", "must be a hello"),
             ("GET / HTTP/1.1\n", "not understood"),
             (
                 "{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"nonce\":null}}}\n",
@@ -139,7 +139,7 @@ fn strangers_are_refused_with_words() {
         ] {
             let said = in_turn(|| {
                 let mut stream = TcpStream::connect(at).unwrap();
-                // Who is refused unheard may find the stream closed.
+                // A client that is refused early may find the stream closed.
                 let _ = stream.write_all(line.as_bytes());
                 let mut text = String::new();
                 let _ = stream.read_to_string(&mut text);
@@ -262,7 +262,7 @@ fn a_peer_does_not_say_where_the_load_goes() {
     other.join().unwrap();
 }
 
-/// What a peer calls itself, or says of a refusal, cannot make the terminal act or begin a line.
+/// The name of a peer and its error texts cannot control the terminal or begin a line.
 #[test]
 fn the_words_of_a_peer_are_written_out() {
     let refused = Error::Refused { side: "b".into(), why: Refusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
@@ -271,7 +271,7 @@ fn the_words_of_a_peer_are_written_out() {
     let lost = LostReason::NotAReply { error, line: "\u{1b}[2J".into() };
     let lost = Error::Lost { side: "b".into(), why: lost, stderr: "first\n\u{1b}second\n".into() };
     let text = lost.to_string();
-    assert!(!text.contains('\u{1b}') && text.ends_with("; it said: first\n    \\x1bsecond"), "{text:?}");
+    assert!(!text.contains('\u{1b}') && text.ends_with("; its error output: first\n    \\x1bsecond"), "{text:?}");
     let other = SessionEnd::OtherProtocol { protocol: 9, ringwise: "1\n2".into() };
-    assert_eq!(other.to_string(), "it speaks protocol 9 (ringwise 1\\x0a2)");
+    assert_eq!(other.to_string(), "the client uses protocol 9 (ringwise 1\\x0a2)");
 }

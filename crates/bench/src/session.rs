@@ -23,19 +23,19 @@ const AHEAD: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// Another client is connected already.
-    #[error("another client is at work here: one at a time")]
+    #[error("another client is connected, and only one at a time is served")]
     AnotherClient,
-    /// Too many connections wait without a proof.
-    #[error("too many connections that have not said who they are")]
+    /// Too many connections are waiting without a proof.
+    #[error("too many connections without authentication")]
     TooManyStrangers,
     /// The first request is not a hello.
-    #[error("the first request is to be a hello")]
+    #[error("the first request must be a hello")]
     NoHello,
     /// It has no secret.
     #[error("a secret is needed here")]
     SecretNeeded,
     /// Its proof is of another secret.
-    #[error("this is not the secret")]
+    #[error("the secret is wrong")]
     WrongSecret,
     /// No random bits for a challenge are available.
     #[error("/dev/urandom: {0}")]
@@ -46,23 +46,23 @@ pub enum Rejection {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionEnd {
     /// It closed the connection.
-    #[error("it closed the connection")]
+    #[error("the client closed the connection")]
     Closed,
     /// It was silent for too long.
-    #[error("not a word for {0:?}")]
+    #[error("the client was silent for {0:?}")]
     Silent(Duration),
     /// It does not read replies.
-    #[error("it sent too many requests ahead")]
+    #[error("the client sent too many requests ahead")]
     TooManyAhead,
     /// It sent something that is not a request.
     #[error("a line was not understood: {}", visible(&.0.to_string()))]
     NotUnderstood(serde_json::Error),
-    /// It speaks another protocol than [`PROTOCOL`].
-    #[error("it speaks protocol {protocol} (ringwise {})", visible(ringwise))]
+    /// It uses another protocol than [`PROTOCOL`].
+    #[error("the client uses protocol {protocol} (ringwise {})", visible(ringwise))]
     OtherProtocol {
         /// The protocol's number there.
         protocol: u32,
-        /// Version of ringwise there, in its own words.
+        /// Version of ringwise there, as it reports it.
         ringwise: String,
     },
     /// It was refused.
@@ -81,7 +81,7 @@ pub enum SessionEnd {
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// The thread that reads has ended.
-    #[error("the reader ended")]
+    #[error("the thread that reads requests has ended")]
     ReaderEnded,
 }
 

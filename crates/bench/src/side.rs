@@ -73,7 +73,8 @@ pub enum Reply {
     Loaded(Vec<LoadResult>),
     /// One entry for each interface, in the order of the request.
     Counted(Vec<DevCount>),
-    /// What the generator says, and counts of [`Pktgen::count`] before it, after the warm-up, at its end and when all has arrived.
+    /// The results of the generator, and counts of [`Pktgen::count`] before it, after the warm-up, at its end and when
+    /// all packets have arrived.
     Generated {
         /// One result for each port.
         loads: Vec<LoadResult>,
@@ -85,7 +86,7 @@ pub enum Reply {
         /// One entry for each thread; empty where nothing answered or counted.
         taken: Vec<Taken>,
     },
-    /// `errno` and the kernel's words, or what is missing and how it can be had.
+    /// `errno` and the kernel's message, or what is missing and how to get it.
     Failed {
         /// One line for people.
         why: String,
@@ -103,9 +104,9 @@ pub struct Hello {
     pub host: String,
     /// Kernel release as `uname -r` prints it.
     pub kernel: String,
-    /// Online, as a list.
+    /// Online CPUs, as a list.
     pub cpus: String,
-    /// `netperf`, `iperf3`, `pktgen`: what is to be had there.
+    /// `netperf`, `iperf3`, `pktgen`: the generators that are available there.
     pub drivers: Vec<String>,
     /// Interfaces with their MAC and addresses.
     pub interfaces: Vec<(String, String, Vec<IpAddr>)>,
@@ -127,7 +128,7 @@ pub enum Protocol {
 pub struct Answer {
     /// Transport of the requests and their answers.
     pub protocol: Protocol,
-    /// Never a wildcard: only where the test runs.
+    /// Never a wildcard, so that it only listens where the test runs.
     pub bind: Option<IpAddr>,
     /// At least 1, each with a socket of its own.
     pub threads: u32,
@@ -143,7 +144,7 @@ pub struct Answer {
 pub struct Sink {
     /// Transport of what is received.
     pub protocol: Protocol,
-    /// Never a wildcard: only where the test runs.
+    /// Never a wildcard, so that it only listens where the test runs.
     pub bind: Option<IpAddr>,
     /// At least 1, each with a socket of its own.
     pub threads: u32,
@@ -164,7 +165,7 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// Load threads that do the same.
+/// A group of equal load threads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// `latency`, `throughput`, or empty.
@@ -179,7 +180,7 @@ pub struct Group {
     pub threads: u32,
     /// One CPU per thread, in turn; empty: the scheduler decides.
     pub cpus: Vec<u32>,
-    /// Thread i sends to entry i modulo their number.
+    /// Thread i sends to entry i modulo the number of entries.
     pub to: Vec<SocketAddr>,
     /// Sockets (source ports) of all threads together, at least one each.
     pub flows: u32,
@@ -189,7 +190,8 @@ pub struct Group {
     pub per_s: Option<f64>,
 }
 
-/// How many are on the way holds without a rate; with one, requests are sent at their times, answered or not.
+/// The number of requests in flight applies without a rate; with a rate, requests are sent at their times, answered or
+/// not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -237,18 +239,18 @@ pub struct PktgenPort {
     pub destinations: (IpAddr, IpAddr),
     /// Drawn at random for each frame; else in turn.
     pub random_destinations: bool,
-    /// Each frame so many times before the next one; 1: never the same one twice.
+    /// How often each frame is sent before the next one; 1: every frame is different.
     pub copies: u32,
     /// First and last UDP source port, both included.
     pub source_ports: (u16, u16),
 }
 
-/// Counters of one interface since it was made (`rtnl_link_stats64` of RTM_GETLINK), read at one moment.
+/// Counters of one interface since it was created (`rtnl_link_stats64` of RTM_GETLINK), read at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DevCount {
     /// Interface name.
     pub dev: String,
-    /// Clock of that host, to make a rate of two.
+    /// Clock of that host, to compute rates.
     pub at_ns: u64,
     /// Packets that the host received.
     pub rx_packets: u64,
@@ -291,12 +293,12 @@ pub enum Program {
 pub struct Taken {
     /// The CPU that the thread is pinned to; none: it is not pinned.
     pub cpu: Option<u32>,
-    /// Without the warm-up of our own generator, where it sends datagrams. Over TCP messages answered, or reads of what is
-    /// only counted.
+    /// Datagrams without the warm-up of the built-in generator. Over TCP, messages that were answered, or reads of data
+    /// that is only counted.
     pub packets: u64,
-    /// Of payload, in what `packets` counts.
+    /// Payload bytes of the same packets.
     pub bytes: u64,
-    /// Lost at the socket, where the kernel says so.
+    /// Packets lost at the socket, if the kernel reports it.
     pub dropped: Option<u64>,
     /// CPU time of the thread.
     pub cpu_ns: u64,
@@ -305,43 +307,44 @@ pub struct Taken {
 /// Why an end refused or failed a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The words of another process, of [`Reply::Failed`]. It chooses them, so what a terminal acts on is written out.
+    /// The error text of another process, of [`Reply::Failed`]. Control characters in it are escaped, because the other
+    /// process chooses it.
     #[error("{}", visible(.0))]
     Peer(String),
-    /// Of this process.
+    /// The error of this process.
     #[error(transparent)]
     Here(Box<RequestError>),
     /// The other end knows another secret.
-    #[error("this is not the secret")]
+    #[error("the secret is wrong")]
     WrongSecret,
-    /// The other end should know the secret and does not prove it.
-    #[error("it asks for no secret, so that anybody may be there")]
+    /// The other end should know the secret but does not prove it.
+    #[error("it asked for no secret, so its identity cannot be verified")]
     NoSecret,
 }
 
-/// Why the control connection is of no use any more.
+/// Why the control connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LostReason {
     /// A call on the connection failed.
     #[error("{0}")]
     System(SystemError),
     /// The child was not started.
-    #[error("start it: {0}")]
+    #[error("cannot start it: {0}")]
     NotStarted(SystemError),
     /// The child has no standard streams.
     #[error("it has no standard streams")]
     NoStreams,
-    /// There are no random bits for a proof.
+    /// No random bits for a proof are available.
     #[error("/dev/urandom: {0}")]
     NoRandom(SystemError),
-    /// By the other end.
+    /// The other end closed it.
     #[error("it was closed at the other end")]
     Closed,
-    /// By this end.
+    /// This end closed it.
     #[error("it was closed here")]
     ClosedHere,
     /// The thread that reads has ended.
-    #[error("it is gone")]
+    #[error("the thread that reads replies has ended")]
     Gone,
     /// A line that is not a reply.
     #[error("{} in: {}", visible(&.error.to_string()), visible(line))]
@@ -354,7 +357,7 @@ pub enum LostReason {
     /// The reply to a hello that is not one.
     #[error("it answered a hello with {0:?}")]
     NotAHello(Box<Reply>),
-    /// The other end says that it listens at an address that is neither its own nor the one it was given.
+    /// The other end reports that it listens at an address that is neither its own nor the requested one.
     #[error("it listens on {0}, which was not requested")]
     ForeignAddress(SocketAddr),
 }
@@ -370,17 +373,17 @@ pub enum Error {
         /// Its reason.
         why: Refusal,
     },
-    /// The process or the connection ended, or what came is no reply.
+    /// The process or the connection ended, or it sent something that is not a reply.
     #[error("{side}: the control connection is gone: {why}{}", stderr_text(stderr))]
     Lost {
         /// [`Side::name`] of the other end.
         side: String,
         /// What happened.
         why: LostReason,
-        /// What a child wrote to its standard error; empty: nothing, or it is no child.
+        /// What a child wrote to its standard error; empty: nothing, or it is not a child.
         stderr: String,
     },
-    /// No reply within the bound of the caller; one may still come.
+    /// No reply within the time limit of the caller; it may still arrive.
     #[error("{side}: no answer within {seconds} s")]
     Late {
         /// [`Side::name`] of the other end.
@@ -388,8 +391,10 @@ pub enum Error {
         /// The bound, in whole seconds.
         seconds: u64,
     },
-    /// The other end speaks another protocol than [`PROTOCOL`].
-    #[error("{side} speaks protocol {theirs} (ringwise {version}), this one {PROTOCOL}: use one version at both ends")]
+    /// The other end uses another protocol than [`PROTOCOL`].
+    #[error(
+        "{side} uses protocol {theirs} (ringwise {version}), this end {PROTOCOL}: use the same version of ringwise at both ends"
+    )]
     Versions {
         /// [`Side::name`] of the other end.
         side: String,
@@ -400,13 +405,14 @@ pub enum Error {
     },
 }
 
-/// Several lines may be right, but none of them may look like one of ours.
+/// Several lines are allowed, but none of them may look like a line of this protocol.
 fn stderr_text(stderr: &str) -> String {
     let lines: Vec<_> = stderr.trim().lines().map(visible).collect();
-    if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join("\n    ")) }
+    if lines.is_empty() { String::new() } else { format!("; its error output: {}", lines.join("\n    ")) }
 }
 
-/// One end of a test. At most one request runs; [`Request::Stop`] and [`Request::Count`] may come while one answers or counts.
+/// One end of a test. At most one request runs; [`Request::Stop`] and [`Request::Count`] may come while one answers or
+/// counts.
 pub trait Side {
     /// For messages: `this host`, `10.0.0.2:4710`.
     fn name(&self) -> &str;

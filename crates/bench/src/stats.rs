@@ -1,6 +1,7 @@
-//! Two states measured in pairs: interval, p-value, equivalence, what could have been found.
+//! Statistics of two states that were measured in pairs: interval, p-value, equivalence, and the change that could be
+//! found.
 //!
-//! Nothing here supposes a normal distribution but [`detectable`] and [`pairs_for`], which only advise.
+//! Only [`detectable`] and [`pairs_for`], which are estimates, assume a normal distribution.
 use ringwise_model::words::plural;
 
 use crate::result::Verdict;
@@ -8,10 +9,11 @@ use crate::rng::Rng;
 
 /// Resamples for an interval.
 const RESAMPLES: usize = 2000;
-/// Up to so many pairs all 2^n signs are counted (by halves); above, [`RANDOM_SIGNS`] of them are drawn.
+/// Up to this number of pairs all 2^n signs are counted (by halves); with more pairs [`RANDOM_SIGNS`] of them are
+/// drawn.
 const EXACT_SIGNS: usize = 30;
 const RANDOM_SIGNS: u32 = 20_000;
-/// Below it resamples repeat too few values for an interval.
+/// With fewer pairs, resamples repeat too few values for an interval.
 pub const MIN_PAIRS: usize = 5;
 const POWER: f64 = 0.8;
 
@@ -21,7 +23,7 @@ pub fn sorted(mut list: Vec<f64>) -> Vec<f64> {
     list
 }
 
-/// NaN for nothing.
+/// NaN without values.
 pub fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len() as f64
 }
@@ -35,18 +37,19 @@ pub fn deviation(list: &[f64]) -> f64 {
     (list.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / (list.len() - 1) as f64).sqrt()
 }
 
-/// An estimate and the studentised bootstrap of its error (Efron and Tibshirani, "An Introduction to the Bootstrap", 12.5).
+/// An estimate and the studentised bootstrap of its error (Efron and Tibshirani, "An Introduction to the Bootstrap",
+/// 12.5).
 #[derive(Debug, Clone)]
 pub struct Estimate {
-    /// The point estimate, in the unit of the values it was made of.
+    /// The point estimate, in the unit of its values.
     pub value: f64,
     error: f64,
-    /// Sorted; empty where the values do not differ.
+    /// Sorted; empty if the values do not differ.
     t: Vec<f64>,
 }
 
 impl Estimate {
-    /// Of the mean of `values`. None: fewer than [`MIN_PAIRS`].
+    /// The estimate of the mean of `values`. `None`: fewer than [`MIN_PAIRS`].
     pub fn of_mean(values: &[f64], seed: u64) -> Option<Estimate> {
         let m = mean(values);
         Estimate::by(m, 1.0, &values.iter().map(|x| x - m).collect::<Vec<_>>(), seed)
@@ -60,7 +63,7 @@ impl Estimate {
         }
         let (root, spread) = ((n as f64).sqrt(), deviation(residuals));
         let error = spread / root / scale;
-        // What is only rounding is no spread.
+        // Rounding errors are not spread.
         if error <= value.abs() * 1e-12 {
             return Some(Estimate { value, error: 0.0, t: Vec::new() });
         }
@@ -80,7 +83,7 @@ impl Estimate {
         Some(Estimate { value, error, t: sorted(t) })
     }
 
-    /// What the true value is below with probability `q`. None: so many resamples are all alike that they say nothing.
+    /// The bound below which the true value is with probability `q`. `None`: too many resamples are equal for a bound.
     pub fn below(&self, q: f64) -> Option<f64> {
         if self.t.is_empty() {
             return Some(self.value);
@@ -95,15 +98,15 @@ impl Estimate {
     }
 }
 
-/// Two-sided p-value of no difference: of all ways to give the differences signs, the part that gives a sum at
-/// least as far from 0. Never below 2 / 2^n. None for nothing.
+/// Two-sided p-value of no difference: the share of all assignments of signs to the differences whose sum is at
+/// least as far from 0. Never below 2 / 2^n. `None` without values.
 pub fn sign_flip(differences: &[f64], seed: u64) -> Option<f64> {
     let n = differences.len();
     if n == 0 {
         return None;
     }
     let total: f64 = differences.iter().map(|d| d.abs()).sum();
-    // Sums in another order differ by rounding; equal ones count.
+    // Sums in another order differ by rounding errors; such sums count as equal.
     let bound = differences.iter().sum::<f64>().abs() - total * 1e-12;
     if bound <= 0.0 {
         return Some(1.0);
@@ -154,7 +157,7 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     out
 }
 
-/// The pairs below which [`sign_flip`] cannot reach `alpha` in any of so many comparisons.
+/// The number of pairs below which [`sign_flip`] cannot reach `alpha` with this number of comparisons.
 pub fn least_pairs(alpha: f64, comparisons: usize) -> u32 {
     let mut n = 1;
     while 2.0 / 2f64.powi(n) * comparisons.max(1) as f64 >= alpha && n < 64 {
@@ -182,8 +185,8 @@ pub(crate) fn student_quantile(q: f64, freedom: f64) -> f64 {
     z + first / v + second / (v * v) + third / (v * v * v)
 }
 
-/// The smallest true difference that so many pairs with this deviation find 80 times of 100, in its unit. None: they
-/// cannot find any.
+/// The smallest true difference that this number of pairs with this deviation finds in 80 of 100 cases, in its unit.
+/// `None`: they cannot find any.
 pub fn detectable(deviation: f64, pairs: u32, alpha: f64, comparisons: usize) -> Option<f64> {
     let least = least_pairs(alpha, comparisons);
     if pairs < least {
@@ -191,13 +194,13 @@ pub fn detectable(deviation: f64, pairs: u32, alpha: f64, comparisons: usize) ->
     }
     let (n, alpha) = (f64::from(pairs), alpha / comparisons.max(1) as f64);
     let t = student_quantile(1.0 - alpha / 2.0, n - 1.0) + student_quantile(POWER, n - 1.0);
-    // What the t-test would find is more with few pairs: by simulation, the wider interval costs 12/n², and signs so
+    // With few pairs this finds less than the t-test: by simulation, the wider interval costs 12/n², and signs so
     // few that nearly all must agree cost 0.3, half of that with one more pair.
     let cost = (12.0 / (n * n)).max(0.3 * 0.5f64.powi((pairs - least) as i32));
     Some(t * (1.0 + cost) * deviation / n.sqrt())
 }
 
-/// About how many pairs find a true difference of that size 80 times of 100.
+/// About how many pairs find a true difference of this size in 80 of 100 cases.
 pub fn pairs_for(difference: f64, deviation: f64, alpha: f64, comparisons: usize) -> u64 {
     let least = least_pairs(alpha, comparisons);
     let enough = |n: u32| detectable(deviation, n, alpha, comparisons).is_some_and(|d| d <= difference);
@@ -206,14 +209,14 @@ pub fn pairs_for(difference: f64, deviation: f64, alpha: f64, comparisons: usize
     few.map_or_else(|| (z * deviation / difference).powi(2).ceil() as u64, u64::from)
 }
 
-/// What can be said of pairs before anything else is looked at.
+/// The statistics of the pairs of one comparison, before its verdict.
 #[derive(Debug, Clone)]
 pub struct Paired {
     /// Pairs that were given.
     pub pairs: u32,
-    /// In the unit of the metric; NaN where there is no pair.
+    /// In the unit of the metric; NaN without pairs.
     pub base_mean: f64,
-    /// In the unit of the metric; NaN where there is no pair.
+    /// In the unit of the metric; NaN without pairs.
     pub with_mean: f64,
     /// Mean difference in per cent of `base_mean`; none where that is not above 0.
     pub change_percent: Option<f64>,
@@ -233,10 +236,10 @@ pub struct Paired {
     same: bool,
 }
 
-/// Pairs in the order of their blocks; both of one length.
+/// Pairs in the order of their blocks; both lists have the same length.
 ///
-/// The change is a ratio of means, and its interval takes from each pair what the ratio explains: what moves both of a
-/// pair alike is not noise.
+/// The change is a ratio of means. Its interval subtracts from each pair what the ratio explains: a change of both
+/// values of a pair is not noise.
 pub fn paired(base: &[f64], with: &[f64], alpha: f64, seed: u64) -> Paired {
     let d: Vec<f64> = base.iter().zip(with).map(|(b, w)| w - b).collect();
     let (base_mean, with_mean, middle) = (mean(base), mean(with), mean(&d));
@@ -264,7 +267,7 @@ pub fn paired(base: &[f64], with: &[f64], alpha: f64, seed: u64) -> Paired {
     }
 }
 
-/// What a verdict is reached by.
+/// The parameters of a verdict.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// Level of each test: 0.05.
@@ -273,14 +276,14 @@ pub struct Rule {
     pub equivalent_percent: f64,
     /// True for rates, false for latency, loss and cost.
     pub higher_is_better: bool,
-    /// That were corrected together.
+    /// Number of comparisons that were corrected together.
     pub comparisons: usize,
 }
 
 impl Paired {
-    /// Equivalent: within the bounds by two one-sided tests, each at alpha; also where a difference is there that is
-    /// smaller. Better or worse: corrected p below alpha and the interval clear of 0. Else inconclusive, with what is
-    /// missing.
+    /// Equivalent: within the bounds by two one-sided tests, each at alpha; also if a difference exists that is
+    /// smaller. Better or worse: corrected p below alpha and the interval without 0. Otherwise inconclusive, with what
+    /// is missing.
     pub fn verdict(&self, p_corrected: Option<f64>, rule: &Rule) -> (Verdict, Vec<String>) {
         let x = rule.equivalent_percent;
         if (self.pairs as usize) < MIN_PAIRS {
@@ -300,7 +303,7 @@ impl Paired {
             return (Verdict::Equivalent, vec!["every pair is exactly equal".to_owned()]);
         }
         if inside {
-            let note = format!("a difference is there, and smaller than {x} %");
+            let note = format!("a difference exists, but is smaller than {x} %");
             return (Verdict::Equivalent, if found { vec![note] } else { Vec::new() });
         }
         if found {
@@ -316,7 +319,7 @@ impl Paired {
         if self.pairs < least {
             let of = if rule.comparisons > 1 { format!(" in {} comparisons", rule.comparisons) } else { String::new() };
             let pairs = plural(self.pairs as usize, "pair");
-            notes.push(format!("{pairs} cannot show a difference{of} at {}: at least {least}", rule.alpha));
+            notes.push(format!("{pairs} cannot show a difference{of} at {}: at least {least} are needed", rule.alpha));
         } else if clear && rule.comparisons > 1 {
             notes.push(format!("not significant after correction over {} comparisons", rule.comparisons));
         }
@@ -336,7 +339,7 @@ impl Paired {
     }
 }
 
-/// A number without more digits than mean something.
+/// A number with only the significant digits.
 struct Short(f64);
 
 impl std::fmt::Display for Short {

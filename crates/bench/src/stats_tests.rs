@@ -12,7 +12,7 @@ fn pairs(rng: &mut Rng, n: usize, effect: f64, noise: f64) -> (Vec<f64>, Vec<f64
     (0..n).map(pair).unzip()
 }
 
-/// How many of so many sessions with one comparison come to each verdict: better, worse, equivalent, inconclusive.
+/// How many of these sessions with one comparison have each verdict: better, worse, equivalent, inconclusive.
 fn verdicts(runs: u64, n: usize, effect: f64, noise: f64, x: f64) -> [u32; 4] {
     let mut rng = Rng::new(n as u64 + runs);
     let mut out = [0; 4];
@@ -25,7 +25,7 @@ fn verdicts(runs: u64, n: usize, effect: f64, noise: f64, x: f64) -> [u32; 4] {
     out
 }
 
-/// So many of `runs` are not surprising (1 of 1000) where the true rate is `rate`.
+/// The highest number of `runs` that is not surprising (1 of 1000) if the true rate is `rate`.
 fn at_most(runs: u32, rate: f64) -> u32 {
     let n = f64::from(runs);
     (n * rate + 3.1 * (n * rate * (1.0 - rate)).sqrt()).ceil() as u32
@@ -206,7 +206,7 @@ fn too_few_pairs_say_so() {
     let (verdict, notes) = five.verdict(five.p, &ALONE);
     assert_eq!(
         (verdict, notes[0].as_str()),
-        (Verdict::Inconclusive, "5 pairs cannot show a difference at 0.05: at least 6")
+        (Verdict::Inconclusive, "5 pairs cannot show a difference at 0.05: at least 6 are needed")
     );
     let none = paired(&[], &[], 0.05, 0);
     assert_eq!((none.pairs, none.p, none.change_percent, none.noise_percent), (0, None, None, None));
@@ -218,7 +218,10 @@ fn a_difference_that_is_smaller_than_matters_is_equivalent_and_told() {
     let with: Vec<f64> = base.iter().enumerate().map(|(i, b)| b + 1.0 + 0.1 * (i % 3) as f64).collect();
     let p = paired(&base, &with, 0.05, 0);
     let (verdict, notes) = p.verdict(p.p, &ALONE);
-    assert_eq!((verdict, notes), (Verdict::Equivalent, vec!["a difference is there, and smaller than 2 %".to_owned()]));
+    assert_eq!(
+        (verdict, notes),
+        (Verdict::Equivalent, vec!["a difference exists, but is smaller than 2 %".to_owned()])
+    );
     let strict = Rule { equivalent_percent: 0.5, ..ALONE };
     assert_eq!(p.verdict(p.p, &strict), (Verdict::Better, vec![]));
     assert_eq!(p.verdict(p.p, &Rule { higher_is_better: false, ..strict }).0, Verdict::Worse);
@@ -234,7 +237,7 @@ fn what_is_missing_is_said() {
     assert!(notes[0].starts_with("would need about ") && notes[0].ends_with(" pairs for 2 %"), "{notes:?}");
     let many = Rule { comparisons: 100, ..ALONE };
     let notes = p.verdict(Some(1.0), &many).1;
-    assert_eq!(notes[0], "8 pairs cannot show a difference in 100 comparisons at 0.05: at least 12");
+    assert_eq!(notes[0], "8 pairs cannot show a difference in 100 comparisons at 0.05: at least 12 are needed");
 }
 
 #[test]

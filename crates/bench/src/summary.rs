@@ -1,4 +1,4 @@
-//! Trials by point and state: what the tables and figures are made of.
+//! Trials by point and state, from which tables and figures are made.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,19 +9,19 @@ use crate::result::{Counted, Design, Latency, Limit, LoadResult, Metric, Phase, 
 use crate::score::{self, Score};
 use crate::stats;
 
-/// A value of a trial; none: this one does not know.
+/// A value of a trial; `None`: unknown in this trial.
 pub(crate) type Get<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
 
 /// All measured trials of one state at one point.
 pub(crate) struct Row<'a> {
     pub point: &'a Point,
     pub state: &'a str,
-    /// Its place in the session.
+    /// Index of the state in the session.
     pub index: usize,
     pub trials: Vec<&'a Trial>,
 }
 
-/// Ordered by point, then as the session names the states. Calibration is left out.
+/// Ordered by point, then by the order of states in the session, without calibration.
 pub(crate) fn rows(r: &Results) -> Vec<Row<'_>> {
     let mut out: Vec<Row> = Vec::new();
     for t in r.trials.iter().filter(|t| t.phase == Phase::Measure) {
@@ -37,7 +37,7 @@ pub(crate) fn rows(r: &Results) -> Vec<Row<'_>> {
     out
 }
 
-/// Light before medium before heavy, then as the members stand.
+/// Light before medium before heavy, then in the order of the members.
 pub(crate) fn order(a: &Point, b: &Point) -> Ordering {
     let rank = |p: &Point| match p.level.as_deref() {
         None => 0,
@@ -54,13 +54,13 @@ pub(crate) fn throughput(t: &Trial) -> Option<&LoadResult> {
     load(t, "throughput")
 }
 
-/// That of the group whose latency counts.
+/// The latency of the group whose latency counts.
 pub(crate) fn latency(t: &Trial) -> Option<&Latency> {
     load(t, "latency")?.latency.as_ref()
 }
 
 impl Row<'_> {
-    /// Of the trials that know it; none: no one does.
+    /// The mean over the trials in which it is known; `None`: it is unknown in all trials.
     pub(crate) fn mean(&self, value: Get) -> Option<f64> {
         let all: Vec<f64> = self.trials.iter().filter_map(|t| value(t)).collect();
         mean(&all)
@@ -98,7 +98,7 @@ impl Row<'_> {
     }
 }
 
-/// A point with a value where not all points have the same one.
+/// A point that has a value only in members that differ between the points.
 pub fn varying(all: &[&Point]) -> Point {
     let Some(first) = all.first() else { return Point::default() };
     fn differs<T: Clone + PartialEq>(all: &[&Point], get: fn(&Point) -> &Option<T>, some: T) -> Option<T> {
@@ -149,7 +149,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Of the rates that were found.
+    /// The rates that were found.
     pub(crate) fn found(&self) -> Vec<f64> {
         self.blocks.iter().filter_map(|b| b.found_per_s).collect()
     }
@@ -178,11 +178,11 @@ pub(crate) fn searches(r: &Results) -> Vec<Search<'_>> {
     out
 }
 
-/// What a score is, in words.
+/// The definition of a score.
 pub(crate) const SCORE: &str =
     "W · latency part + (1 − W) · throughput part; above 1 the state is ahead of the first one.";
 
-/// A change in per cent as a ratio of which more is better.
+/// A change in per cent as a ratio for which more is better.
 pub(crate) fn performance(m: Metric, change_percent: f64) -> Option<f64> {
     let ratio = 1.0 + change_percent / 100.0;
     match m.higher_is_better() {
@@ -191,7 +191,7 @@ pub(crate) fn performance(m: Metric, change_percent: f64) -> Option<f64> {
     }
 }
 
-/// Of every point that is a mix of both.
+/// The scores of every point that is a mix of both.
 pub(crate) fn scores(r: &Results) -> Vec<Score> {
     let mut out = score::scores(&r.session, &r.trials, r.session.design.weight.unwrap_or(0.5));
     out.retain(|s| s.point.mix.is_some());
@@ -199,17 +199,17 @@ pub(crate) fn scores(r: &Results) -> Vec<Score> {
     out
 }
 
-/// None: there is none.
+/// `None`: there is no such load.
 pub(crate) fn mean(all: &[f64]) -> Option<f64> {
     (!all.is_empty()).then(|| stats::mean(all))
 }
 
-/// Of the mean, by bootstrap; none for fewer than two values.
+/// The interval of the mean, by bootstrap; `None` for fewer than two values.
 pub(crate) fn interval(all: &[f64], design: &Design) -> Option<(f64, f64)> {
     stats::Estimate::of_mean(all, design.seed)?.interval(design.alpha)
 }
 
-/// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: all that was offered`, `unknown`.
+/// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: full offered load`, `unknown`.
 pub(crate) fn limit(l: &Limit) -> String {
     match l {
         Limit::Link(port) => format!("link {port}"),
@@ -218,7 +218,7 @@ pub(crate) fn limit(l: &Limit) -> String {
             format!("{} {set}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
         }
         Limit::Generator(what) => format!("generator: {what}"),
-        Limit::Offered => "none: all that was offered".into(),
+        Limit::Offered => "none: full offered load".into(),
         Limit::Unknown => "unknown".into(),
     }
 }

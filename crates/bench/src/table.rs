@@ -1,4 +1,4 @@
-//! The tables of a session, as words: for HTML whole, for a terminal the columns that fit.
+//! The tables of a session, as text: complete for HTML, with the columns that fit for a terminal.
 
 use ringwise_model::words::plural;
 use std::collections::BTreeMap;
@@ -9,27 +9,27 @@ use crate::result::{Metric, Trial, Unit};
 use crate::summary::{self, Row};
 use crate::words::{self, bits, count, digits};
 
-/// Words in rows and columns; each row is as long as the head.
+/// Text in rows and columns; each row is as long as the head.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// One line, without a full stop.
     pub title: String,
-    /// What its numbers are.
+    /// The meaning of the numbers.
     pub note: String,
     /// Headings of the columns with their units.
     pub head: Vec<String>,
-    /// Columns from the left that hold words.
+    /// Number of columns at the left that contain text.
     pub words: usize,
-    /// Whether the last column holds words, too.
+    /// Whether the last column contains text, too.
     pub last_words: bool,
     /// Cells as text.
     pub rows: Vec<Vec<String>>,
 }
 
-/// None: not known.
+/// A cell; `None`: unknown.
 type Cell<'a> = Box<dyn Fn(&Row) -> Option<String> + 'a>;
 
-/// A column: its heading with the unit, whether a terminal has room for it, and its value as words.
+/// A column: its heading with the unit, whether a terminal shows it, and its value as text.
 struct Column<'a> {
     head: String,
     narrow: bool,
@@ -42,7 +42,7 @@ fn mean<'a>(head: &str, narrow: bool, value: fn(&Trial) -> Option<f64>, show: fn
 
 const UNKNOWN: &str = "unknown";
 
-/// Columns that no row knows are left out and named in the note.
+/// Columns without any known value are left out and named in the note.
 fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column>, narrow: bool) -> Table {
     let varies = summary::varying(&summary::points(r));
     let mut t = Table { title: title.into(), words: 2, ..Table::default() };
@@ -67,12 +67,12 @@ fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column
     }
     t.note = note.into();
     if !never.is_empty() {
-        t.note.push_str(&format!(" Not known in any trial: {}.", never.join(", ")));
+        t.note.push_str(&format!(" Unknown in all trials: {}.", never.join(", ")));
     }
     t
 }
 
-/// Rates, loss, CPU and latency: what people look for first. `narrow`: the columns for a terminal.
+/// Rates, loss, CPU and latency, which readers look for first. `narrow`: the columns for a terminal.
 pub fn measures(r: &Results, narrow: bool) -> Table {
     let rows = summary::rows(r);
     let unit = summary::unit(r);
@@ -112,14 +112,14 @@ pub fn measures(r: &Results, narrow: bool) -> Table {
         "Means over the blocks, percentiles too. Throughput counts {bytes}, line rate the frame with preamble and gap. \
          CPU: busy time of all CPUs together, per cent of one."
     );
-    Table { last_words: !narrow, ..table("What was measured", &note, r, &rows, columns, narrow) }
+    Table { last_words: !narrow, ..table("Measured values", &note, r, &rows, columns, narrow) }
 }
 
-/// What a packet costs the host, and how its work is spread.
+/// The cost of a packet for the host, and how the work is spread.
 pub fn costs(r: &Results) -> Table {
     let columns = vec![
         mean("received/s", false, |t| t.host.received_per_s, count),
-        mean("sent on/s", false, |t| t.host.transmitted_per_s, count),
+        mean("forwarded/s", false, |t| t.host.transmitted_per_s, count),
         mean("CPU ns/packet", false, |t| t.host.cpu_ns_per_packet, digits),
         mean("cycles/packet", false, |t| t.host.cycles_per_packet, digits),
         mean("ns/packet at line rate", false, |t| t.host.budget_ns_per_packet, digits),
@@ -135,8 +135,8 @@ pub fn costs(r: &Results) -> Table {
             digits,
         ),
     ];
-    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wanted to every ten milliseconds, on the worst CPU.";
-    table("What it cost", note, r, &summary::rows(r), columns, false)
+    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wakes up every ten milliseconds, on the worst CPU.";
+    table("CPU cost and queue load", note, r, &summary::rows(r), columns, false)
 }
 
 /// Packets by the place where they were lost, in all blocks together.
@@ -154,7 +154,8 @@ pub fn lost(r: &Results) -> Option<Table> {
         }
     };
     let columns: Vec<Column> = places.iter().map(column).collect();
-    (!columns.is_empty()).then(|| table("Lost, by place", "Packets, in all blocks together.", r, &rows, columns, false))
+    (!columns.is_empty())
+        .then(|| table("Losses by place", "Packets, in all blocks together.", r, &rows, columns, false))
 }
 
 /// Searches for the highest rate. `narrow`: the columns for a terminal.
@@ -163,8 +164,8 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
     let mut t = Table {
         title: "Highest rate".into(),
         note:
-            "The highest offered rate with no more than that loss, in each block; mean, smallest and largest. A block \
-               that found none is not in them."
+            "The highest offered rate with at most this loss in each block; mean, smallest and largest. A block without \
+               such a rate is not counted."
                 .into(),
         head: ["point", "state", "loss", "found in", "mean/s", "least/s", "most/s", "limited by"]
             .map(String::from)
@@ -238,7 +239,7 @@ pub fn scores(r: &Results) -> Option<Table> {
     })
 }
 
-/// Everything that was compared, with what decides.
+/// All comparisons, with the values that determine the verdict.
 pub fn comparisons(r: &Results) -> Option<Table> {
     let varies = summary::varying(&summary::points(r));
     let unit = summary::unit(r);
@@ -282,9 +283,9 @@ pub fn comparisons(r: &Results) -> Option<Table> {
         "notes",
     ];
     let mut t = Table {
-        title: "Everything that was compared".into(),
-        note: "p corrected: Holm's, the numbers that the workload is made for among themselves, the others over everything. Detectable: the smallest true change that so many pairs with this \
-               noise find 80 times of 100. Noise: deviation of the paired differences."
+        title: "All comparisons".into(),
+        note: "p corrected: by Holm's method, over the primary metrics of the workload, or over all metrics for the others. Detectable: the smallest true change that this number of pairs with this \
+               noise would find in 80 of 100 sessions. Noise: deviation of the paired differences."
             .into(),
         head: head.map(String::from).to_vec(),
         words: 4,
@@ -299,7 +300,8 @@ pub fn comparisons(r: &Results) -> Option<Table> {
     (!t.rows.is_empty()).then_some(t)
 }
 
-/// Doubts about trials and what could not be read, each once with how often; what differs in its numbers alone is one.
+/// Doubts about trials and unknown values, each once with its count; texts that differ only in their numbers are
+/// counted together.
 pub fn doubts(r: &Results) -> Vec<String> {
     let mut said: BTreeMap<String, (String, bool, Vec<&Trial>)> = BTreeMap::new();
     for t in &r.trials {

@@ -1,4 +1,4 @@
-//! A session for the terminal.
+//! Shows a session on a terminal.
 
 use ringwise_model::words::{hang, plain, plural};
 
@@ -6,14 +6,14 @@ use crate::file::Results;
 use crate::result::Verdict;
 use crate::{summary, table, words};
 
-/// What a piece of a line is, for the caller that colours it.
+/// The kind of a piece of a line, for the caller that colours it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// A proved change for the better.
     Better,
     /// A proved change for the worse.
     Worse,
-    /// Look here.
+    /// A caution.
     Caution,
     /// A heading.
     Bold,
@@ -21,24 +21,24 @@ pub enum Tone {
     Dim,
 }
 
-/// What the place we print to can do.
+/// The capabilities of the output.
 pub struct Look<'a> {
-    /// Columns; none: nothing is folded, one record a line.
+    /// Width in columns; `None`: nothing is folded, one record per line.
     pub width: Option<usize>,
-    /// The place shows only ASCII; other characters are replaced by similar ones.
+    /// The output shows only ASCII; other characters are replaced by similar ones.
     pub ascii: bool,
     /// Colours a whole piece of a line.
     pub paint: &'a dyn Fn(Tone, &str) -> String,
 }
 
 impl Look<'_> {
-    /// Without control characters: names and doubts come from outside.
+    /// Removes control characters, because names and doubts come from outside.
     fn plain(&self, text: &str) -> String {
         let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
         if self.ascii { ascii(&text) } else { text }
     }
 
-    /// Characters first: folded lines must not grow afterwards.
+    /// Characters are replaced before folding, so that folded lines do not grow afterwards.
     fn hang(&self, head: &str, text: &str) -> String {
         hang(&self.plain(head), &self.plain(text), self.width)
     }
@@ -48,13 +48,17 @@ fn painted(look: &Look, tone: Tone, lines: &str) -> String {
     lines.lines().map(|l| format!("{}\n", (look.paint)(tone, l))).collect()
 }
 
-/// Verdicts, table, limits, what could have been found, and what to know.
+/// Verdicts, table, limits, detectable changes, and notes.
 pub fn text(r: &Results, look: &Look) -> String {
     let w = look.width;
     let s = &r.session;
     let mut out = String::new();
     if let Some(c) = &s.caveat {
-        out.push_str(&painted(look, Tone::Caution, &look.hang("", &format!("{c}: these numbers hold for that alone"))));
+        out.push_str(&painted(
+            look,
+            Tone::Caution,
+            &look.hang("", &format!("{c}: these numbers are valid only for that")),
+        ));
     }
     let title = s.title.as_ref().map(|t| format!("{t}: ")).unwrap_or_default();
     let head = format!("{title}{}, {} ({})", s.workload, words::compared(r), s.driver);
@@ -81,7 +85,7 @@ pub fn text(r: &Results, look: &Look) -> String {
             out.push_str(&tone.map_or(lines.clone(), |t| painted(look, t, &lines)));
         }
         if let Some(d) = words::detectable(r) {
-            out.push_str(&look.hang("  ", &format!("least change that would be found 80 times of 100: {d}")));
+            out.push_str(&look.hang("  ", &format!("smallest change that would be found in 80 of 100 sessions: {d}")));
         }
         out.push('\n');
     }
@@ -127,7 +131,7 @@ pub fn text(r: &Results, look: &Look) -> String {
     out
 }
 
-/// On a terminal the point stands above its states, or where even so it is too wide each row becomes lines.
+/// On a terminal the point is above its states. If the table is still too wide, each row becomes several lines.
 fn folded(t: &table::Table, width: Option<usize>, look: &Look) -> String {
     let line = |cells: &Vec<String>| cells.iter().map(|c| look.plain(c)).collect();
     let whole: Vec<Vec<String>> = std::iter::once(&t.head).chain(&t.rows).map(line).collect();

@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::side::{Reply, Request};
 
-/// Nothing we say is longer; what is longer is not ours.
+/// The longest line of this protocol; longer lines are refused.
 pub(crate) const MOST: u64 = 1 << 20;
-/// Who asks says so often that it is still there.
+/// The client sends a sign of life this often.
 pub(crate) const ALIVE_EACH: Duration = Duration::from_secs(10);
-/// After so long without a word everything is stopped.
+/// After this time without a line from the client everything is stopped.
 pub(crate) const SILENT: Duration = Duration::from_secs(30);
-/// For the first request.
+/// Time limit for the first request.
 pub(crate) const FIRST: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Asked {
-    /// Comes back with the reply.
+    /// The number that the reply repeats.
     pub id: u64,
-    /// None: still alive.
+    /// `None`: a sign of life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Answered {
-    /// 0: to no request.
+    /// The request of this reply; 0: none.
     pub id: u64,
     pub reply: Reply,
 }
 
-/// Without its end; None: there is no more.
+/// The next line without its newline; `None`: end of the stream.
 ///
-/// Errors: longer than [`MOST`], cut off, no UTF-8, or what the stream says.
+/// Errors: a line longer than [`MOST`], cut off or not UTF-8, or the error of the stream.
 pub(crate) fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if from.take(MOST).read_until(b'\n', &mut line)? == 0 {
@@ -44,7 +44,9 @@ pub(crate) fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
         let why = if line.len() as u64 + 1 >= MOST { "a line of more than 1 MiB" } else { "a line was cut off" };
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
-    String::from_utf8(line).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is no text"))
+    String::from_utf8(line)
+        .map(Some)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is not UTF-8"))
 }
 
 pub(crate) fn write_asked(to: &mut dyn Write, asked: &Asked) -> io::Result<()> {

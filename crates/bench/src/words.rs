@@ -1,4 +1,4 @@
-//! The words that every way of showing a session shares.
+//! Texts that all presentations of a session share.
 
 use ringwise_model::words::{plural, thousands};
 
@@ -17,7 +17,7 @@ pub fn counted(c: Counted) -> &'static str {
     }
 }
 
-/// As a heading or behind a number: `packets/s`, `latency p99`.
+/// The metric as a heading or after a number: `packets/s`, `latency p99`.
 pub fn metric(m: Metric, unit: Unit) -> &'static str {
     if m == Metric::Rate { rate_unit(unit) } else { m.name() }
 }
@@ -40,7 +40,7 @@ pub fn amount(m: Metric, unit: Unit, v: f64) -> String {
     }
 }
 
-/// Three significant digits below 100, none behind the point above.
+/// Three significant digits below 100, no decimal places above.
 pub fn digits(v: f64) -> String {
     match v.abs() {
         a if a >= 99.95 => count(v),
@@ -85,12 +85,12 @@ pub fn change(c: &Comparison) -> String {
     match (c.change_percent, c.low_percent, c.high_percent) {
         (Some(v), Some(l), Some(h)) => format!("{} % [{} … {}]", signed(v), signed(l), signed(h)),
         (Some(v), ..) => format!("{} % (interval unknown)", signed(v)),
-        (None, ..) if c.base_mean == 0.0 => "no per cent of 0".into(),
+        (None, ..) if c.base_mean == 0.0 => "no % of 0".into(),
         (None, ..) => "unknown".into(),
     }
 }
 
-/// What makes this point another one than the others: `64 bytes, 8 threads, heavy`. Empty: nothing varies.
+/// How this point differs from the others: `64 bytes, 8 threads, heavy`. Empty: there is no difference.
 pub fn point(p: &Point, varies: &Point) -> String {
     let mut parts = Vec::new();
     let mut counted = |here: Option<u32>, shown: Option<u32>, one: &str| {
@@ -113,7 +113,7 @@ pub fn point(p: &Point, varies: &Point) -> String {
     parts.join(", ")
 }
 
-/// What all points have in common: `8 threads, heavy`.
+/// The values that all points have in common: `8 threads, heavy`.
 pub fn common(r: &Results) -> String {
     let all = points(r);
     let Some(first) = all.first() else { return String::new() };
@@ -152,7 +152,7 @@ pub fn tally(r: &Results) -> String {
     )
 }
 
-/// The verdicts in words: each one where they are few, else what there is of each kind of number.
+/// The verdicts as text: each one if there are few, otherwise the counts for each metric.
 pub fn verdicts(r: &Results) -> Vec<Line> {
     let (u, varies) = (unit(r), varying(&points(r)));
     let mut all: Vec<&Comparison> = r.comparisons.iter().collect();
@@ -204,7 +204,7 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
 
 /// A line about one verdict or several: `HEAD: TEXT`.
 pub struct Line {
-    /// Where it has only one.
+    /// The verdict, if the line has only one.
     pub verdict: Option<Verdict>,
     /// The verdict of one comparison; metric and state where several are counted.
     pub head: String,
@@ -212,14 +212,14 @@ pub struct Line {
     pub text: String,
 }
 
-/// So many verdicts are told one by one.
+/// Up to this number, verdicts are listed one by one.
 const FEW: usize = 12;
 
 fn arrow(c: &Comparison, u: Unit) -> String {
     format!("→ {}", amount(c.metric, u, c.with_mean))
 }
 
-/// The smallest changes that could have been found, by kind of number: `packets/s 1.2 to 4.5 %`.
+/// The smallest changes that could have been found, by metric: `packets/s 1.2 to 4.5 %`.
 pub fn detectable(r: &Results) -> Option<String> {
     let mut parts: Vec<(Metric, f64, f64)> = Vec::new();
     for c in &r.comparisons {
@@ -248,7 +248,7 @@ pub fn ports(r: &Results) -> String {
     r.session.ports.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// `bulk against before`; one state alone is that one.
+/// `bulk against before`; or the name of the only state.
 pub fn compared(r: &Results) -> String {
     let names: Vec<&str> = r.session.states.iter().map(|s| s.name.as_str()).collect();
     match names.as_slice() {
@@ -258,7 +258,7 @@ pub fn compared(r: &Results) -> String {
     }
 }
 
-/// Seed and order of the trials in words.
+/// Seed and order of the trials as text.
 pub fn design(r: &Results) -> String {
     let d = &r.session.design;
     let calibration = match d.calibration_blocks {
@@ -276,13 +276,13 @@ pub fn design(r: &Results) -> String {
     )
 }
 
-/// What must be known about the file and its end.
+/// Notes about the file and its end.
 pub fn notes(r: &Results) -> Vec<String> {
     let mut out = r.notes.clone();
     if let Some(end) = &r.end {
         out.extend(end.notes.iter().cloned());
         if !end.restored {
-            out.push("the host was NOT found again as it was at the start".into());
+            out.push("the host was NOT restored to its state at the start".into());
         }
     }
     if r.comparisons.is_empty() {

@@ -1,4 +1,5 @@
-//! An end of a test as a child of this program, which is both: no harness, whose words would be among the lines.
+//! An end of a test as a child of this program, which is both ends. There is no test harness, because its output would
+//! be mixed with the protocol.
 
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -37,16 +38,16 @@ fn main() {
     let Reply::Loaded(results) = here.ask(Request::Load(load.clone()), SOON).unwrap() else { panic!() };
     assert!(results[0].done_per_s > 0.0);
     drop(far);
-    // It is gone, and with it what answered.
+    // The child is gone, and with it the thread that answered.
     let why = here.ask(Request::Load(load), SOON).unwrap_err().to_string();
     assert!(why.contains("ECONNREFUSED"), "{why}");
 
     let why = RemoteSide::child(child(&["serve", "no-such-namespace"]), "child").err().unwrap().to_string();
     assert!(why.contains("/run/netns/no-such-namespace") && why.contains("ENOENT"), "{why}");
-    // Several lines, as ssh has them, none of which looks like one of ours.
+    // Several lines as from ssh, none of which looks like a line of the protocol.
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "printf 'Warning: banner\\nOK: all is \\twell\\n' >&2; exit 1"]);
     let why = RemoteSide::child(shell, "child").err().unwrap().to_string();
-    assert!(why.ends_with("it said: Warning: banner\n    OK: all is \\x09well"), "{why}");
+    assert!(why.ends_with("its error output: Warning: banner\n    OK: all is \\x09well"), "{why}");
     println!("a child serves, ends with us, and leaves its words");
 }

@@ -1,4 +1,4 @@
-//! What is shown of a session: HTML, SVG and text of sessions that were made up. RINGWISE_BLESS=1 rewrites the goldens.
+//! HTML, SVG and text of generated sessions. RINGWISE_BLESS=1 rewrites the golden files.
 
 mod made;
 mod numbers;
@@ -27,7 +27,7 @@ fn lines(r: &Results) -> String {
     all.iter().map(|l| write(l).unwrap()).collect()
 }
 
-/// What a file gives: numbers of few digits, which are read as they were written.
+/// Results as read from a file: numbers with few digits, which are read back exactly.
 fn through_a_file(r: &Results) -> Results {
     fn shorten(v: &mut Value) {
         match v {
@@ -55,14 +55,14 @@ fn pages() {
     for (name, made) in
         [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues()), ("sweep", made::sweep())]
     {
-        // As from a file: what a file says about itself is shown too.
+        // As from a file, because notes about the file are shown too.
         let r = read(name, &lines(&made)).unwrap();
         let page = html::html(&r, STARTED);
-        // Two pages whole; of the others `numbers` asserts what is in them.
+        // Two pages are compared completely; `numbers` checks the contents of the others.
         if ["queues", "sweep"].contains(&name) {
             golden::compare(&path(&format!("{name}.html")), &page);
         }
-        // For `cargo xtask figures`, which looks at them in a browser.
+        // For `cargo xtask figures`, which checks them in a browser.
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-pages");
         std::fs::create_dir_all(&out).unwrap();
         std::fs::write(out.join(format!("{name}.html")), &page).unwrap();
@@ -99,7 +99,7 @@ fn figures_of_the_articles_are_there() {
     assert!(last.caption.contains("4 more points are not drawn"), "{}", last.caption);
     assert!(names(&made::queues()).contains(&"rate-by-queues-1".to_string()));
     assert_eq!(names(&made::sweep()), ["changes-1", "changes-2", "rate-by-value-1"]);
-    // A session without trials has nothing to draw.
+    // A session without trials has no figures.
     let mut none = made::queues();
     (none.trials, none.comparisons) = (vec![], vec![]);
     assert_eq!(names(&none), [""; 0]);
@@ -128,7 +128,7 @@ fn what_a_user_names_cannot_break_a_page() {
 fn the_caveat_comes_first() {
     let r = made::forward();
     let first = shown(&r, None, true).lines().next().unwrap_or_default().to_string();
-    assert_eq!(first, "emulated NIC (igb in QEMU), not a NIC: these numbers hold for that alone");
+    assert_eq!(first, "emulated NIC (igb in QEMU), not a NIC: these numbers are valid only for that");
     let page = html::html(&r, STARTED);
     let body = page.split("<body>").nth(1).unwrap();
     assert!(body.find("not a NIC").unwrap() < body.find("<h1>").unwrap());
@@ -141,7 +141,7 @@ fn a_terminal_of_80_columns() {
         assert!(folded.is_ascii(), "{folded}");
         let long: Vec<&str> = folded.lines().filter(|l| l.len() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
-        // Elsewhere each record is one line.
+        // Without a terminal each record is one line.
         let (plain, table) = (shown(&r, None, false), table::measures(&r, false));
         let whole = |row: &Vec<String>| plain.lines().any(|l| row.iter().all(|cell| l.contains(cell.as_str())));
         assert!(table.rows.len() >= 5 && table.rows.iter().all(whole), "{plain}");
@@ -173,21 +173,18 @@ fn files_that_are_not_whole() {
     let cut = |n: usize| all[..n].join("\n") + "\n";
     let r = read("x", &cut(12)).unwrap();
     assert_eq!((r.trials.len(), r.end.is_none()), (11, true));
-    assert_eq!(r.notes, ["no end: the session was cut short or still runs (11 trials are here)"]);
+    assert_eq!(r.notes, ["no end: the session was interrupted or is still running (11 trials are here)"]);
     let torn = format!("{}{}", cut(12), &all[12][..40]);
     let r = read("x", &torn).unwrap();
-    assert_eq!(r.notes[0], "line 13 is torn: the last one was not written to its end");
-    // The newline alone is missing: that line is whole.
+    assert_eq!(r.notes[0], "line 13 is incomplete: the last line was not written to its end");
+    // Only the newline is missing: that line is complete.
     assert!(read("x", text.trim_end()).unwrap() == made);
     let strange = format!("{}{}\n{}", cut(3), r#"{"kind":"weather","wind":3}"#, &text[cut(3).len()..]);
     let r = read("x", &strange).unwrap();
-    assert_eq!(r.notes, ["1 of kind \"weather\" (from line 4) left out: not known to this ringwise"]);
+    assert_eq!(r.notes, ["1 of kind \"weather\" (from line 4) skipped: unknown to this version of ringwise"]);
     assert!(r.trials == made.trials);
     let late = format!("{text}{}\n", all[1]);
-    assert_eq!(
-        read("x", &late).unwrap().notes,
-        [format!("line {} stands after the end of the session", all.len() + 1)]
-    );
+    assert_eq!(read("x", &late).unwrap().notes, [format!("line {} follows the end of the session", all.len() + 1)]);
 }
 
 #[test]
@@ -197,22 +194,22 @@ fn files_that_are_refused() {
     assert_eq!(fails(""), "x.jsonl: empty: no session was written");
     let (first, rest) = text.split_once('\n').unwrap();
     let begins = fails(rest);
-    assert_eq!(begins, "x.jsonl:1: begins with \"trial\": a file of results begins with its session");
+    assert_eq!(begins, "x.jsonl:1: begins with \"trial\": expected the session as the first line");
     assert_eq!(
         fails(&text.replacen("\"version\":1", "\"version\":2", 1)),
         "x.jsonl:1: version 2 of ringwise.bench: this ringwise reads version 1"
     );
     assert_eq!(
         fails(&text.replacen("ringwise.bench", "ringwise.plan", 1)),
-        "x.jsonl:1: schema ringwise.plan: ringwise.bench is wanted"
+        "x.jsonl:1: schema ringwise.plan: expected ringwise.bench"
     );
-    assert_eq!(fails(&format!("{first}\n{text}")), "x.jsonl:2: a second session begins: one file holds one");
+    assert_eq!(fails(&format!("{first}\n{text}")), "x.jsonl:2: a second session begins: expected one session per file");
     let broken = fails(&format!("{first}\n{{\"kind\":\"tri\n{rest}"));
-    assert!(broken.starts_with("x.jsonl:2: no line of results: "), "{broken}");
+    assert!(broken.starts_with("x.jsonl:2: not a line of results: "), "{broken}");
     let wrong = fails(&text.replacen("\"seconds\":10.0", "\"seconds\":\"ten\"", 1));
     assert!(wrong.starts_with("x.jsonl:2: trial: invalid type: string \"ten\""), "{wrong}");
     let stranger = fails(&text.replacen("\"state\":\"7.1\"", "\"state\":\"7.3\"", 1));
-    assert_eq!(stranger, "x.jsonl:2: state \"7.3\" is none of the session's");
+    assert_eq!(stranger, "x.jsonl:2: state \"7.3\" is not a state of the session");
     let twins = fails(&text.replacen("\"name\":\"7.2\"", "\"name\":\"7.1\"", 1));
     assert_eq!(twins, "x.jsonl:1: two states named \"7.1\"");
 }

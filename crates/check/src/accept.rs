@@ -58,24 +58,22 @@ pub fn is_date(text: &str) -> bool {
 }
 
 impl Baseline {
-    /// Parses a baseline. The error says why the text is no baseline.
+    /// Parses a baseline. The error says why the text is not a valid baseline.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let b: Self = serde_json::from_slice(text.as_bytes()).map_err(|e| e.to_string())?;
+        let b: Self =
+            serde_json::from_slice(text.as_bytes()).map_err(|e| format!("not a baseline of accepted findings: {e}"))?;
         if b.schema != SCHEMA || b.version != 1 {
-            return Err(format!(
-                "schema \"{}\" version {}: right would be \"{SCHEMA}\" version 1",
-                b.schema, b.version
-            ));
+            return Err(format!("schema \"{}\" version {}: expected \"{SCHEMA}\" version 1", b.schema, b.version));
         }
         for e in &b.accepted {
-            e.sound()?;
+            e.validate()?;
         }
         Ok(b)
     }
 
     /// Adds an entry, or replaces the one with the same rule and interface.
     pub fn add(&mut self, e: Entry) -> Result<(), String> {
-        e.sound()?;
+        e.validate()?;
         self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
         self.accepted.push(e);
         self.accepted.sort_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
@@ -116,15 +114,21 @@ impl Baseline {
 }
 
 impl Entry {
-    fn sound(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         if rules::find(&self.rule).is_none_or(|r| r.id != self.rule) {
-            return Err(format!("\"{}\" is no rule", self.rule));
+            return Err(format!(
+                "there is no rule \"{}\"; expected an id as ringwise check shows it, e.g. A02",
+                self.rule
+            ));
         }
         if self.reason.trim().is_empty() {
-            return Err(format!("{}: no reason is given", self.rule));
+            return Err(format!("{}: the reason is empty; say why the finding is accepted", self.rule));
         }
         if !is_date(&self.until) {
-            return Err(format!("{}: \"{}\" is no day (right would be 2027-03-01)", self.rule, self.until));
+            return Err(format!(
+                "{}: \"{}\" is not a date; expected the last day of the acceptance, e.g. 2027-03-01",
+                self.rule, self.until
+            ));
         }
         Ok(())
     }
@@ -135,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sound_entries() {
+    fn only_valid_entries() {
         assert!(
             is_date("2027-03-01")
                 && !is_date("2027-3-1")

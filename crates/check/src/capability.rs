@@ -1,5 +1,5 @@
-//! The capabilities of this kernel and its devices. They are probed wherever possible, instead of derived from the
-//! kernel version.
+//! The capabilities of this kernel and its devices. They are probed if possible, and otherwise derived from the kernel
+//! version.
 
 use ringwise_model::{Dir, Extra, Fact, Nic, Snapshot};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Here {
-    /// The capability is there.
+    /// The capability exists.
     Yes,
     /// The capability is missing.
     No,
@@ -88,7 +88,7 @@ fn since(s: &Snapshot, from: (u32, u32)) -> Here {
     }
 }
 
-/// ringwise could find out whether a driver has the transform only by trying to set it.
+/// Whether a driver supports the transform shows only when it is set, so known drivers are listed.
 fn symmetric(n: &Nic) -> Here {
     match n.rss.known().map(|r| &r.symmetric) {
         Some(Fact::Known(x)) if x != "none" => Here::Yes,
@@ -123,7 +123,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
     (
         "adaptive moderation (DIM)",
         "2.6",
-        "use-adaptive-rx in COALESCE_GET; one for all drivers since 4.16",
+        "use-adaptive-rx in COALESCE_GET; in a common library since 4.16",
         Device(|n| of(&n.coalesce, |c| c.0.contains_key("use-adaptive-rx"))),
     ),
     ("RPS, RFS", "2.6.35", "queues/rx-0/rps_cpus, rps_flow_cnt", Device(|n| first_rx(n, |q| &q.rps_cpus))),
@@ -131,7 +131,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
     (
         "flow rules, accelerated RFS",
         "2.6.39",
-        "rx-ntuple-filter can be switched",
+        "rx-ntuple-filter can be changed",
         Device(|n| feature(n, |f| f.get("rx-ntuple-filter").is_some_and(|f| !f.fixed))),
     ),
     (
@@ -142,9 +142,9 @@ const TABLE: &[(&str, &str, &str, How)] = &[
     ),
     ("RSS table", "3.0", "ETHTOOL_GRSSH", Device(|n| of(&n.rss, |r| !r.table.is_empty()))),
     (
-        "sends may go round the cache",
+        "uncached copy of sent data",
         "3.0",
-        "feature tx-nocache-copy; on by itself until 3.13",
+        "feature tx-nocache-copy; on by default until 3.13",
         Device(|n| feature(n, |f| f.contains_key("tx-nocache-copy"))),
     ),
     (
@@ -154,14 +154,14 @@ const TABLE: &[(&str, &str, &str, How)] = &[
         Host(|s, _| any(s.host.cpu_latency.values().take(1).map(|f| of(f, |_| true)))),
     ),
     ("byte queue limits", "3.3", "queues/tx-0/byte_queue_limits", Device(|n| first_tx(n, |q| &q.bql))),
-    ("no cache of IPv4 routes", "3.6", VERSION, Since(3, 6)),
+    ("IPv4 without a route cache", "3.6", VERSION, Since(3, 6)),
     ("flow limit", "3.11", "net.core.flow_limit_cpu_bitmap", Host(|s, _| sysctl(s, "net.core.flow_limit_cpu_bitmap"))),
     ("busy polling", "3.11", "net.core.busy_read", Host(|s, _| sysctl(s, "net.core.busy_read"))),
-    ("several packets a doorbell", "3.18", "kernel version (xmit_more)", Since(3, 18)),
-    ("allocators of NAPI", "3.19", VERSION, Since(3, 19)),
-    ("quick tree of IPv4 routes", "4.0", "kernel version; local and main joined in 4.1", Since(4, 0)),
+    ("several packets per doorbell", "3.18", "kernel version (xmit_more)", Since(3, 18)),
+    ("memory caches of NAPI", "3.19", VERSION, Since(3, 19)),
+    ("fast IPv4 route tree", "4.0", "kernel version; tables local and main joined in 4.1", Since(4, 0)),
     (
-        "rate limit by queue",
+        "rate limit per queue",
         "4.1",
         "queues/tx-0/tx_maxrate",
         Host(|s, x| {
@@ -170,7 +170,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
                 .map(|n| of(&x.file(&format!("/sys/class/net/{}/queues/tx-0/tx_maxrate", n.name())), |_| true)))
         }),
     ),
-    ("moderation of each queue", "4.6", "ETHTOOL_PERQUEUE", Device(|n| of(&n.queue_coalesce, |_| true))),
+    ("moderation per queue", "4.6", "ETHTOOL_PERQUEUE", Device(|n| of(&n.queue_coalesce, |_| true))),
     (
         "time limit of softirq",
         "4.12",
@@ -180,7 +180,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
     (
         "XDP to another CPU (cpumap)",
         "4.15",
-        "kernel version: no map is made to try; a program there since 5.9",
+        "kernel version, because probing would create a map; programs in it since 5.9",
         Since(4, 15),
     ),
     ("RSS contexts, rules to them", "4.17", "RSS_GET dump", Device(|n| of(&n.rss, |r| r.contexts.is_known()))),
@@ -192,21 +192,26 @@ const TABLE: &[(&str, &str, &str, How)] = &[
         "napi_defer_hard_irqs",
         Device(|n| of(&n.napi, |v| v.device.defer_hard_irqs.is_some())),
     ),
-    ("RPS spares isolated CPUs", "5.9", "kernel version; masks are cut when written", Since(5, 9)),
-    ("busy polling a socket prefers", "5.11", "kernel version (SO_PREFER_BUSY_POLL)", Since(5, 11)),
+    ("RPS excludes isolated CPUs", "5.9", "kernel version; the kernel removes them from written masks", Since(5, 9)),
+    ("preferred busy polling", "5.11", "kernel version (SO_PREFER_BUSY_POLL)", Since(5, 11)),
     (
-        "threaded NAPI of a device",
+        "threaded NAPI per device",
         "5.12",
         "/sys/class/net/DEV/threaded",
         Device(|n| of(&n.napi, |v| v.device.threaded.is_some())),
     ),
-    ("IOMMU type tells lazy domains", "5.15", VERSION, Since(5, 15)),
-    ("half the cores by default", "5.18", "kernel version; drivers that ask for it (bnxt)", Since(5, 18)),
+    ("IOMMU type shows lazy domains", "5.15", VERSION, Since(5, 15)),
+    ("half the cores by default", "5.18", "kernel version; only drivers that use it (bnxt)", Since(5, 18)),
     ("RSS over netlink: read", "6.2", "RSS_GET", Device(|n| of(&n.rss, |r| r.symmetric.is_known()))),
-    ("RPS mask of new queues", "6.3", "net.core.rps_default_mask", Host(|s, _| of(&s.host.rps_default_mask, |_| true))),
+    (
+        "RPS mask of new interfaces",
+        "6.3",
+        "net.core.rps_default_mask",
+        Host(|s, _| of(&s.host.rps_default_mask, |_| true)),
+    ),
     ("device's hash for XDP", "6.3", "kernel version (xdp_metadata_rx_hash)", Since(6, 3)),
     (
-        "queues linked to NAPI and irq",
+        "queues linked to NAPI and IRQ",
         "6.8",
         "queue-get and napi-get of the netdev family",
         Device(|n| of(&n.napi, |v| !v.instances.is_empty())),
@@ -215,7 +220,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
     (
         "symmetric hash",
         "6.8",
-        "RSS_GET: input transform, or driver; else only by setting it. symmetric-or-xor since 6.15",
+        "RSS_GET: input transform, or driver; otherwise unknown until set. symmetric-or-xor since 6.15",
         Device(symmetric),
     ),
     ("counters of queues (qstats)", "6.9", VERSION, Since(6, 9)),
@@ -228,7 +233,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
         Device(|n| of(&n.coalesce, |c| c.0.keys().any(|k| k.starts_with("rx-profile")))),
     ),
     (
-        "settings of each NAPI instance",
+        "settings per NAPI instance",
         "6.13",
         "napi-get: defer-hard-irqs",
         Device(|n| of(&n.napi, |v| v.instances.iter().any(|i| i.values.is_known()))),
@@ -243,20 +248,20 @@ const TABLE: &[(&str, &str, &str, How)] = &[
             })
         }),
     ),
-    ("affinity kept when reopened", "6.15", "kernel version; drivers that ask for it (ice, idpf)", Since(6, 15)),
+    ("affinity kept when reopened", "6.15", "kernel version; only drivers that use it (ice, idpf)", Since(6, 15)),
     ("RSS over netlink: set", "6.17", VERSION, Since(6, 17)),
     (
-        "threaded NAPI of an instance",
+        "threaded NAPI per instance",
         "6.17",
         "napi-get: threaded",
         Device(|n| of(&n.napi, |v| v.instances.iter().any(|i| i.values.known().is_some_and(|v| v.threaded.is_some())))),
     ),
     ("skbs freed on their node", "6.18", VERSION, Since(6, 18)),
-    ("NAPI threads that poll busily", "6.19", "kernel version (threaded=busy-poll)", Since(6, 19)),
+    ("busy-polling NAPI threads", "6.19", "kernel version (threaded=busy-poll)", Since(6, 19)),
     (
-        "four table entries a queue",
+        "four table entries per queue",
         "advice",
-        "RSS table, channels: 4 leave about 16 % unevenness",
+        "RSS table, channels: four entries leave about 16 % unevenness",
         Device(|n| match n.queues_in_use(Dir::Rx) {
             Some(queues) => of(&n.rss, |r| r.table.len() >= 4 * queues as usize),
             None => Here::Unknown,
@@ -287,9 +292,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_age_and_short_enough() {
+    fn sorted_by_version_and_short() {
         let age = |s: &str| s.split('.').map(|p| p.parse().unwrap_or(99)).collect::<Vec<u32>>();
-        assert!(TABLE.windows(2).all(|w| age(w[0].1) <= age(w[1].1)), "not in the order of their age");
+        assert!(TABLE.windows(2).all(|w| age(w[0].1) <= age(w[1].1)), "not sorted by version");
         assert!(TABLE.iter().all(|r| r.0.chars().count() <= 30 && !r.2.is_empty()));
     }
 }

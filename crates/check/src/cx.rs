@@ -1,4 +1,4 @@
-//! The input of the audit, and the context that every rule gets.
+//! The input of the audit, and the context that all rules share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,9 +30,9 @@ impl GoalFrom {
     /// How texts name the origin of the goal.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Asked => "asked for",
-            Self::InForce => "in force",
-            Self::Config => "of the configuration file",
+            Self::Asked => "requested",
+            Self::InForce => "active transaction",
+            Self::Config => "configuration file",
             Self::Default => "default",
         }
     }
@@ -46,13 +46,13 @@ pub struct Input<'a> {
     pub extra: &'a Extra,
     /// The plan for `intent`; `Err`: why no plan could be made.
     pub plan: Result<&'a Plan, String>,
-    /// What the host is judged by: goal, interfaces and configured settings.
+    /// Goal, interfaces and configured settings that the host is compared with.
     pub intent: &'a Intent,
     /// Where the goal in `intent` comes from.
     pub goal_from: GoalFrom,
     /// `None`: there are no two samples.
     pub traffic: Option<&'a Traffic>,
-    /// Settings that differ from what was applied, each with its device and as text. `None`: not known, for example for a
+    /// Settings that differ from what was applied, each with its device and a text. `None`: unknown, for example for a
     /// recording.
     pub drift: Option<Vec<(Option<String>, String)>>,
     /// Only these interfaces; empty: all.
@@ -73,7 +73,7 @@ pub struct Cx<'a> {
     pub s: &'a Snapshot,
     /// What the host seems to be for.
     pub role: RoleGuess,
-    /// Interfaces that are judged: queues of their own and a link.
+    /// Interfaces that are judged: those with queues of their own and a link.
     pub nics: Vec<&'a Nic>,
     /// Steps of the plan, by rule.
     pub(crate) planned: BTreeMap<&'a str, Vec<&'a ringwise_knob::Step>>,
@@ -90,7 +90,7 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// Prepares what many rules need: the guessed role, the interfaces, and the plan by rule and by interface.
+    /// Prepares facts that many rules need: the guessed role, the interfaces, and the plan by rule and by interface.
     pub fn new(i: &'a Input<'a>) -> Self {
         let only = (!i.devs.is_empty()).then(|| i.devs.iter().map(String::as_str).collect::<BTreeSet<_>>());
         let named = |n: &&Nic| only.as_ref().is_none_or(|o| o.contains(n.name()));
@@ -171,20 +171,21 @@ impl<'a> Cx<'a> {
         self.i.traffic
     }
 
-    /// An offload feature by the kernel's name. `None`: the device does not have it, or the features are unknown, which is
-    /// noted as unread.
+    /// An offload feature by the kernel's name. `None`: the device does not have it, or the features are unknown, which
+    /// is noted as unread.
     pub fn feature(&self, n: &'a Nic, name: &str, say: &mut Say) -> Option<&'a Feature> {
         say.get(&n.features)?.get(name)
     }
 
-    /// How many receive queues the driver uses. Interfaces without receive queues are not judged.
+    /// The number of receive queues that the driver uses. Interfaces without receive queues are not judged.
     pub fn rx_queues(&self, n: &Nic) -> u32 {
         n.queues_in_use(Dir::Rx).unwrap_or(0)
     }
 
-    /// How many transmit queues the driver uses.
+    /// The number of transmit queues that the driver uses.
     pub fn tx_queues(&self, n: &Nic) -> Fact<u32> {
-        let unknown = || Fact::unknown(format!("transmit queues of {}", n.name()), "neither listed nor counted");
+        let unknown =
+            || Fact::unknown(format!("transmit queues of {}", n.name()), "the kernel neither lists nor counts them");
         n.queues_in_use(Dir::Tx).map_or_else(unknown, Fact::Known)
     }
 
@@ -194,8 +195,8 @@ impl<'a> Cx<'a> {
         n.tx_queues.iter().take(used)
     }
 
-    /// The one CPU that handles a vector. A configured CPU that is not in effect yet counts, because the kernel moves the
-    /// interrupt when it is raised the next time.
+    /// The one CPU that handles a vector. A configured CPU that is not in effect yet is returned, because the kernel
+    /// moves the interrupt when the device raises it the next time.
     pub fn at(&self, v: &Vector) -> Option<CpuId> {
         let (asked, now) = (v.asked.known(), v.effective.known());
         match (asked, now) {
@@ -215,7 +216,7 @@ impl<'a> Cx<'a> {
         cpus.iter().filter(|c| first(*c) == Some(*c)).count()
     }
 
-    /// CPUs of the device's node; all where that is not known.
+    /// CPUs of the device's node; all CPUs if the node is unknown.
     pub fn near(&self, n: &Nic) -> CpuSet {
         let online = &self.s.topology.online;
         let node = n.node.known().and_then(|id| self.s.topology.node(*id));
@@ -226,7 +227,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Nodes with CPUs; 1 where nodes are not known.
+    /// The number of nodes with CPUs; 1 if nodes are unknown.
     pub fn nodes(&self) -> usize {
         let with_cpus = |n: &&ringwise_model::Node| !n.cpus.is_empty();
         self.s.topology.nodes.known().map_or(1, |n| n.values().filter(with_cpus).count())
@@ -239,12 +240,12 @@ impl<'a> Cx<'a> {
 
     /// The command `ringwise plan …` that adds `fix` to what the user requested.
     pub fn command(&self, fix: &Fix) -> String {
-        let told = matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked);
-        let goal = Some(self.goal()).filter(|g| told && *g != Goal::Balanced);
+        let chosen = matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked);
+        let goal = Some(self.goal()).filter(|g| chosen && *g != Goal::Balanced);
         shell::join(["ringwise", "plan"].map(str::to_string).into_iter().chain(fix.words(goal)))
     }
 
-    /// A sysctl by its name with dots, as text; unknown where it was not read.
+    /// A sysctl by its name with dots, as text; unknown if it was not read.
     pub fn sysctl(&self, name: &str) -> Fact<String> {
         self.s.host.sysctls.get(name).cloned().unwrap_or_else(|| {
             Fact::Unknown(Unread::new(name, None, "not in this capture").because(Cause::NotRecorded))
@@ -256,7 +257,7 @@ impl<'a> Cx<'a> {
         say.get(self.i.extra.qdiscs.as_ref()?)?.get(&n.dev.ifindex?)
     }
 
-    /// Name of the driver; empty where it is not known.
+    /// Name of the driver; empty if it is unknown.
     pub fn driver(&self, n: &'a Nic) -> &'a str {
         n.driver.known().map_or("", String::as_str)
     }

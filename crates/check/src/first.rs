@@ -1,4 +1,4 @@
-//! The sentence that names what limits this host first.
+//! The report's first sentence: the problem that limits this host most.
 
 use crate::cx::Cx;
 use crate::fix::Fix;
@@ -28,12 +28,12 @@ pub(crate) fn sentence(cx: &Cx, findings: &[Finding]) -> Option<(String, bool)> 
     }
     let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.len());
     let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
-    let mends = planned && changes > 0;
-    if mends {
+    let fixes = planned && changes > 0;
+    if fixes {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
-        out += &format!(" {n} would mend what can be mended by layout: {}", cx.command(&Fix::planned()));
+        out += &format!(" {n} would fix the layout problems: {}", cx.command(&Fix::planned()));
     } else if let Some(r) = &top.remedy {
-        out += &format!(" Mended by: {r}");
+        out += &format!(" Fix: {r}");
     }
-    Some((out, mends || top.remedy.is_some()))
+    Some((out, fixes || top.remedy.is_some()))
 }

@@ -1,8 +1,8 @@
-//! The change to the plan that removes a finding: none, or additional settings.
+//! The `ringwise plan` arguments that remove a finding.
 
 use ringwise_model::{Goal, GoalChoice, IntentFlags};
 
-/// What the user has to request in addition, so that the plan removes a finding. Empty: the plan as it is.
+/// Additional requests that make the plan remove a finding. Empty: the plan as it is removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fix {
     pub(crate) sets: Vec<Set>,

@@ -32,7 +32,7 @@ pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
         json!({
             "id": r.id, "name": r.title, "shortDescription": { "text": r.title },
             "fullDescription": { "text": r.why() },
-            "help": { "text": format!("Found when: {}. Source: {}.", r.condition, r.source()) },
+            "help": { "text": format!("Condition: {}. Source: {}.", r.condition, r.source()) },
             "defaultConfiguration": { "level": level(r.severity) },
         })
     };
@@ -63,12 +63,12 @@ pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
             let each = std::iter::once(&a.finding).chain(&a.finding.consequences);
             results.extend(each.map(|f| result(&host, f, Some(&a.reason))));
         }
-        let told = |u: &crate::Unreadable| json!({ "level": "warning", "message": { "text": format!("{}: {}", u.what, u.why) }, "associatedRule": { "id": u.rule } });
+        let unreadable = |u: &crate::Unreadable| json!({ "level": "warning", "message": { "text": format!("{}: {}", u.what, u.why) }, "associatedRule": { "id": u.rule } });
         json!({
             "automationDetails": { "id": format!("ringwise/{}/", r.host.as_deref().unwrap_or("host")) },
             "originalUriBaseIds": { "HOST": { "description": { "text": "the root of the host" } } },
             "tool": { "driver": { "name": "ringwise", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
-            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": r.unreadable.iter().map(told).collect::<Vec<_>>() }],
+            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": r.unreadable.iter().map(unreadable).collect::<Vec<_>>() }],
             "results": results,
         })
     };

@@ -1,4 +1,4 @@
-//! Runs all rules, one after the other.
+//! Runs all rules and collects their findings in a report.
 
 use crate::cx::{Cx, Input};
 use crate::report::{Report, SCHEMA, VERSION};

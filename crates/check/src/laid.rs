@@ -1,4 +1,4 @@
-//! Settings that the user configured on purpose. They are no faults, and no remedy may contradict them.
+//! Settings that the user configured on purpose. They are not reported as faults, and no remedy may contradict them.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ impl<'a> WishesByDevice<'a> {
         self.0.get(dev).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the user configured one of these settings to another value. `None`: nowhere.
+    /// Where the user configured another value for one of these settings. `None`: nowhere.
     pub(crate) fn against(&self, fix: &Fix) -> Option<&'a ConfiguredBy> {
         let mut hits = fix.sets.iter().filter_map(|set| {
-            let otherwise = |w: &&&Wish| wished(w, &set.key).is_some_and(|v| v.is_empty() || v != set.value);
-            self.0.get(set.dev.as_deref().unwrap_or(HOST))?.iter().find(otherwise).copied()
+            let differs = |w: &&&Wish| wished(w, &set.key).is_some_and(|v| v.is_empty() || v != set.value);
+            self.0.get(set.dev.as_deref().unwrap_or(HOST))?.iter().find(differs).copied()
         });
         hits.next().map(|w| &w.by)
     }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_same_setting_otherwise() {
+    fn another_value_for_the_same_setting() {
         let wish = |dev: Option<&str>, knob| Wish { dev: dev.map(str::to_string), knob, by: ConfiguredBy::InEffect };
         let gro = Knob::Feature { name: "gro".into(), on: false };
         let sysctl = Knob::Sysctl { name: "net.core.busy_read".into(), value: "50".into() };

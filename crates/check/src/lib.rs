@@ -7,7 +7,7 @@
 //!   Traffic ─────────┘                                              unread, not evaluated, did not apply
 //! ```
 //! Each step of the plan becomes a finding with the reason of the step, so plan and audit never disagree. A rule whose
-//! input could not be read is reported as unread, never as fine. This crate is pure: it reads no file and no clock.
+//! input could not be read is reported as unread and does not count as passed. This crate reads no file and no clock.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

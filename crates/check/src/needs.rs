@@ -1,4 +1,4 @@
-//! The facts without which the plan cannot evaluate a rule.
+//! Kinds of facts that the plan needs to evaluate a rule.
 
 /// A kind of fact that the plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,47 +1,109 @@
-//! The full page of a rule. `check --explain ID` and `docs/rules/ID.md` are made from the same data.
+//! The page of a rule. `check --explain ID` and `docs/rules/ID.md` are made from the same data.
 
 use crate::rule::Rule;
 use crate::rules::{LEFT_OUT, find, rules, same};
 use crate::severity::Confidence;
 
-/// Title and text of each part. Each entry of a list is a line with a dash.
+/// Heading and text of each part. Each entry of a list is a line with a dash.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
-    let mut out = vec![("Reads", r.reads.to_string())];
+    let mut out = vec![("Inputs", r.reads.to_string())];
     if r.rates {
-        out.push((
-            "Needs",
-            "two samples (--for): it is about rates; not evaluated on a capture without samples".into(),
-        ));
+        out.push(("Samples", "two, because the rule compares counters (--for 5s); without them it is skipped".into()));
     }
     if !r.guard.is_empty() {
-        out.push(("Only where", r.guard.into()));
+        out.push(("Precondition", r.guard.into()));
     }
-    out.push(("Found when", r.condition.into()));
-    out.push(("Why", r.why().into()));
-    if !r.more.is_empty() {
-        out.push(("Costs and history", r.more.into()));
+    out.push(("Condition", r.condition.into()));
+    out.push(("Impact", r.why().into()));
+    if !r.confirm.is_empty() {
+        out.push(("Confirmation", r.confirm.into()));
     }
-    out.push(("Source", r.source().into()));
     match r.ours {
-        Some("") => out.push(("Mended by", "ringwise plan".into())),
-        Some(a) => out.push(("Mended by", format!("ringwise plan {a}"))),
-        None => out.push(("Mended by", "nothing that ringwise sets".into())),
+        Some("") => out.push(("Fix", "ringwise plan; then ringwise apply".into())),
+        Some(a) => out.push(("Fix", format!("ringwise plan {a}; then ringwise apply with the same arguments"))),
+        None => out.push(("Fix", "not by ringwise: see the manual steps".into())),
     }
     if !r.by_hand.is_empty() {
-        out.push(("By hand", r.by_hand.iter().map(|c| format!("- {c}")).collect::<Vec<_>>().join("\n")));
+        out.push(("Manual steps", r.by_hand.iter().map(|c| format!("- {c}")).collect::<Vec<_>>().join("\n")));
     }
     let sure = match r.confidence {
-        Confidence::Sure => "it is so when it is found",
-        Confidence::Likely => "it is so; whether it matters depends on the load",
+        Confidence::Sure => "certain: the problem exists",
+        Confidence::Likely => "likely: the condition is met; whether it matters depends on the load",
     };
     out.push(("Confidence", sure.into()));
     if !r.under.is_empty() {
-        out.push(("Stands under", format!("{}, where one of them is found too", r.under.join(" "))));
+        let ids = r.under.join(" ");
+        out.push((
+            "Consequence of",
+            format!("{ids}, if one of them is found too; it is then listed below that finding"),
+        ));
     }
     if !r.also.is_empty() {
-        out.push(("Also asked for as", r.also.join(" ")));
+        out.push(("Other ids", r.also.join(" ")));
     }
+    if !r.more.is_empty() {
+        out.push(("Background", r.more.into()));
+    }
+    out.push(("Source", r.source().into()));
+    let explained = terms(r.title, &out);
+    out.extend(explained.map(|t| ("Terms", t)));
     out
+}
+
+/// Abbreviations and terms that pages use without an explanation.
+const TERMS: &[(&str, &str)] = &[
+    ("AF_XDP", "sockets for packets that bypass the network stack"),
+    ("ASPM", "active state power management of PCI Express"),
+    ("ATR", "application targeted routing, the flow steering of Intel devices"),
+    ("DDIO", "data direct I/O, by which devices write to the CPU cache"),
+    ("DMA", "direct memory access"),
+    ("EDT", "earliest departure time"),
+    ("EEE", "energy-efficient Ethernet"),
+    ("FEC", "forward error correction"),
+    ("GRO", "generic receive offload"),
+    ("IOMMU", "I/O memory management unit"),
+    ("KVM", "kernel-based virtual machine"),
+    ("L3", "third-level cache"),
+    ("LRO", "large receive offload"),
+    ("MMIO", "memory-mapped I/O"),
+    ("MTU", "maximum transmission unit"),
+    ("NAPI", "the kernel's interface for polling network devices"),
+    ("NIC", "network interface card"),
+    ("NMI", "non-maskable interrupt"),
+    ("NUMA", "non-uniform memory access"),
+    ("RDMA", "remote direct memory access"),
+    ("RFS", "receive flow steering, RPS that follows the CPU of the reading program"),
+    ("RPS", "receive packet steering, by which the kernel distributes packets to CPUs"),
+    ("RSS", "receive side scaling, by which the device distributes flows to queues"),
+    ("SMT", "simultaneous multithreading"),
+    ("VFIO", "virtual function I/O"),
+    ("VLAN", "virtual LAN"),
+    ("XDP", "eXpress Data Path"),
+    ("XPS", "transmit packet steering, which maps CPUs to transmit queues"),
+    ("aRFS", "accelerated RFS"),
+    ("far", "on another NUMA node than the device"),
+    ("interrupt time", "the share of a CPU's time in interrupts and softirqs"),
+    ("ksoftirqd", "the kernel thread of a CPU for softirqs"),
+    ("near", "on the NUMA node of the device"),
+    ("node", "NUMA node, a group of CPUs with memory of its own"),
+    ("ntuple", "the device feature for flow rules"),
+    ("queue pair", "the receive and the transmit queue with the same number"),
+    ("softirq", "software interrupt, in which the kernel processes packets"),
+];
+
+/// Explains the abbreviations and terms of the page. `None`: it has none.
+fn terms(title: &str, parts: &[(&str, String)]) -> Option<String> {
+    let mut text = format!(" {title} ");
+    for (_, part) in parts {
+        text.push_str(part);
+        text.push(' ');
+    }
+    // With a space on both sides of every word, only whole words match.
+    let text = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', " ");
+    let has = |short: &str| text.contains(&format!(" {short} ")) || text.contains(&format!(" {short}s "));
+    let found = TERMS.iter().filter(|t| has(t.0));
+    let lines: Vec<String> = found.map(|(short, long)| format!("- {short}: {long}")).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The page for a terminal. `None`: no rule has this id.
@@ -90,15 +152,16 @@ pub fn markdown(r: &Rule) -> String {
 /// `docs/rules.md`
 pub fn index_page() -> String {
     let mut out = format!(
-        "# Rules of `ringwise check`\n\n{} rules, a page each; the same text as `ringwise check --explain ID`. What is not judged, and why: \
-         [rules-left-out.md](rules-left-out.md). Two samples: the rule is about rates.\n\n\
-         | rule | about | severity | two samples | mended by |\n|---|---|---|---|---|\n",
+        "# Rules of `ringwise check`\n\n{} rules with a page each; `ringwise check --explain ID` prints the same text. Rules marked \
+         *two samples* compare counters and need `--for`. [rules-left-out.md](rules-left-out.md) lists the rules that \
+         `check` does not judge, and why.\n\n\
+         | rule | subject | severity | two samples | fix |\n|---|---|---|---|---|\n",
         rules().count()
     );
     let mut all: Vec<&Rule> = rules().collect();
     all.sort_by_key(|r| r.id);
     for r in all {
-        let by = if r.ours.is_some() { "`ringwise plan`" } else { "by hand" };
+        let by = if r.ours.is_some() { "`ringwise plan`" } else { "manual" };
         let rates = if r.rates { "yes" } else { "" };
         out += &format!("| [{0}](rules/{0}.md) | {1} | {2} | {rates} | {by} |\n", r.id, r.title, r.severity.name());
     }
@@ -107,7 +170,7 @@ pub fn index_page() -> String {
 
 /// `docs/rules-left-out.md`
 pub fn left_out_page() -> String {
-    let mut out = "# Rules that are not judged\n\nOf the catalogue of 136 rules; each with the reason.\n\n| rule | about | why not |\n|---|---|---|\n".to_string();
+    let mut out = "# Rules that are not judged\n\n`ringwise check` does not judge these rules of the catalogue of 136.\n\n| rule | subject | reason |\n|---|---|---|\n".to_string();
     for l in LEFT_OUT {
         out += &format!("| {} | {} | {} |\n", l.id, l.title, l.why);
     }

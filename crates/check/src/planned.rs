@@ -1,4 +1,4 @@
-//! Findings about what the plan would change. They take their reason from the steps.
+//! Findings about settings that the plan would change. Their reasons are those of the plan's steps.
 
 use std::collections::BTreeMap;
 
@@ -75,8 +75,7 @@ fn idle(cx: &Cx, dev: &str) -> bool {
     t.links.get(dev).and_then(|l| l.rx_packets).is_some_and(|n| t.per_second(n) < 1000.0)
 }
 
-/// Notes the unknown facts that the rule needs. Without them the plan has no step, which does not mean that all is
-/// well.
+/// Notes the unknown facts that the rule needs. Without them the plan has no step, although the setting may be wrong.
 fn not_known(cx: &Cx, say: &mut Say) {
     let of_rule = say.needs;
     let needs = |what: Needs| of_rule.contains(&what);
@@ -105,8 +104,8 @@ fn not_known(cx: &Cx, say: &mut Say) {
     }
     // A device whose queues are unknown is not judged at all.
     let hardware = |n: &Nic| !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback);
-    let asked = |n: &Nic| cx.is_asked(Some(n.name()));
-    for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && asked(n)) {
+    let judged = |n: &Nic| cx.is_asked(Some(n.name()));
+    for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && judged(n)) {
         if let Some(u) = n.queues_unread() {
             say.at(n.name());
             say.unread(u);
@@ -115,7 +114,7 @@ fn not_known(cx: &Cx, say: &mut Say) {
     say.of_host();
 }
 
-/// Whether an interrupt goes to another socket, instead of another node of the same socket.
+/// Whether an interrupt goes to another CPU socket, not only to another node of the same socket.
 fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
     let Some(n) = cx.s.nic(dev) else { return false };
     let Some(home) = n.node.known() else { return false };

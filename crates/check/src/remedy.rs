@@ -1,4 +1,4 @@
-//! How the remedy of a finding is made. This is not part of `say.rs`, because it needs the whole context of the rules.
+//! Adds the remedy to a finding. This is not part of `say.rs`, because it needs the whole context of the rules.
 
 use crate::cx::Cx;
 use crate::fix::Fix;
@@ -8,9 +8,9 @@ use crate::severity::Severity;
 impl Draft<'_> {
     /// Adds the plan that removes the finding, unless it would contradict what the user configured.
     pub fn fix(self, cx: &Cx, fix: Fix) -> Self {
-        if let Some(said) = cx.wishes.against(&fix) {
+        if let Some(by) = cx.wishes.against(&fix) {
             self.0.severity = Severity::Info;
-            return self.evidence(format!("laid down in {said}: nothing is proposed against it"));
+            return self.evidence(format!("configured ({by}), so ringwise proposes no change"));
         }
         self.0.remedy = Some(cx.command(&fix));
         self

@@ -26,13 +26,13 @@ pub struct Report {
     pub file: Option<String>,
     /// Release of the kernel; `None`: not known.
     pub kernel: Option<String>,
-    /// What the host seems to be for, and why.
+    /// The likely purpose of the host, and why.
     pub role: RoleGuess,
     /// The goal that the plan was made for.
     pub goal: String,
-    /// Where the goal comes from, in words.
+    /// Where the goal comes from, as text.
     pub goal_from: String,
-    /// What limits this host first, in one or two sentences. `None`: nothing does.
+    /// The problem that limits this host most, in one or two sentences. `None`: no problem was found.
     pub first: Option<String>,
     /// Whether `first` ends with a `ringwise plan` to type.
     #[serde(skip)]
@@ -43,11 +43,11 @@ pub struct Report {
     pub accepted: Vec<Accepted>,
     /// Rules that could not be judged, or not on every interface.
     pub unreadable: Vec<Unreadable>,
-    /// Rules that need two samples, of which there are none.
+    /// Rules that need two samples, if there are none.
     pub not_evaluated: Vec<String>,
     /// Rules that did not apply here.
     pub not_applied: Vec<String>,
-    /// Rules in all.
+    /// Number of rules.
     pub rules: usize,
     /// Time between the two samples. `None`: there are no two samples.
     pub seconds: Option<f64>,
@@ -58,7 +58,7 @@ pub struct Report {
     pub no_plan: Option<String>,
 }
 
-/// What one rule found at one place.
+/// What one rule found on one interface or on the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Id of the rule.

@@ -3,11 +3,11 @@
 use ringwise_model::{Fact, Goal, Snapshot};
 use serde::{Deserialize, Serialize};
 
-/// What a host seems to be for.
+/// The likely purpose of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It forwards packets.
+    /// It forwards packets between interfaces.
     Forward,
     /// Many connections end at it.
     Server,
@@ -27,7 +27,7 @@ pub struct RoleGuess {
 /// A host with at least this many TCP sockets counts as a server.
 const MANY: u64 = 100;
 
-/// `tcp_sockets`: as [`tcp_in_use`] reads them; `None`: not known.
+/// `tcp_sockets` is the result of [`tcp_in_use`]; `None`: unknown.
 pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
     let up = s.tunable().filter(|n| n.link_is_up()).count();
     let vlans = s.bystanders.count.get("vlan").copied().unwrap_or(0);
@@ -46,7 +46,7 @@ pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
     if let Some(n) = tcp_sockets {
         words.push(if n == 1 { "1 TCP socket".into() } else { format!("{n} TCP sockets") });
     }
-    // Container hosts enable forwarding, too, so a router needs a second interface or VLAN.
+    // Container hosts enable forwarding too, so a router needs a second interface or VLAN.
     let forwards = s.host.forwarding == Fact::Known(true) && (up > 1 || vlans > 1);
     let role = match () {
         () if forwards || bridged(s) > 1 => Role::Forward,

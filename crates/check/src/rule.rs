@@ -1,4 +1,4 @@
-//! A rule is data and one small function.
+//! The type of a rule: its documentation as data, and one small function that judges the host.
 
 use crate::cx::Cx;
 use crate::needs::Needs;
@@ -6,7 +6,7 @@ use crate::report::Finding;
 use crate::say::Say;
 use crate::severity::{Confidence, Severity};
 
-/// The function of a rule. `None`: the rule did not apply here.
+/// The function of a rule. `None`: the rule does not apply to this host.
 pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
 
 /// A rule of the audit, with its documentation.
@@ -17,13 +17,16 @@ pub struct Rule {
     pub title: &'static str,
     /// Files, requests and counters that the rule reads.
     pub reads: &'static str,
-    /// Facts that the plan needs for this rule. Where one could not be read, the rule is not judged.
+    /// Facts that the plan needs for this rule. If one could not be read, the rule is not judged.
     pub needs: &'static [Needs],
-    /// Where the rule applies; empty: everywhere. Features are probed, never derived from a kernel version alone.
+    /// Precondition of the rule; empty: it applies everywhere. Features are probed, never derived from a kernel version
+    /// alone.
     pub guard: &'static str,
-    /// The condition that makes a finding.
+    /// The condition for a finding.
     pub condition: &'static str,
-    /// The usual severity; some rules raise or lower it by what they find.
+    /// How to confirm a finding without ringwise, or with another view of ringwise; empty: look at `reads`.
+    pub confirm: &'static str,
+    /// The usual severity; some rules raise or lower it depending on what they find.
     pub severity: Severity,
     /// Why it matters; empty: the text of the plan's rule with the same id.
     pub why: &'static str,
@@ -32,17 +35,18 @@ pub struct Rule {
     /// Arguments of `ringwise plan` that remove the finding; `None`: ringwise cannot remove it. Words in capitals are
     /// placeholders.
     pub ours: Option<&'static str>,
-    /// Plain commands without ringwise, or other advice. What must not be changed is only explained.
+    /// Plain commands without ringwise, or other advice. Rules about settings that ringwise must not change only
+    /// explain them.
     pub by_hand: &'static [&'static str],
-    /// How sure its findings are.
+    /// How certain its findings are.
     pub confidence: Confidence,
     /// Whether the rule needs two samples.
     pub rates: bool,
-    /// Rules of which this one is a consequence on the same interface.
+    /// Rules whose findings can cause this one on the same interface.
     pub under: &'static [&'static str],
     /// Further ids that open this page.
     pub also: &'static [&'static str],
-    /// Costs, milestones and other details for experts.
+    /// Measurements, history and other details for experts.
     pub more: &'static str,
     /// Judges the host and reports what it finds.
     pub judge: Judge,
@@ -57,6 +61,7 @@ impl Rule {
         needs: &[],
         guard: "",
         condition: "",
+        confirm: "",
         severity: Severity::Warning,
         why: "",
         source: "",

@@ -1,4 +1,4 @@
-//! All rules, and those that were deliberately left out.
+//! All rules, and those that ringwise deliberately does not judge.
 
 mod drops;
 mod forward;
@@ -53,8 +53,8 @@ pub fn nearest(id: &str) -> Option<&'static str> {
         Some((letter, chars.as_str().parse::<f64>().ok()?))
     };
     let (letter, number) = parts(id)?;
-    let far = |id: &str| parts(id).filter(|(l, _)| *l == letter).map(|(_, n)| (n - number).abs());
-    let all = rules().filter_map(|r| Some((far(r.id)?, r.id)));
+    let distance = |id: &str| parts(id).filter(|(l, _)| *l == letter).map(|(_, n)| (n - number).abs());
+    let all = rules().filter_map(|r| Some((distance(r.id)?, r.id)));
     all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
 }
 

@@ -13,7 +13,7 @@ use crate::severity::Severity;
 pub struct Say {
     /// A finding of the rule without any facts.
     template: Finding,
-    /// What the plan needs for the rule.
+    /// Facts that the plan needs for the rule.
     pub(crate) needs: &'static [Needs],
     dev: Option<String>,
     pub(crate) findings: Vec<Finding>,

@@ -3,8 +3,8 @@
 
 use ringwise_knob::Reason;
 
-/// How many different reasons one line shows; -v and JSON list all of them as evidence.
-const TOLD: usize = 2;
+/// How many different reasons one line shows. `-v` and JSON list all of them as evidence.
+const SHOWN: usize = 2;
 
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
 pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
@@ -13,25 +13,25 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     match reason {
         R::FreeToMove { among, arrived } => {
             let chance = if *arrived {
-                by(", and is at the right one by chance", ", and each is at the right one by chance")
+                by(", and is on the right one only by chance", ", and each is on the right one only by chance")
             } else {
                 ""
             };
-            format!("{} of {what} may go to any of CPUs {among}{chance}", by("the interrupt", "the interrupts"))
+            format!("{} of {what} may move among CPUs {among}{chance}", by("the interrupt", "the interrupts"))
         }
         R::FarNode { dev, node } => {
             let node = node.map_or_else(|| "unknown".to_string(), |n| n.to_string());
             format!("{what} {} node {node}, away from {dev}", by("interrupts a CPU on", "interrupt CPUs on"))
         }
         R::QueuesShareCore => {
-            format!("{what} {} with others while a near core has none", by("shares its core", "share cores"))
+            format!("{what} {} with other queues, although a near core has none", by("shares its core", "share cores"))
         }
         R::CrowdedCpu => format!(
-            "{what} {} queues of other interfaces too, while a near CPU has fewer",
-            by("is on a CPU that takes", "are on CPUs that take")
+            "{what} {} queues of other interfaces too, although a near CPU has fewer",
+            by("is on a CPU that handles", "are on CPUs that handle")
         ),
         R::NearestQueue => {
-            format!("XPS of {what} is not for the CPUs that are nearest to {}", by("its interrupt", "their interrupts"))
+            format!("XPS of {what} does not name the CPUs nearest to {}", by("its interrupt", "their interrupts"))
         }
         R::NoXps { queues } => format!("no XPS on {queues} transmit queues"),
         // The reason names the planned CPU of the interrupt, which is not in effect yet, so the finding leaves it out.
@@ -40,10 +40,10 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
                 1 => format!("CPU {helpers} could help, the nearest one"),
                 _ => format!("CPUs {helpers} could help, the nearest ones"),
             };
-            format!("one receive queue: one CPU takes all interrupts; {help} outside its own core")
+            format!("one receive queue: one CPU handles all interrupts; {help} outside its own core")
         }
         R::QueuesCoverCores { queues, cores } => format!(
-            "{queues} queues already spread over {}; RPS on top adds an interrupt between CPUs for each packet burst",
+            "{queues} queues already spread over {}; RPS adds an interrupt between CPUs for each packet burst",
             if *cores == 1 { "the near core".into() } else { format!("all {cores} near cores") }
         ),
         // These reasons name their subject themselves.
@@ -57,11 +57,11 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
 
 /// Joins several texts in one line.
 pub(crate) fn joined(mut all: Vec<String>) -> String {
-    let more = all.len().saturating_sub(TOLD);
+    let more = all.len().saturating_sub(SHOWN);
     if more < 2 {
         return all.join("; ");
     }
-    all.truncate(TOLD);
+    all.truncate(SHOWN);
     format!("{}; {more} more like this", all.join("; "))
 }
 
@@ -72,34 +72,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn said_as_it_is() {
-        let says =
+    fn describes_the_present() {
+        let check =
             |reason: Reason, what: &str, want: &str| assert_eq!(finding(&reason, what, what.contains("queues")), want);
         let among = "0-7".parse().unwrap();
-        says(
+        check(
             Reason::FreeToMove { among, arrived: false },
             "queues 0-2",
-            "the interrupts of queues 0-2 may go to any of CPUs 0-7",
+            "the interrupts of queues 0-2 may move among CPUs 0-7",
         );
-        says(
+        check(
             Reason::FreeToMove { among: "0-7".parse().unwrap(), arrived: true },
             "queue 3",
-            "the interrupt of queue 3 may go to any of CPUs 0-7, and is at the right one by chance",
+            "the interrupt of queue 3 may move among CPUs 0-7, and is on the right one only by chance",
         );
-        says(
+        check(
             Reason::FarNode { dev: "eth1".into(), node: Some(NodeId(1)) },
             "queues 4-5",
             "queues 4-5 interrupt CPUs on node 1, away from eth1",
         );
-        says(Reason::NoXps { queues: 8 }, "transmit queues 0-7", "no XPS on 8 transmit queues");
+        check(Reason::NoXps { queues: 8 }, "transmit queues 0-7", "no XPS on 8 transmit queues");
         let shared = Reason::QueuesShareCpu { dev: "eth1".into(), cpu: CpuId(0), queues: 4 };
-        says(shared, "queues 0-3", "4 queues of eth1 share CPU 0");
-        says(
+        check(shared, "queues 0-3", "4 queues of eth1 share CPU 0");
+        check(
             Reason::OneQueue { cpu: Some(CpuId(0)), helpers: "1".parse().unwrap() },
             "queue 0",
-            "one receive queue: one CPU takes all interrupts; CPU 1 could help, the nearest one outside its own core",
+            "one receive queue: one CPU handles all interrupts; CPU 1 could help, the nearest one outside its own core",
         );
-        says(Reason::RulesNeedFeature, "ntuple", "ntuple: flow rules need it");
+        check(Reason::RulesNeedFeature, "ntuple", "ntuple: flow rules need it");
         let all: Vec<String> = (0..5).map(|i| format!("{i}")).collect();
         assert_eq!(joined(all.clone()), "0; 1; 3 more like this");
         assert_eq!(joined(all[..3].to_vec()), "0; 1; 2");

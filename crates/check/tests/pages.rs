@@ -21,11 +21,11 @@ fn pages_are_current() {
     let want: BTreeSet<String> = rules().map(|r| format!("{}.md", r.id)).collect();
     let got: BTreeSet<String> =
         std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    assert_eq!(got, want, "pages of rules that there are, and no others");
+    assert_eq!(got, want, "exactly one page for each rule");
 }
 
 #[test]
-fn explained_by_every_id() {
+fn every_id_of_a_rule_opens_its_page() {
     let page = explain("a03", 80).unwrap();
     assert!(page.starts_with("A03  interrupt away from the device  (warning)"), "{page}");
     assert!(page.lines().all(|l| l.chars().count() <= 80), "{page}");

@@ -1,5 +1,5 @@
-//! A panic in a thread that reads costs that answer and nothing else, where a panic ends the process. Tests cannot show it:
-//! they unwind. `cargo run --profile lab -p ringwise --example panics`; `cargo xtask ci --all` does it.
+//! Checks that a panic in a reading thread loses only that answer, in builds where a panic ends the process. Tests cannot
+//! check it, because they unwind. `cargo run --profile lab -p ringwise --example panics`; `cargo xtask ci --all` runs it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Around, Host, Request, Result};
 use ringwise_testkit::sim::{Sim, build};
 
-/// Panics at a file or request whose name has this in it.
+/// A host that panics at a file or request whose name contains this text.
 struct Panics {
     host: Arc<dyn Host>,
     at: &'static str,
@@ -117,7 +117,9 @@ fn main() -> ExitCode {
     }
     ringwise_cli::panic_hook();
     let failed: Vec<&str> = CASES.iter().filter(|(_, holds)| !holds()).map(|(name, _)| *name).collect();
-    failed.iter().for_each(|name| eprintln!("panics: {name}: something else was lost, or it was not"));
+    failed
+        .iter()
+        .for_each(|name| eprintln!("panics: {name}: another value was lost as well, or this one was not lost"));
     println!("panics: {} passed, {} failed", CASES.len() - failed.len(), failed.len());
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

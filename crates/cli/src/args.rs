@@ -1,4 +1,4 @@
-//! The one table of commands and flags; help, man pages and completions come from it.
+//! The table of commands and options. Help, man pages and completions are made from it.
 
 mod bench;
 mod check;
@@ -40,39 +40,39 @@ pub use watch::WatchArgs;
 #[derive(Debug, Parser)]
 #[command(name = "ringwise", version, disable_help_subcommand = true, max_term_width = 100)]
 pub struct Cli {
-    /// Flags that are valid with every command.
+    /// Options that are valid with every command.
     #[command(flatten)]
     pub common: Common,
-    /// Flags of `status`, which runs where no command is given.
+    /// Options of `status`, which runs if no command is given.
     #[command(flatten)]
     pub status: StatusArgs,
-    /// `None`: `status`.
+    /// `None`: run `status`.
     #[command(subcommand)]
     pub command: Option<Cmd>,
 }
 
-/// Flags that hold everywhere.
+/// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Common {
-    /// JSON on stdout, one document (short for -o json)
+    /// Print one JSON document on stdout (short for -o json)
     #[arg(short, long, global = true, display_order = 900)]
     pub json: bool,
-    /// Nothing on stderr but errors
+    /// Print nothing but errors on stderr
     #[arg(short, long, global = true, display_order = 901)]
     pub quiet: bool,
-    /// More: paths, interrupt numbers, masks; -vv for still more
+    /// Show more: paths, interrupt numbers, masks; -vv shows still more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 902)]
     pub verbose: u8,
-    /// Colour: auto (on a terminal; NO_COLOR and TERM=dumb switch it off), always, never
+    /// Use colours: auto (on a terminal; NO_COLOR and TERM=dumb switch them off), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, display_order = 903)]
     pub color: When,
-    /// Marks in ASCII (automatic where the locale is not UTF-8)
+    /// Use ASCII marks (automatic if the locale is not UTF-8)
     #[arg(long, global = true, display_order = 904)]
     pub ascii: bool,
-    /// Times in UTC instead of local time
+    /// Show times in UTC instead of local time
     #[arg(long, global = true, display_order = 905)]
     pub utc: bool,
-    /// Where the record of transactions lies [default: /var/lib/ringwise]
+    /// Keep the record of transactions in DIR [default: /var/lib/ringwise]
     #[arg(long, global = true, value_name = "DIR", display_order = 906)]
     pub state_dir: Option<PathBuf>,
 }
@@ -87,18 +87,18 @@ pub enum When {
     Never,
 }
 
-/// Reading commands: the live host, or a recording of one.
+/// What reading commands read: the live host, or a recording of one.
 #[derive(Debug, Clone, Default, Args)]
 pub struct From {
     /// Read a capture, a sos report, or a directory or archive with proc/ and sys/ trees instead of this host
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
+    /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
     #[arg(long, conflicts_with = "from")]
     pub passive: bool,
 }
 
-/// Formats of commands that print a page.
+/// Formats of commands that print a page or one JSON document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum Output {
@@ -107,7 +107,7 @@ pub enum Output {
     Json,
 }
 
-/// `--output`, for commands with a page and one JSON document.
+/// `--output`, for commands that print a page or one JSON document.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Format {
     /// Output format
@@ -122,76 +122,79 @@ pub enum PlanOutput {
     #[default]
     Text,
     Json,
-    /// A shell script with its undo
+    /// A shell script that can also undo its changes
     Sh,
     /// Unified diff of "path = value" lines
     Diff,
 }
 
-/// All commands. The hidden ones begin with two underscores.
+/// All commands. Names of hidden commands begin with two underscores.
 #[derive(Debug, Subcommand)]
 pub enum Cmd {
-    /// What was applied, what moved since, a line an interface
+    /// Show what is applied and whether anything needs attention
     #[command(after_long_help = disturbs::STATUS)]
     Status(StatusArgs),
-    /// Where queues, interrupts and CPUs meet, as a matrix
+    /// Show which CPUs serve which queues, as a matrix
     #[command(after_long_help = disturbs::SHOW)]
     Show(ShowArgs),
-    /// What costs packets or latency here, why, and what mends it
+    /// Find what costs packets or latency, with cause and fix
     #[command(after_long_help = disturbs::CHECK)]
     Check(CheckArgs),
-    /// Where a flow goes, or how uneven many would be
+    /// Show the path of a flow, or how evenly flows spread
     #[command(after_long_help = disturbs::EXPLAIN)]
     Explain(ExplainArgs),
-    /// What would change and why; changes nothing
+    /// Show what apply would change, and why
     #[command(after_long_help = disturbs::PLAN)]
     Plan(PlanArgs),
-    /// Do it: all of it, or put everything back
+    /// Tune interfaces; if a step fails, put everything back
+    #[command(after_long_help = disturbs::APPLY)]
     Apply(ApplyArgs),
-    /// Keep what is on trial (apply --confirm), from any session
-    #[command(
-        after_long_help = "Status: 0 kept, also when somebody confirmed it before; 4 too late, it is put back; 6 nothing is on trial."
-    )]
+    /// Keep changes that are on trial, from any session
+    #[command(after_long_help = disturbs::CONFIRM)]
     Confirm(ConfirmArgs),
-    /// Does the host still match what was applied?
+    /// Compare the host with what was applied
     #[command(after_long_help = disturbs::VERIFY)]
     Verify(VerifyArgs),
-    /// Packets, losses, interrupts and CPUs, interval by interval
+    /// Show packets, losses, interrupts and CPUs over time
     #[command(after_long_help = disturbs::WATCH)]
     Watch(WatchArgs),
-    /// The same for Prometheus, by HTTP or as a file
+    /// Export counters for Prometheus, by HTTP or as a file
     #[command(after_long_help = disturbs::EXPORT)]
     Export(ExportArgs),
-    /// Put back to before transaction ID (0: as first found)
+    /// Restore the state before transaction ID (0: first found)
+    #[command(after_long_help = disturbs::ROLLBACK)]
     Rollback(RollbackArgs),
-    /// Keep what somebody else has set: it is the intent now
+    /// Keep manual changes: they become the intent
+    #[command(after_long_help = disturbs::ADOPT)]
     Adopt(AdoptArgs),
     /// Apply a configuration at every boot
     #[command(after_long_help = disturbs::PERSIST)]
     Persist(PersistArgs),
-    /// The transactions of this boot and before
+    /// List the transactions of this boot and earlier ones
+    #[command(after_long_help = disturbs::HISTORY)]
     History(HistoryArgs),
-    /// What devices refused or ignored, and plans go round
+    /// List what devices refused or ignored; plans avoid it
+    #[command(after_long_help = disturbs::LEARNED)]
     Learned(LearnedArgs),
-    /// Counters before and after a transaction (apply --measure)
+    /// Compare the counters before and after apply --measure
     #[command(after_long_help = disturbs::REPORT)]
     Report(ReportArgs),
-    /// Finish what a killed or failed run left behind
+    /// Restore what a killed or failed run left changed
+    #[command(after_long_help = disturbs::RECOVER)]
     Recover(RecoverArgs),
-    /// Load, measure, compare states; leaves the host as found
+    /// Measure and compare states under load; restores the host
     #[command(after_long_help = disturbs::BENCH)]
     Bench(BenchArgs),
     /// Keep CPUs from sleeping deeply while a command runs
-    #[command(
-        after_long_help = "Status: that of CMD, 128 and the signal's number where a signal ended it; 125 hold itself failed and CMD was not started, 126 CMD cannot be run, 127 CMD was not found. Signals are passed on to CMD."
-    )]
+    #[command(after_long_help = disturbs::HOLD)]
     Hold(HoldArgs),
     /// Record this host into a file for --from
     #[command(after_long_help = disturbs::CAPTURE)]
     Capture(CaptureArgs),
-    /// Check, show, begin or export a configuration file
+    /// Check, show, create or export a configuration file
+    #[command(after_long_help = disturbs::CONFIG)]
     Config(ConfigArgs),
-    /// Pack what a developer needs to see, redacted, and list it
+    /// Pack a redacted archive for a bug report, and list it
     #[command(after_long_help = disturbs::SUPPORT)]
     Support(SupportArgs),
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
@@ -220,7 +223,7 @@ pub struct StatusArgs {
     /// `--output`.
     #[command(flatten)]
     pub format: Format,
-    /// List software interfaces one by one too
+    /// List software interfaces one by one as well
     #[arg(long)]
     pub all: bool,
 }
@@ -228,7 +231,7 @@ pub struct StatusArgs {
 /// Arguments of `show`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ShowArgs {
-    /// Interfaces; several are compared. None: one line each
+    /// Interfaces; several are compared [default: one line for each interface]
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
     /// `--from` and `--passive`.
@@ -237,13 +240,13 @@ pub struct ShowArgs {
     /// `--output`.
     #[command(flatten)]
     pub format: Format,
-    /// List software interfaces one by one too
+    /// List software interfaces one by one as well
     #[arg(long)]
     pub all: bool,
-    /// Hex masks as well as CPU lists
+    /// Show hex masks as well as CPU lists
     #[arg(long)]
     pub raw: bool,
-    /// Draw DEV into an SVG file instead (- is stdout): queues, interrupts, CPUs and the lines between
+    /// Draw queues, interrupts and CPUs of DEV into an SVG file instead (-: stdout)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "raw", "all"])]
     pub svg: Option<PathBuf>,
 }
@@ -251,7 +254,7 @@ pub struct ShowArgs {
 /// Arguments of `plan`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PlanArgs {
-    /// Interfaces; none: those with a driver, queues of their own and a link
+    /// Interfaces [default: those with a driver, queues of their own and a link]
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
     /// What is requested: a goal, its options and single settings.
@@ -266,24 +269,24 @@ pub struct PlanArgs {
     /// Write the plan (JSON) to FILE, for apply FILE
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// How long that file may be applied (90m, 24h, 7d, never) [default: 24h]
+    /// Let that file expire after TIME (90m, 24h, 7d, never) [default: 24h]
     #[arg(long, value_name = "TIME", value_parser = crate::cmd::expiry, requires = "out")]
     pub expires: Option<crate::cmd::Expiry>,
-    /// One line a setting instead of bands
+    /// Show one line for each setting instead of groups of settings
     #[arg(long)]
     pub full: bool,
-    /// Status 3 when there is something to do
+    /// Exit with status 3 if there is something to do
     #[arg(long)]
     pub exit_code: bool,
 }
 
-/// Flags of commands that write.
+/// Options of commands that change the host.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Write {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
-    /// Only say what would be done
+    /// Only show what would be done
     #[arg(short = 'n', long)]
     pub dry_run: bool,
 }
@@ -291,44 +294,44 @@ pub struct Write {
 /// Arguments of `apply`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ApplyArgs {
-    /// Interfaces (none: those with a driver, queues of their own and a link), or one FILE of plan --out: it is
-    /// applied exactly, or refused
+    /// Interfaces [default: those with a driver, queues of their own and a link], or one FILE of plan --out, which is
+    /// applied exactly or refused
     #[arg(value_name = "DEV|FILE", conflicts_with = "plan")]
     pub devs: Vec<String>,
     /// What is requested: a goal, its options and single settings.
     #[command(flatten)]
     pub intent: IntentArgs,
-    /// The same as FILE
+    /// Apply this file of plan --out, like FILE
     #[arg(long, value_name = "FILE", conflicts_with_all =
         ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "latency_queues", "strict", "take_over",
          "config", "set", "override_config"])]
     pub plan: Option<PathBuf>,
-    /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
+    /// Allow changes that interrupt the control path (ssh session, default route, network mounts); needs --confirm
     #[arg(long)]
     pub force: bool,
-    /// Kept in the history
+    /// Record this reason in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Put everything back unless ringwise confirm comes within this time (60s, 5m) of the end of the
-    /// verification, whatever becomes of this session. Suspend counts, setting the clock does not
+    /// Put everything back unless ringwise confirm runs within TIME (60s, 5m) after the verification, even if this
+    /// session ends. Time in suspend counts; setting the clock does not
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
     pub confirm: Option<std::time::Duration>,
-    /// Run CMD (sh -c) when it is applied: status 0 confirms, anything else puts everything back; with
-    /// --confirm 60s unless given
+    /// Run CMD (sh -c) after applying: exit status 0 confirms, any other puts everything back. Implies --confirm 60s
+    /// unless --confirm is given
     #[arg(long, value_name = "CMD")]
     pub health: Option<String>,
-    /// Watch transmit queues for up to this long, and put everything back if one stands still; the guard goes on for three
-    /// times as long. 0: do not watch
+    /// Watch the transmit queues for up to TIME, and put everything back if one stalls; the guard process then watches
+    /// for three times as long. 0: do not watch
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration_or_none, default_value = "4s")]
     pub watch: std::time::Duration,
-    /// Count for this long before the transaction, and again after it (after ringwise confirm, where it is on
-    /// trial): ringwise report tells the difference
+    /// Count for TIME before the transaction, and again after it (on trial: after ringwise confirm); ringwise report
+    /// shows the difference
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["boot", "dry_run"])]
     pub measure: Option<std::time::Duration>,
-    /// As ringwise.service does it: one at a time, and not at all if an earlier boot did not outlive it
+    /// Apply as ringwise.service does: one run at a time, and not if an earlier boot died soon after it
     #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run"])]
     pub boot: bool,
-    /// Wait for the link of this interface first
+    /// Wait for the link of this interface before applying
     #[arg(long, hide = true, value_name = "DEV", requires = "boot")]
     pub late: Option<String>,
     /// `--yes` and `--dry-run`.
@@ -347,22 +350,22 @@ pub struct ConfirmArgs {
     pub format: Format,
 }
 
-/// Of the process that `apply` starts beside itself.
+/// Arguments of the guard process, which `apply` starts.
 #[derive(Debug, Clone, Default, Args)]
 pub struct GuardArgs {
     #[expect(missing_docs, reason = "clap would print the comment in completions")]
     #[arg(long)]
     pub transaction: u64,
-    /// Where its applier listens
+    /// Socket on which the applying process listens
     #[arg(long)]
     pub socket: Option<String>,
-    /// For how long its applier may give no sign of life
+    /// Take over after the applying process has been silent for this long
     #[arg(long)]
     pub silence_ms: Option<u64>,
-    /// Only start it outside of this session
+    /// Start the guard outside of this session, and exit
     #[arg(long)]
     pub detach: bool,
-    /// It was started so
+    /// Set if the guard was started outside of the session
     #[arg(long)]
     pub detached: bool,
 }
@@ -376,7 +379,7 @@ pub struct VerifyArgs {
     /// `--output`.
     #[command(flatten)]
     pub format: Format,
-    /// Also count interrupts for this long (5s, 500ms, 1m): each queue on its CPU and on no other
+    /// Also count interrupts for TIME (5s, 500ms, 1m): each queue must interrupt its CPU and no other
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "from")]
     pub r#for: Option<std::time::Duration>,
 }
@@ -384,23 +387,23 @@ pub struct VerifyArgs {
 /// Arguments of `rollback`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RollbackArgs {
-    /// Transaction from ringwise history; 0 is the host as first found since boot. Without it the last ones are shown
+    /// Transaction from ringwise history; 0: the host as first found since boot [default: show the last transactions]
     #[arg(value_name = "ID")]
     pub id: Option<u64>,
-    /// Overwrite what somebody else has changed since
+    /// Overwrite manual changes that were made since
     #[arg(long)]
     pub take_over: bool,
-    /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
+    /// Allow changes that interrupt the control path (ssh session, default route, network mounts); needs --confirm
     #[arg(long)]
     pub force: bool,
-    /// Undo the rollback unless ringwise confirm comes within this time (60s, 5m) of the end of the verification
+    /// Undo the rollback unless ringwise confirm runs within TIME (60s, 5m) after the verification
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
     pub confirm: Option<std::time::Duration>,
-    /// Run CMD (sh -c) when it is done: status 0 confirms, anything else undoes it; with --confirm 60s unless
-    /// given
+    /// Run CMD (sh -c) after the rollback: exit status 0 confirms, any other undoes it. Implies --confirm 60s unless
+    /// --confirm is given
     #[arg(long, value_name = "CMD")]
     pub health: Option<String>,
-    /// Kept in the history
+    /// Record this reason in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
     /// `--yes` and `--dry-run`.
@@ -414,13 +417,13 @@ pub struct RollbackArgs {
 /// Arguments of `adopt`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AdoptArgs {
-    /// Interfaces whose settings are to stay as somebody has set them
+    /// Interfaces whose manual changes are to stay
     #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
     pub devs: Vec<String>,
-    /// Those of every interface and of the host
+    /// Adopt the manual changes of every interface and of the host
     #[arg(long)]
     pub all: bool,
-    /// Kept in the history
+    /// Record this reason in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
     /// `--yes` and `--dry-run`.
@@ -434,7 +437,7 @@ pub struct AdoptArgs {
 /// Arguments of `history`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HistoryArgs {
-    /// Everything that is kept about this transaction
+    /// Show everything that is recorded about this transaction
     #[arg(value_name = "ID")]
     pub id: Option<u64>,
     /// `--output`.
@@ -445,10 +448,10 @@ pub struct HistoryArgs {
 /// Arguments of `learned`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LearnedArgs {
-    /// Only of these interfaces (named as they were then)
+    /// Interfaces to list, by the names that they had then [default: all]
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
-    /// Forget it: the next plan tries these settings again
+    /// Forget the listed entries: the next plan tries these settings again
     #[arg(long)]
     pub forget: bool,
     /// `--output`.
@@ -470,11 +473,11 @@ pub struct RecoverArgs {
 /// Arguments of `hold`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HoldArgs {
-    /// No CPU takes longer than this to wake up, microseconds (/dev/cpu_dma_latency); 0: CPUs do not sleep, they
-    /// poll
+    /// Let no CPU take longer than this to wake up, in microseconds (/dev/cpu_dma_latency); 0: CPUs poll instead of
+    /// sleeping
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=2_147_483_647))]
     pub cpu_latency: u32,
-    /// The command and its arguments, after --
+    /// Command and its arguments, after --
     #[arg(value_name = "CMD", required = true, last = true)]
     pub command: Vec<std::ffi::OsString>,
 }
@@ -491,7 +494,7 @@ impl Format {
     }
 }
 
-/// Commands by what a person wants; each visible command stands in exactly one group.
+/// Commands by purpose; each visible command is in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show", "check", "watch", "explain", "export", "help"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
@@ -499,7 +502,7 @@ pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Files", &["capture", "config", "support"]),
 ];
 
-/// The command with its grouped first help screen.
+/// The command-line parser with the grouped first help screen.
 pub fn command() -> clap::Command {
     let cmd = Cli::command();
     let mut text = String::new();
@@ -512,11 +515,12 @@ pub fn command() -> clap::Command {
     }
     let template = format!(
         "{{about}}
-Usage: ringwise [COMMAND] [FLAGS]      without a command: status
+Usage: ringwise [COMMAND] [OPTIONS]      without a command: status
 {text}
-Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers), -h, -V,
-  --color auto|always|never, --ascii, --utc, --state-dir DIR. Reading ones:
-  --from FILE (a capture, sos report, proc/ and sys/). Writing ones: -y, -n.
+Options of all commands: -j (JSON), -q (errors only), -v (more), -h, -V,
+  --color auto|always|never, --ascii, --utc, --state-dir DIR. To read a capture,
+  sos report or proc/ and sys/ trees: --from FILE. With commands that change the
+  host: -n (only show what would be done), -y (do not ask).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "
@@ -529,12 +533,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_sound() {
+    fn the_table_is_valid() {
         command().debug_assert();
     }
 
     #[test]
-    fn every_visible_command_stands_in_one_group() {
+    fn every_visible_command_is_in_one_group() {
         let cmd = Cli::command();
         for c in cmd.get_subcommands().filter(|c| !c.is_hide_set()) {
             let n = GROUPS.iter().flat_map(|(_, names)| names.iter()).filter(|n| **n == c.get_name()).count();
@@ -542,6 +546,35 @@ mod tests {
         }
         for name in GROUPS.iter().flat_map(|(_, names)| names.iter()) {
             assert!(cmd.find_subcommand(name).is_some(), "{name}");
+        }
+    }
+
+    /// The texts after the options of a command and of its subcommands.
+    fn after(c: &clap::Command, out: &mut Vec<String>) {
+        out.extend(c.get_after_long_help().map(|t| t.to_string()));
+        c.get_subcommands().for_each(|c| after(c, out));
+    }
+
+    #[test]
+    fn every_command_has_examples_that_can_be_parsed() {
+        for c in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
+            let text = c.get_after_long_help().map(|t| t.to_string()).unwrap_or_default();
+            assert!(text.starts_with("Examples:\n") && text.contains("\n\nExit status:\n"), "{}", c.get_name());
+        }
+        let mut all = Vec::new();
+        after(&Cli::command(), &mut all);
+        for text in all {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            let examples = text.replace("\\\n      ", "");
+            for line in examples.lines().filter_map(|l| l.strip_prefix("  ringwise ")) {
+                // A remark follows after three spaces, and a redirection is for the shell.
+                let line = line.split("   ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
+                let words = ringwise_model::shell::split(&format!("ringwise {line}")).unwrap();
+                let parsed = command().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "ringwise {line}: {}", parsed.unwrap_err());
+            }
         }
     }
 

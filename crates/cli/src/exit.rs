@@ -1,26 +1,26 @@
-//! Exit statuses and errors that carry one (DESIGN section 4).
+//! Exit statuses, and errors that carry one.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// How the program ends; the same meaning in every command.
+/// Exit statuses of the program, with the same meaning in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Status {
-    /// Fine, or nothing to do.
+    /// Success, or nothing to do.
     Ok = 0,
     /// An error; nothing was changed.
     Error = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// Needs attention: drift, an unfinished journal, applied without what was refused; `plan --exit-code` with
-    /// something to do.
+    /// Something needs attention: changed settings, an unfinished transaction, refused settings, findings of `check`, or a
+    /// non-empty plan with `plan --exit-code`.
     Findings = 3,
-    /// Failed, and put back.
+    /// The command failed, and everything was put back.
     PutBack = 4,
-    /// Failed, and not fully put back.
+    /// The command failed, and not everything could be put back.
     NotPutBack = 5,
-    /// Refused before anything was touched.
+    /// The command was refused before anything was changed.
     Refused = 6,
 }
 

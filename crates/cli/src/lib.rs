@@ -24,11 +24,11 @@ use clap::FromArgMatches;
 /// Installs the panic hook. A panic ends the program, and the guard restores the settings. In a thread that reads the host
 /// a panic costs only that reading.
 pub fn panic_hook() {
-    let told = std::panic::take_hook();
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         // Leaving the full screen first keeps the message visible.
         let full = ringwise_sys::terminal::leave();
-        told(panic);
+        default_hook(panic);
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
             // A released program has no names of functions. ARCHITECTURE.md shows how to look them up.
             let at = ringwise_sys::proc::load_address();
@@ -73,14 +73,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What `-v` prints about it. A failure is printed as well, because reading the host may disturb those CPUs then.
+/// The line about isolated CPUs that `-v` prints. A failure is printed as well, because reading the host may then disturb
+/// those CPUs.
 fn isolation_text(i: &ringwise_sys::Isolation) -> Option<String> {
     use ringwise_sys::Isolation;
     Some(match i {
         Isolation::Nothing => return None,
-        Isolation::Left { isolated, to } => format!("ringwise: keeps off the isolated CPUs {isolated}: runs on {to}"),
+        Isolation::Left { isolated, to } => format!("ringwise: runs on CPUs {to}, off the isolated CPUs {isolated}"),
         Isolation::Asked { allowed } => {
-            format!("ringwise: runs on the isolated CPUs {allowed}: no other is allowed to it")
+            format!("ringwise: runs on the isolated CPUs {allowed}, because it may use no others (see taskset)")
         }
         Isolation::Failed { why } => format!("ringwise: could not leave the isolated CPUs: {why}"),
     })

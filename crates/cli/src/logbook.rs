@@ -88,7 +88,7 @@ impl Logbook {
         }
     }
 
-    /// Logs anything else about the transaction: one word for `RINGWISE_OUTCOME` and a sentence.
+    /// Logs a sentence about the transaction, with the value of `RINGWISE_OUTCOME`.
     pub fn say(&self, priority: Priority, outcome: &str, message: &str) {
         self.line(Line::new(priority, outcome, message));
     }
@@ -117,12 +117,12 @@ fn refusal(f: &Failure) -> String {
     format!("{what}: {}: {}", f.words, f.meaning)
 }
 
-/// The line of an event; `None` where there is none.
+/// The line of an event. `None`: the event is not logged.
 pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
     use Priority::{Error, Info, Notice, Warning};
     let by = |p: &Phase| match p {
         Phase::PutBack => "put back: ",
-        Phase::SideEffect => "side effect put right: ",
+        Phase::SideEffect => "side effect corrected: ",
         Phase::Apply => "",
     };
     Some(match e {
@@ -163,7 +163,7 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
         ),
         Event::PuttingBack { why } => Line::new(Warning, "putting_back", format!("putting back: {why}")),
         Event::Verified { phase, ok, of, .. } => {
-            let what = if *phase == Phase::PutBack { "as before" } else { "read back as asked" };
+            let what = if *phase == Phase::PutBack { "as before" } else { "read back as requested" };
             let priority = if ok == of { Info } else { Warning };
             Line::new(priority, "verified", format!("{ok} of {of} settings {what}"))
         }
@@ -171,27 +171,27 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
     })
 }
 
-/// The line of the end; `None` where nothing was written.
+/// The line about the end of a transaction. `None`: nothing was written.
 pub fn outcome(o: &Outcome) -> Option<Line> {
     let (priority, word, text) = match o.verdict {
         Verdict::NothingToDo => return None,
         Verdict::Applied => {
             let left = o.refused.len() + o.ignored.len();
             let text = format!("done: {} applied", plural(o.changes(), "change"));
-            let said = match left {
+            let applied = match left {
                 0 => (Priority::Notice, "applied", text),
                 n => (Priority::Warning, "applied", format!("{text}, {n} refused or ignored")),
             };
             match o.waiting.len() {
-                0 => said,
-                n => (Priority::Warning, "applied", format!("{}, {n} waiting for offline CPUs", said.2)),
+                0 => applied,
+                n => (Priority::Warning, "applied", format!("{}, {n} waiting for offline CPUs", applied.2)),
             }
         }
         Verdict::PutBack => (Priority::Warning, "put_back", "failed and put back".into()),
         Verdict::Recovered => (Priority::Notice, "recovered", "recovered: the host is as before it".into()),
         Verdict::PutBackIncomplete => {
             let n = o.put_back_incomplete.len();
-            (Priority::Error, "put_back_incomplete", format!("NOT fully put back: {} left", plural(n, "setting")))
+            (Priority::Error, "put_back_incomplete", format!("NOT fully put back: {} remain", plural(n, "setting")))
         }
     };
     let line = Line::new(priority, word, text);

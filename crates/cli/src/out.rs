@@ -12,7 +12,7 @@ use ringwise_text::visible;
 
 use crate::exit::{Fail, Result};
 
-/// Whether the output contains colours of ringwise.
+/// Whether the colours of [`ringwise_text::Style::paint`] are let through to the terminal.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
 /// Lets the colours of [`ringwise_text::Style::paint`] through from now on.

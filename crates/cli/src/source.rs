@@ -16,17 +16,17 @@ use ringwise_text::plural;
 
 pub(crate) struct Source {
     pub host: Arc<dyn Host>,
-    /// Not a machine that runs now.
+    /// The host is a recording.
     pub recorded: bool,
-    /// Files of proc and sys only.
+    /// `--passive`: only files in /proc and /sys are read.
     pub passive: bool,
-    /// Where the recording lies, if not in the directory that was named.
+    /// The directory of the recording, if it is below the named one.
     pub nested: Option<PathBuf>,
-    /// What `--from` names, for proposed commands.
+    /// The file of `--from`, for proposed commands.
     pub recording: Recording,
 }
 
-/// Opens what `--from` names, else this machine.
+/// Opens the recording of `--from`, or this host.
 pub(crate) fn open(from: &From) -> Result<Source> {
     match &from.from {
         Some(path) => recording(path),
@@ -47,7 +47,7 @@ fn recording(path: &Path) -> Result<Source> {
         let name = path.display().to_string();
         let text = if text.contains(&name) { text } else { format!("{name}: {text}") };
         Fail::error(format!(
-            "{text}\nExpected a file of ringwise capture, a sos report, or a directory or tar with proc/ and sys/ trees"
+            "{text}\nExpected a file of ringwise capture, a sos report, or a directory or tar archive with proc/ and sys/ trees"
         ))
     })?;
     let nested = captured.nested().map(|below| path.join(below));
@@ -69,12 +69,12 @@ impl Source {
         }
     }
 
-    /// An interface that was named is not in the snapshot: in the same words as where discovery looks for it.
+    /// The error for a named interface that is not in the snapshot, with the same text as that of discovery.
     pub(crate) fn no_such_device(&self, name: &str, s: &Snapshot) -> Fail {
         self.cannot_read(&ringwise_discover::Error::not_in(s, name))
     }
 
-    /// Reads it. What could not be seen for want of privileges is said on stderr.
+    /// Reads the host, and reports on stderr how many values need root.
     pub(crate) fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
         if let Some(path) = &self.nested {
             out::note(common.quiet, &format!("ringwise: reading {}, the only host below", path.display()));
@@ -87,7 +87,7 @@ impl Source {
                 out::note(
                     common.quiet,
                     &format!(
-                        "ringwise: {} could not be read without root and shown as unknown",
+                        "ringwise: {} could not be read without root, and are shown as unknown",
                         plural(denied, "value")
                     ),
                 );
@@ -95,10 +95,8 @@ impl Source {
         }
         if self.passive {
             let n = ringwise_discover::left_out(&s).count();
-            let text = format!(
-                "ringwise: --passive left out {} to the kernel; what they ask is unknown",
-                plural(n, "question")
-            );
+            let text =
+                format!("ringwise: --passive skipped {} to the kernel; their values are unknown", plural(n, "request"));
             out::note(common.quiet, &text);
         }
         Ok(s)

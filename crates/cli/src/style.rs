@@ -1,11 +1,11 @@
-//! What the place we print to can do, from the arguments, the environment and standard output.
+//! The capabilities of the output (width, colours, character set), from arguments, environment and standard output.
 
 use ringwise_sys::proc;
 use ringwise_text::{Recording, Style};
 
 use crate::args::{Common, When};
 
-/// From the environment and standard output.
+/// Detects the style of the output.
 pub(crate) fn detect(c: &Common) -> Style {
     let out = std::io::stdout();
     let terminal = proc::is_tty(&out);

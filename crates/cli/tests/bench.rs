@@ -1,5 +1,5 @@
-//! `ringwise bench` from end to end, without root: loopback, nothing is switched. Loads are small and paced: what is looked at is
-//! what is said, counted and left behind, not how fast this machine is.
+//! `ringwise bench` from end to end, without root: on loopback, and no setting is changed. Loads are small and paced. The
+//! tests look at output, counts and files, not at the speed of this machine.
 
 use crate::common;
 use std::io::{BufRead, BufReader, Read};
@@ -73,7 +73,7 @@ impl Drop for Far {
     }
 }
 
-/// Two short paced trials behind a calibration; what stands in `more` goes before that.
+/// Two short paced trials after a calibration. Options in `more` come first.
 fn short(what: &[&str], far: &str, file: &str, more: &[&str]) -> Ran {
     let mut args = vec!["bench"];
     args.extend(what);
@@ -104,7 +104,7 @@ fn a_session_its_file_its_text_and_its_page() {
     assert_eq!(r.status, Some(0), "{}{}", r.out, r.err);
     let said = flat(&r.out);
     assert!(said.contains("not a NIC: lo is software") && said.contains("nothing was compared"), "{}", r.out);
-    assert!(r.err.contains("1 state, 1 point, 2 blocks: 4 trials of 0.4 s, 2 s at least"), "{}", r.err);
+    assert!(r.err.contains("1 state, 1 point, 2 blocks: 4 trials of 0.4 s, at least 2 s"), "{}", r.err);
     let done = results(&file);
     assert!(done.notes.is_empty(), "{:?}", done.notes);
     let end = done.end.as_ref().unwrap();
@@ -119,7 +119,7 @@ fn a_session_its_file_its_text_and_its_page() {
         assert!(latency.p50_us <= latency.p99_us && latency.p99_us <= latency.max_us, "{latency:?}");
         assert!(!t.host.cpus.is_empty() && t.host.received_per_s.unwrap() > 0.0, "{:?}", t.host);
     }
-    // A busy machine may stop the process for the whole of one.
+    // A busy machine may stop the process for a whole trial.
     assert!(done.trials.iter().flat_map(|t| &t.loads).any(|l| l.done_per_s > 0.0), "{:?}", done.trials);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.contains("a &lt;title&gt;") && html.contains("not a NIC"), "{page}");
@@ -128,7 +128,7 @@ fn a_session_its_file_its_text_and_its_page() {
     let before = std::fs::read(&file).unwrap();
     let r = short(&["rr"], &far.at, &file, &[]);
     assert_eq!(r.status, Some(1), "{}", r.err);
-    assert!(r.err.contains(&format!("{file} is there already")), "{}", r.err);
+    assert!(r.err.contains(&format!("{file} already exists")), "{}", r.err);
     assert_eq!(std::fs::read(&file).unwrap(), before);
 
     // The same again from the file, figures included; a document for programs.
@@ -145,10 +145,10 @@ fn a_session_its_file_its_text_and_its_page() {
     assert_eq!((doc["trials"].as_array().unwrap().len(), &doc["end"]["restored"]), (4, &Value::from(true)));
     assert_eq!((&doc["schema"], &doc["session"]["workload"]), (&"ringwise.bench-report".into(), &"rr".into()));
 
-    // It comes and goes, says so, and ends in good order.
+    // The server reports connections and their end, and exits cleanly.
     let (status, said) = far.end();
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
+    assert!(said.contains("connected") && said.contains("everything is stopped"), "{said}");
 }
 
 /// The command leaves no unrequested file in the current directory.
@@ -163,8 +163,11 @@ fn results_that_nobody_named_are_in_the_state_directory() {
     let o = ringwise(&[&args[..], &more[..]].concat()).current_dir(&here).output().unwrap();
     let err = String::from_utf8_lossy(&o.stderr).into_owned();
     assert_eq!(o.status.code(), Some(0), "{err}");
-    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "files where nobody asked for them");
-    let said = err.lines().find_map(|l| l.strip_prefix("ringwise: results go to ")).unwrap_or_else(|| panic!("{err}"));
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "unrequested files in the current directory");
+    let said = err
+        .lines()
+        .find_map(|l| l.strip_prefix("ringwise: results are written to "))
+        .unwrap_or_else(|| panic!("{err}"));
     assert!(said.starts_with(&format!("{state}/bench/")) && said.ends_with(".jsonl"), "{said}");
     assert!(results(said).end.is_some() && Path::new(said).with_extension("capture.tar").exists());
 }
@@ -240,8 +243,8 @@ fn who_may_ask_and_who_is_there() {
     let far = Far::start(&["--secret-file", &right]);
     for (args, words) in [
         (vec![], "a secret is needed here"),
-        (vec!["--secret-file", &wrong], "this is not the secret"),
-        (vec!["--secret-file", &empty], "holds no secret: it is empty"),
+        (vec!["--secret-file", &wrong], "the secret is wrong"),
+        (vec!["--secret-file", &empty], "contains no secret: it is empty"),
         (vec!["--secret-file", &file], "No such file"),
     ] {
         let r = short(&["rr"], &far.at, &file, &args);
@@ -260,7 +263,7 @@ fn who_may_ask_and_who_is_there() {
     assert!(!Path::new(&file).exists(), "nothing was measured");
     for (args, words) in [
         (vec!["--listen", "0.0.0.0:0"], "every address of this host"),
-        (vec!["--listen", "192.0.2.1:0"], "without a secret whoever reaches it"),
+        (vec!["--listen", "192.0.2.1:0"], "without a secret any of them could"),
         (vec!["--listen", "192.0.2.1:0", "--secret-file", &right], "EADDRNOTAVAIL"),
         (vec!["--listen", "127.0.0.1:0", "--allow-target", "192.0.2.0/33"], "is not an address or network"),
         (vec!["--netns", "ringwise-none", "--stdio"], "ENOENT"),
@@ -284,17 +287,17 @@ fn bad_command_lines() {
         assert!(!Path::new(&file).exists(), "{words}: nothing was measured");
     };
     refused(2, "state x: unexpected argument '--goall'", &["rr", "--state", "x=--goall rpc"], with);
-    refused(2, "two states are called before", &["rr", "--state", "before=--goal rpc"], with);
-    refused(2, "is no sweep", &["rr", "--sweep", "queues"], with);
-    refused(2, "is no mix", &["mixed", "--mix", "half"], &[]);
-    refused(2, "--peer-address says where", &["rr", "--drive", "here"], &[]);
-    refused(2, "iperf3 knows streams only", &["rr", "--driver", "iperf3"], &[]);
-    refused(2, "do not go into a datagram", &["rr", "--protocol", "udp", "--size", "8"], &[]);
-    refused(2, "is no rate", &["rr", "--rate", "fast"], &[]);
+    refused(2, "two states have the name before", &["rr", "--state", "before=--goal rpc"], with);
+    refused(2, "is not a sweep", &["rr", "--sweep", "queues"], with);
+    refused(2, "is not a mix", &["mixed", "--mix", "half"], &[]);
+    refused(2, "needs the address of the peer", &["rr", "--drive", "here"], &[]);
+    refused(2, "iperf3 works with stream only", &["rr", "--driver", "iperf3"], &[]);
+    refused(2, "do not fit into a datagram", &["rr", "--protocol", "udp", "--size", "8"], &[]);
+    refused(2, "expected a rate", &["rr", "--rate", "fast"], &[]);
     // A state changes this host, so the user must confirm or have given `--yes`.
     refused(6, "--yes", &["rr", "--state", "x=--goal rpc"], &["--state-dir", &state]);
     let r = run(&["bench", "rr", "lo"]);
-    assert_eq!((r.status, r.err.contains("there is no other end")), (Some(2), true), "{}", r.err);
+    assert_eq!((r.status, r.err.contains("the other end is missing")), (Some(2), true), "{}", r.err);
     let r = run(&["bench", "rr", "ringwise9", "--peer", &far.at, "--address", "127.0.0.1", "--results", &file]);
     assert_eq!((r.status, r.err.contains("ringwise9")), (Some(1), true), "{}", r.err);
     let r = run(&["bench", "rr"]);
@@ -337,7 +340,11 @@ fn stopped_midway_it_says_so() {
     let r = run(&["bench", "report", &torn]);
     assert_eq!(r.status, Some(0), "{}", r.err);
     let said = flat(&r.out);
-    assert!(said.contains("line 3 is torn") && said.contains("the session was cut short or still runs"), "{}", r.out);
+    assert!(
+        said.contains("line 3 is incomplete") && said.contains("the session was interrupted or is still running"),
+        "{}",
+        r.out
+    );
     let doc: Value = serde_json::from_str(&run(&["bench", "report", &torn, "-j"]).out).unwrap();
     assert!(doc["end"].is_null() && doc["notes"].as_array().unwrap().len() == 2, "{}", doc["notes"]);
 }
@@ -359,8 +366,7 @@ fn results_of_different_hosts_are_not_compared() {
     let r = run(&["bench", "report", &file, &other]);
     assert_eq!(r.status, Some(3), "{}", r.out);
     assert!(
-        flat(&r.out)
-            .contains(&format!("are not to be compared: their environments differ in kernel: {kernel}, and 2.6.32")),
+        flat(&r.out).contains(&format!("cannot be compared: their environments differ in kernel: {kernel} and 2.6.32")),
         "{}",
         r.out
     );
@@ -368,7 +374,7 @@ fn results_of_different_hosts_are_not_compared() {
     assert_eq!((r.status, r.err.contains("of one file")), (Some(2), true), "{}", r.err);
     let none = dir.file("none.jsonl", "{\"kind\":\"trial\"}\n");
     let r = run(&["bench", "report", &none]);
-    assert_eq!((r.status, r.err.contains("begins with its session")), (Some(1), true), "{}", r.err);
+    assert_eq!((r.status, r.err.contains("expected the session as the first line")), (Some(1), true), "{}", r.err);
 }
 
 /// Commands of a page: lines of code that begin with `ringwise bench`, joined where they go on, as a shell splits them.
@@ -377,7 +383,7 @@ fn commands(page: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|l| l.strip_prefix("    "));
     let lines = lines.map(|l| l.trim_start_matches(['$', '#', ' ']).trim_start_matches("sudo "));
     let split = |l: &str| -> Vec<String> {
-        // Its comment is the shell's too.
+        // A comment in the line is one for the shell as well.
         let o = Command::new("sh").args(["-c", &format!("printf '%s\\n' {l}")]).output().unwrap();
         assert!(o.status.success(), "{page}: {l}");
         String::from_utf8(o.stdout).unwrap().lines().map(str::to_string).collect()
@@ -410,7 +416,7 @@ fn commands_of_the_pages_are_understood() {
                 let plan = IntentArgs::augment_args(clap::Command::new("state").no_binary_name(true));
                 let m = plan.try_get_matches_from(flags.split_whitespace());
                 m.unwrap_or_else(|e| panic!("{page}: state {state}\n{e}"));
-                // Keys and values of --set, too; what that recorded host has is another matter.
+                // Keys and values of --set are checked as well, but not against what the recorded host supports.
                 if !flags.contains("--config") {
                     let mut words = vec!["plan", "--from", &host];
                     words.extend(flags.split_whitespace());

@@ -50,9 +50,9 @@ fn several_at_once_worst_first() {
     };
     let errors: Vec<u32> = page.lines().take(3).map(count).collect();
     assert!(errors.windows(2).all(|w| w[0] >= w[1]), "{page}");
-    assert!(page.contains("On several of them:"), "{page}");
+    assert!(page.contains("On several hosts:"), "{page}");
     assert!(page.contains("\n3 hosts\n"), "{page}");
-    // The worst one in full is what comes next, and its page says of itself what its line said.
+    // The proposed next command shows the worst host in full, and its page agrees with its line.
     let next = page.lines().last().unwrap().strip_prefix("Next: ringwise ").unwrap();
     let full = run(&next.split(' ').chain(["-j", "--fail-on", "never"]).collect::<Vec<_>>());
     let full: serde_json::Value = serde_json::from_slice(&full.stdout).unwrap();
@@ -67,7 +67,7 @@ fn several_at_once_worst_first() {
     assert_eq!(hosts.len(), 3);
     assert_eq!(doc["unreadable"], serde_json::json!([]));
     hosts.iter().for_each(|h| assert_eq!(schema::check(&newest_schema("ringwise.check"), h), [""; 0]));
-    let shared = page.lines().skip_while(|l| *l != "On several of them:").nth(1).unwrap();
+    let shared = page.lines().skip_while(|l| *l != "On several hosts:").nth(1).unwrap();
     let (id, n) = shared.trim().split_once("  ").map(|(id, rest)| (id.trim(), rest.trim())).unwrap();
     let has = |h: &&serde_json::Value| {
         let all = h["findings"].as_array().unwrap().iter();
@@ -88,7 +88,7 @@ fn one_of_several_is_not_readable() {
         let o = check(&["--fail-on", fail_on], &[&good, &bad]);
         assert_eq!(o.status.code(), Some(1), "{}", text(&o));
         let page = text(&o);
-        // Before all that could be read; the others are judged all the same.
+        // Unreadable captures come first, and the others are checked all the same.
         assert!(page.starts_with(&bad) && page.lines().next().unwrap().contains("could not be read: "), "{page}");
         assert!(page.lines().nth(1).unwrap().contains(" not readable"), "{page}");
         assert!(page.contains("1 host, 1 capture not read"), "{page}");
@@ -152,7 +152,7 @@ fn two_of_the_same_name() {
 fn one_command_for_what_is_alike() {
     let file = capture("lab-router16-newest");
     let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
-    let line = format!("Mended by ringwise plan --set eth0.rps_flow_cnt=0 --from {file} (eth2 eth3 mq0 alike): Q10");
+    let line = format!("Fixed by ringwise plan --set eth0.rps_flow_cnt=0 --from {file} (likewise eth2 eth3 mq0): Q10");
     assert!(page.lines().any(|l| l == line), "{page}");
 }
 
@@ -171,7 +171,7 @@ fn statuses_and_what_is_accepted() {
     let baseline = temp("accepted.json");
     let b = baseline.display().to_string();
     let _ = std::fs::remove_file(&baseline);
-    // Consequences of accepted findings become findings of their own, until none is left.
+    // Consequences of accepted findings become findings of their own, until no finding is left.
     for _ in 0..20 {
         let doc: serde_json::Value = serde_json::from_slice(
             &check(&["-j", "--fail-on", "never", "--baseline", if baseline.exists() { &b } else { "none" }]).stdout,
@@ -237,14 +237,17 @@ fn formats() {
     assert_eq!(junit.matches("<testcase ").count(), junit.matches("</testcase>").count());
     assert!(junit.contains("skipped=\"") && junit.ends_with("</testsuites>\n"));
     let page = text(&run(&["check", "--explain", "A03"]));
-    assert!(page.contains("Mended by"), "{page}");
+    assert!(page.contains("\nFix "), "{page}");
     let table = text(&run(&["check", "--capabilities", "--from", &file]));
     assert!(table.lines().any(|l| l.starts_with("XPS ") && l.contains("yes")), "{table}");
     let of =
         |feature: &str| table.lines().find(|l| l.starts_with(feature)).unwrap_or_else(|| panic!("{feature}: {table}"));
-    assert!(of("several packets a doorbell").contains(" 3.18    yes "), "{table}");
-    assert!(of("NAPI threads that poll busily").contains(" 6.19    no "), "{table}");
-    assert!(of("symmetric hash").contains("unknown"), "igb has none, and nobody asks by setting one: {table}");
+    assert!(of("several packets per doorbell").contains(" 3.18    yes "), "{table}");
+    assert!(of("busy-polling NAPI threads").contains(" 6.19    no "), "{table}");
+    assert!(
+        of("symmetric hash").contains("unknown"),
+        "unknown for igb, because it can only be found by setting one: {table}"
+    );
 }
 
 /// A mistyped name does not show the findings of another interface.

@@ -67,7 +67,7 @@ fn help_version_and_usage() {
     assert_eq!(run(&["--version"]).status, 0);
     refused(2, &["fly"], &["fly"]);
     refused(2, &["fast"], &["plan", "--goal", "fast"]);
-    refused(2, &["not a CPU list", "right would be"], &["plan", "--cpus", "5-1"]);
+    refused(2, &["not a CPU list", "expected e.g."], &["plan", "--cpus", "5-1"]);
     refused(2, &["empty"], &["plan", "--reserve", ""]);
     refused(2, &["0"], &["plan", "--queues", "0"]);
     refused(2, &["5x"], &["verify", "--for", "5x"]);
@@ -109,7 +109,7 @@ fn several_devices_are_compared() {
 }
 
 #[test]
-fn bad_input_is_told_with_what_would_be_right() {
+fn bad_input_is_reported_with_what_is_expected() {
     let f = article48();
     refused(1, &["eth9", "eth0"], &["show", "eth9", "--from", &f]);
     refused(1, &["eth9", "eth0"], &["plan", "eth9", "--from", &f]);
@@ -150,7 +150,7 @@ fn proposed_commands_carry_the_recording() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_told_alike_everywhere() {
+fn an_unknown_interface_is_reported_alike_everywhere() {
     let f = article48();
     let told = |args: &[&str]| {
         let r = run(args);
@@ -204,7 +204,7 @@ fn a_transaction_that_is_unknown_is_an_error_and_no_refusal() {
 }
 
 #[test]
-fn a_terminal_acts_on_nothing_that_somebody_else_wrote() {
+fn a_terminal_acts_on_no_text_from_outside() {
     let r = run(&["show", "eth9\x1b[2J\u{9b}31m\r", "--from", &article48()]);
     assert!(r.err.contains("eth9\\x1b[2J\\x9b31m\\x0d") && !r.err.contains(['\x1b', '\u{9b}', '\r']), "{:?}", r.err);
     let r = run(&["show", "eth9\x1b[2J\u{9b}31m", "--color", "always", "--from", &article48()]);
@@ -212,7 +212,7 @@ fn a_terminal_acts_on_nothing_that_somebody_else_wrote() {
 }
 
 #[test]
-fn captures_that_are_none() {
+fn files_that_are_not_captures() {
     let dir = temp("captures");
     let path = |n: &str| dir.join(n).display().to_string();
     let whole = fs::read(article48()).unwrap();
@@ -230,7 +230,7 @@ fn captures_that_are_none() {
 }
 
 #[test]
-fn nobody_to_ask_is_a_refusal() {
+fn without_a_terminal_changes_are_refused() {
     refused(6, &["not a terminal", "--yes"], &["apply"]);
     refused(2, &["rollback needs the number of a transaction", "No transaction yet"], &["rollback"]);
     refused(6, &["not a terminal"], &["rollback", "3"]);
@@ -238,7 +238,7 @@ fn nobody_to_ask_is_a_refusal() {
 }
 
 #[test]
-fn plan_files_are_exactly_that_or_refused() {
+fn plan_files_are_applied_exactly_or_refused() {
     let dir = temp("plans");
     let file = dir.join("p.plan");
     let name = file.display().to_string();
@@ -258,13 +258,13 @@ fn plan_files_are_exactly_that_or_refused() {
     fs::write(&file, plan.to_string()).unwrap();
     refused(1, &["p.plan", "ringwise.snapshot", "ringwise.plan"], &["apply", "--yes", "--plan", &name]);
     fs::write(&file, "{\"schema\":").unwrap();
-    refused(1, &["p.plan", "no plan"], &["apply", "--yes", "--plan", &name]);
+    refused(1, &["p.plan", "not a plan"], &["apply", "--yes", "--plan", &name]);
     refused(1, &["missing"], &["apply", "--yes", "--plan", &dir.join("missing").display().to_string()]);
     fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn status_three_only_when_asked_for() {
+fn status_three_only_with_exit_code() {
     let f = article48();
     assert_eq!(run(&["plan", "eth0", "--goal", "forward", "--from", &f]).status, 0);
     assert_eq!(run(&["plan", "eth0", "--goal", "forward", "--from", &f, "--exit-code"]).status, 3);
@@ -352,7 +352,7 @@ fn man_pages_and_completions() {
     assert!(names.contains(&"ringwise.8".into()) && names.contains(&"ringwise-apply.8".into()), "{names:?}");
     let apply = fs::read_to_string(dir.join("ringwise-apply.8")).unwrap();
     assert!(apply.contains("allow\\-disruption"), "{apply}");
-    // What a page names is there: those of the commands of a command, too.
+    // Every page that a page names exists, also those of subcommands.
     for page in &names {
         let text = fs::read_to_string(dir.join(page)).unwrap().replace('\\', "");
         let words = text.split([' ', ',', '\n']).filter_map(|w| w.strip_suffix("(8)"));
@@ -376,9 +376,9 @@ fn what_was_requested_and_is_left_out_comes_first_with_its_command() {
     let r = run(&["plan", "eth0", "--queues", "4", "--from", from]);
     let mut lines = r.out.lines();
     let first = lines.next().unwrap_or_default();
-    assert!(first.starts_with("Requested but not planned, because it interrupts traffic"), "{}", r.out);
+    assert!(first.starts_with("Requested but not planned because it interrupts traffic"), "{}", r.out);
     assert!(r.out.contains("\n      ringwise plan eth0 --queues 4 --allow-disruption\n"), "{}", r.out);
     // Changes of the goal that would interrupt traffic are listed after the plan.
     let goal = run(&["plan", "mq0", "--goal", "stream", "--from", from]).out;
-    assert!(goal.starts_with("Plan for") && goal.contains("Left out, because it interrupts traffic"), "{goal}");
+    assert!(goal.starts_with("Plan for") && goal.contains("Skipped because it interrupts traffic"), "{goal}");
 }

@@ -46,7 +46,7 @@ fn policies_that_need_no_words() {
     assert_eq!(built_in, ringwise_config::BUILT_IN_POLICIES);
 }
 
-/// Every example is a whole file or the inside of an interface entry.
+/// Every example is a complete file or the content of an interface entry.
 #[test]
 fn the_examples_of_the_reference_hold() {
     let doc = std::fs::read_to_string(root().join("docs/config.md")).unwrap();
@@ -59,7 +59,7 @@ fn the_examples_of_the_reference_hold() {
             panic!("{f}");
         }
     }
-    // And it names every key.
+    // The document names every key.
     let specs = [&ringwise_config::spec::HOST, &ringwise_config::spec::INTERFACE, &ringwise_config::spec::MATCH];
     let more = [&ringwise_config::spec::GROUP, &ringwise_config::spec::POLICY, &ringwise_config::spec::RSS];
     for key in specs.into_iter().chain(more).flat_map(|s| s.keys) {
@@ -76,7 +76,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
     let o = ringwise(&["plan", "--config", &file, "--from", &host()]);
     let (code, out, err) = text(&o);
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    for words in ["r.toml:4:1: unknown key \"ring\"", "^^^^", "right would be \"rings\"", "r.toml:5:12", "2 faults"] {
+    for words in ["r.toml:4:1: unknown key \"ring\"", "^^^^", "expected \"rings\"", "r.toml:5:12", "2 errors"] {
         assert!(err.contains(words), "{words} is not in {err}");
     }
     let (code, _, again) = text(&ringwise(&["config", "check", &file]));
@@ -88,7 +88,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
     // If a file exists, proposing another one does not help.
     let latin = d.file("latin.toml", "");
     std::fs::write(&latin, b"version = 1 # \xe9\n").unwrap();
-    for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "it is no text in UTF-8")] {
+    for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "the file is not UTF-8 text")] {
         let (code, _, err) = text(&ringwise(&["config", "check", &path]));
         assert_eq!((code, err), (Some(1), format!("ringwise: {path}: {why}\n")));
     }
@@ -126,10 +126,10 @@ fn what_contradicts_itself_is_said_of_flags_too() {
         assert!(err.contains(why), "{set}: {err}");
     }
     let err = plan(&["--set", "eth1.napi=[{ queues = \"0\", threaded = 1 }, { queues = \"0\", threaded = 0 }]"]);
-    assert!(err.contains("threaded of queue 0 is said twice"), "{err}");
+    assert!(err.contains("threaded of queue 0 is set twice"), "{err}");
 }
 
-/// By driver: that it is eth1 shows only on the host.
+/// An entry by driver: only the host shows that it is eth1.
 #[test]
 fn what_contradicts_on_one_host_is_said_there() {
     let d = Dir::named("config-bound");
@@ -169,10 +169,10 @@ fn a_goal_that_contradicts_the_file_needs_a_word() {
 fn single_keys_go_before_the_file() {
     let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth9.rings.rx=512"]));
     assert_eq!(code, Some(1));
-    assert!(err.contains("there is no interface name eth9 here"), "{err}");
+    assert!(err.contains("no interface of this host matches name eth9"), "{err}");
     let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth1.rings.rx=many"]));
     assert_eq!(code, Some(2));
-    assert!(err.contains("rx is a string") && err.contains("right would be a number"), "{err}");
+    assert!(err.contains("rx is a string") && err.contains("expected a number"), "{err}");
     let (code, out, err) = text(&ringwise(&[
         "plan",
         "-o",
@@ -223,7 +223,7 @@ fn latency_queues_of_the_command_line_go_before_the_files() {
     // A number does not resize a group with named queues.
     let (code, _, err) = plan(&file("[4]"), &["--latency-queues", "3"]);
     assert_eq!(code, Some(1), "{err}");
-    assert!(err.contains("--latency-queues, or latency_queues, says 3"), "{err}");
+    assert!(err.contains("--latency-queues, or latency_queues, is 3"), "{err}");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn what_is_printed_with_goals_of_interfaces_means_the_same() {
         assert!(!by_file["steps"].as_array().unwrap().is_empty(), "{args:?}");
         let by_flags = plan_of(&[&["--from", &host, "--config", "none"], args].concat());
         assert_eq!(by_file["steps"], by_flags["steps"], "{args:?}\n{printed}");
-        // And so does what config show makes of it.
+        // The output of config show does as well.
         let (code, shown, err) = text(&ringwise(&["config", "show", &file, "--from", &host]));
         assert_eq!(code, Some(0), "{args:?}: {err}");
         let again = plan_of(&["--from", &host, "--config", &d.file("s.toml", &shown)]);
@@ -293,7 +293,7 @@ fn what_is_printed_with_goals_of_interfaces_means_the_same() {
     }
 }
 
-/// The groups that `mixed` makes stand in the comments, and mean the same in an entry.
+/// The comments list the groups that `mixed` makes; as keys of an entry they have the same effect.
 #[test]
 fn what_is_printed_of_mixed_has_its_groups() {
     let d = Dir::named("config-groups");
@@ -349,7 +349,11 @@ fn what_is_printed_with_a_file_means_the_same() {
         let (code, printed, err) = text(&ringwise(&[&["plan", "--print-config"], &given[..]].concat()));
         assert_eq!(code, Some(0), "{matcher}: {err}");
         assert_eq!(printed.matches("[[interface]]").count(), entries, "{matcher}\n{printed}");
-        assert_eq!(err.contains("written out for each"), printed.matches("driver").count() == 2, "{matcher}: {err}");
+        assert_eq!(
+            err.contains("written as one entry for each"),
+            printed.matches("driver").count() == 2,
+            "{matcher}: {err}"
+        );
         let again = d.file("p.toml", &printed);
         let by_file = plan_of(&["--from", &host, "--config", &again]);
         assert!(!by_file["steps"].as_array().unwrap().is_empty(), "{matcher}");
@@ -375,7 +379,7 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
         let (code, out, err) = text(&ringwise(&["config", "init", "--from", &file]));
         assert_eq!(code, Some(0), "{name}: {err}");
         let goals: Vec<&str> = Goal::ALL.iter().map(|g| g.name()).collect();
-        assert!(out.contains(&format!("# {};", goals.join(", "))), "{name}: {out}");
+        assert!(out.contains(&format!("# Goals: {}\n", goals.join(", "))), "{name}: {out}");
         let at = d.file("i.toml", &out);
         let (code, _, err) = text(&ringwise(&["config", "check", &at]));
         assert_eq!(code, Some(0), "{name}: {err}\n{out}");
@@ -450,7 +454,7 @@ fn persist_into_an_image() {
     std::fs::write(&service, "[Service]\nExecStart=/bin/true\n").unwrap();
     let (code, _, err) = persist(&[]);
     assert!(
-        code == Some(6) && err.contains("ringwise.service is there, and ringwise persist did not"),
+        code == Some(6) && err.contains("ringwise.service exists, but was not written by ringwise persist"),
         "{code:?} {err}"
     );
     let (code, _, err) = persist(&["--remove"]);
@@ -462,7 +466,10 @@ fn persist_into_an_image() {
     let masked = d.0.join("etc/systemd/system/ringwise@.service");
     std::os::unix::fs::symlink("/dev/null", &masked).unwrap();
     let (code, _, err) = persist(&[]);
-    assert!(code == Some(1) && err.contains("ringwise@.service is no file, perhaps a masked unit"), "{code:?} {err}");
+    assert!(
+        code == Some(1) && err.contains("ringwise@.service is not a regular file, perhaps a masked unit"),
+        "{code:?} {err}"
+    );
     assert!(err.contains("systemctl unmask ringwise@.service"), "{err}");
     assert_eq!(std::fs::read_link(&masked).unwrap(), PathBuf::from("/dev/null"));
     assert!(!d.0.join("etc/systemd/system/ringwise.service").exists(), "and nothing of the rest is written");

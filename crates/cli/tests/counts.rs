@@ -1,4 +1,4 @@
-//! One transaction on a simulated host: `plan`, `apply`, `history` and `status` count the same things.
+//! One transaction on a simulated host: `plan`, `apply`, `history` and `status` report the same counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Case {
         ringwise_discover::snapshot(&self.host, &Options::all()).unwrap()
     }
 
-    /// Lines of the run, and its outcome.
+    /// Printed lines of the run, and its outcome.
     fn apply(&self, request: &Request) -> (Vec<String>, Outcome) {
         let style = Style::plain(None);
         let mut lines = Vec::new();
@@ -96,7 +96,7 @@ fn one_transaction_has_one_number_of_changes() {
     let all = line(&status, "now");
     let want = match so {
         0 => format!("all {n} settings as applied"),
-        _ => format!("all {} settings as applied ({n} changes, the others were so before)", n + so),
+        _ => format!("all {} settings as applied ({n} changes, the others had these values before)", n + so),
     };
     assert!(all.ends_with(&want), "{all:?} is not {want:?}");
 }
@@ -116,14 +116,14 @@ fn after_a_rollback_nothing_is_in_force() {
         ..Request::default()
     };
     c.apply(&request);
-    assert!(line(&c.history(), "1 ").ends_with("in force"), "{}", c.history());
+    assert!(line(&c.history(), "1 ").ends_with("in effect"), "{}", c.history());
     let back = Request { who: "root".into(), ..Request::default() };
     let out = ringwise_apply::rollback(&c.host, &c.store(), 0, &back, &c.policy, &mut |_| {}).unwrap();
     assert_eq!(out.transaction, Some(2));
     let history = c.history();
-    assert!(!history.contains("in force"), "{history}");
+    assert!(!history.contains("in effect"), "{history}");
     assert!(line(&history, "2 ").ends_with("done") && line(&history, "1 ").ends_with("undone by 2"), "{history}");
     let status = c.status();
     let applied = line(&status, "applied");
-    assert!(applied.ends_with("nothing any more (transaction 2: rollback to as first found)"), "{status}");
+    assert!(applied.ends_with("nothing (transaction 2: rollback to the initial state)"), "{status}");
 }

@@ -65,7 +65,7 @@ fn every_interface_of_every_host_has_an_answer() {
             assert_eq!(o.status.code(), Some(0), "{name} {dev}: {}", text(&o));
             holds(&o);
             let t = run(&["explain", FLOW, dev, "--from", &file], "");
-            assert!(text(&t).contains("Not knowable from here"), "{name} {dev}: {}", text(&t));
+            assert!(text(&t).contains("Cannot be known from here"), "{name} {dev}: {}", text(&t));
         }
     }
     assert!(known >= 25, "{known}");
@@ -183,7 +183,7 @@ fn captures_whole_cut_and_wrong() {
     let doc = holds(&with(&whole[..whole.len() - 70]));
     assert!(doc["notes"].to_string().contains("cut off"), "{}", doc["notes"]);
     for (bytes, words) in [
-        (&whole[..30], "cut off before"),
+        (&whole[..30], "ends before the first packet"),
         (&whole[..24], "no packet"),
         (&b"hello, this is no capture at all"[..], "pcap or pcapng"),
     ] {
@@ -211,10 +211,10 @@ fn documents_of_watch_per_flow() {
     let found = holds(&run(&["explain", "-", "mq0", "-j", "--from", &file], &format!("{doc}{doc}")));
     assert_eq!(found["now"]["total"]["packets"], 80, "(11 - 1) looked at, one in 4, twice");
     assert_eq!(found["counted"], true);
-    assert!(found["notes"].to_string().contains("2 of 2 flows were seen to come by the queue"), "{}", found["notes"]);
+    assert!(found["notes"].to_string().contains("2 of 2 flows arrived on the predicted queue"), "{}", found["notes"]);
     for (line, words) in [
         ("{\"schema\":\"ringwise.watch\",\"version\":1}\n", "expected ringwise.flows"),
-        ("{nothing\n", "line 1: no JSON"),
+        ("{nothing\n", "line 1: not JSON"),
     ] {
         let o = run(&["explain", "-", "mq0", "--from", &file], line);
         assert_eq!(o.status.code(), Some(1));
@@ -230,9 +230,9 @@ fn usage() {
         (&["explain", "10.0.0.1", "eth0"][..], "PROTOCOL"),
         (&["explain", FLOW, "nosuch", "--from", &file][..], "there is no interface \"nosuch\""),
         (&["explain", "--synthetic", "count=x", "mq0", "--from", &file][..], "--synthetic"),
-        (&["explain", "--sockets", "mq0", "--from", &file][..], "a recording holds no connections"),
+        (&["explain", "--sockets", "mq0", "--from", &file][..], "a recording contains no connections"),
         (&["explain", "--synthetic", "count=5", "--from", &file][..], "name the interface"),
-        (&["explain", FLOW, "mq0", "--balance", "--from", &file][..], "--balance is for many flows"),
+        (&["explain", FLOW, "mq0", "--balance", "--from", &file][..], "--balance needs many flows"),
     ] {
         let o = run(args, "");
         assert!(matches!(o.status.code(), Some(1 | 2)), "{args:?}");
@@ -251,7 +251,7 @@ fn as_if_by_another_queue_and_with_a_tag() {
     assert_eq!(a(&doc)["steering"]["hash"], a(&now)["steering"]["hash"]);
     assert_ne!(a(&doc)["landing"]["irq"], a(&now)["landing"]["irq"]);
     let o = run(&[&base[..], &["--if-queue", "6"]].concat(), "");
-    assert!(text(&o).contains("6, as asked for") && text(&o).contains("mq0 q6"), "{}", text(&o));
+    assert!(text(&o).contains("6, as requested") && text(&o).contains("mq0 q6"), "{}", text(&o));
     let plain = text(&run(&[&base[..], &["--if-queue", "6", "--plain"]].concat(), ""));
     assert_eq!(plain.lines().nth(1).unwrap().split(' ').nth(1), Some("6"), "{plain}");
     for (words, what) in [
@@ -264,7 +264,7 @@ fn as_if_by_another_queue_and_with_a_tag() {
         assert!(text(&o).contains(what), "{words:?}: {}", text(&o));
     }
     let open = run(&["explain", "10.0.0.1-10.0.0.2:80/tcp", "mq0", "--if-queue", "1", "--from", &file], "");
-    assert!(text(&open).contains("--if-queue looks at one flow"), "{}", text(&open));
+    assert!(text(&open).contains("--if-queue works with one flow"), "{}", text(&open));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn run(sim: &Arc<Sim>, dir: &Dir, p: &Plan) -> Outcome {
 /// Applies a plan, then returns the next plan.
 fn done(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> (Plan, Outcome, Plan) {
     let (mut p, mut out) = (made(sim, dir, i), None);
-    // vmxnet3 tells a count of channels and refuses another one: put back, and gone round the next time.
+    // vmxnet3 reports its number of channels and refuses another one: put back, and skipped by the next plan.
     for _ in 0..2 {
         p = made(sim, dir, i);
         let done = run(sim, dir, &p);
@@ -175,7 +175,7 @@ fn forward_proposes_what_interrupts_traffic() {
         s.nic("eth3").unwrap().pause,
         Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) })
     );
-    // Fixed at off counts as off.
+    // A feature that is fixed at off counts as off.
     assert!(said(&p, "lro").is_empty() && said(&p, "LRO").is_empty());
 }
 
@@ -187,9 +187,9 @@ fn rpc_lets_the_driver_adapt() {
     let (.., p) = done(&sim, &dir, &intent(Goal::Rpc, false));
     let s = look(&sim);
     assert_eq!(param(&s, "eth3", "use-adaptive-rx"), Some(1));
-    // igb has no switch: 3 us are its own mode.
+    // igb has no switch for adaptive moderation: 3 us select its adaptive mode.
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(3));
-    assert_eq!(said(&p, "adaptive moderation"), ["the driver has none; its fixed interval stays"]);
+    assert_eq!(said(&p, "adaptive moderation"), ["not supported by the driver; its fixed interval stays"]);
 }
 
 #[test]
@@ -202,15 +202,15 @@ fn stream_waits_and_latency_does_not() {
     assert_eq!((param(&s, "eth3", "tx-usecs"), param(&s, "eth3", "use-adaptive-rx")), (Some(122), Some(0)));
     assert_eq!(said(&p, "eth0 tx-usecs"), ["one interrupt serves receive and transmit, and rx-usecs is its interval"]);
     // The driver refuses it, and the kernel's words are shown.
-    assert!(said(&p, "eth1 moderation")[0].contains("errno 95"), "{:?}", p.refused);
-    assert_eq!(said(&p, "eth2 moderation"), ["the driver has none that can be set"]);
-    assert_eq!(said(&p, "eth3 TSO"), ["the device has none"]);
+    assert!(said(&p, "eth1 moderation")[0].contains("EOPNOTSUPP"), "{:?}", p.refused);
+    assert_eq!(said(&p, "eth2 moderation"), ["not supported by the driver"]);
+    assert_eq!(said(&p, "eth3 TSO"), ["not supported by the device"]);
     assert!(p.advice.iter().any(|a| a.contains("rings.rx=N")), "{:?}", p.advice);
 
     let (first, out, p) = done(&sim, &dir, &intent(Goal::Latency, false));
     let s = look(&sim);
     assert_eq!((param(&s, "eth3", "rx-usecs"), param(&s, "eth3", "tx-usecs")), (Some(5), Some(10)));
-    // igb refuses 5, so it is not even tried.
+    // igb is known to refuse 5, so 5 is not tried.
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(10));
     let step = first.steps.iter().find(|st| matches!(&st.setting, Setting::Coalesce { dev, .. } if dev == "eth0"));
     let Some(Reason::Policy { moved, .. }) = step.map(|st| &st.reason) else { panic!("{step:?}") };

@@ -63,7 +63,7 @@ fn table(lay: &Lay) -> Vec<u32> {
     lay.sim.nic("eth0").unwrap().rss.known().unwrap().table.clone()
 }
 
-/// Applies; a second apply has nothing to do.
+/// Applies, and checks that a second apply would change nothing.
 fn settles(lay: &Lay, i: &Intent) -> Plan {
     let p = lay.plan(i);
     let out = lay.run(&p, false);
@@ -142,9 +142,9 @@ fn what_others_made_or_changed_stays_and_is_named() {
     assert_eq!(rules(&lay), ["1 53 queue 6", "9 22 queue 3"]);
     let has = |text: &str| assert!(p.warnings.iter().any(|w| w == text), "{text}\n{:#?}", p.warnings);
     has(
-        "eth0 flow rule 1: no group needs it any more, but somebody has changed it since transaction 1 made it: it stays",
+        "eth0 flow rule 1: no group needs it any more, but it was changed outside ringwise since transaction 1 created it: it stays",
     );
-    has("not made for groups, so left alone: eth0 flow rule 9, eth0 RSS context 2");
+    has("not created for groups, so not changed: eth0 flow rule 9, eth0 RSS context 2");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_context_that_somebodys_rule_leads_to_stays() {
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["9 22 context 1".to_string()]));
     assert!(
         p.warnings.iter().any(|w| w
-            == "eth0 RSS context 1: no group needs it any more (transaction 2 made it), but flow rule 9 leads to it, which is not a group's: it stays"),
+            == "eth0 RSS context 1: no group needs it any more (transaction 2 created it), but flow rule 9, which belongs to no group, steers to it: it stays"),
         "{:#?}",
         p.warnings
     );
@@ -284,7 +284,7 @@ fn a_context_on_queues_that_go_is_said_to_move_and_does() {
     let p = lay.plan(&fewer);
     assert!(
         p.warnings.iter().any(|w| w
-            == "eth0 RSS context 1: 96 of its 128 entries lead to queues that go; they are shared out among queues 0-3"),
+            == "eth0 RSS context 1: 96 of its 128 entries point to queues that are removed; they are redistributed among queues 0-3"),
         "{:#?}",
         p.warnings
     );
@@ -315,7 +315,7 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
     assert!(!p.steps.iter().any(|s| matches!(s.setting, ringwise_knob::Setting::RssTable { .. })), "{:#?}", p.steps);
 }
 
-/// igb in the lab: every kind of rule is refused, each in place 0, one by one.
+/// Like igb in the lab: every kind of rule is refused, each at location 0, one by one.
 #[test]
 fn each_refused_kind_of_rule_is_remembered() {
     let lay = Lay::on(&card());

@@ -1,4 +1,4 @@
-//! The guard as a real process, without root and without a kernel setting: what it would restore has its value already.
+//! The guard as a real process, without root: the settings that it would restore have their values already.
 
 use std::fs::{self, File};
 use std::io::BufRead;
@@ -40,7 +40,7 @@ impl Dir {
         text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
     }
 
-    /// A transaction that has begun, and has nothing to put back. `seconds`: it is applied, on trial for so long from now.
+    /// A transaction without settings to put back. `seconds`: it is applied and on trial for this long.
     fn journal(&self, seconds: Option<i64>) {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_string();
         let head = json!({
@@ -113,14 +113,14 @@ fn stat(pid: u32, field: usize) -> u32 {
 }
 
 #[test]
-fn it_is_somewhere_else_and_goes_when_it_is_told() {
+fn it_runs_outside_of_the_session_and_ends_on_request() {
     let dir = Dir::new("done");
     let lock = dir.lock();
     let mut armed = arm(&dir, &lock);
     assert!(armed.is_there());
     let pids = guards(&dir.0);
     assert_eq!(pids.len(), 1, "{pids:?}");
-    // Not our child, not in our session or process group, and holding nothing of ours open but the lock.
+    // The guard is not our child, not in our session or process group, and keeps only the lock of our files open.
     let (me, it) = (std::process::id(), pids[0]);
     assert_ne!(stat(it, 4), me);
     assert!(stat(it, 5) != stat(me, 5) && stat(it, 6) != stat(me, 6));
@@ -164,7 +164,7 @@ fn it_shares_the_lock_of_the_network_namespace() {
     until("the socket", || !held());
 }
 
-/// Two processes with two state directories in two mount namespaces and one network namespace, which is not the host's.
+/// Two processes with two state directories, in two mount namespaces and one network namespace other than the host's.
 #[test]
 fn another_mount_namespace_is_no_way_around_the_lock() {
     let unshare =
@@ -187,10 +187,7 @@ fn another_mount_namespace_is_no_way_around_the_lock() {
     let (out, err) = (String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap());
     let statuses: Vec<&str> = out.lines().filter(|l| l.starts_with("status")).collect();
     assert_eq!(statuses, ["status 6", "status 0"], "{out}{err}");
-    assert!(
-        err.contains("another ringwise is changing the interfaces of this host, with another state directory"),
-        "{err}"
-    );
+    assert!(err.contains("another ringwise, which has another state directory"), "{err}");
     assert!(err.contains("user 0, socket @ringwise-lock-0"), "{err}");
     assert_eq!(there.records().last().unwrap()["outcome"]["verdict"], "recovered");
 }
@@ -274,7 +271,7 @@ fn killed_and_started_again_it_goes_on() {
     until("the lock", || !dir.is_locked());
     let v: Value = serde_json::from_slice(&dir.ringwise(&["verify", "-j"]).stdout).unwrap();
     assert!(v["trial"].is_object() && v["trial"]["guard"].is_null(), "{v}");
-    // As systemd would start it; its applier does not listen any more.
+    // Started as systemd would start it; the applying process does not listen any more.
     let mut again = Command::new(RINGWISE);
     again.args(["__guard", "--transaction", "1", "--socket", "ringwise-nobody", "--state-dir"]).arg(&dir.0);
     let mut again = again.spawn().unwrap();
@@ -303,7 +300,7 @@ fn a_guard_that_does_not_answer_is_named() {
     dir.journal(Some(-60));
     let o = dir.ringwise(&[]);
     assert!(o.status.code() == Some(3) && text(&o).contains("OVERDUE"), "{o:?}");
-    assert!(text(&o).contains(&format!("its guard (process {pid}) does not put it back")), "{o:?}");
+    assert!(text(&o).contains(&format!("its guard (process {pid}) does not roll it back")), "{o:?}");
     let doc: Value = serde_json::from_slice(&dir.ringwise(&["-j"]).stdout).unwrap();
     assert!(doc["overdue_s"].as_u64().is_some_and(|s| s >= 60), "{}", doc["overdue_s"]);
     // A guard that restores has two minutes.
@@ -358,7 +355,7 @@ fn an_applier_that_is_stopped_loses_the_transaction_to_its_guard() {
     let mut child = c.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|l| l == "at work"), "it has a guard");
-    // It takes longer than the limit, but shows signs of life.
+    // The run takes longer than the limit, but the guard receives signs of life.
     std::thread::sleep(SILENCE * 2);
     assert_eq!(dir.records().len(), 1, "{:?}", dir.records());
     signal("STOP", child.id());
@@ -373,7 +370,7 @@ fn an_applier_that_is_stopped_loses_the_transaction_to_its_guard() {
     assert_eq!(end["outcome"]["verdict"], "put_back");
     assert_eq!(end["outcome"]["failed"]["words"], words.as_str());
     until("the guard to leave", || guards(&dir.0).is_empty());
-    // It still holds the lock, which names it.
+    // The guard still holds the lock, and the lock file names it.
     assert!(dir.is_locked());
     let holder = fs::read_to_string(dir.0.join("lock")).unwrap();
     assert!(holder.starts_with(&format!("{}\n", child.id())), "{holder}");
@@ -402,8 +399,8 @@ fn where_no_guard_can_be_started_it_says_why() {
     let lock = dir.lock();
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
     let e = process.arm(&job(&dir, &lock, None)).err().unwrap().to_string();
-    assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
-    // It starts and does not do the job of a guard.
+    assert!(e.contains("executed neither from a file") && e.contains("No such file"), "{e}");
+    // A program that starts but does not act as a guard.
     let bound = Duration::from_secs(2);
     let process =
         Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound, ..Process::default() };

@@ -1,4 +1,4 @@
-//! What users see of every host in `fixtures/hosts`: `show.txt` (the list, then each interface) and `plan-GOAL.txt`, at
+//! The pages for every host in `fixtures/hosts`: `show.txt` (the list, then each interface) and `plan-GOAL.txt`, at
 //! 80 columns.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use ringwise_text::Style;
 const GOALS: [Goal; 2] = [Goal::Balanced, Goal::Forward];
 
 fn discover(name: &str) -> Snapshot {
-    // On a busy machine no device may be reported as slow.
+    // No device may be reported as slow, even if this machine is busy.
     let options = Options { deadline: Duration::from_secs(60), ..Options::all() };
     snapshot(&hosts::open(name), &options).expect("discovery")
 }

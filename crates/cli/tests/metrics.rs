@@ -84,8 +84,11 @@ fn a_recording_is_served_page_by_page() {
     assert!(first.contains(
         "ringwise_queue_interrupts_total{device=\"eth1\",queue=\"0\",direction=\"rxtx\",cpu=\"2\",node=\"1\"} 7\n"
     ));
-    assert!(!first.contains("ringwise_settings") && !first.contains("ringwise_state"), "nothing is known of that host");
-    assert!(!first.contains("ringwise_findings"), "nor is it judged");
+    assert!(
+        !first.contains("ringwise_settings") && !first.contains("ringwise_state"),
+        "what was applied on that host is unknown"
+    );
+    assert!(!first.contains("ringwise_findings"), "that host is not checked");
     // Every client gets the same page within a second; the other format has a page of its own.
     let second = get(at, "application/openmetrics-text");
     assert!(second.contains(&format!("{packets}520\n")) && second.ends_with("# EOF\n"), "{second}");
@@ -124,7 +127,7 @@ fn a_file_whole_or_not_at_all() {
     }
 }
 
-/// This machine, which is only read: what is found is told with how much of it was looked at.
+/// The present machine, which is only read: findings are exported together with the number of skipped rules.
 #[test]
 fn findings_of_a_live_host() {
     let dir = Dir::new("findings");

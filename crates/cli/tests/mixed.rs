@@ -13,7 +13,7 @@ use ringwise_testkit::lane::everything;
 use ringwise_testkit::sim::{At, Fault, Times, build};
 use ringwise_text::Style;
 
-/// Eight queues of a NIC that has all the knobs.
+/// A NIC with eight queues that supports all knobs.
 fn sim() -> Snapshot {
     build::host(8, 2).kernel("6.18.15").mqnic("eth0", 0, 8).linked().done()
 }
@@ -51,7 +51,7 @@ fn all_of_it_and_the_second_plan_is_empty() {
     assert_eq!(again.groups, p.groups);
 }
 
-/// igb moderates the device alone, refuses 5 us, and with one interrupt for both directions any `tx-usecs`.
+/// igb has moderation for the whole device only, refuses 5 us, and any `tx-usecs` if one interrupt serves both directions.
 #[test]
 fn on_igb_the_policy_is_what_it_takes() {
     for (kernel, usecs) in [("6.12.48", 62), ("6.18.15", 10)] {
@@ -107,7 +107,7 @@ fn writes() -> (Plan, usize) {
     (p, writes)
 }
 
-/// Everything holds but what was refused or replaced; that alone is planned again, and another go lays it down.
+/// All settings are in effect except refused or replaced ones; only those are planned again, and the next apply sets them.
 fn all_but_that(lay: &Lay, p: &Plan, out: &Outcome, what: &str) {
     lay.sim.traffic("eth0");
     let refused = out.refused.iter().map(|r| &r.asked).chain(out.instead.iter().map(|i| &i.asked));
@@ -143,7 +143,7 @@ fn a_failure_at_every_write_puts_everything_back() {
             let out = lay.run(&p, strict);
             let what = format!("errno {errno} at write {k}: {:?}", out.failed);
             match out.verdict {
-                // Another setting or another way stood by, or the step may be refused (an interrupt that cannot move).
+                // An alternative setting was used, or the step may be refused (an interrupt that cannot move).
                 Verdict::Applied if !out.instead.is_empty() || (!strict && !out.refused.is_empty()) => {
                     all_but_that(&lay, &p, &out, &what);
                 }

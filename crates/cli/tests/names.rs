@@ -1,4 +1,4 @@
-//! Names that other programs choose cannot forge a line of ours, and are unchanged in JSON.
+//! Names that other programs choose cannot forge a line of ringwise, and are unchanged in JSON.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -21,14 +21,14 @@ fn ringwise(args: &[&str]) -> (String, String) {
     (text(o.stdout), text(o.stderr))
 }
 
-/// Lines that a name has started, or moved with a tab.
+/// Lines that begin with text from a name, or contain a tab.
 fn forged(text: &str) -> Vec<&str> {
     text.lines().filter(|l| l.trim_start().starts_with(FORGED) || l.contains('\t')).collect()
 }
 
 #[test]
-fn a_process_that_calls_itself_a_line_of_ours() {
-    // Of the whole process, though a thread writes it; the kernel keeps 15 bytes.
+fn a_process_whose_name_looks_like_a_line_of_ringwise() {
+    // The name of the whole process, although a thread writes it. The kernel keeps 15 bytes.
     let name = std::fs::read_to_string("/proc/self/comm").unwrap();
     std::fs::write("/proc/self/comm", format!("x\n{FORGED}")).unwrap();
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -92,7 +92,7 @@ fn a_host_whose_name_has_several_lines() {
         seen += usize::from((out + &err).contains("edge\\x0aOK: all is well\\x09indeed"));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(seen >= 8, "the name stands in {seen} of them");
+    assert!(seen >= 8, "the name is in {seen} of them");
     let (json, _) = ringwise(&["show", "-j", "--from", from]);
     let doc: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(doc["host"]["name"]["known"], name.as_str());

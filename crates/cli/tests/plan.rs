@@ -55,7 +55,7 @@ fn unified_diff() {
 fn shell_script() {
     let s = edge3();
     let text = script::text(&edge3_plan(&s), &s).unwrap();
-    // What follows is the same in every script, and `script.rs` runs it.
+    // The rest is the same in every script, and `script.rs` runs it.
     let fixed = concat!(include_str!("../../emit/src/script.sh"), include_str!("../../emit/src/script-main.sh"));
     golden("plan.sh", text.strip_suffix(fixed).expect("the fixed part ends the script"));
 }

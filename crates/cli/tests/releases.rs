@@ -1,5 +1,5 @@
-//! Every release leaves the files it writes in `fixtures/releases/VERSION`; every later one reads them all.
-//! `RINGWISE_BLESS=1` makes the folder of the present version where there is none; a folder is never changed.
+//! Every release stores the files that it writes in `fixtures/releases/VERSION`; every later release reads all of them.
+//! `RINGWISE_BLESS=1` creates the folder of the present version if it does not exist. A folder is never changed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +38,7 @@ fn xps(queue: u32, list: &str) -> Setting {
     Setting::XpsCpus { dev: "eth0".into(), queue, cpus: list.parse().unwrap() }
 }
 
-/// What the first transaction sets, and what the host must be like for the folder to make sense.
+/// The settings of the first transaction. The host must have them for the folder to be valid.
 fn first() -> Vec<Setting> {
     (0..4).flat_map(|q| [irq(q, &q.to_string()), xps(q, &q.to_string())]).collect()
 }
@@ -83,7 +83,7 @@ fn write_release(dir: &Path) {
         ringwise_apply::run(&host, &request, &store, &policy, &mut |_| {}).unwrap()
     };
     assert_eq!(run(&first(), IfRefused::PutBack).verdict, Verdict::Applied);
-    // Something that is accepted, ignored and remembered.
+    // A setting that the device accepts and ignores, which is learned.
     sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
     assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
     sim.heal();
@@ -93,7 +93,7 @@ fn write_release(dir: &Path) {
         ..Request::default()
     };
     ringwise_apply::rollback(&host, &store, 2, &request, &policy, &mut |_| {}).unwrap();
-    // Only what is read later belongs here.
+    // Only files that later releases read belong here.
     let _ = std::fs::remove_file(dir.join("lock"));
 }
 
@@ -140,7 +140,7 @@ fn this_version_has_left_its_files() {
     assert!(dir.is_dir(), "{} is missing: RINGWISE_BLESS=1 makes it", dir.display());
 }
 
-/// A copy of the folder as state directory, and a host that is as its transactions left it.
+/// A copy of the folder as state directory, and a host in the state after its transactions.
 fn state(release: &Path) -> (Dir, Arc<Sim>) {
     let dir = Dir::new();
     for e in std::fs::read_dir(release).unwrap() {
@@ -191,11 +191,11 @@ fn journals_ledger_and_what_was_learned() {
             "{name}"
         );
         assert!(list.iter().all(|e| e.this_boot && !e.who.is_empty()), "{name}");
-        // It kept the command line only: what was requested is unknown, and not read from that.
+        // That version recorded the command line only. The request is unknown, and is not derived from the command line.
         assert!(list.iter().all(|e| e.requested.is_none() && e.argv.is_empty()), "{name}");
         assert_eq!(list[0].reason.as_deref(), Some("CHG-4711"), "{name}");
         assert_eq!(store.learned().unwrap().len(), 1, "{name}");
-        // The ledger of that version is the ground of a rollback by this one.
+        // This version can roll back with the ledger of that version.
         let request = Request { who: "root".into(), ..Request::default() };
         let out = ringwise_apply::rollback(&host, &store, 0, &request, &Policy::default(), &mut |_| {}).unwrap();
         assert_eq!(out.verdict, Verdict::Applied, "{name}: {:?}", out.failed);
@@ -231,7 +231,7 @@ fn captures_and_plans() {
         let file = release.join("host.plan");
         let old: Plan = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         assert!(!old.steps.is_empty() && old.steps.iter().all(|s| s.setting.address().is_some()), "{name}");
-        // Read whole, and refused for this machine and boot only.
+        // The plan is read completely, and refused only because of machine and boot.
         let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).arg("apply").arg("--yes").arg(&file).output().unwrap();
         let err = String::from_utf8_lossy(&o.stderr);
         assert_eq!(o.status.code(), Some(6), "{name}: {err}");

@@ -7,7 +7,7 @@ use crate::common::fixtures;
 use ringwise_testkit::dir::Dir;
 use serde_json::{Value, json};
 
-/// Status, answer, messages.
+/// Exit status, stdout, stderr.
 fn run(dir: &Path, args: &[&str]) -> (i32, String, String) {
     let o = Command::new(env!("CARGO_BIN_EXE_ringwise"))
         .args(args)
@@ -34,7 +34,7 @@ fn article48() -> String {
     file.canonicalize().unwrap().display().to_string()
 }
 
-/// A plan file with the ids of the machine that runs this, so that only the rest of it counts.
+/// A plan file with the ids of the present machine, so that only the rest of the file decides.
 fn plan_for_here(dir: &Path, name: &str, args: &[&str]) -> Value {
     let mut all = vec!["plan", "--from"];
     let from = article48();
@@ -72,7 +72,7 @@ fn a_file_says_when_it_was_made_and_until_when_it_holds() {
 fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at() {
     let dir = Dir::named("reviewed-other");
     let doc = plan_for_here(&dir.0, "a.plan", &[]);
-    // Another machine, and where this one has no id: another boot.
+    // Refused because of another machine, or, if this machine has no id, because of another boot.
     refused(&dir.0, 6, &["apply", "a.plan", "--yes"], &["a.plan was made for another", "ringwise plan --out a.plan"]);
     refused(&dir.0, 6, &["apply", "--plan", "a.plan", "--yes"], &["was made for another"]);
     refused(&dir.0, 6, &["apply", "./a.plan", "-n"], &["was made for another"]);
@@ -80,7 +80,7 @@ fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at
     edited["steps"].as_array_mut().unwrap().pop();
     std::fs::write(dir.0.join("e.plan"), edited.to_string()).unwrap();
     refused(&dir.0, 6, &["apply", "e.plan", "--yes"], &["e.plan was edited after it was written"]);
-    // Without the stamp as the first release wrote it: the ids count.
+    // Without the stamp, as the first release wrote it: the ids decide.
     let mut old = doc;
     old.as_object_mut().unwrap().remove("file");
     old["host"]["machine_id"] = json!({ "known": "0123456789abcdef0123456789abcdef" });
@@ -92,7 +92,7 @@ fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at
     std::fs::write(dir.0.join("p.plan"), old.to_string()).unwrap();
     refused(&dir.0, 6, &["apply", "p.plan", "--yes"], &["another boot of edge4: 00000000-1111-2222-3333-444444444444"]);
     std::fs::write(dir.0.join("torn.plan"), "{\"schema\":").unwrap();
-    refused(&dir.0, 1, &["apply", "torn.plan", "--yes"], &["torn.plan is no plan"]);
+    refused(&dir.0, 1, &["apply", "torn.plan", "--yes"], &["torn.plan is not a plan"]);
     refused(&dir.0, 1, &["apply", "none.plan", "--yes"], &["none.plan: No such file"]);
     refused(&dir.0, 1, &["apply", "a/b", "--yes"], &["a/b: No such file"]);
 }

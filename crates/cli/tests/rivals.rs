@@ -43,8 +43,8 @@ fn block(text: &str) -> String {
 }
 
 #[test]
-fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
-    for (unit, after) in [(true, "(again after its restart)"), (false, "(until its restart)")] {
+fn the_plan_shows_what_irqbalance_would_do_and_how_it_is_configured() {
+    for (unit, after) in [(true, "(also after its restart)"), (false, "(until it restarts)")] {
         let s = edge3_with(running(unit));
         let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
         let text = block(&plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80))));
@@ -54,23 +54,23 @@ fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
         assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(after), "{text}");
         assert_eq!(text.contains("systemd did not start it"), !unit, "{text}");
         let first = p.steps[0].setting.address().unwrap();
-        assert_eq!(first.family(), ringwise_knob::Family::Rivals, "told before anything is written");
-        assert!(diff::text(&p).contains("+eth1/irqbalance = all left alone\n"));
+        assert_eq!(first.family(), ringwise_knob::Family::Rivals, "before anything else is written");
+        assert!(diff::text(&p).contains("+eth1/irqbalance = all banned\n"));
     }
 }
 
 #[test]
-fn the_script_says_that_it_does_not_tell_irqbalance() {
+fn the_script_reports_that_it_does_not_configure_irqbalance() {
     let s = edge3_with(running(true));
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
     let text = script::text(&p, &s).unwrap();
-    assert!(text.contains("\n  by_hand eth1\n") && text.contains("irqbalance is not told by this script"), "{text}");
+    assert!(text.contains("\n  by_hand eth1\n") && text.contains("this script cannot configure irqbalance"), "{text}");
 }
 
 #[test]
-fn what_cannot_be_asked_is_said() {
+fn an_irqbalance_that_does_not_answer_is_reported() {
     let mut b = running(true);
-    let why = "no answer: irqbalance answers root only";
+    let why = "no answer: irqbalance answers only root";
     b.banned = Fact::unknown("irqbalance setup", why);
     let s = edge3_with(b);
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
@@ -94,7 +94,7 @@ fn without_irqbalance_there_is_no_word_of_it() {
 #[test]
 fn the_line_of_status() {
     let mut s = edge3_with(running(true));
-    assert_eq!(rivals::line(&s), "irqbalance running, looks every 10 s for interrupts to move");
+    assert_eq!(rivals::line(&s), "irqbalance running, may move interrupts every 10 s");
     let numbers = |s: &Snapshot| -> Vec<u32> {
         let all: std::collections::BTreeSet<u32> = s.nic("eth1").unwrap().vectors.iter().map(|v| v.irq.0).collect();
         all.into_iter().collect()
@@ -103,7 +103,7 @@ fn the_line_of_status() {
     b.banned = Fact::Known(numbers(&s));
     s.host.irqbalance = Fact::Known(b.clone());
     let n = numbers(&s).len();
-    assert_eq!(rivals::line(&s), format!("irqbalance running, {n} interrupts of eth1 banned (not after its restart)"));
+    assert_eq!(rivals::line(&s), format!("irqbalance running, {n} interrupts of eth1 banned (until it restarts)"));
     b.addition = true;
     b.kept = vec![s.nic("eth1").unwrap().dev.bus_address.clone().unwrap()];
     s.host.irqbalance = Fact::Known(b);
@@ -115,8 +115,8 @@ fn the_line_of_status() {
     assert_eq!(
         rivals::line(&s),
         format!(
-            "irqbalance running, {n} interrupts of eth1 banned; ovs-vswitchd running: its interfaces' channels are \
-             left alone; tuned running, profile router: sets channels, ring sizes; at rest: /etc/rc.local \
+            "irqbalance running, {n} interrupts of eth1 banned; ovs-vswitchd running: ringwise does not change its \
+             interfaces' channels; tuned running, profile router: sets channels, ring sizes; not running now: /etc/rc.local \
              (set_irq_affinity) (interrupt affinity)"
         )
     );

@@ -252,7 +252,7 @@ fn a_schema_does_not_change_without_a_new_version() {
         let doc: Value = serde_json::from_slice(&bytes).unwrap();
         let id = Path::new(n).file_stem().unwrap().to_string_lossy().into_owned();
         let version = &doc["properties"]["version"]["const"];
-        // The configuration file says its version alone.
+        // The configuration file contains only its version, no schema name.
         let want = match doc["properties"]["schema"]["const"].as_str() {
             Some(name) => format!("{name}.v{version}"),
             None => doc["$id"].as_str().unwrap().to_string(),

@@ -1,5 +1,5 @@
-//! `ringwise watch` on a terminal: a pseudo-terminal and a person who presses keys. Whatever ends it, the terminal is
-//! as it was before.
+//! `ringwise watch` on a terminal: a pseudo-terminal and a person who presses keys. Whatever ends it, the
+//! terminal is restored.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -228,7 +228,7 @@ fn an_error_is_said_on_the_first_screen() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn a_panic_is_told_on_the_first_screen() {
+fn a_panic_is_shown_on_the_first_screen() {
     let mut c = replay(&[]);
     c.env("RINGWISE_PANIC", "1");
     let mut p = Person::start(c, 80, 24);
@@ -236,7 +236,7 @@ fn a_panic_is_told_on_the_first_screen() {
     p.keys("!");
     let (status, text, _) = p.over();
     assert!(!status.success());
-    assert!(text.contains("as asked for"), "{text}");
+    assert!(text.contains("requested by RINGWISE_PANIC"), "{text}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn refuses_what_has_changed_meanwhile() {
 fn a_value_that_does_not_stick_puts_everything_back() {
     let t = Tree::new("stuck");
     let before = t.state();
-    // A file that takes what is written and still reads as before.
+    // A file that accepts the write and still has its old value.
     let path = t.root.join("sys/class/net/eth2/queues/rx-7/rps_cpus");
     let script = fs::read_to_string(&t.script).unwrap();
     let rigged = script.replacen("value() {", &format!(
@@ -190,7 +190,7 @@ esac
 exit 0
 "#;
 
-/// What ethtool and files set on eth1, beside nothing else.
+/// Settings of ethtool and files on eth1 only.
 fn knobs(s: &mut Snapshot) -> Vec<Setting> {
     let dev = || "eth1".to_string();
     let map = |list: &[(&str, u32)]| list.iter().map(|(k, v)| (k.to_string(), *v)).collect();
@@ -229,7 +229,7 @@ fn with(name: &str, settings: impl FnOnce(&mut Snapshot) -> Vec<Setting>) -> Tre
         from: setting.address().map_or(Fact::Absent, |a| ringwise_knob::live(&s, &a)),
         setting,
         rule: "F01".into(),
-        reason: Reason::Text("laid down".into()),
+        reason: Reason::Text("a test".into()),
         source: "the file".into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,
@@ -248,7 +248,7 @@ fn with(name: &str, settings: impl FnOnce(&mut Snapshot) -> Vec<Setting>) -> Tre
 impl Tree {
     fn with_ethtool(self) -> Self {
         use std::os::unix::fs::PermissionsExt;
-        // It prints ethtool's name for the feature, and is told the kernel's.
+        // ethtool prints its own name of the feature, and accepts the kernel's name.
         let program = ETHTOOL.replace("s/^\\($3:\\) .*/", "s/^\\(generic-receive-offload:\\) .*/");
         self.put("bin/ethtool", &program);
         let path = self.root.join("bin/ethtool");
@@ -279,7 +279,7 @@ fn what_ethtool_sets_is_read_back_and_undone() {
     assert_eq!(t.run_with("apply", &[]), (Some(0), "nothing to do\n".into()));
     let (status, said) = t.run_with("undo", &[]);
     assert_eq!(status, Some(0), "{said}");
-    // Adaptive moderation is the driver's own to move again: its last value is not the first.
+    // Adaptive moderation changes the value itself, so the last value differs from the first.
     t.put("bin/-c", &t.read("bin/-c").replace("rx-usecs: 20", "rx-usecs: 3"));
     assert_eq!(t.state(), before);
 }
@@ -291,7 +291,7 @@ fn ethtools_status_is_not_believed() {
     t.put("bin/deaf", "");
     let (status, said) = t.run_with("apply", &[]);
     assert_eq!(status, Some(4), "{said}");
-    assert!(said.contains("eth1 rx-gro off: not done; ethtool took it, but reads otherwise"), "{said}");
+    assert!(said.contains("eth1 rx-gro off: not done; ethtool accepted it, but reads back another value"), "{said}");
     fs::remove_file(t.root.join("bin/deaf")).unwrap();
     assert_eq!(t.state(), before);
 }
@@ -304,13 +304,13 @@ fn without_ethtool_nothing_is_written() {
     let o = Command::new("/bin/sh").arg(&t.script).arg("apply").env("PATH", bare).output().unwrap();
     assert_eq!(
         (o.status.code(), text(&o).as_str()),
-        (Some(6), "ethtool is needed and not installed; nothing was touched\n")
+        (Some(6), "ethtool is needed but not installed; nothing was touched\n")
     );
     assert_eq!(t.state(), before);
 }
 
 #[test]
-fn what_only_netlink_writes_is_said_before_anything_is_written() {
+fn settings_that_only_netlink_writes_are_reported_first() {
     let t = with("netlink", |s| {
         let mut all = knobs(s);
         let values = NapiValues { defer_hard_irqs: Some(2), ..NapiValues::default() };
@@ -325,12 +325,12 @@ fn what_only_netlink_writes_is_said_before_anything_is_written() {
     assert_eq!(t.state(), before);
     let (status, said) = t.run_with("apply", &[("PARTIAL", "1")]);
     assert_eq!(status, Some(3), "{said}");
-    assert!(said.contains("but for what this cannot write"), "{said}");
+    assert!(said.contains("applied, except what this script cannot write"), "{said}");
     assert_eq!(t.read("proc/sys/net/core/netdev_budget"), "600");
 }
 
-/// A driver that counts only transmit channels keeps its receive queues: the script says how many, and not 0, by which no
-/// entry of a table could be divided.
+/// A driver that reports only transmit channels keeps its receive queues. The script contains their number and not 0, by
+/// which no entry of a table could be divided.
 #[test]
 fn receive_queues_that_the_driver_does_not_count_stay() {
     let mut s = edge3();

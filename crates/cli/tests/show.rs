@@ -101,7 +101,7 @@ fn cpu_numbers_of_three_digits_keep_a_gap() {
     let page = one(&s, "eth0", None);
     let head = page.lines().find(|l| l.starts_with("CPU ")).unwrap();
     let numbers: Vec<String> = head.split_whitespace().skip(1).map(str::to_string).collect();
-    let want: Vec<String> = (128..224).map(|c| c.to_string()).chain(["asked".into()]).collect();
+    let want: Vec<String> = (128..224).map(|c| c.to_string()).chain(["affinity".into()]).collect();
     assert_eq!(numbers, want);
 }
 

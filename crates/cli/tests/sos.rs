@@ -1,4 +1,4 @@
-//! Reports of `sos report`: what stands in them is read, what does not is unknown with that reason.
+//! Reports of `sos report`: their files are read, and values that they do not contain are unknown, with that reason.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&o.stderr)))
 }
 
-/// Hand-written: named as sos names its files, printed as ethtool, ip and tc print.
+/// A hand-written report, with the file names of sos and the output formats of ethtool, ip and tc.
 fn edge7() -> PathBuf {
     root().join("fixtures/sos/edge7")
 }
@@ -34,7 +34,7 @@ fn nic<'a>(doc: &'a Value, name: &str) -> &'a Value {
     all.iter().find(|n| n["dev"]["name"] == name).unwrap_or_else(|| panic!("{name}: {doc}"))
 }
 
-/// Rule and interface of everything found, consequences too.
+/// Rule and interface of every finding, including consequences.
 fn found(doc: &Value) -> Vec<(String, String)> {
     let all = doc["findings"].as_array().unwrap().iter();
     let each = all.flat_map(|f| std::iter::once(f).chain(f["consequences"].as_array().into_iter().flatten()));
@@ -42,7 +42,7 @@ fn found(doc: &Value) -> Vec<(String, String)> {
     each.map(|f| (text(&f["rule"]), text(&f["dev"]))).collect()
 }
 
-/// A copy, in which `change` may alter the content of a file or take it away.
+/// A copy in which `change` may alter or remove files.
 fn changed(name: &str, change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>) -> Dir {
     let dir = Dir::named(&format!("sos-{name}"));
     let mut below = vec![PathBuf::new()];
@@ -97,7 +97,7 @@ fn what_commands_printed_is_shown() {
     assert_eq!(doc["host"]["rivals"]["known"], serde_json::json!(["irqbalance"]));
     assert_eq!(nic(&doc, "eth0.100")["kind"]["software"]["kind"], "vlan");
     assert_eq!(nic(&doc, "eth0.100")["lower"], serde_json::json!([2]));
-    // Nobody asked: unknown, with the reason.
+    // sos does not collect it: unknown, with the reason.
     for what in ["rss", "rules", "napi", "queue_coalesce"] {
         assert_eq!(e[what]["unknown"]["why"], WHY, "{what}: {}", e[what]);
     }
@@ -119,7 +119,7 @@ fn findings_and_what_could_not_be_read() {
         assert!(!has(rule, dev), "{rule} {dev}: {found:?}");
     }
     assert_eq!(doc["role"]["role"], "forward");
-    // What no plugin collects is nowhere counted as fine: RSS, flow rules, RPS, RFS, XPS, PCI registers.
+    // Values that no plugin collects never count as fine: RSS, flow rules, RPS, RFS, XPS, PCI registers.
     for rule in ["Q20", "Q28", "Q05", "Q14", "R2.03", "H04", "M05", "Q10"] {
         let why = unread(&doc, rule);
         assert!(!why.is_empty() && why.iter().all(|w| w.ends_with(WHY)), "{rule}: {why:?}");
@@ -127,8 +127,8 @@ fn findings_and_what_could_not_be_read() {
     }
     let o = run(&["check", "--fail-on", "never", "--from", &edge7().display().to_string()]);
     let page = String::from_utf8_lossy(&o.stdout).into_owned();
-    assert!(page.contains("COULD NOT READ (not counted as fine)") && page.contains(WHY), "{page}");
-    assert!(page.contains("Not evaluated, for want of two samples"), "{page}");
+    assert!(page.contains("COULD NOT READ (not counted as passed)") && page.contains(WHY), "{page}");
+    assert!(page.contains("Not evaluated, needs two samples"), "{page}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn cut_short_or_not_there() {
             assert!(nic(&shown, "eth0")[what]["unknown"].is_object(), "{name} {what}: {}", nic(&shown, "eth0")[what]);
         }
     }
-    // Files alone: a tree with proc and sys, as before, and still told as what it is.
+    // Without the command output it is a tree with proc and sys, and it is reported as such.
     let dir = changed("files", |path, bytes| (!path.starts_with("sos_commands/")).then_some(bytes));
     let doc = json(&["show", "-j", "--from", &dir.0.display().to_string()]);
     assert_eq!(nic(&doc, "eth0")["channels"]["unknown"]["why"], WHY);

@@ -139,7 +139,7 @@ fn entry(id: u64) -> Entry {
 }
 
 #[test]
-fn drift_is_told_setting_by_setting() {
+fn drift_is_reported_setting_by_setting() {
     let style = Style::plain(Some(80));
     let seen = |q: u32, planned: &str, on: Option<&str>, n: Option<u64>| Counted {
         dev: "eth2".into(),
@@ -157,7 +157,7 @@ fn drift_is_told_setting_by_setting() {
         seen(1, "10", Some(""), Some(0)),
         seen(3, "14", Some("12"), Some(7)),
         seen(4, "9", None, None),
-        // No interrupt, and no idle queue all the same.
+        // A queue without interrupts that is not idle.
         Counted { packets: Some(81_000), polled: true, polled_on: Some(CpuId(4)), ..seen(5, "11", Some(""), Some(0)) },
         Counted { stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }), ..seen(6, "13", Some(""), Some(0)) },
     ];
@@ -170,7 +170,7 @@ fn drift_is_told_setting_by_setting() {
     golden("verify.txt", &standing::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
     // A reviewed plan was applied, so no flags request the same again.
     let text = standing::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
-    assert!(text.contains("Put back: run the apply that ringwise history 12 shows again"), "{text}");
+    assert!(text.contains("Put back: run the apply command from ringwise history 12 again"), "{text}");
     assert!(text.contains("Keep:     ringwise adopt"), "{text}");
     let mut good = drift();
     good.settings.truncate(1);
@@ -239,12 +239,12 @@ fn what_waits_for_an_offline_cpu_is_named() {
     assert!(text.contains(said) && text.contains("When CPU 3 is online again: ringwise recover\n"), "{text}");
     let line = logbook::outcome(&o).unwrap();
     assert!(line.message.ends_with("1 waiting for offline CPUs"), "{}", line.message);
-    // As what could not be put back it has no command that would work now.
+    // Like settings that could not be put back, it has no command that would work now.
     let mut o = outcome("put_back_incomplete");
     o.put_back_incomplete = vec![left];
     let text = outcome::summary(&o, "Applied", &style);
     assert!(text.contains("when CPU 3 is online again:  ringwise recover") && !text.contains("echo 3"), "{text}");
-    // Status 3 only once it can be done.
+    // Status 3 only after recovery has become possible.
     for (ready, offline) in [(false, "3"), (true, "")] {
         let waiting = Some(Waiting { transaction: 13, settings: 1, offline: set(offline), ready });
         let verify = Some(Verify { settings: Vec::new(), ..drift() });

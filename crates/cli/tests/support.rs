@@ -35,7 +35,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default().trim().to_string()
 }
 
-/// A journal of another machine, by somebody, about this host's addresses.
+/// A journal of another machine and another user that contains addresses of this host.
 fn journal(place: &Place, mac: &str) {
     let line = format!(
         "{{\"record\":\"begin\",\"format\":1,\"tool\":\"0.1.0\",\"transaction\":1,\"kind\":\"apply\",\
@@ -55,7 +55,7 @@ fn addresses() -> Vec<String> {
     macs.filter(|m| m.len() == 17 && m != "00:00:00:00:00:00" && m != "ff:ff:ff:ff:ff:ff").collect()
 }
 
-/// The global ones of this host, from the kernel's own table of local routes.
+/// The global addresses of this host, from the kernel's table of local routes.
 fn ips() -> Vec<String> {
     let table = read("/proc/net/fib_trie");
     let lines: Vec<&str> = table.lines().collect();
@@ -122,7 +122,7 @@ fn it_overwrites_nothing_and_can_only_list() {
     std::fs::write(place.0.join("s.tar"), "mine").unwrap();
     let o = place.run(&["support", "s.tar"]);
     assert_eq!(o.status.code(), Some(1));
-    assert!(text(&o.stderr).contains("overwrites nothing"), "{}", text(&o.stderr));
+    assert!(text(&o.stderr).contains("never overwrites a file"), "{}", text(&o.stderr));
     assert_eq!(std::fs::read(Path::new(&place.0).join("s.tar")).unwrap(), b"mine");
     let json = place.run(&["support", "-n", "-j", "t.tar"]);
     let doc: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The block diagram: well formed, whole, inside its own bounds.
+//! The block diagram: well formed, complete, and within its bounds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,8 +17,8 @@ enum Part {
     Text(String),
 }
 
-/// Reads what we write, and nothing more lenient: tags balance, attributes are quoted and once each, only the
-/// five entities, no control characters.
+/// A strict parser: tags must balance, attributes must be quoted and unique, only the
+/// five entities are allowed, and no control characters.
 fn parse(text: &str) -> Vec<Part> {
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "a control character");
     let (mut out, mut open, mut rest) = (Vec::new(), Vec::new(), text);
@@ -82,7 +82,7 @@ fn unescape(text: &str) -> String {
     out + rest
 }
 
-/// Texts that are seen, in order.
+/// The visible texts, in order.
 fn texts(parts: &[Part]) -> Vec<String> {
     let mut out = Vec::new();
     for pair in parts.windows(2) {
@@ -223,7 +223,7 @@ fn sixtyfour_queues_and_128_cpus() {
     let (_, parts) = drawn(&s, "eth0");
     let all = texts(&parts);
     assert!((0..128).all(|c| boxes(&all, CpuId(c)) == 1));
-    // RPS to everything is said, not drawn.
+    // RPS to all CPUs is a text, not lines.
     for q in &mut s.nics[0].rx_queues {
         q.rps_cpus = Fact::Known(CpuSet::range(0, 127));
     }
@@ -236,8 +236,8 @@ fn what_is_unknown_is_said() {
     let mut s = edge3();
     let (text, parts) = drawn(&s, "eth3");
     assert!(text.contains("link down"));
-    assert_eq!(times(&texts(&parts), "CPU unknown, asked: 0-15"), 4);
-    // As drivers do that give their vectors back.
+    assert_eq!(times(&texts(&parts), "CPU unknown, affinity: 0-15"), 4);
+    // Like drivers that free their vectors.
     s.nics.iter_mut().find(|n| n.dev.name == "eth3").unwrap().vectors.clear();
     let (text, _) = drawn(&s, "eth3");
     assert!(text.contains("interrupts unknown: link is down"), "{text}");
@@ -245,16 +245,16 @@ fn what_is_unknown_is_said() {
     n.vectors[0].effective = Fact::unknown("/proc/irq/130/effective_affinity_list", "needs root");
     n.vectors[1].confidence = Confidence::Likely;
     n.vectors[2].effective = Fact::Known(set("0-15"));
-    n.node = Fact::unknown("numa_node", "the firmware names no node (-1)");
+    n.node = Fact::unknown("numa_node", "the firmware reports no node (-1)");
     n.queue_coalesce = Fact::unknown("moderation", "needs root");
     let (text, parts) = drawn(&s, "eth1");
     let all = texts(&parts);
-    assert_eq!(times(&all, "CPU unknown, asked: 0-15"), 1);
+    assert_eq!(times(&all, "CPU unknown, affinity: 0-15"), 1);
     assert_eq!(times(&all, "irq 131 ?") + times(&all, "irq 231 ?"), 1, "{all:?}");
     assert_eq!(times(&all, "one of CPUs 0-15"), 1);
     assert_eq!(times(&all, "!"), 0, "near and far are unknown");
-    assert!(text.contains("no line can be called near or far"));
-    assert!(text.contains("unknown (moderation of single queues: needs root)"));
+    assert!(text.contains("no line can be marked as local or remote"));
+    assert!(text.contains("unknown (per-queue moderation: needs root)"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn the_services_are_sandboxed() {
         let services: Vec<_> = services.iter().filter(|p| p.extension().is_some_and(|e| e == "service")).collect();
         assert_eq!(services.len(), 3, "{services:?}");
         for unit in services {
-            // Of a template one instance is judged.
+            // For a template, one instance is analyzed.
             let instance = units.join(unit.file_name().unwrap().to_str().unwrap().replace('@', "@eth0"));
             std::fs::rename(unit, &instance).unwrap();
             let said = match analyze(&["security", "--offline=true", "--no-pager"], &instance) {

@@ -167,7 +167,7 @@ fn two_recordings_in_one_file_are_not_compared() {
     let path = recording("two", &[layout().to_line(), of(sample(1)), again, of(sample(9))]);
     let (status, text, err) = run(&path, &["-j"]);
     assert_eq!((status, text.as_str()), (Some(1), ""));
-    assert!(err.contains("no two samples"), "{err}");
+    assert!(err.contains("no two consecutive samples"), "{err}");
     std::fs::remove_file(&path).unwrap();
     assert_eq!(run(&path, &[]).0, Some(1), "no such file");
 }

@@ -25,12 +25,12 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     for e in &config.entries {
         let found = devices(&e.matcher, nics, &e.by, &mut wrong);
         if found.is_empty() {
-            notes.push(format!("{}: no interface here is {}; it is left out", e.by, e.matcher));
+            notes.push(format!("{}: no interface of this host matches {}; the entry is skipped", e.by, e.matcher));
         }
         for n in found {
             if let Some((_, other)) = owner.iter().find(|(name, _)| *name == n.name()) {
                 wrong.push(format!(
-                    "{} is meant twice: {} ({}) and {} ({}); right would be one entry for it",
+                    "two entries match {}: {} ({}) and {} ({}); expected one",
                     n.name(),
                     other.by,
                     other.matcher,
@@ -54,7 +54,7 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
         for e in &o.entries {
             let found = devices(&e.matcher, nics, &e.by, &mut wrong);
             if found.is_empty() {
-                wrong.push(format!("{}: there is no interface {} here", e.by, e.matcher));
+                wrong.push(format!("{}: no interface of this host matches {}", e.by, e.matcher));
             }
             for n in found {
                 match said.iter_mut().find(|(name, _)| *name == n.name()) {
@@ -94,9 +94,9 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     Ok(Bound { intent: i, notes })
 }
 
-/// The file with `over` laid on it, for this host: what is said of an interface goes into the entry that means it
-/// here. One that means others too is written out for each of them, and so are notes. Read again it is bound as
-/// `bind` with `over` binds it.
+/// Merges `over` into the file for this host. Settings of an interface go into the entry that matches it here. If that
+/// entry also matches other interfaces, it is replaced with one entry for each of them, and a note says so. When the
+/// result is read again, it is bound as `bind` with `over` would bind the file.
 pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<String>) {
     let mut c = config.clone();
     let mut notes = Vec::new();
@@ -126,7 +126,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                     let names: Vec<&str> = all.iter().map(|n| n.name()).collect();
                     let have = c.entries.remove(at);
                     notes.push(format!(
-                        "{} means {} here: written out for each, because {} speaks of {} alone",
+                        "{} matches {}: written as one entry for each, because {} applies only to {}",
                         have.matcher,
                         names.join(" and "),
                         e.by,
@@ -153,8 +153,8 @@ fn meaning(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 
-/// Interfaces that `host.interfaces` names. Some without a link are left out; if there are no others, the
-/// planner says what is wrong with them.
+/// Interfaces that `host.interfaces` names. Interfaces without a link are skipped; if all are without a link, the
+/// planner reports what is wrong with them.
 fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut Vec<String>) {
     let mut down: Vec<String> = Vec::new();
     for pattern in patterns {
@@ -167,7 +167,7 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
             }
         }
         if found == 0 {
-            notes.push(format!("no interface here is {pattern}, which host.interfaces names; it is left out"));
+            notes.push(format!("no interface of this host matches {pattern} of host.interfaces; it is skipped"));
         }
     }
     if devs.is_empty() {
@@ -176,7 +176,7 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
             devs.extend(patterns.iter().cloned());
         }
     } else {
-        notes.extend(down.iter().map(|d| format!("{d} has no link; it is left out")));
+        notes.extend(down.iter().map(|d| format!("{d} has no link; it is skipped")));
     }
 }
 
@@ -184,17 +184,14 @@ fn named(pattern: &str, n: &Nic) -> bool {
     glob_matches(pattern, n.name())
 }
 
-/// Interfaces that a match means. More than one where it must be one is a fault; those without queues of their
-/// own (a bond, a VLAN) carry the address of their member and are never meant by it.
+/// Interfaces that a match selects. It is an error if several are found where only one may match. Interfaces without
+/// queues of their own (a bond, a VLAN) have the address of their member, and are never selected by it.
 fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
     let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
     let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();
     if m.is_one() && found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
-        wrong.push(format!(
-            "{by}: {m} must be one interface, but {} are; right would be bus or name beside it",
-            names.join(" and ")
-        ));
+        wrong.push(format!("{by}: {m} must match one interface, but matches {}; add bus or name", names.join(" and ")));
         return Vec::new();
     }
     found

@@ -1,4 +1,5 @@
-//! Keys, types and limits of a parsed text against the specification: everything that is wrong, not the first.
+//! Checks keys, types and limits of a parsed text against the specification, and reports all errors, not only the
+//! first.
 
 use ringwise_model::Goal;
 use toml::Spanned;
@@ -18,11 +19,11 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
         let name = k.get_ref().as_ref();
         match spec.key(name) {
             Some(key) if seen.contains(&key.name) => {
-                let found = format!("\"{}\" stands there under two names", key.name);
+                let found = format!("\"{}\" is given under two names", key.name);
                 let with =
                     t.iter().map(|(k, _)| k).filter(|o| spec.alias(o.get_ref()) == key.name && o.span() != k.span());
                 let with = with.map(Spanned::span).collect();
-                out.push(Fault { at: k.span(), with, found, right: Some("one of them".into()) });
+                out.push(Fault { at: k.span(), with, found, right: Some("only one of them".into()) });
             }
             Some(key) => {
                 seen.push(key.name);
@@ -43,13 +44,13 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
         }
     }
     for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name) && !meant.contains(&k.name)) {
-        let found = format!("{} has no \"{}\"", spec.name, key.name);
+        let found = format!("{} lacks the key \"{}\"", spec.name, key.name);
         let right = Some(format!("{} = {}", key.name, example(&key.kind)));
         out.push(Fault { at: at.clone(), with: Vec::new(), found, right });
     }
 }
 
-/// Where a key of that name belongs.
+/// Where a key of this name belongs.
 fn elsewhere(name: &str) -> Option<String> {
     use crate::spec::{COALESCE, GROUP, HOST, INTERFACE, NAPI, RSS};
     let of = |s: &&Spec| {
@@ -120,32 +121,17 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::Goal => {
             if text.parse::<Goal>().is_err() {
                 let near = words::nearest(text, Goal::ALL.iter().map(|g| g.name()));
-                wrong(format!("\"{text}\" is no goal"), near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
+                wrong(format!("\"{text}\" is not a goal"), near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
             }
         }
-        Kind::Cpus => {
-            if let Err(why) = cpus_of(v.get_ref()) {
-                wrong(format!("{name}: {why}"), say(kind));
-            }
-        }
-        Kind::Queues => {
-            if let Err(why) = numbers_of(v.get_ref()) {
-                wrong(format!("{name}: {why}"), say(kind));
-            }
-        }
-        Kind::RssTable => {
-            if let Err(why) = rss_table_of(v.get_ref()) {
-                wrong(format!("{name}: {why}"), say(kind));
-            }
-        }
-        Kind::Key => {
-            if let Err(why) = hex(text) {
+        Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {
+            if let Err(why) = parsed(v.get_ref(), kind) {
                 wrong(format!("{name}: {why}"), say(kind));
             }
         }
         Kind::Mac => {
             if !is_mac(text) {
-                wrong(format!("\"{text}\" is no MAC address"), say(kind));
+                wrong(format!("\"{text}\" is not a MAC address"), say(kind));
             }
         }
         Kind::Table(spec) => {
@@ -161,7 +147,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::ByNumber(kind) => {
             for (k, v) in v.get_ref().as_table().into_iter().flatten() {
                 if let Err(why) = words::numbers(k.get_ref()) {
-                    let right = Some("numbers as \"0-3,8\"".to_string());
+                    let right = Some("numbers such as \"0-3,8\"".to_string());
                     out.push(Fault { at: k.span(), with: Vec::new(), found: format!("{name}: {why}"), right });
                 }
                 value(v, kind, name, out);
@@ -180,7 +166,18 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
     }
 }
 
-/// The number, of whatever size the file has it.
+/// Whether a value of a kind that is parsed can be parsed, and the reason if not.
+fn parsed(v: &DeValue<'_>, kind: &Kind) -> Result<(), String> {
+    match kind {
+        Kind::Cpus => cpus_of(v).map(drop),
+        Kind::Queues => numbers_of(v).map(drop),
+        Kind::RssTable => rss_table_of(v).map(drop),
+        Kind::Key => hex(v.as_str().unwrap_or_default()).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The number, whatever its size in the file.
 pub(crate) fn int(v: &DeValue<'_>) -> Option<i128> {
     let i = v.as_integer()?;
     i128::from_str_radix(i.as_str(), i.radix()).ok()
@@ -194,13 +191,13 @@ fn raw(v: &DeValue<'_>) -> String {
 }
 
 fn small(v: &DeValue<'_>) -> Result<u32, String> {
-    let n = int(v).ok_or_else(|| format!("{} is in the list", type_name(v)))?;
+    let n = int(v).ok_or_else(|| format!("the list contains {}", type_name(v)))?;
     u32::try_from(n).map_err(|_| format!("{n} is out of range"))
 }
 
 pub(crate) fn cpus_of(v: &DeValue<'_>) -> Result<ringwise_model::CpuSet, String> {
     let one = |v: &DeValue<'_>| match small(v)? {
-        n if n > ringwise_model::cpuset::MAX_CPU => Err(format!("{n} is no CPU")),
+        n if n > ringwise_model::cpuset::MAX_CPU => Err(format!("{n} is not a CPU number")),
         n => Ok(ringwise_model::CpuId(n)),
     };
     match v {
@@ -232,13 +229,13 @@ pub(crate) fn rss_table_of(v: &DeValue<'_>) -> Result<ringwise_model::Table, Str
     }
 }
 
-/// Bytes in hex, with or without colons; as the model has them, without and in lower case.
+/// Bytes in hex with or without colons. Returns the form of the model: without colons, in lower case.
 pub(crate) fn hex(text: &str) -> Result<String, String> {
     let plain: String = text.chars().filter(|c| *c != ':').collect::<String>().to_lowercase();
     match () {
         () if plain.is_empty() => Err("the key is empty".into()),
         () if !plain.chars().all(|c| c.is_ascii_hexdigit()) => {
-            Err("the key has other characters than hex digits".into())
+            Err("the key contains characters that are not hex digits".into())
         }
         () if plain.len() % 2 == 1 => Err(format!("the key has {} hex digits, an odd number", plain.len())),
         () => Ok(plain),
@@ -275,23 +272,23 @@ pub fn say(kind: &Kind) -> String {
         Kind::Text => "a string".into(),
         Kind::Word(all) => quoted(all),
         Kind::Goal => quoted(&Goal::ALL.iter().map(|g| g.name()).collect::<Vec<_>>()),
-        Kind::Cpus => "a CPU list as \"0-3,8\", [0, 1] or 2".into(),
-        Kind::Queues => "a list of queues as \"0-3\" or [0, 1]".into(),
+        Kind::Cpus => "a CPU list such as \"0-3,8\", [0, 1] or 2".into(),
+        Kind::Queues => "a list of queues such as \"0-3\" or [0, 1]".into(),
         Kind::RssTable => words::TABLE_RIGHT.into(),
-        Kind::Key => "hex bytes as \"6d:5a:56:da\"".into(),
-        Kind::Mac => "as 02:00:00:00:00:01".into(),
+        Kind::Key => "hex bytes such as \"6d:5a:56:da\"".into(),
+        Kind::Mac => "an address such as 02:00:00:00:00:01".into(),
         Kind::Table(spec) => {
             let some: Vec<&str> = spec.keys.iter().take(3).map(|k| k.name).collect();
             format!("a table with {}", some.join(", "))
         }
         Kind::Map(of) => format!("a table of names, each with {}", say(of)),
         Kind::ByNumber(of) => format!("a table of numbers (\"0-3\"), each with {}", say(of)),
-        Kind::List(of) => format!("a list, each {}", say(of)),
+        Kind::List(of) => format!("a list, each entry {}", say(of)),
         Kind::Any(all) => all.iter().map(say).collect::<Vec<_>>().join(", or "),
     }
 }
 
-/// A value that would do.
+/// An example of a valid value.
 fn example(kind: &Kind) -> String {
     match kind {
         Kind::Int(least, _) => least.to_string(),

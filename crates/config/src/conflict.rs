@@ -27,7 +27,7 @@ pub(crate) enum Conflict {
         wanted: u32,
         left: u32,
     },
-    /// `group` has it already.
+    /// The group that already has the queue.
     QueueOfTwoGroups {
         queue: u32,
         group: String,
@@ -61,7 +61,7 @@ pub(crate) enum Conflict {
         flow: String,
         fields: String,
     },
-    /// Both places are the same, or not.
+    /// The two targets may be the same.
     FlowTwice {
         flow: String,
         first: String,
@@ -77,59 +77,59 @@ impl Conflict {
         match self {
             Self::NoCpuLeft { cpus } => format!("all of cpus {cpus} are kept free by reserve or exclude_cpus"),
             Self::ArticleAndGoal { goal } => {
-                format!("pair_as_article lays queues as an article has them, goal {goal} otherwise")
+                format!("pair_as_article and goal {goal} place queues differently")
             }
             Self::BeyondChannels { what, queue, left } => {
-                format!("{what} names queue {queue}, but channels leaves {left}")
+                format!("{what} names queue {queue}, but channels sets only {left}")
             }
             Self::GroupBeyondChannels { group, queue, left } => {
-                format!("group \"{group}\" names queue {queue}, but channels leaves {left}")
+                format!("group \"{group}\" names queue {queue}, but channels sets only {left}")
             }
             Self::GroupsWantMore { wanted, left } => {
-                format!("the groups want {wanted} queues, but channels leaves {left}")
+                format!("the groups need {wanted} queues, but channels sets only {left}")
             }
             Self::QueueOfTwoGroups { queue, group } => format!("queue {queue} belongs to group \"{group}\" already"),
             Self::GroupOnKeptCpus { group, cpus, kept } => {
-                format!("group \"{group}\" is on CPUs {cpus}, which {kept} keeps free")
+                format!("group \"{group}\" uses CPUs {cpus}, which {kept} keeps free")
             }
             Self::GroupOutsideCpus { group, cpus } => {
-                format!("group \"{group}\" is on CPUs {cpus}, which are not among host.cpus")
+                format!("group \"{group}\" uses CPUs {cpus}, which are not in host.cpus")
             }
             Self::GroupAndInterrupts { group, cpus, interrupts } => {
-                format!("group \"{group}\" is on CPUs {cpus}, its interrupts by irq_cpus on {interrupts}")
+                format!("group \"{group}\" uses CPUs {cpus}, but irq_cpus uses {interrupts}")
             }
-            Self::TableAndWeights => "the table is fixed here, but groups with a weight divide it".into(),
+            Self::TableAndWeights => "the table is set here, but weights of groups divide it too".into(),
             Self::FeatureOnAndOff { name, on, before, was } => format!("{name} = {on} contradicts {before} = {was}"),
-            Self::LroAndForward => "LRO is on, but what was merged cannot be forwarded as it came".into(),
+            Self::LroAndForward => "LRO is on, but merged packets cannot be forwarded unchanged".into(),
             Self::NtupleOff => "ntuple is off, but flow rules need it".into(),
             Self::HalfOfSymmetric { flow, fields } => {
-                format!("{flow} = \"{fields}\" hashes one direction only, the transform is symmetric")
+                format!("{flow} = \"{fields}\" hashes one direction only, but symmetric is set")
             }
-            Self::FlowTwice { flow, first, to } if first == to => format!("{flow} stands there twice ({to})"),
-            Self::FlowTwice { flow, first, to } => format!("{flow} is led to {first} and to {to}"),
-            Self::NoContext { context } => format!("the rule leads to context {context}, which is not laid down here"),
+            Self::FlowTwice { flow, first, to } if first == to => format!("{flow} is configured twice ({to})"),
+            Self::FlowTwice { flow, first, to } => format!("{flow} is steered to {first} and to {to}"),
+            Self::NoContext { context } => format!("the rule uses context {context}, which is not configured here"),
         }
     }
 
     pub(crate) fn right(&self) -> String {
         match self {
-            Self::NoCpuLeft { .. } => "CPUs that are not".into(),
+            Self::NoCpuLeft { .. } => "at least one CPU that is not".into(),
             Self::ArticleAndGoal { .. }
             | Self::GroupAndInterrupts { .. }
             | Self::FeatureOnAndOff { .. }
-            | Self::FlowTwice { .. } => "one of them".into(),
+            | Self::FlowTwice { .. } => "only one of them".into(),
             Self::BeyondChannels { left, .. } | Self::GroupBeyondChannels { left, .. } => {
                 format!("queues 0 to {}, or more channels", left.saturating_sub(1))
             }
-            Self::GroupsWantMore { left, .. } => format!("{left} in all"),
+            Self::GroupsWantMore { left, .. } => format!("at most {left} in total"),
             Self::QueueOfTwoGroups { .. } => "each queue in one group".into(),
             Self::GroupOnKeptCpus { kept, .. } => format!("other CPUs, or not in {kept}"),
-            Self::GroupOutsideCpus { .. } => "CPUs of host.cpus, or more of these".into(),
-            Self::TableAndWeights => "the table, or the weights".into(),
+            Self::GroupOutsideCpus { .. } => "CPUs of host.cpus, or more CPUs there".into(),
+            Self::TableAndWeights => "only the table, or only the weights".into(),
             Self::LroAndForward => "lro = false, or another goal".into(),
             Self::NtupleOff => "ntuple = true, or no rules and flows".into(),
             Self::HalfOfSymmetric { .. } => "\"sd\", \"sdfn\", or symmetric = \"none\"".into(),
-            Self::NoContext { context } => format!("rss.context.{context} = \"equal 2\" too"),
+            Self::NoContext { context } => format!("also rss.context.{context} = \"equal 2\""),
         }
     }
 }

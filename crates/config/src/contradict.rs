@@ -10,9 +10,9 @@ use crate::words::{flow_text, glob_matches};
 /// Where one half of a contradiction was configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum At {
-    /// As a wish has it.
+    /// The place of a wish.
     Place(ConfiguredBy),
-    /// A key of the group that has it so.
+    /// A key of a group.
     Group(ConfiguredBy, &'static str),
     /// A key of `[host]`.
     Host(&'static str),
@@ -26,7 +26,7 @@ pub(crate) struct Contradiction {
     pub conflict: Conflict,
 }
 
-/// Each in words, of configurations that were laid over each other.
+/// The contradictions of merged configurations, as text.
 pub fn contradictions(c: &Config) -> Vec<String> {
     let place = |a: &At| match a {
         At::Place(by) | At::Group(by, _) => by.to_string(),
@@ -36,7 +36,7 @@ pub fn contradictions(c: &Config) -> Vec<String> {
     let words = |x: Contradiction| {
         let mut places: Vec<String> = x.at.iter().map(place).collect();
         places.dedup();
-        format!("{}: {}; right would be {}", places.join(" and "), x.conflict.found(), x.conflict.right())
+        format!("{}: {}; expected {}", places.join(" and "), x.conflict.found(), x.conflict.right())
     };
     all(c, false).into_iter().map(words).collect()
 }
@@ -201,7 +201,7 @@ impl Cx<'_> {
         }
     }
 
-    /// What the kernel holds against a symmetric transform: one half of a pair of fields.
+    /// The kernel refuses a symmetric transform if only one field of a pair is hashed.
     fn symmetric(&mut self) {
         let on = |w: &&Wish| matches!(&w.knob, Knob::RssHash { symmetric: Some(s), .. } if s != "none");
         let Some(hash) = self.e.wishes.iter().find(on) else { return };
@@ -268,12 +268,12 @@ fn feature(w: &Wish) -> Option<(&Wish, &str, bool)> {
     }
 }
 
-/// Whether two names mean a feature that is the same: the kernel's, or ethtool's word for one or several.
+/// Whether two names include the same feature. A name may be the kernel's, or ethtool's for one or several features.
 pub(crate) fn overlap(a: &str, b: &str) -> bool {
     a == b || covers(a, b) || covers(b, a)
 }
 
-/// Whether all that the narrow name means is among what the wide one means.
+/// Whether the wide name includes every feature of the narrow one.
 pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
     let pattern = |word: &str| FEATURE_WORDS.iter().find(|(s, l, _)| *s == word || *l == word).map(|x| x.2);
     match (pattern(wide), pattern(narrow)) {
@@ -284,7 +284,7 @@ pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
     }
 }
 
-/// Receive and transmit queues after `channels`, where it says that.
+/// Receive and transmit queues after `channels`, if the setting determines them.
 fn queues_left(knob: &Knob) -> Option<(u32, u32)> {
     match *knob {
         Knob::Channels { rx: None, combined: Some(n), tx: None } => Some((n, n)),

@@ -1,8 +1,8 @@
-//! Faults of a file: where, what was found, what is expected.
+//! Errors in a file: where, what was found, what is expected.
 use std::fmt;
 use std::ops::Range;
 
-/// One thing that is wrong.
+/// One error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Bytes of the text.
@@ -11,24 +11,24 @@ pub struct Fault {
     pub with: Vec<Range<usize>>,
     /// What is wrong, with what was written.
     pub found: String,
-    /// What would be correct. `None`: `found` says it all.
+    /// What is expected. `None`: `found` is enough.
     pub right: Option<String>,
 }
 
-/// All faults, in the order of the text.
+/// All errors, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     /// Name of the file in messages; it is not opened.
     pub file: String,
     /// The whole text, for the lines that messages show.
     pub text: String,
-    /// At least one fault.
+    /// At least one error.
     pub all: Vec<Fault>,
 }
 
-/// More than this many are counted, not printed: a wrong file is often wrong everywhere.
+/// Further errors are counted, not printed: a wrong file is often wrong everywhere.
 const SHOWN: usize = 40;
-/// Columns: those that every terminal has.
+/// The width in columns, which every terminal has.
 const WIDE: usize = 80;
 /// Marks where a line was cut.
 const CUT: &str = "...";
@@ -71,7 +71,7 @@ fn window(line: &str, column: usize, room: usize) -> (String, usize) {
     (format!("{head}{}{tail}", text(from, to)), column - from + head.len())
 }
 
-/// At blanks, where there are some.
+/// Wraps at blanks.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -87,7 +87,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 }
 
 impl Faults {
-    /// The line of a place, and marks below what is meant.
+    /// The line of a place, with marks below the part in question.
     fn excerpt(&self, f: &mut fmt::Formatter<'_>, at: &Range<usize>, digits: usize) -> fmt::Result {
         let (line, column) = place(&self.text, at.start);
         let whole = self.text.lines().nth(line - 1).unwrap_or_default();
@@ -114,7 +114,7 @@ impl fmt::Display for Faults {
             fault.with.iter().try_for_each(|w| self.excerpt(f, w, digits))?;
             if let Some(right) = &fault.right {
                 let mut head = format!("  {margin} = ");
-                for l in wrapped(&format!("right would be {right}"), room) {
+                for l in wrapped(&format!("expected {right}"), room) {
                     writeln!(f, "{head}{l}")?;
                     head = " ".repeat(head.len());
                 }
@@ -124,7 +124,7 @@ impl fmt::Display for Faults {
             writeln!(f, "and {} more", self.all.len() - SHOWN)?;
         }
         let n = self.all.len();
-        write!(f, "{}: {n} fault{}; nothing was read from the host", self.file, if n == 1 { "" } else { "s" })
+        write!(f, "{}: {n} error{}; nothing was read from the host", self.file, if n == 1 { "" } else { "s" })
     }
 }
 

@@ -10,15 +10,17 @@ use crate::value::{Entry, Matcher};
 /// The file changes no setting. It names only the goal, which is the default one.
 pub fn init(s: &Snapshot) -> String {
     let mut out = String::from(
-        "# Configuration of ringwise. Keys: ringwise.toml(5). Check it: ringwise config check FILE\n\
-         # What it would do: ringwise plan --config FILE\n\
+        "# Configuration of ringwise. All keys: ringwise.toml(5)\n\
+         # Check this file: ringwise config check FILE\n\
+         # Show what it would change: ringwise plan --config FILE\n\
          version = 1\n\n\
          [host]\n\
-         # GOALS; ringwise plan --goal GOAL --print-config writes one out\n\
+         # Goals: GOALS\n\
+         # ringwise plan --goal GOAL --print-config shows the settings of a goal\n\
          goal = \"balanced\"\n\
-         # cpus = \"0-3\"                 only these carry queues\n\
-         # reserve = \"0\"                kept free for other work\n\
-         # allow_disruption = true      also what interrupts traffic\n",
+         # cpus = \"0-3\"                 use only these CPUs for queues\n\
+         # reserve = \"0\"                keep these CPUs free of queues\n\
+         # allow_disruption = true      also make changes that interrupt traffic\n",
     )
     .replace("GOALS", &Goal::ALL.map(Goal::name).join(", "));
     for n in s.nics.iter().filter(|n| n.has_own_queues()) {
@@ -41,7 +43,7 @@ fn interface(n: &Nic) -> String {
         None => format!("{} receive and {} transmit queues", n.rx_queues.len(), n.tx_queues.len()),
     };
     let mut out = format!("\n# {}{driver}, {queues}", n.name());
-    out += "; commented: as it is now\n";
+    out += "; its present settings, as comments\n";
     let mut head = true;
     for line in text.lines().filter(|l| !l.is_empty()) {
         // The entry and its match are active; the settings below it are comments.
@@ -88,7 +90,8 @@ fn now(n: &Nic) -> Vec<Knob> {
     out
 }
 
-/// Fixed values beside adaptive ones are the driver's own, of the moment; the profiles it chooses from are not.
+/// With adaptive moderation, the driver chooses the fixed values itself at each moment. The profiles from which it
+/// chooses are settings.
 fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let adaptive = |dir: &str| all.get(&format!("use-adaptive-{dir}")) == Some(&1);
     let of = |k: &str| match () {
@@ -103,7 +106,7 @@ fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
         .collect::<BTreeMap<_, _>>()
 }
 
-/// In ethtool's words where they stand for exactly this table.
+/// In ethtool's words, if they describe exactly this table.
 fn table(entries: &[u32]) -> Table {
     let start = entries.iter().min().copied().unwrap_or(0);
     let queues = entries.iter().max().map_or(1, |m| m - start + 1);
@@ -113,7 +116,7 @@ fn table(entries: &[u32]) -> Table {
     weights(entries, start, queues).unwrap_or_else(|| Table::Explicit(entries.to_vec()))
 }
 
-/// Each queue's entries side by side, in order: as many as its weight.
+/// The entries of each queue are next to each other and in order: their number is the weight.
 fn weights(entries: &[u32], start: u32, queues: u32) -> Option<Table> {
     if !entries.is_sorted() {
         return None;
@@ -122,7 +125,7 @@ fn weights(entries: &[u32], start: u32, queues: u32) -> Option<Table> {
     entries.iter().for_each(|q| weights[(q - start) as usize] += 1);
     let unit = weights.iter().fold(0, |a, b| greatest_divisor(a, *b));
     weights.iter_mut().for_each(|w| *w /= unit);
-    // A long list of numbers says no more than the table itself.
+    // A long list of weights says no more than the table itself.
     (weights.len() * 2 <= entries.len()).then_some(Table::Weight { weights, start })
 }
 
@@ -141,7 +144,7 @@ mod tests {
         assert_eq!(text(&of(128, &|i| i % 8)), "equal 8");
         assert_eq!(text(&of(128, &|i| 4 + i % 4)), "equal 4 start 4");
         assert_eq!(text(&of(128, &|_| 0)), "equal 1");
-        // Entries side by side, as some drivers lay them out.
+        // Entries of a queue next to each other, as some drivers write them.
         assert_eq!(text(&of(128, &|i| i / 16)), "weight 1 1 1 1 1 1 1 1");
         assert_eq!(text(&of(128, &|i| if i < 96 { 0 } else { 1 })), "weight 3 1");
         assert_eq!(text(&of(128, &|i| if i < 64 { 2 } else { 5 })), "weight 1 0 0 1 start 2");
@@ -165,7 +168,7 @@ mod tests {
         ];
         let kept = settled(&all.map(|(k, v)| (k.to_string(), v)).into());
         let kept: Vec<(&str, u32)> = kept.iter().map(|(k, v)| (k.as_str(), *v)).collect();
-        // Not the driver's value of the moment, and nothing that is zero but for the switches.
+        // Neither values that the driver chose, nor zeros except for the switches.
         assert_eq!(
             kept,
             [

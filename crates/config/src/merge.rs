@@ -74,7 +74,8 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
     base.by.clone_from(&over.by);
 }
 
-/// The queues (or CPUs) that both name, where one names others too, become sayings of their own. What is left of `over`.
+/// Queues (or CPUs) that both settings name, if they do not name the same ones, become a setting of their own. Returns
+/// what is left of `over`.
 fn parted(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
     let mut rest = over.clone();
     let mut shared = Vec::new();
@@ -95,7 +96,7 @@ fn parted(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
     (!empty(&rest)).then_some(rest)
 }
 
-/// The queues of which a knob speaks one by one; the CPUs of those that have CPUs.
+/// The queues that a knob names individually; the CPUs, if the knob is for CPUs.
 fn named(knob: &Knob) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     only(knob, |q| {
@@ -105,7 +106,7 @@ fn named(knob: &Knob) -> Option<Vec<u32>> {
     Some(all)
 }
 
-/// The same of those alone.
+/// The knob for these queues or CPUs only.
 fn only(knob: &Knob, mut keep: impl FnMut(u32) -> bool) -> Option<Knob> {
     use Knob as K;
     let mut out = knob.clone();
@@ -157,7 +158,8 @@ fn both(a: &Knob, b: &Knob) -> Knob {
         (K::Pause { autoneg, rx, tx }, K::Pause { autoneg: a2, rx: r2, tx: t2 }) => {
             K::Pause { autoneg: a2.or(*autoneg), rx: r2.or(*rx), tx: t2.or(*tx) }
         }
-        // A number of combined queues and numbers by kind exclude each other on most drivers: the later is whole.
+        // Most drivers accept either a number of combined queues or numbers by kind, so the later setting replaces the
+        // earlier one completely.
         (K::Rings { values }, K::Rings { values: later }) => K::Rings { values: later.or(values) },
         (K::Coalesce { queues, params }, K::Coalesce { params: p2, .. }) => {
             let mut params: BTreeMap<String, u32> = params.clone();
@@ -185,7 +187,7 @@ fn both(a: &Knob, b: &Knob) -> Knob {
     }
 }
 
-/// Fixed values that override adaptive moderation switch it off, and the other way round.
+/// Fixed values that override adaptive moderation switch it off, and vice versa.
 fn settle_adaptive(params: &mut BTreeMap<String, u32>, over: &BTreeMap<String, u32>) {
     for (adaptive, fixed) in
         [("use-adaptive-rx", ["rx-usecs", "rx-max-frames"]), ("use-adaptive-tx", ["tx-usecs", "tx-max-frames"])]

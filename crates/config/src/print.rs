@@ -22,7 +22,7 @@ pub fn print(c: &Config) -> String {
     out
 }
 
-/// The settings of an interface, without a word on which one. Flow rules and groups have tables of their own.
+/// The settings of an interface, without its match. Flow rules and groups have tables of their own.
 pub fn print_knobs(e: &Entry) -> String {
     let mut out = String::new();
     knobs(e, &mut out);
@@ -191,7 +191,7 @@ fn with(queues: &Option<Vec<u32>>, mut parts: Vec<String>) -> String {
     table(&parts)
 }
 
-/// Knobs that may stand for all queues or for some: `all` is the value alone, the others go into a table.
+/// Knobs for all queues or for some: `all` is the value alone, the others go into a table.
 #[derive(Default)]
 struct ByQueue {
     all: Option<String>,

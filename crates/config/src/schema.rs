@@ -11,7 +11,7 @@ pub fn document() -> Value {
     if let Some(o) = root.as_object_mut() {
         o.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
         o.insert("$id".into(), json!(format!("{SCHEMA}.v{VERSION}")));
-        o.insert("title".into(), json!("ringwise.toml: what is wanted of this host"));
+        o.insert("title".into(), json!("ringwise.toml: the configuration of this host"));
     }
     root
 }

@@ -24,7 +24,7 @@ pub fn parse_set(argument: &str) -> Result<Config, Faults> {
     }
     let (dev, key, value) = (unquote(dev), key.trim(), value.trim());
     if dev.chars().any(char::is_control) || key.contains(['\n', '#']) || value.contains('\n') {
-        return fail("a line break or a comment");
+        return fail("line breaks and comments are not allowed");
     }
     let first = head(key).map_or(key, |(f, _)| f);
     let mut value = if is_toml(value) { value.to_string() } else { quote(value) };

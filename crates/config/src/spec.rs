@@ -1,4 +1,4 @@
-//! Every key of the file: its type, its limits, what it means. Checks, schema and reference come from here.
+//! Every key of the file: its type, its limits, its meaning. Checks, schema and reference are made from this table.
 
 use ringwise_model::{RingKind, RingPart};
 
@@ -13,13 +13,13 @@ pub enum Kind {
     Text,
     /// One of these strings.
     Word(&'static [&'static str]),
-    /// The goals that there are.
+    /// A goal.
     Goal,
     /// `"0-3,8"` or `[0, 1]`.
     Cpus,
-    /// The same, of queues.
+    /// The same, for queues.
     Queues,
-    /// An RSS table in words.
+    /// An RSS table in ethtool's syntax.
     RssTable,
     /// Hex bytes.
     Key,
@@ -27,9 +27,9 @@ pub enum Kind {
     Mac,
     /// A table with these keys.
     Table(&'static Spec),
-    /// Free keys.
+    /// A table with any keys.
     Map(&'static Kind),
-    /// Keys are lists of numbers.
+    /// A table whose keys are lists of numbers.
     ByNumber(&'static Kind),
     /// An array of these.
     List(&'static Kind),
@@ -40,7 +40,7 @@ pub enum Kind {
 /// Keys of one table.
 #[derive(Debug)]
 pub struct Spec {
-    /// As it stands in messages.
+    /// The name in messages.
     pub name: &'static str,
     /// In the order of the reference.
     pub keys: &'static [Key],
@@ -74,10 +74,10 @@ const COUNT: Kind = Kind::Int(1, 4096);
 pub static FILE: Spec = Spec {
     name: "the file",
     keys: &[
-        must("version", Kind::Int(1, 1), "of this format: 1"),
-        key("host", Kind::Table(&HOST), "what holds for every interface, and for the host itself"),
-        key("interface", Kind::List(&Kind::Table(&INTERFACE)), "one entry for one interface, or for several alike"),
-        key("policy", Kind::List(&Kind::Table(&POLICY)), "how the queues of a group are moderated"),
+        must("version", Kind::Int(1, 1), "version of the file format: 1"),
+        key("host", Kind::Table(&HOST), "settings of every interface and of the host itself"),
+        key("interface", Kind::List(&Kind::Table(&INTERFACE)), "settings of one interface, or of several that match"),
+        key("policy", Kind::List(&Kind::Table(&POLICY)), "interrupt moderation for the queues of a group"),
     ],
 };
 
@@ -85,32 +85,36 @@ pub static FILE: Spec = Spec {
 pub static HOST: Spec = Spec {
     name: "[host]",
     keys: &[
-        key("goal", Kind::Goal, "what the host is for; balanced if nothing is said"),
+        key("goal", Kind::Goal, "purpose of the host; default: balanced"),
         key(
             "interfaces",
             Kind::List(&Kind::Text),
-            "only these; else all with a driver, queues of their own and a link",
+            "use only these; default: all with a driver, queues of their own and a link",
         ),
-        key("cpus", Kind::Cpus, "use only these CPUs, isolated ones among them included"),
+        key("cpus", Kind::Cpus, "use only these CPUs, including isolated ones among them"),
         key("reserve", Kind::Cpus, "keep these CPUs free of queues for other work"),
         key("exclude_cpus", Kind::Cpus, "never use these CPUs"),
-        key("queues", COUNT, "queues an interface"),
+        key("queues", COUNT, "number of queues per interface"),
         key("smt", Kind::Word(&["one-per-core", "all"]), "hardware threads of a core that may carry queues"),
-        key("far_node", Kind::Word(&["never", "last", "ok"]), "CPUs of other nodes than the interface's own"),
+        key(
+            "far_node",
+            Kind::Word(&["never", "last", "ok"]),
+            "whether to use CPUs of other nodes than the interface's",
+        ),
         key("allow_disruption", Kind::Bool, "include steps that interrupt traffic"),
-        key("pair_as_article", Kind::Bool, "groups for latency and bulk, half of them on the far node"),
-        key("latency_queues", COUNT, "queues of the latency group with goal mixed; else a third"),
-        key("strict", Kind::Bool, "a setting that the device or kernel cannot have is an error"),
+        key("pair_as_article", Kind::Bool, "make groups for latency and bulk, half of them on the far node"),
+        key("latency_queues", COUNT, "queues of the latency group with goal mixed; default: a third"),
+        key("strict", Kind::Bool, "fail if the device or kernel does not support a setting"),
         key("rfs_entries", U32, "flow table of the host (net.core.rps_sock_flow_entries); 0 switches RFS off"),
         key(
             "sysctl",
             Kind::Map(&Kind::Any(&[Kind::Int(0, i64::MAX as u64), Kind::Text])),
-            "by name, as net.core.netdev_budget",
+            "sysctls by name, such as net.core.netdev_budget",
         ),
         key(
             "cpu_latency",
             Kind::ByNumber(&Kind::Any(&[Kind::Int(0, i32::MAX as u64), Kind::Word(&["n/a"])])),
-            "longest wake-up time of CPUs in microseconds: 0 no limit, \"n/a\" no waiting at all",
+            "longest wake-up time of CPUs in microseconds; 0: no limit, \"n/a\": no latency at all",
         ),
     ],
 };
@@ -119,11 +123,15 @@ pub static HOST: Spec = Spec {
 pub static INTERFACE: Spec = Spec {
     name: "[[interface]]",
     keys: &[
-        must("match", Kind::Table(&MATCH), "which interfaces; everything said must hold"),
-        key("goal", Kind::Goal, "where it differs from that of the host"),
-        key("features", Kind::Map(&Kind::Bool), "offloads, by the kernel's names or ethtool's short ones"),
+        must("match", Kind::Table(&MATCH), "which interfaces; all criteria must match"),
+        key("goal", Kind::Goal, "goal of the interface, if it differs from the host's"),
+        key("features", Kind::Map(&Kind::Bool), "offloads, by the kernel's names or ethtool's short names"),
         key("pause", Kind::Table(&PAUSE), "pause frames"),
-        key("channels", Kind::Any(&[COUNT, Kind::Table(&CHANNELS)]), "queues: a number of combined ones, or by kind"),
+        key(
+            "channels",
+            Kind::Any(&[COUNT, Kind::Table(&CHANNELS)]),
+            "number of queues: of combined ones, or a table by kind",
+        ),
         key("rings", Kind::Table(&RINGS), "ring sizes in descriptors"),
         key(
             "coalesce",
@@ -145,16 +153,24 @@ pub static INTERFACE: Spec = Spec {
         key(
             "xps_rxqs",
             Kind::Any(&[Kind::Queues, Kind::ByNumber(&Kind::Queues)]),
-            "receive queues whose flows send on a queue",
+            "receive queues whose flows are sent on a queue",
         ),
-        key("rps_cpus", Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]), "CPUs that help a receive queue"),
-        key("rps_flow_cnt", Kind::Any(&[U32, Kind::ByNumber(&U32)]), "flows of a receive queue that RFS follows"),
+        key(
+            "rps_cpus",
+            Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]),
+            "CPUs that process packets of a receive queue",
+        ),
+        key(
+            "rps_flow_cnt",
+            Kind::Any(&[U32, Kind::ByNumber(&U32)]),
+            "number of flows of a receive queue that RFS tracks",
+        ),
         key(
             "rule",
             Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&RULE)])),
-            "flow steering rules in ethtool's words",
+            "flow steering rules in ethtool's syntax",
         ),
-        key("group", Kind::List(&Kind::Table(&GROUP)), "queues with a policy, CPUs and flows of their own"),
+        key("group", Kind::List(&Kind::Table(&GROUP)), "queues with their own policy, CPUs and flows"),
     ],
 };
 
@@ -164,7 +180,7 @@ pub static MATCH: Spec = Spec {
     keys: &[
         key("name", Kind::Text, "name of the interface, or a pattern with * and ?"),
         key("driver", Kind::Text, "its driver"),
-        key("bus", Kind::Text, "its bus address, as 0000:03:00.0"),
+        key("bus", Kind::Text, "its bus address, such as 0000:03:00.0"),
         key("mac", Kind::Mac, "its permanent MAC address"),
         key("label", Kind::Text, "its ifalias or an alternative name"),
     ],
@@ -174,9 +190,9 @@ pub static MATCH: Spec = Spec {
 pub static PAUSE: Spec = Spec {
     name: "pause",
     keys: &[
-        key("autoneg", Kind::Bool, "negotiated with the other end"),
-        key("rx", Kind::Bool, "obeyed"),
-        key("tx", Kind::Bool, "sent"),
+        key("autoneg", Kind::Bool, "negotiate pause frames with the link partner"),
+        key("rx", Kind::Bool, "obey received pause frames"),
+        key("tx", Kind::Bool, "send pause frames"),
     ],
 };
 
@@ -217,58 +233,58 @@ const SWITCH: Kind = Kind::Any(&[Kind::Bool, Kind::Int(0, 1)]);
 pub static COALESCE: Spec = Spec {
     name: "coalesce",
     keys: &[
-        key("queues", Kind::Queues, "only these; else the device"),
+        key("queues", Kind::Queues, "only these queues; default: the device"),
         key("rx-usecs", USECS, "microseconds a received frame may wait for its interrupt"),
-        key("rx-max-frames", USECS, "frames after which it comes at once"),
-        key("rx-usecs-irq", USECS, "the same while an interrupt is served"),
-        key("rx-max-frames-irq", USECS, "the same while an interrupt is served"),
+        key("rx-max-frames", USECS, "frames after which the interrupt comes at once"),
+        key("rx-usecs-irq", USECS, "the same while an interrupt is being served"),
+        key("rx-max-frames-irq", USECS, "the same while an interrupt is being served"),
         key("tx-usecs", USECS, "microseconds a sent frame may wait for its interrupt"),
-        key("tx-max-frames", USECS, "frames after which it comes at once"),
-        key("tx-usecs-irq", USECS, "the same while an interrupt is served"),
-        key("tx-max-frames-irq", USECS, "the same while an interrupt is served"),
+        key("tx-max-frames", USECS, "frames after which the interrupt comes at once"),
+        key("tx-usecs-irq", USECS, "the same while an interrupt is being served"),
+        key("tx-max-frames-irq", USECS, "the same while an interrupt is being served"),
         key("stats-block-usecs", USECS, "microseconds between updates of statistics"),
         key("use-adaptive-rx", SWITCH, "the driver chooses the receive values by load"),
         key("use-adaptive-tx", SWITCH, "the driver chooses the transmit values by load"),
-        key("pkt-rate-low", USECS, "packets a second below which the -low values hold"),
-        key("rx-usecs-low", USECS, "at low rates"),
-        key("rx-max-frames-low", USECS, "at low rates"),
-        key("tx-usecs-low", USECS, "at low rates"),
-        key("tx-max-frames-low", USECS, "at low rates"),
-        key("pkt-rate-high", USECS, "packets a second above which the -high values hold"),
-        key("rx-usecs-high", USECS, "at high rates"),
-        key("rx-max-frames-high", USECS, "at high rates"),
-        key("tx-usecs-high", USECS, "at high rates"),
-        key("tx-max-frames-high", USECS, "at high rates"),
-        key("rate-sample-interval", USECS, "seconds between samples of the rate"),
-        key("use-cqe-mode-rx", SWITCH, "the timer starts anew with each completion"),
-        key("use-cqe-mode-tx", SWITCH, "the timer starts anew with each completion"),
+        key("pkt-rate-low", USECS, "packets per second below which the -low values apply"),
+        key("rx-usecs-low", USECS, "the value at low packet rates"),
+        key("rx-max-frames-low", USECS, "the value at low packet rates"),
+        key("tx-usecs-low", USECS, "the value at low packet rates"),
+        key("tx-max-frames-low", USECS, "the value at low packet rates"),
+        key("pkt-rate-high", USECS, "packets per second above which the -high values apply"),
+        key("rx-usecs-high", USECS, "the value at high packet rates"),
+        key("rx-max-frames-high", USECS, "the value at high packet rates"),
+        key("tx-usecs-high", USECS, "the value at high packet rates"),
+        key("tx-max-frames-high", USECS, "the value at high packet rates"),
+        key("rate-sample-interval", USECS, "seconds between samples of the packet rate"),
+        key("use-cqe-mode-rx", SWITCH, "restart the timer with each completion"),
+        key("use-cqe-mode-tx", SWITCH, "restart the timer with each completion"),
         key("tx-aggr-max-bytes", USECS, "bytes of an aggregate"),
         key("tx-aggr-max-frames", USECS, "frames of an aggregate"),
         key("tx-aggr-time-usecs", USECS, "microseconds until an aggregate is sent"),
         key("rx-cqe-frames", USECS, "received frames that share a completion"),
-        key("rx-cqe-nsecs", USECS, "nanoseconds until such a completion is written all the same"),
-        key("rx-profile", PROFILE, "values among which adaptive moderation chooses for reception: up to five steps"),
+        key("rx-cqe-nsecs", USECS, "nanoseconds after which such a completion is written anyway"),
+        key("rx-profile", PROFILE, "values from which adaptive moderation chooses for reception: up to five steps"),
         key("tx-profile", PROFILE, "the same for transmission"),
     ],
 };
 
-/// `NET_DIM_PARAMS_NUM_PROFILES`.
+/// `NET_DIM_PARAMS_NUM_PROFILES` of the kernel.
 pub const PROFILE_STEPS: usize = 5;
 const PROFILE: Kind = Kind::List(&Kind::Table(&PROFILE_STEP));
-/// The kernel keeps 16 bits, and cuts what is above.
+/// The kernel keeps 16 bits and drops higher ones.
 const U16: Kind = Kind::Int(0, u16::MAX as u64);
 
 /// One step of a moderation profile (`ETHTOOL_A_COALESCE_RX_PROFILE`, since 6.11).
 pub static PROFILE_STEP: Spec = Spec {
     name: "a step of a profile",
     keys: &[
-        key("usec", U16, "microseconds until the interrupt; what is left out stays as it is"),
-        key("pkts", U16, "packets after which it comes at once"),
-        key("comps", U16, "completions after which it comes at once"),
+        key("usec", U16, "microseconds until the interrupt; omitted values do not change"),
+        key("pkts", U16, "packets after which the interrupt comes at once"),
+        key("comps", U16, "completions after which the interrupt comes at once"),
     ],
 };
 
-/// ethtool's words that the kernel has under another name.
+/// ethtool's words for parameters that have another name in the kernel.
 pub const COALESCE_WORDS: [(&str, &str); 6] = [
     ("adaptive-rx", "use-adaptive-rx"),
     ("adaptive-tx", "use-adaptive-tx"),
@@ -286,15 +302,15 @@ pub static RSS: Spec = Spec {
     name: "rss",
     keys: &[
         key("table", Kind::RssTable, "\"equal 4\", \"weight 3 1\", \"default\", or the queue of each entry"),
-        key("context", Kind::ByNumber(&Kind::RssTable), "the same of further contexts, by number"),
+        key("context", Kind::ByNumber(&Kind::RssTable), "tables of further contexts, by number"),
         key("function", Kind::Text, "hash function: toeplitz, xor, crc32"),
         key("key", Kind::Key, "hash key, bytes in hex"),
         key(
             "symmetric",
             Kind::Word(&["none", "symmetric-xor", "symmetric-or-xor"]),
-            "both directions of a flow on one queue",
+            "hash both directions of a flow to one queue",
         ),
-        key("fields", Kind::Map(&Kind::Text), "fields hashed by flow type in ethtool's letters: udp4 = \"sdfn\""),
+        key("fields", Kind::Map(&Kind::Text), "hashed fields by flow type, in ethtool's letters: udp4 = \"sdfn\""),
     ],
 };
 
@@ -302,15 +318,15 @@ pub static RSS: Spec = Spec {
 pub static NAPI: Spec = Spec {
     name: "napi",
     keys: &[
-        key("queues", Kind::Queues, "of these receive queues; else the device"),
+        key("queues", Kind::Queues, "only these receive queues; default: the device"),
         key("defer_hard_irqs", Kind::Int(0, i32::MAX as u64), "empty polls before the interrupt is switched on again"),
         key("gro_flush_timeout_ns", Kind::Int(0, i64::MAX as u64), "nanoseconds between these polls"),
         key(
             "irq_suspend_timeout_ns",
             Kind::Int(0, i64::MAX as u64),
-            "nanoseconds without interrupts while a program polls busily",
+            "nanoseconds without interrupts while a program busy-polls",
         ),
-        key("threaded", Kind::Any(&[Kind::Bool, Kind::Int(0, 2)]), "a kernel thread polls; 2: busily"),
+        key("threaded", Kind::Any(&[Kind::Bool, Kind::Int(0, 2)]), "poll in a kernel thread; 2: busy polling"),
     ],
 };
 
@@ -318,8 +334,8 @@ pub static NAPI: Spec = Spec {
 pub static RULE: Spec = Spec {
     name: "[[interface.rule]]",
     keys: &[
-        must("flow", Kind::Text, "in ethtool's words: \"tcp4 dst-port 443 action 2\""),
-        key("location", U32, "its place in the table; else the next free one"),
+        must("flow", Kind::Text, "in ethtool's syntax: \"tcp4 dst-port 443 action 2\""),
+        key("location", U32, "location in the rule table; default: the next free one"),
     ],
 };
 
@@ -327,21 +343,21 @@ pub static RULE: Spec = Spec {
 pub static GROUP: Spec = Spec {
     name: "[[interface.group]]",
     keys: &[
-        must("name", Kind::Text, "of the group"),
-        must("policy", Kind::Text, "latency, bulk, cpu, or an own one"),
+        must("name", Kind::Text, "name of the group"),
+        must("policy", Kind::Text, "latency, bulk, cpu, or a policy of this file"),
         key(
             "queues",
             Kind::Any(&[COUNT, Kind::List(&Kind::Int(0, 4095)), Kind::Text]),
             "how many, or which (\"0-3\" or [0, 1]), or \"auto\": as the goal divides them",
         ),
         key("cpus", Kind::Cpus, "CPUs of its queues"),
-        key("weight", U32, "part of the table relative to the other groups; 0: only what flows send here"),
-        key("context", Kind::Bool, "an RSS context of its own instead of a part of the table"),
-        key("flows", Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&FLOW)])), "what belongs to it"),
+        key("weight", U32, "share of the table relative to the other groups; 0: only the group's flows"),
+        key("context", Kind::Bool, "use an RSS context of its own instead of a share of the table"),
+        key("flows", Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&FLOW)])), "flows that belong to the group"),
     ],
 };
 
-/// A flow of a group, where it is not written as a rule.
+/// A flow of a group that is not written as a rule.
 pub static FLOW: Spec = Spec {
     name: "a flow",
     keys: &[
@@ -354,10 +370,10 @@ pub static FLOW: Spec = Spec {
 pub static POLICY: Spec = Spec {
     name: "[[policy]]",
     keys: &[
-        must("name", Kind::Text, "of the policy; that of a built-in one goes before it"),
+        must("name", Kind::Text, "name of the policy; overrides a built-in policy of that name"),
         key("coalesce", Kind::Table(&POLICY_COALESCE), "interrupt moderation of its queues"),
-        key("napi", Kind::Table(&POLICY_NAPI), "instead, where single queues have no moderation"),
-        key("when", Kind::Text, "when it is right: a sentence"),
+        key("napi", Kind::Table(&POLICY_NAPI), "NAPI values to use where single queues have no moderation"),
+        key("when", Kind::Text, "when to use the policy: a sentence"),
     ],
 };
 

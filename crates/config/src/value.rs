@@ -2,7 +2,7 @@
 
 use ringwise_model::{ConfiguredBy, CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
 
-/// Names of the built-in policies; they need no `[[policy]]` table.
+/// Names of the built-in policies, which need no `[[policy]]` table.
 pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
 
 /// A whole file, decoded and checked.
@@ -41,7 +41,7 @@ pub struct HostPart {
     pub pair_as_article: Option<bool>,
     /// Queues of the latency group of the goal `mixed`.
     pub latency_queues: Option<u32>,
-    /// A setting that the device or kernel cannot have is an error.
+    /// A setting that the device or kernel does not support is an error.
     pub strict: Option<bool>,
     /// Settings that belong to no interface: sysctls, RFS entries, wake-up latency of CPUs.
     pub wishes: Vec<Wish>,
@@ -69,7 +69,7 @@ pub struct Matcher {
     pub name: Option<String>,
     /// Name of the kernel driver.
     pub driver: Option<String>,
-    /// Bus address, as `0000:03:00.0`.
+    /// Bus address, such as `0000:03:00.0`.
     pub bus: Option<String>,
     /// Permanent MAC address.
     pub mac: Option<String>,

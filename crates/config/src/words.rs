@@ -1,4 +1,4 @@
-//! Small languages inside strings: lists of numbers, RSS tables, name patterns, and the nearest of several words.
+//! Small languages inside strings: lists of numbers, RSS tables, name patterns; and the search for similar words.
 
 use ringwise_model::{Action, CpuSet, Rule, Table};
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, String> {
     let out: Vec<u32> = set.iter().map(|c| c.0).collect();
     match out.last() {
         None => Err("the list is empty".into()),
-        Some(n) if *n >= MAX_QUEUE => Err(format!("{n} is no queue (there are at most {MAX_QUEUE})")),
+        Some(n) if *n >= MAX_QUEUE => Err(format!("{n} is not a queue number (at most {MAX_QUEUE} queues)")),
         Some(_) => Ok(out),
     }
 }
 
 fn list(text: &str) -> Result<CpuSet, String> {
     ringwise_kfmt::cpulist::parse(text).map_err(|e| match e.found.is_empty() {
-        true => format!("\"{text}\" is no list: {} at its end", e.expected),
-        false => format!("\"{text}\" is no list: {} at \"{}\"", e.expected, e.found),
+        true => format!("\"{text}\" is not a list: {} at its end", e.expected),
+        false => format!("\"{text}\" is not a list: {} at \"{}\"", e.expected, e.found),
     })
 }
 
@@ -35,21 +35,21 @@ pub(crate) fn list_text(numbers: &[u32]) -> String {
 }
 
 pub(crate) const TABLE_RIGHT: &str =
-    "\"equal 4\", \"weight 3 1\", \"default\" (with start N where wanted), or a list of queues";
+    "\"equal 4\" or \"weight 3 1\" (start N is optional), \"default\", or a list of queues";
 
-/// An RSS table in ethtool's words.
+/// Parses an RSS table in ethtool's syntax.
 pub(crate) fn table(text: &str) -> Result<Table, String> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let mut start = 0;
     if let Some(at) = words.iter().position(|w| *w == "start") {
-        let value = words.get(at + 1).ok_or("\"start\" without a queue")?;
-        start = value.parse().map_err(|_| format!("start \"{value}\" is no number"))?;
+        let value = words.get(at + 1).ok_or("\"start\" needs a queue number")?;
+        start = value.parse().map_err(|_| format!("start \"{value}\" is not a number"))?;
         words.drain(at..at + 2);
     }
-    let number = |w: &&str| w.parse::<u32>().map_err(|_| format!("\"{w}\" is no number"));
+    let number = |w: &&str| w.parse::<u32>().map_err(|_| format!("\"{w}\" is not a number"));
     match words.as_slice() {
         ["default"] if start == 0 => Ok(Table::Default),
-        ["default"] => Err("\"default\" takes no start".into()),
+        ["default"] => Err("\"default\" cannot have a start".into()),
         ["equal", n] => match number(n)? {
             0 => Err("\"equal 0\" leaves no queue".into()),
             queues => Ok(Table::Equal { queues, start }),
@@ -61,7 +61,7 @@ pub(crate) fn table(text: &str) -> Result<Table, String> {
             }
             Ok(Table::Weight { weights, start })
         }
-        _ => Err(format!("\"{text}\" is no table")),
+        _ => Err(format!("\"{text}\" is not a table")),
     }
 }
 
@@ -114,7 +114,7 @@ pub fn glob_matches(pattern: &str, name: &str) -> bool {
                 i += 1;
                 j += 1;
             }
-            // The last star takes one more.
+            // The last star matches one more character.
             _ => match star {
                 Some((s, from)) => {
                     star = Some((s, from + 1));

@@ -1,4 +1,4 @@
-//! Which entry is which interface of a host.
+//! Which entry matches which interface of a host.
 
 use ringwise_config::{Bound, bind, parse, parse_set};
 use ringwise_model::{CpuSet, Fact, Goal, Knob, NicKind, RingValues, Snapshot};
@@ -64,7 +64,7 @@ fn what_is_ambiguous_is_refused_whole() {
     let two = entry("name = \"eth1\"") + &entry("driver = \"igb\"");
     let wrong = bound(&two, &[]).unwrap_err();
     assert_eq!(wrong.len(), 1);
-    for words in ["eth1 is meant twice", "f.toml line 3", "f.toml line 6"] {
+    for words in ["two entries match eth1", "f.toml line 3", "f.toml line 6"] {
         assert!(wrong[0].contains(words), "{words}: {}", wrong[0]);
     }
     let c = parse("f.toml", &format!("version = 1\n{}", entry("mac = \"52:54:00:00:00:09\""))).unwrap();
@@ -72,7 +72,7 @@ fn what_is_ambiguous_is_refused_whole() {
     s.nics[0].dev.permanent_mac = Some("52:54:00:00:00:09".into());
     s.nics[1].dev.permanent_mac = Some("52:54:00:00:00:09".into());
     let wrong = bind(&c, &[], &s.nics).unwrap_err();
-    assert!(wrong[0].contains("must be one interface, but eth0 and eth1 are"), "{}", wrong[0]);
+    assert!(wrong[0].contains("must match one interface, but matches eth0 and eth1"), "{}", wrong[0]);
 }
 
 #[test]
@@ -84,16 +84,16 @@ fn single_keys_go_before_entries() {
     assert!(knobs.contains(&&Knob::Rings { values: RingValues::sizes(Some(1024), Some(256)) }), "{knobs:?}");
     assert!(knobs.contains(&&Knob::Feature { name: "gro".into(), on: false }), "{knobs:?}");
     let coalesce = knobs.iter().find_map(|k| if let Knob::Coalesce { params, .. } = k { Some(params) } else { None });
-    // A fixed value over an adaptive one switches that off.
+    // A fixed value that overrides adaptive moderation switches it off.
     assert_eq!((coalesce.unwrap()["use-adaptive-rx"], coalesce.unwrap()["rx-usecs"]), (0, 30));
     assert_eq!(b.intent.dev_goals["eth1"], Goal::Rpc);
     let said: Vec<String> = b.intent.wishes.iter().map(|w| w.by.to_string()).collect();
     assert!(said.iter().any(|s| s == "--set eth1.rings.rx=1024"), "{said:?}");
     let wrong = bound("", &["eth7.rings.rx=1024"]).unwrap_err();
-    assert!(wrong[0].contains("there is no interface name eth7 here"), "{}", wrong[0]);
+    assert!(wrong[0].contains("no interface of this host matches name eth7"), "{}", wrong[0]);
 }
 
-/// Some of the queues that the file names: those change, the others stay, and each is said once.
+/// Only the named queues change, the others keep the values of the file, and each queue appears once.
 #[test]
 fn some_queues_of_several() {
     let file = "[[interface]]\nmatch = { name = \"eth1\" }\nirq_cpus = { \"0-2\" = \"3\" }\n\
@@ -122,7 +122,7 @@ fn some_queues_of_several() {
 fn interfaces_that_the_host_part_names() {
     let b = bound("[host]\ninterfaces = [\"eth1\", \"eth?\", \"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["eth1", "eth0", "eth2"]);
-    assert!(b.notes[0].contains("no interface here is lan*"), "{:?}", b.notes);
+    assert!(b.notes[0].contains("no interface of this host matches lan*"), "{:?}", b.notes);
     let b = bound("[host]\ninterfaces = [\"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["lan*"], "the planner refuses it by that name");
 }

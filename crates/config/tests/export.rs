@@ -1,4 +1,4 @@
-//! A configuration in the words of other programs.
+//! A configuration in the formats of other programs.
 
 use ringwise_config::{export, parse};
 use ringwise_model::{Fact, Feature, Intent, Nic, Wish};
@@ -18,7 +18,7 @@ fn features(intent: &Intent, nics: &[Nic]) -> (Vec<String>, Vec<String>) {
     (lines, out.left_out.into_iter().filter(|l| l.contains("feature")).collect())
 }
 
-/// Words of ethtool become names of the kernel; a word for several names needs the device's list of features.
+/// ethtool's words become names of the kernel; a word for several features needs the device's list of features.
 #[test]
 fn nmstate_gets_the_kernels_names_of_features() {
     let intent = of_eth0("{ gro = false, rx-hashing = true, tso = false }");

@@ -1,4 +1,4 @@
-//! Parsing of a file, and the faults of invalid ones.
+//! Parsing of a file, and the errors of invalid ones.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn knobs(c: &Config) -> Vec<&Knob> {
     c.entries.iter().flat_map(|e| &e.wishes).map(|w: &Wish| &w.knob).collect()
 }
 
-/// Every fault as one line.
+/// Every error as one line.
 fn faults(text: &str) -> Vec<String> {
     let f = parse("f.toml", text).expect_err("sound");
     f.all.iter().map(|f| format!("{} | {}", f.found, f.right.clone().unwrap_or_default())).collect()
@@ -105,7 +105,7 @@ weight = 1
     assert_eq!(c.policies[0].params["rx-usecs"], 20);
 }
 
-/// Each of these is one fault; its message names what was found and what is expected.
+/// Each of these is one error; its message names what was found and what is expected.
 #[test]
 fn one_fault_each() {
     let cases: &[(&str, &str, &str)] = &[
@@ -115,30 +115,30 @@ fn one_fault_each() {
         ("rings = { rx = 0 }", "rx = 0 is out of range", "1 to"),
         ("channels = true", "channels is true or false", "a number from 1 to 4096"),
         ("channels = { combined = 0 }", "channels leaves no queue at all", "at least one"),
-        ("goal = \"forwrd\"", "\"forwrd\" is no goal", "\"forward\""),
+        ("goal = \"forwrd\"", "\"forwrd\" is not a goal", "\"forward\""),
         ("features = { gro = \"on\" }", "gro is a string", "true or false"),
         ("irq_cpus = \"3-1\"", "irq_cpus: ", "a CPU list"),
-        ("irq_cpus = { \"x\" = \"1\" }", "irq_cpus: ", "numbers as"),
-        ("irq_cpus = { \"0-1\" = \"1\", \"1\" = \"2\" }", "irq_cpus of queue 1 is said twice", "one of them"),
+        ("irq_cpus = { \"x\" = \"1\" }", "irq_cpus: ", "numbers such as"),
+        ("irq_cpus = { \"0-1\" = \"1\", \"1\" = \"2\" }", "irq_cpus of queue 1 is set twice", "one of them"),
         ("rss.table = \"weight 0 0\"", "the weights sum to zero", ""),
-        ("rss.table = \"even 4\"", "\"even 4\" is no table", "equal 4"),
+        ("rss.table = \"even 4\"", "\"even 4\" is not a table", "equal 4"),
         ("rss.table = [0, -1]", "-1 is out of range", ""),
         ("rss.key = \"6d5\"", "odd number", "hex bytes"),
         ("rss.symmetric = \"xor\"", "symmetric = \"xor\" is not known", "symmetric-xor"),
-        ("rss.fields = { udp4 = \"sz\" }", "\"sz\" are no hash fields", "ethtool's letters"),
+        ("rss.fields = { udp4 = \"sz\" }", "\"sz\" are not hash fields", "ethtool's letters"),
         ("rss.context = { 0 = \"equal 2\" }", "context 0 is the device's own", "table"),
         ("coalesce = { adaptive-rx = true, rx-usecs = 3 }", "use-adaptive-rx is on", "use-adaptive-rx = false"),
         ("coalesce = { adaptive-rx = true, use-adaptive-rx = true }", "under two names", "one of them"),
-        ("coalesce = [{ rx-usecs = 3 }, { rx-usecs = 4 }]", "rx-usecs of the device is said twice", "one of them"),
+        ("coalesce = [{ rx-usecs = 3 }, { rx-usecs = 4 }]", "rx-usecs of the device is set twice", "one of them"),
         ("coalesce = { rx-profile = [{}, {}, {}, {}, {}, {}] }", "rx-profile has more than 5 steps", "5"),
         ("coalesce = { rx-profile = [{ usec = 65536 }] }", "usec = 65536 is out of range", "0 to 65535"),
         ("coalesce = { tx-profile = [{ usecs = 1 }] }", "unknown key \"usecs\" in a step of a profile", "\"usec\""),
         ("coalesce = { rx-profile = 4 }", "rx-profile is a number", "a list"),
         ("napi = { threaded = 3 }", "threaded = 3 is out of range", "0 to 2"),
-        ("xps_cpus = \"0\"\nxps_rxqs = \"0\"", "xps_rxqs goes before xps_cpus", "one of them"),
+        ("xps_cpus = \"0\"\nxps_rxqs = \"0\"", "xps_rxqs takes precedence over xps_cpus", "one of them"),
         ("rule = [\"tcp4 dst-port x action 2\"]", "dst-port: found \"x\"", ""),
         ("rule = [\"tcp4 dst-port 443\"]", "action: nothing found", ""),
-        ("rule = [{ flow = \"tcp4 dst-port 1 action 1 loc 2\", location = 3 }]", "the rule says loc 2", ""),
+        ("rule = [{ flow = \"tcp4 dst-port 1 action 1 loc 2\", location = 3 }]", "the rule has loc 2", ""),
         (
             "rule = [\"tcp4 dst-port 1 action 1 loc 2\", \"tcp4 dst-port 2 action 1 loc 2\"]",
             "two rules for location 2",
@@ -146,15 +146,15 @@ fn one_fault_each() {
         ),
         (
             "channels = { rx = 1, combined = 2 }\nrule = [\"tcp4 dst-port 1 action 3\"]",
-            "the rule names queue 3, but channels leaves 3",
+            "the rule names queue 3, but channels sets only 3",
             "queues 0 to 2",
         ),
         (
             "channels = 2\nrule = [\"tcp4 dst-port 1 action 2\"]",
-            "the rule names queue 2, but channels leaves 2",
+            "the rule names queue 2, but channels sets only 2",
             "queues 0 to 1",
         ),
-        ("channels = 2\nrss.table = \"equal 3\"", "the table names queue 2, but channels leaves 2", "queues 0 to 1"),
+        ("channels = 2\nrss.table = \"equal 3\"", "the table names queue 2, but channels sets only 2", "queues 0 to 1"),
         ("goal = \"forward\"\nfeatures.lro = true", "LRO is on", "lro = false"),
     ];
     for (body, found, right) in cases {
@@ -172,18 +172,18 @@ fn faults_of_groups() {
         |text: &str| one(&text.replace('@', "\n[[interface.group]]\nname=\"").replace(" p", "\"\npolicy=\"bulk\"\n"));
     let cases = [
         ("@a p\nqueues=\"0-1\"@b p\nqueues=[1,2]", "queue 1 belongs to group \"a\" already"),
-        ("@a p@a p", "group \"a\" stands there twice"),
+        ("@a p@a p", "group \"a\" is configured twice"),
         ("[[interface.group]]\nname=\"a\"\npolicy=\"bulky\"", "there is no policy \"bulky\" | \"bulk\""),
         ("@a p\nweight=0@b p\nweight=0", "weights of the groups sum to zero"),
         ("@a p\nqueues=2@b p\nqueues=[0]", "some groups name their queues"),
         ("@a p\nqueues=\"most\"", "queues: "),
-        ("@a p\ncontext=true", "nothing would come to context"),
-        ("@a p\ncontext=true\nweight=1\nflows=[\"tcp4 dst-port 1\"]", "no part of the table"),
+        ("@a p\ncontext=true", "has a context, but no flows are steered to it"),
+        ("@a p\ncontext=true\nweight=1\nflows=[\"tcp4 dst-port 1\"]", "no share of the table"),
         ("@a p\nflows=[\"tcp4 dst-port 1 action 2\"]", "action"),
         ("@a p\nflows=[{}]", "a flow names one program or one unit"),
-        ("rss.table=\"equal 2\"@a p\nweight=1", "the table is fixed here"),
-        ("channels=2@a p\nqueues=3", "the groups want 3 queues, but channels leaves 2"),
-        ("channels=2@a p\nqueues=[2]", "names queue 2, but channels leaves 2"),
+        ("rss.table=\"equal 2\"@a p\nweight=1", "the table is set here"),
+        ("channels=2@a p\nqueues=3", "the groups need 3 queues, but channels sets only 2"),
+        ("channels=2@a p\nqueues=[2]", "names queue 2, but channels sets only 2"),
     ];
     for (body, found) in cases {
         let f = faults(&group(body));
@@ -196,16 +196,16 @@ fn faults_of_groups() {
 fn faults_of_the_host_part() {
     let cases = [
         ("[host]\ncpus = \"0-1\"\nreserve = \"0-3\"", "all of cpus 0-1 are kept free"),
-        ("[host]\nsysctl = { netdev_budget = 3 }", "is no sysctl"),
-        ("[host]\nrfs_entries = 4\nsysctl = { \"net.core.rps_sock_flow_entries\" = 8 }", "said twice"),
+        ("[host]\nsysctl = { netdev_budget = 3 }", "is not a sysctl name"),
+        ("[host]\nrfs_entries = 4\nsysctl = { \"net.core.rps_sock_flow_entries\" = 8 }", "set twice"),
         ("[host]\npair_as_article = true\ngoal = \"rpc\"", "pair_as_article"),
         ("[host]\nsmt = \"both\"", "smt = \"both\" is not known"),
         ("[host]\ncpu_latency = { \"0\" = -1 }", "cpu_latency = -1 is out of range"),
-        ("[[interface]]\ngoal = \"rpc\"", "[[interface]] has no \"match\""),
-        ("[[interface]]\nmatch = {}", "match says nothing"),
-        ("[[interface]]\nmatch = { mac = \"1:2\" }", "\"1:2\" is no MAC address"),
+        ("[[interface]]\ngoal = \"rpc\"", "[[interface]] lacks the key \"match\""),
+        ("[[interface]]\nmatch = {}", "match has no criteria"),
+        ("[[interface]]\nmatch = { mac = \"1:2\" }", "\"1:2\" is not a MAC address"),
         ("[[interface]]\nmatch = {name=\"a\"}\n[[interface]]\nmatch = {name=\"a\"}", "two entries for name a"),
-        ("[[policy]]\nname = \"x\"", "policy \"x\" says nothing"),
+        ("[[policy]]\nname = \"x\"", "policy \"x\" sets no value"),
         ("[interface]\nmatch = {name=\"a\"}", "interface is a table"),
     ];
     for (text, found) in cases {
@@ -213,11 +213,11 @@ fn faults_of_the_host_part() {
         assert_eq!(f.len(), 1, "{text}: {f:#?}");
         assert!(f[0].contains(found), "{text}: {}", f[0]);
     }
-    assert!(faults("")[0].contains("has no \"version\""));
+    assert!(faults("")[0].contains("lacks the key \"version\""));
     assert!(faults("version = 2")[0].contains("version = 2 is out of range"));
 }
 
-/// As the user sees it: all faults at once, in the order of the file, each underlined.
+/// As the user sees it: all errors at once, in the order of the file, each underlined.
 #[test]
 fn faults_are_shown_where_they_are() {
     let text = "version = 1\n\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = \"big\", rt = 3 }\nbroken = = 3\nfetures = { gro = true }\n";
@@ -226,23 +226,23 @@ fn faults_are_shown_where_they_are() {
 /etc/ringwise/ringwise.toml:5:16: rx is a string
   5 | rings = { rx = \"big\", rt = 3 }
     |                ^^^^^
-    = right would be a number from 1 to 4294967295
+    = expected a number from 1 to 4294967295
 /etc/ringwise/ringwise.toml:5:23: unknown key \"rt\" in rings
   5 | rings = { rx = \"big\", rt = 3 }
     |                       ^^
-    = right would be \"rx\"
-/etc/ringwise/ringwise.toml:6:10: this is no TOML: extra `=`, expected nothing
+    = expected \"rx\"
+/etc/ringwise/ringwise.toml:6:10: invalid TOML: extra `=`, expected nothing
   6 | broken = = 3
     |          ^
 /etc/ringwise/ringwise.toml:7:1: unknown key \"fetures\" in [[interface]]
   7 | fetures = { gro = true }
     | ^^^^^^^
-    = right would be \"features\"
-/etc/ringwise/ringwise.toml: 4 faults; nothing was read from the host";
+    = expected \"features\"
+/etc/ringwise/ringwise.toml: 4 errors; nothing was read from the host";
     assert_eq!(shown, want, "\n{shown}");
 }
 
-/// Forty faults are listed, more are counted.
+/// Forty errors are listed, more are counted.
 #[test]
 fn a_long_list_of_faults_ends_with_how_many_more_there_are() {
     let shown = |n: usize| {
@@ -251,7 +251,7 @@ fn a_long_list_of_faults_ends_with_how_many_more_there_are() {
     };
     let more = |n: usize| shown(n).lines().filter(|l| l.starts_with("and ")).map(str::to_string).collect::<Vec<_>>();
     assert_eq!((more(40), more(41)), (vec![], vec!["and 1 more".to_string()]));
-    assert!(shown(41).ends_with("f.toml: 41 faults; nothing was read from the host"));
+    assert!(shown(41).ends_with("f.toml: 41 errors; nothing was read from the host"));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn an_address_has_six_bytes_in_hex() {
     }
 }
 
-/// What an option changes of some CPUs or of one kind of moderation leaves the rest as the file has it.
+/// An option for some CPUs, or for one kind of moderation, leaves the rest as in the file.
 #[test]
 fn options_change_a_part_of_what_a_file_configures() {
     let laid = |file: &str, over: &str| {
@@ -339,7 +339,7 @@ fn single_keys_of_a_command_line() {
         "eth0.rings.rx=1\n[host]",
     ] {
         let shown = parse_set(bad).expect_err(bad).to_string();
-        assert!(shown.contains("right would be") && shown.contains("--set"), "{bad}: {shown}");
+        assert!(shown.contains("expected") && shown.contains("--set"), "{bad}: {shown}");
     }
 }
 
@@ -348,11 +348,11 @@ fn a_printed_file_says_the_same() {
     let c = read(include_str!("whole.toml"));
     let again = print(&c);
     assert_eq!(read(&again).without_places(), c.without_places(), "\n{again}");
-    // Printing settles at once.
+    // Printing twice gives the same text.
     assert_eq!(print(&read(&again)), again);
 }
 
-/// What is laid over a file is held against it too, each with where it was said.
+/// Settings that override a file are checked against it, and both places are named.
 #[test]
 fn what_is_laid_over_contradicts_too() {
     let laid = |file: &str, over: &[&str]| {
@@ -374,12 +374,12 @@ fn what_is_laid_over_contradicts_too() {
             &["eth0.features.ntuple=false"],
             "--set eth0.features.ntuple=false and f.toml line 4: ntuple is off",
         ),
-        (eth0(group), &["eth0.rule=tcp4 dst-port 443 action 1"], "is led to queue 1 and to group \"web\""),
-        (eth0(group), &["host.cpus=0-1"], "f.toml line 4 and host.cpus: group \"web\" is on CPUs 2, which are not"),
+        (eth0(group), &["eth0.rule=tcp4 dst-port 443 action 1"], "is steered to queue 1 and to group \"web\""),
+        (eth0(group), &["host.cpus=0-1"], "f.toml line 4 and host.cpus: group \"web\" uses CPUs 2, which are not"),
         (
             String::new(),
             &["eth0.channels=2", "eth0.rss.table=equal 4"],
-            "the table names queue 3, but channels leaves 2",
+            "the table names queue 3, but channels sets only 2",
         ),
         (
             eth0("rss = { symmetric = \"symmetric-xor\" }"),
@@ -389,9 +389,9 @@ fn what_is_laid_over_contradicts_too() {
     ] {
         let found = laid(&file, over);
         assert_eq!(found.len(), 1, "{over:?}: {found:#?}");
-        assert!(found[0].contains(said) && found[0].contains("; right would be "), "{over:?}: {}", found[0]);
+        assert!(found[0].contains(said) && found[0].contains("; expected "), "{over:?}: {}", found[0]);
     }
-    // The same thing said anew is no contradiction, nor a word for all of what was said of one.
+    // The same setting again is no contradiction, nor is a name for several features that includes it.
     for over in ["eth0.features.tso=false", "eth0.features.tcp-segmentation-offload=false"] {
         assert_eq!(laid(&eth0("features = { tso = true }"), &[over]), Vec::<String>::new(), "{over}");
         assert_eq!(laid(&eth0("features = { tx-tcp6-segmentation = true }"), &[over]), Vec::<String>::new(), "{over}");

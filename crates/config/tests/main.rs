@@ -1,4 +1,4 @@
-//! All integration tests of the crate in one program: one link, and tests of different files run side by side.
+//! All integration tests of the crate in one program: it is linked once, and tests of different files run in parallel.
 
 mod bind;
 mod common;

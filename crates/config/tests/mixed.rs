@@ -1,4 +1,4 @@
-//! Faults that only `[host]` and groups together make.
+//! Errors that only `[host]` and groups together cause.
 
 use ringwise_config::parse;
 
@@ -17,11 +17,8 @@ fn file(host: &str, group: &str) -> String {
 fn groups_beside_the_articles() {
     let group = "policy = \"cpu\"\ncpus = \"2-3\"\nflows = [\"tcp4 dst-port 443\"]";
     let got = faults(&file("goal = \"mixed\"\npair_as_article = true", group)).join("\n");
-    assert!(
-        got.contains("pair_as_article makes groups of all queues itself, group \"latency\" is beside them"),
-        "{got}"
-    );
-    assert!(got.contains("the group, or pair_as_article") && got.contains("[[interface.group]]"), "{got}");
+    assert!(got.contains("pair_as_article makes its own groups; group \"latency\" conflicts"), "{got}");
+    assert!(got.contains("either the group or pair_as_article") && got.contains("[[interface.group]]"), "{got}");
     parse("f.toml", &file("goal = \"mixed\"", group)).unwrap();
 }
 
@@ -29,15 +26,15 @@ fn groups_beside_the_articles() {
 fn a_number_of_latency_queues_that_says_nothing_or_something_else() {
     let policy = "policy = \"cpu\"";
     let got = faults(&file("goal = \"rpc\"\nlatency_queues = 3", policy)).join("\n");
-    assert!(got.contains("latency_queues sizes a group of goal mixed, and the goal is rpc"), "{got}");
+    assert!(got.contains("latency_queues needs goal mixed, but the goal is rpc"), "{got}");
     for queues in ["queues = 1", "queues = [0]"] {
         let got = faults(&file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{queues}"))).join("\n");
-        assert!(got.contains("group \"latency\" has 1 queue, and latency_queues says 3"), "{got}");
+        assert!(got.contains("group \"latency\" has 1 queue, but latency_queues is 3"), "{got}");
     }
     for good in ["queues = 3", "queues = \"5-7\"", "queues = \"auto\"", ""] {
         parse("f.toml", &file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{good}"))).unwrap();
     }
-    // The goal is the command line's to say, or one interface's.
+    // The command line or an interface may set the goal.
     parse("f.toml", &file("latency_queues = 3", policy)).unwrap();
     let other = "policy = \"cpu\"\n[[interface]]\nmatch = { name = \"eth1\" }\ngoal = \"mixed\"";
     parse("f.toml", &file("goal = \"rpc\"\nlatency_queues = 3", other)).unwrap();

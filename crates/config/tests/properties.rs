@@ -1,4 +1,4 @@
-//! What holds for any text, on mutations of a whole file.
+//! Properties that hold for any text, checked on mutations of a whole file.
 
 #[allow(dead_code, reason = "each test program uses a part")]
 use crate::common;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const WHOLE: &str = include_str!("whole.toml");
 
-/// Values that stand somewhere in a file; put in another place they are mostly wrong, sometimes not.
+/// Values that are valid somewhere in a file; in another place they are mostly invalid.
 const VALUES: [&str; 16] = [
     "0",
     "1",
@@ -42,7 +42,7 @@ proptest! {
         common::config(text.as_bytes());
     }
 
-    /// Values of whole lines, and halves of lines, of a sound file replaced, lines left out and repeated.
+    /// Replaces values of whole lines and halves of lines of a valid file, and removes and repeats lines.
     #[test]
     fn mutations(edits in prop::collection::vec((0usize..80, 0usize..VALUES.len(), 0u8..4, 0usize..60), 1..6)) {
         let mut lines: Vec<String> = WHOLE.lines().map(str::to_string).collect();
@@ -68,7 +68,7 @@ proptest! {
         common::config(lines.join("\n").as_bytes());
     }
 
-    /// Sound values of every knob that have none of their own limits here.
+    /// Valid values of every knob that has no limits of its own here.
     #[test]
     fn sound_files(
         rings in 1u32..70_000, usecs in 0u32..1000, weights in prop::collection::vec(1u32..9, 1..8),

@@ -22,7 +22,7 @@ fn every_fault_is_said_at_once_where_it_is() {
         let text = std::fs::read_to_string(&f).unwrap();
         let short = format!("{}.toml", &name[..2]);
         let said = format!("{}\n", parse(&short, &text).expect_err(&name));
-        // As people call it: in the directory they are in.
+        // As users name it: relative to its directory.
         let wide: Vec<&str> = said.lines().filter(|l| l.chars().count() > 80).collect();
         wrong.extend((!wide.is_empty()).then(|| format!("{name}: more than 80 columns:\n{}", wide.join("\n"))));
         let golden = f.with_extension("txt");

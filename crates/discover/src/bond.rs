@@ -1,5 +1,5 @@
-//! The state of a bond and its members: `/sys/class/net/B/bonding` and `bonding_slave` of each. A team shows
-//! nothing of the kind to others than its own daemon: of its members only the link is known.
+//! The state of a bond and its members: `/sys/class/net/B/bonding` and `bonding_slave` of each. A team shows its state
+//! only to its own daemon, so only the links of its members are known.
 
 use ringwise_kfmt::ParseError;
 use ringwise_model::{Bond, BondMember, Fact};
@@ -9,12 +9,12 @@ use crate::links::{NET, Port, Sort};
 use crate::natural;
 use crate::read::Reader;
 
-/// What the port's own dump says it is.
+/// Whether the dump shows a bond or a team.
 pub(crate) fn is_bond(port: &Port) -> bool {
     matches!(&port.sort, Sort::Software(k) if k == "bond" || k == "team")
 }
 
-/// The bond of this name as it stands now. None: there is no such bond.
+/// The bond of this name in its present state. `None`: there is no such bond.
 pub fn bond(host: &dyn Host, name: &str) -> Option<Bond> {
     let mut r = Reader::new(host);
     read(&mut r, name)
@@ -53,7 +53,7 @@ fn team(r: &mut Reader, name: &str) -> Option<Bond> {
     let member = |m: &str| BondMember {
         name: m.to_string(),
         state: Fact::Absent,
-        // EINVAL: switched off.
+        // EINVAL: the interface is switched off.
         mii_status: r.parse_or_absent(&format!("{NET}/{m}/carrier"), &[22], |t| {
             Ok(if t == "1" { "up" } else { "down" }.to_string())
         }),
@@ -86,7 +86,7 @@ fn first_word(text: &str) -> Result<Option<String>, ParseError> {
     Ok(text.split_whitespace().next().map(str::to_string))
 }
 
-/// Nothing and `N/A` (drivers/net/bonding/bond_sysfs_slave.c): not in this mode.
+/// Empty or `N/A` (drivers/net/bonding/bond_sysfs_slave.c): the bond has no such value in its mode.
 fn number(text: &str) -> Result<Option<u32>, ParseError> {
     match text.trim() {
         "" | "N/A" => Ok(None),

@@ -6,7 +6,7 @@ use ringwise_model::{Channels, Fact};
 use crate::ethtool::get;
 use crate::read::Reader;
 
-/// Absent: the driver has no channels to show (EOPNOTSUPP).
+/// Absent: the driver does not report channels (EOPNOTSUPP).
 pub(crate) fn channels(r: &mut Reader, dev: &str) -> Fact<Channels> {
     get(r, dev, msg::CHANNELS_GET, "channels-get", ethtool_nl::channels)
 }

@@ -18,9 +18,9 @@ pub(crate) fn coalesce(r: &mut Reader, dev: &str) -> Fact<Coalesce> {
 
 const WHAT: &str = "moderation of queues";
 
-/// Moderation of the queues below `queues` (`ETHTOOL_PERQUEUE`): all in one call, and one by one where a queue
-/// refuses. An answer does not prove that it can be set: virtio_net answers with defaults where the device has no
-/// such thing. `of_device`: parameters that the driver has.
+/// Moderation of the queues below `queues` (`ETHTOOL_PERQUEUE`): all in one call, or one by one if a queue refuses. An
+/// answer does not prove that a value can be set: virtio_net answers with defaults if the device does not support
+/// moderation. `of_device`: parameters that the driver has.
 pub(crate) fn of_queues(
     r: &mut Reader,
     dev: &str,
@@ -36,7 +36,7 @@ pub(crate) fn of_queues(
     let all: Vec<u32> = (0..queues.min(perqueue::MAX_QUEUES)).collect();
     let found = match ask(r.host, dev, &all, of_device) {
         Ok(found) => Fact::Known(found),
-        // Before the single ones, the first alone: most drivers have no moderation of queues at all.
+        // The first queue alone, before all others: most drivers have no moderation of queues at all.
         Err(e) => match one(r.host, dev, 0, of_device) {
             Err(e) if e.is_absent() => Fact::Absent,
             Ok(_) if all.len() > 1 && e.errno.is_some() => single(r.host, dev, &all, of_device),
@@ -45,13 +45,13 @@ pub(crate) fn of_queues(
         },
     };
     match &found {
-        // A recording by an earlier version: said at the part itself, not among what could not be read.
+        // A recording of an earlier version: the reason is kept at this part only, not in the list of unread values.
         Fact::Unknown(u) if u.errno.is_none() && r.host.is_recorded() => found,
         _ => r.note(found),
     }
 }
 
-/// Queues that refuse have no moderation of their own; any other reason leaves all of it unknown.
+/// Queues that refuse have no moderation of their own. Any other error makes all of it unknown.
 fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -> Fact<BTreeMap<u32, Coalesce>> {
     let mut out = BTreeMap::new();
     for q in all {
@@ -64,13 +64,15 @@ fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -
     Fact::Known(out)
 }
 
-/// Everything that the driver's struct for this queue holds: parameters that it does not have are among them.
+/// Every value in the driver's struct for this queue, including parameters that the driver does not have.
 ///
-/// Errors: the kernel's, or an answer without the queue.
+/// Errors: those of the kernel, or the answer does not contain the queue.
 pub fn queue_struct(host: &dyn Host, dev: &str, queue: u32) -> Result<Coalesce, Error> {
     let any = Fact::not_asked("coalesce-get");
     let what = || ioctl(dev, IoctlCmd::PerQueue, Vec::new()).to_string();
-    one(host, dev, queue, &any)?.remove(&queue).ok_or_else(|| Error::other(what(), "an answer without the queue"))
+    one(host, dev, queue, &any)?
+        .remove(&queue)
+        .ok_or_else(|| Error::other(what(), "the answer does not contain the queue"))
 }
 
 fn one(host: &dyn Host, dev: &str, queue: u32, of_device: &Fact<Coalesce>) -> Result<BTreeMap<u32, Coalesce>, Error> {
@@ -93,7 +95,8 @@ fn ask(
     Ok(found)
 }
 
-/// Queues that exist: the counts of the driver, else the directories. `None`: neither was read, or they name no queue.
+/// Existing queues: the driver's counts, otherwise the directories. `None`: neither could be read, or they contain no
+/// queue.
 pub(crate) fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, tx: usize) -> Option<u32> {
     let reported = channels.known().map(|c| c.rx_queues().max(c.tx_queues()));
     let listed = Some(rx.max(tx) as u32);
@@ -107,7 +110,7 @@ pub(crate) fn again(r: &mut Reader, nic: &mut Nic) {
     nic.queue_coalesce = of_queues(r, &nic.dev.name, queues, &nic.coalesce);
 }
 
-/// Of one queue, and of the device, which on some drivers shows the first queue's.
+/// Moderation of one queue, and of the device, which on some drivers shows that of the first queue.
 pub(crate) fn queue_again(r: &mut Reader, nic: &mut Nic, queue: u32) {
     nic.coalesce = coalesce(r, &nic.dev.name);
     let found = one(r.host, &nic.dev.name, queue, &nic.coalesce);

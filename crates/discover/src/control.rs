@@ -1,5 +1,5 @@
-//! Ways that must not be cut: the peers of ssh sessions, default routes and disks over the network, each
-//! followed from its route down to the devices with queues.
+//! Paths that must not be interrupted: to the peers of ssh sessions, default routes and network disks. Each is followed
+//! from its route down to the devices with queues.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,11 +13,11 @@ use ringwise_sys::{Host, Request, alone_with_deadline};
 use crate::links::{self, Port, Sort};
 use crate::read::Reader;
 
-/// File systems that live on another machine.
+/// File systems on another host.
 const NETWORK: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "9p", "lustre"];
 const ISCSI: &str = "/sys/class/iscsi_connection";
 
-/// As of now. Unknown: not even the interfaces could be read in time.
+/// The present paths. Unknown: not even the interfaces could be read in time.
 pub fn control(host: &Arc<dyn Host>, deadline: Duration) -> Fact<Vec<ControlPath>> {
     let h = host.clone();
     let read = move || {
@@ -32,13 +32,13 @@ pub(crate) fn late(deadline: Duration) -> Fact<Vec<ControlPath>> {
     Fact::late("control path", deadline)
 }
 
-/// What cannot be looked for is a path that may run anywhere.
+/// What cannot be determined counts as a path over any interface.
 pub(crate) fn paths(host: &dyn Host, ports: &[Port]) -> Vec<ControlPath> {
     let mut r = Reader::new(host);
     let net = Net::new(ports);
     let mut out: Vec<ControlPath> = Vec::new();
     let mut add = |p: ControlPath| {
-        // A way that ends in this host itself (loopback, dummy) cannot be cut.
+        // A path that ends in this host (loopback, dummy) cannot be interrupted.
         if !matches!(&p.members, Fact::Known(m) if m.is_empty()) && !out.contains(&p) {
             out.push(p);
         }
@@ -67,7 +67,7 @@ pub(crate) fn paths(host: &dyn Host, ports: &[Port]) -> Vec<ControlPath> {
     match r.text("/proc/self/mounts") {
         Fact::Known(text) => mounts(&text).into_iter().for_each(|m| add(m.path(&net, &mut r))),
         Fact::Absent => {}
-        Fact::Unknown(u) => add(unread("mounts from the network", u)),
+        Fact::Unknown(u) => add(unread("network mounts", u)),
     }
     match r.list(ISCSI) {
         Fact::Known(mut list) => {
@@ -92,21 +92,21 @@ fn unread(what: &str, u: Unread) -> ControlPath {
 fn told(address: Fact<String>) -> Result<IpAddr, Unread> {
     let text = match address {
         Fact::Known(t) => t,
-        Fact::Absent => return Err(Unread::new("server", None, "the kernel names no address of it")),
+        Fact::Absent => return Err(Unread::new("server", None, "the kernel reports no address for it")),
         Fact::Unknown(u) => return Err(u),
     };
     let plain = text.trim_start_matches('[').split([']', '%']).next().unwrap_or_default();
-    plain.parse().map_err(|_| Unread::new("server", None, format!("{text} is no address")))
+    plain.parse().map_err(|_| Unread::new("server", None, format!("{text} is not an IP address")))
 }
 
-/// Of each family the default routes of the lowest metric.
+/// The default routes with the lowest metric, for each family.
 fn defaults(r: &mut Reader) -> Fact<Vec<DefaultRoute>> {
     let (four, six) = match r.host.kernel(&Request::DefaultRoutes) {
         Ok(m) => {
             let text = |i: usize| m.get(i).map(|b| String::from_utf8_lossy(b).into_owned()).unwrap_or_default();
             (Fact::Known(text(0)), Fact::Known(text(1)))
         }
-        // Trees of other programs have the files.
+        // Trees of other programs contain the files.
         Err(e) if e.errno.is_none() => (r.text("/proc/net/route"), r.text("/proc/net/ipv6_route")),
         Err(e) => return crate::read::failed("default routes", &e),
     };
@@ -150,7 +150,7 @@ fn mounts(text: &str) -> Vec<Mount> {
     for line in text.lines() {
         let w: Vec<&str> = line.split_whitespace().collect();
         let [source, point, kind, options, ..] = w[..] else { continue };
-        // A virtual machine's 9p needs no network.
+        // 9p of a virtual machine needs no network.
         let local = options.split(',').any(|o| o == "trans=virtio" || o == "trans=xen");
         if !NETWORK.contains(&kind) || local {
             continue;
@@ -171,7 +171,7 @@ fn mounts(text: &str) -> Vec<Mount> {
     out
 }
 
-/// The interfaces as they stand on each other.
+/// The interfaces, and how they are stacked.
 pub(crate) struct Net<'a> {
     ports: &'a [Port],
     at: HashMap<IfIndex, usize>,
@@ -196,9 +196,7 @@ impl<'a> Net<'a> {
             }
             Fact::Known(route::Route { out: Some(i), .. }) => match self.at.get(&IfIndex(i)) {
                 Some(i) => self.follow(reason, *i),
-                None => {
-                    lost(reason, Unread::new(request.to_string(), None, format!("no interface has the number {i}")))
-                }
+                None => lost(reason, Unread::new(request.to_string(), None, format!("no interface has the index {i}"))),
             },
             Fact::Known(_) => lost(reason, Unread::new(request.to_string(), None, "the route names no interface")),
             Fact::Absent => lost(reason, Unread::new(request.to_string(), None, "there is no route to it")),
@@ -216,7 +214,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// From the interface of the route down to what has queues of its own.
+    /// Follows the path from the interface of the route down to devices with queues of their own.
     fn follow(&self, reason: ControlReason, top: usize) -> ControlPath {
         let mut via: Vec<String> = Vec::new();
         let mut members: Vec<String> = Vec::new();
@@ -232,14 +230,14 @@ impl<'a> Net<'a> {
                 Sort::Loopback => continue,
                 Sort::Software(kind) => kind.as_str(),
             };
-            // Ports of a bridge that lead to guests and containers are ends of their own.
+            // Ports of a bridge that connect guests and containers are end points.
             if below_master && p.lower.is_empty() {
                 continue;
             }
             via.push(p.name.clone());
             if p.lower.is_empty() && !matches!(kind, "dummy" | "bridge" | "bond" | "team") {
                 let why =
-                    format!("where packets of {} ({}) go is not known", p.name, ringwise_model::words::article(kind));
+                    format!("it is unknown where packets of {} ({}) go", p.name, ringwise_model::words::article(kind));
                 lost.get_or_insert(Unread::new(p.name.clone(), None, why));
             }
             let master = matches!(kind, "bridge" | "bond" | "team");

@@ -13,12 +13,12 @@ use crate::{natural, numa, virt};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// The topology and what of it could not be read.
+/// The topology, and what of it could not be read.
 pub fn topology(host: &dyn Host) -> (Topology, Vec<Unread>) {
     parts_of(host, true)
 }
 
-/// Without `cores`: nodes and siblings only.
+/// Without `cores`, only nodes and siblings.
 pub(crate) fn parts_of(host: &dyn Host, cores: bool) -> (Topology, Vec<Unread>) {
     let mut r = Reader::new(host);
     let online = online(&mut r);
@@ -39,7 +39,7 @@ pub(crate) fn parts_of(host: &dyn Host, cores: bool) -> (Topology, Vec<Unread>) 
     (topology, r.unread)
 }
 
-/// A kernel that could, but was not told to, prints a null pointer.
+/// A kernel that supports `nohz_full=` but was booted without it prints a null pointer.
 fn nohz_full(text: &str) -> Result<CpuSet, ParseError> {
     if text.trim() == "(null)" { Ok(CpuSet::new()) } else { cpulist::parse(text) }
 }
@@ -49,7 +49,7 @@ pub fn online_now(host: &dyn Host) -> Fact<CpuSet> {
     Reader::new(host).parse(&format!("{CPU}/online"), cpulist::parse)
 }
 
-/// The kernel's list; in trees without it, the CPUs that `/proc` names, else the directories.
+/// The kernel's list. In trees without it, the CPUs that `/proc` lists, otherwise the directories.
 fn online(r: &mut Reader) -> CpuSet {
     let path = format!("{CPU}/online");
     let listed = r.parse(&path, cpulist::parse);
@@ -57,7 +57,7 @@ fn online(r: &mut Reader) -> CpuSet {
         return set;
     }
     if listed.is_absent() {
-        r.unread.push(Unread::new(path, Some(2), "not there; online CPUs taken from elsewhere"));
+        r.unread.push(Unread::new(path, Some(2), "does not exist; the online CPUs were taken from other files"));
     }
     let set =
         |numbers: &mut dyn Iterator<Item = u32>| -> CpuSet { numbers.filter(|n| *n <= MAX_CPU).map(CpuId).collect() };
@@ -82,7 +82,8 @@ fn online(r: &mut Reader) -> CpuSet {
         }
     }
     match r.host.list(CPU) {
-        // Offline CPUs have no topology directory; kernels that keep it say so in a file of the CPU.
+        // Offline CPUs have no topology directory. Kernels that keep the directory show in another file that the CPU is
+        // offline.
         Ok(names) => natural::numbers(&names, "cpu")
             .into_iter()
             .filter(|n| *n <= MAX_CPU && r.host.list(&format!("{CPU}/cpu{n}/topology")).is_ok())
@@ -112,7 +113,7 @@ fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>, c
         } else {
             r.parse(&format!("{CPU}/cpu{id}/cpu_capacity"), sysfs::parse_u32)
         };
-        // The architecture makes the file for all CPUs or for none.
+        // The architecture provides the file for all CPUs or for none.
         capacity_absent |= capacity.is_absent();
         out.insert(
             id,
@@ -133,7 +134,7 @@ fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>, c
     out
 }
 
-/// -1 (what the kernel prints where the firmware is silent) gives `None`.
+/// -1 (which the kernel prints if the firmware reports nothing) gives `None`.
 fn unsigned(text: &str) -> Result<Option<u32>, ParseError> {
     sysfs::parse_i32(text).map(|n| u32::try_from(n).ok())
 }
@@ -146,17 +147,17 @@ impl Flat for Fact<Option<u32>> {
     fn flat(self, why: &str) -> Fact<u32> {
         self.and_then(|n| match n {
             Some(n) => Fact::Known(n),
-            None => Fact::unknown("topology", format!("the kernel says -1: {why}")),
+            None => Fact::unknown("topology", format!("the kernel reports -1: {why}")),
         })
     }
 }
 
-/// The old name is on every kernel; the new one says the same (since 5.3). Copies of `/sys` may hold the masks only.
+/// Every kernel has the old name; since 5.3 the new name has the same content. Copies of `/sys` may contain only masks.
 const SIBLINGS: [&str; 4] = ["thread_siblings_list", "core_cpus_list", "thread_siblings", "core_cpus"];
 const SHARED: [&str; 2] = ["shared_cpu_list", "shared_cpu_map"];
 
-/// The set in the first of `files` that holds one with the CPU itself in it. A set without it contradicts what it is
-/// a set of, and is unknown.
+/// The set in the first of `files` that contains the CPU itself. A set without the CPU contradicts its meaning, and is
+/// unknown.
 fn own_set(r: &mut Reader, cpu: CpuId, dir: &str, files: &[&str]) -> Fact<CpuSet> {
     let mut why: Fact<CpuSet> = Fact::Absent;
     for file in files {
@@ -193,7 +194,7 @@ fn node_of(cpu: CpuId, nodes: &Fact<BTreeMap<NodeId, Node>>) -> Fact<NodeId> {
     })
 }
 
-/// Sets that are equal for all their members: read once each.
+/// Sets that are equal for all their members, each read only once.
 #[derive(Default)]
 struct Shared(BTreeMap<CpuId, CpuSet>);
 
@@ -214,8 +215,8 @@ impl Shared {
     }
 }
 
-/// Level-3 caches. The directory number of level 3 is looked for once and confirmed per domain. A CPU without one says
-/// nothing about the others: clusters of one machine differ.
+/// Level-3 caches. The directory number of level 3 is searched once and confirmed for each domain. A CPU without a
+/// level-3 cache says nothing about the others, because clusters of one machine may differ.
 #[derive(Default)]
 struct L3 {
     index: Option<u32>,

@@ -1,4 +1,4 @@
-//! What stands behind an interface: driver, bus, node, and whether it is hardware at all.
+//! What is behind an interface: driver, bus, node, and whether it is hardware at all.
 
 use ringwise_kfmt::{cpulist, ethtool_ioctl, sysfs};
 use ringwise_model::{CpuSet, Fact, NicKind, NodeId};
@@ -11,25 +11,25 @@ use crate::read::Reader;
 /// Drivers of paravirtual devices without vectors of their own on a PCI function.
 const PARAVIRTUAL: &[&str] = &["hv_netvsc", "vif", "xen_netfront", "xen-netfront", "ibmveth", "ibmvnic"];
 
-/// Drivers of virtual functions only: in a guest no `physfn` tells. (mlx5, bnxt and others serve both.)
+/// Drivers that are used only for virtual functions: a guest has no `physfn`. (mlx5, bnxt and others serve both.)
 const VIRTUAL_FUNCTION: &[&str] = &["iavf", "i40evf", "ixgbevf", "igbvf", "cxgb4vf", "nicvf", "rvu_nicvf"];
 
 pub(crate) struct Device {
     pub kind: NicKind,
     pub driver: Fact<String>,
-    /// `0000:03:00.0`; for virtio the PCI function (or other device) above it. Where no link tells it, what the
-    /// driver calls `bus-info`.
+    /// `0000:03:00.0`; for virtio the PCI function (or other device) above it. If no link shows it, the `bus-info` of
+    /// the driver.
     pub bus_address: Option<String>,
     pub node: Fact<NodeId>,
     pub local_cpus: Fact<CpuSet>,
-    /// `virtio1`: what interrupt names of virtio devices begin with.
+    /// `virtio1`: the beginning of interrupt names of virtio devices.
     pub virtio: Option<String>,
     /// Directories that may hold `msi_irqs` and `irq`, the device's own first.
     pub dirs: Vec<String>,
     pub rdma: Vec<String>,
 }
 
-/// `name` is the interface. `dev_path` may be missing in parts: each part is asked by itself.
+/// `name` is the interface. `dev_path` may be incomplete, so each part is read separately.
 pub(crate) fn device(r: &mut Reader, name: &str) -> Device {
     let dev = format!("{NET}/{name}/device");
     let entries = r.host.list(&dev);
@@ -84,12 +84,12 @@ pub(crate) fn device(r: &mut Reader, name: &str) -> Device {
     }
     r.note(node.clone().and_then(|n| match n {
         Ok(n) => Fact::Known(n),
-        Err(_) => Fact::Absent, // said by the kernel: nothing is missing from what was read
+        Err(_) => Fact::Absent, // the kernel reports it, so it is not listed as unread
     }));
     r.note(local_cpus.clone());
     let node = node.and_then(|n| match n {
         Ok(n) => Fact::Known(n),
-        Err(path) => Fact::unknown(path, "the firmware names no node (-1)"),
+        Err(path) => Fact::unknown(path, "the firmware reports no node (-1)"),
     });
     let rdma = if has("infiniband") { r.list(&format!("{dev}/infiniband")) } else { Fact::Absent };
     let mut rdma = rdma.known().cloned().unwrap_or_default();
@@ -97,12 +97,12 @@ pub(crate) fn device(r: &mut Reader, name: &str) -> Device {
     Device { kind, driver, bus_address, node, local_cpus, virtio, dirs, rdma }
 }
 
-/// A later answer replaces "not here"; a reason is kept where the later one is "not here".
+/// A later answer replaces "absent"; a reason is kept if the later answer is "absent".
 fn newer<T>(old: Fact<T>, new: Fact<T>) -> Fact<T> {
     if new.is_absent() { old } else { new }
 }
 
-/// The node, or the file that says -1.
+/// The node, or the file that contains -1.
 fn node_of(r: &Reader, dir: &str) -> Fact<Result<NodeId, String>> {
     let path = format!("{dir}/numa_node");
     match r.host.read_text(&path) {
@@ -139,27 +139,27 @@ fn driver(r: &mut Reader, dev: &str, vars: &str, none: bool, name: &str) -> Fact
     if let Some(d) = found.or_else(|| var(vars, "DRIVER").map(str::to_string)) {
         return Fact::Known(d);
     }
-    // The ioctl tells it without sysfs; asked last because it takes the network lock.
+    // The ioctl reports it without sysfs. It comes last because it takes the network lock.
     if let Some(info) = drvinfo(r, name).filter(|d| !d.driver.is_empty()) {
         return Fact::Known(info.driver);
     }
     r.link_name(&link)
 }
 
-/// What the driver says of itself (`ethtool -i`), without sysfs.
+/// What the driver reports about itself (`ethtool -i`), without sysfs.
 fn drvinfo(r: &Reader, name: &str) -> Option<ethtool_ioctl::Drvinfo> {
     let ask = ethtool::ioctl(name, IoctlCmd::DrvinfoGet, ethtool_ioctl::drvinfo_request());
     let reply = r.host.kernel(&ask).ok()?;
     ethtool::first(&reply).and_then(ethtool_ioctl::drvinfo).ok()
 }
 
-/// `/sys/devices/…/0000:03:00.0` of the interface, from where its class link points; without links followed.
+/// `/sys/devices/…/0000:03:00.0` of the interface, from the target of its class link, without following further links.
 fn canonical(r: &Reader, name: &str) -> Option<String> {
     let target = r.host.readlink(&format!("{NET}/{name}")).ok()?;
     let parts: Vec<&str> = target.split('/').filter(|p| !p.is_empty() && *p != "..").collect();
     let start = parts.iter().position(|p| *p == "devices")?;
     let end = parts.iter().rposition(|p| *p == "net")?;
-    // Virtual interfaces have no device between.
+    // Virtual interfaces have no device in between.
     if end <= start + 1 || parts.get(start + 1) == Some(&"virtual") {
         return None;
     }
@@ -188,7 +188,7 @@ fn bus_address(r: &Reader, dirs: &[String], path: Option<&str>, vars: &str, is_v
             return Some(slot.to_string());
         }
     }
-    // The device link alone: `../../../0000:03:00.0`.
+    // Only the device link: `../../../0000:03:00.0`.
     let target = r.host.readlink(&dirs[0]).ok()?;
     if is_virtio { None } else { last(&target).map(str::to_string) }
 }

@@ -1,4 +1,4 @@
-//! What stops discovery as a whole. Anything smaller is an `Unread` in the snapshot.
+//! Errors that stop discovery as a whole. Smaller ones are recorded as `Unread` in the snapshot.
 use std::fmt;
 
 use ringwise_model::{NicKind, Snapshot};
@@ -13,11 +13,11 @@ pub enum Error {
         /// The same for `/sys`.
         sys: String,
     },
-    /// The user named an interface that is not there.
+    /// The user named an interface that does not exist.
     NoSuchDevice {
         /// As the user wrote it.
         name: String,
-        /// In natural order, loopback left out; software interfaces only where there are few.
+        /// In natural order, without loopback; with software interfaces only if there are few.
         existing: Vec<String>,
         /// The one that was probably meant.
         near: Option<String>,
@@ -31,7 +31,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NothingReadable { proc, sys } => {
-                write!(f, "nothing can be read here: /proc: {proc}; /sys: {sys}")
+                write!(f, "neither /proc nor /sys can be read: /proc: {proc}; /sys: {sys}")
             }
             Self::NoSuchDevice { name, existing, near } => {
                 write!(f, "there is no interface \"{name}\"")?;
@@ -39,7 +39,7 @@ impl fmt::Display for Error {
                     write!(f, "; did you mean {n}?")?;
                 }
                 if existing.is_empty() {
-                    return write!(f, "; no interface was found at all");
+                    return write!(f, "; no interface was found");
                 }
                 let shown: Vec<&str> = existing.iter().take(NAMES).map(String::as_str).collect();
                 write!(f, "; there are {}", shown.join(" "))?;

@@ -1,4 +1,4 @@
-//! Asking the ethtool netlink family and the ethtool ioctl.
+//! Requests of the ethtool netlink family and of the ethtool ioctl.
 
 use ringwise_kfmt::ParseError;
 use ringwise_model::Fact;
@@ -10,7 +10,7 @@ pub(crate) fn request(dev: &str, cmd: u8, name: &'static str) -> Request {
     Request::EthtoolGet { cmd, name, dev: dev.to_string() }
 }
 
-/// One GET about one device: exactly one message is the answer.
+/// One GET for one device, which has exactly one message as its answer.
 pub(crate) fn get<T>(
     r: &mut Reader,
     dev: &str,
@@ -21,7 +21,7 @@ pub(crate) fn get<T>(
     r.ask(&request(dev, cmd, name), |reply| decode(first(reply)?))
 }
 
-/// One ioctl with the whole struct there and back.
+/// One ioctl with a struct that is sent and returned.
 pub(crate) fn ioctl(dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Request {
     Request::Ioctl { cmd, dev: dev.to_string(), payload }
 }

@@ -1,4 +1,4 @@
-//! What only `check` asks for: see [`ringwise_model::Extra`]. Small files, one dump of queueing disciplines, and two
+//! What only `check` reads: see [`ringwise_model::Extra`]. Small files, one dump of queueing disciplines, and two
 //! requests for each interface with queues of its own.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ const HOST: &[&str] = &[
 const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 const NET: &str = "/sys/class/net";
 
-/// Nothing in these files waits for a device.
+/// Reading these files never waits for a device.
 const LONG: Duration = Duration::from_secs(3600);
 
 fn host_files(host: &dyn Host, files: Vec<String>) -> Extra {
@@ -52,7 +52,7 @@ fn host_files(host: &dyn Host, files: Vec<String>) -> Extra {
     out
 }
 
-/// Reads it, each interface with this deadline.
+/// Reads everything, with this deadline for each interface.
 pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
     let mut files: Vec<String> = s.nics.iter().flat_map(dev_files).collect();
     let first = s.topology.online.first();
@@ -75,7 +75,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
             (n.name().to_string(), dir)
         })
         .collect();
-    // Requests take the network lock, which a sick device may hold.
+    // Requests take the network lock, which an unresponsive device may hold.
     let asked = host.clone();
     let all = move || Reader::new(asked.as_ref()).ask(&Request::Qdiscs, qdiscs);
     let qdiscs = alone_with_deadline(host, "qdiscs", deadline, all);
@@ -93,7 +93,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
     out
 }
 
-/// Of a device that does not answer.
+/// The result for a device that does not answer.
 fn late(deadline: Duration) -> DevExtra {
     DevExtra {
         pci: Some(Fact::late("PCI configuration space", deadline)),
@@ -107,7 +107,7 @@ fn keep(r: &mut Reader, out: &mut Extra, path: String) {
     out.text.insert(path, fact);
 }
 
-/// Of long files one line each.
+/// One line each of long files.
 fn lines(r: &mut Reader, out: &mut Extra) {
     type Line = fn(&str) -> Option<String>;
     let of: [(&str, Line); 3] = [
@@ -153,7 +153,7 @@ fn dev(r: &mut Reader, name: &str, dir: &str) -> DevExtra {
         Err(e) => failed(&path, &e),
         Ok(bytes) => match audit::pci_control(&bytes) {
             Some(c) => Fact::Known(c),
-            // Without root the kernel shows the first 64 bytes.
+            // Without root, the kernel shows only the first 64 bytes.
             None if bytes.len() <= 64 => Fact::unknown(path, "needs root"),
             None => Fact::Absent,
         },

@@ -1,5 +1,5 @@
-//! Features (`ethtool -k`): FEATURES_GET; private flags: PRIVFLAGS_GET. Verbose bit sets are asked for: their
-//! answer names each bit, so that one request is enough and a recording needs no other to be understood.
+//! Features (`ethtool -k`): FEATURES_GET; private flags: PRIVFLAGS_GET. Verbose bit sets are requested, whose answer
+//! names each bit: one request is enough, and a recording contains all names.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Network functions that a user-space driver (DPDK, a guest) holds: no interface shows them.
+//! Network functions that a user-space driver (DPDK, a guest) holds, and which therefore have no interface.
 
 use ringwise_model::Held;
 use ringwise_sys::Host;

@@ -22,7 +22,7 @@ pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     (facts, unread)
 }
 
-/// The same without a look at other programs.
+/// The same without searching other processes.
 pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let mut r = Reader::new(host);
     let facts = HostFacts {
@@ -32,9 +32,9 @@ pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         machine_id: r.text("/etc/machine-id"),
         rps_sock_flow_entries: rfs::global(&mut r),
         rps_default_mask: Fact::not_asked(rps::DEFAULT_MASK),
-        rivals: Fact::unknown("/proc/*/comm", "not looked for"),
+        rivals: Fact::unknown("/proc/*/comm", "not read"),
         rival_details: Vec::new(),
-        irqbalance: Fact::unknown("irqbalance", "not looked for"),
+        irqbalance: Fact::unknown("irqbalance", "not read"),
         sysctls: BTreeMap::new(),
         cpu_latency: BTreeMap::new(),
         power: None,
@@ -58,7 +58,7 @@ pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<U
     (out, r.unread)
 }
 
-/// Of each online CPU; one small file a CPU. Empty: the recording of an earlier version.
+/// The value of each online CPU, from one small file per CPU. Empty: a recording of an earlier version.
 pub(crate) fn cpu_latency(host: &dyn Host, online: &CpuSet) -> (BTreeMap<CpuId, Fact<String>>, Vec<Unread>) {
     let mut r = Reader::new(host);
     let mut out = BTreeMap::new();
@@ -79,15 +79,15 @@ pub(crate) fn cpu_latency(host: &dyn Host, online: &CpuSet) -> (BTreeMap<CpuId, 
     (out, r.unread)
 }
 
-/// As the file has it, without trailing white space.
+/// The content of the file, without trailing white space.
 pub(crate) fn sysctl(r: &mut Reader, name: &str) -> Fact<String> {
     match path::sysctl(name) {
         Some(path) => r.parse_later(&path, |t| Ok(t.to_string())),
-        None => Fact::unknown(name, "no name of a sysctl"),
+        None => Fact::unknown(name, "not the name of a sysctl"),
     }
 }
 
-/// Of one CPU.
+/// The value of one CPU.
 pub(crate) fn latency_of(r: &mut Reader, cpu: CpuId) -> Fact<String> {
     r.parse(&path::cpu_latency(cpu), |t| Ok(t.to_string()))
 }
@@ -95,7 +95,7 @@ pub(crate) fn latency_of(r: &mut Reader, cpu: CpuId) -> Fact<String> {
 /// On when either family forwards; unknown when neither says yes and one could not be read.
 fn forwarding(r: &mut Reader) -> Fact<bool> {
     let four = r.parse("/proc/sys/net/ipv4/ip_forward", sysfs::parse_bool);
-    // Absent where IPv6 is not there at all.
+    // Absent if the kernel has no IPv6.
     let six = r.parse("/proc/sys/net/ipv6/conf/all/forwarding", sysfs::parse_u32).map(|n| n != 0);
     match (four, six) {
         (Fact::Known(true), _) | (_, Fact::Known(true)) => Fact::Known(true),
@@ -105,14 +105,14 @@ fn forwarding(r: &mut Reader) -> Fact<bool> {
     }
 }
 
-/// Places that are written to: one read-only mount among them is enough.
+/// Places to which ringwise writes. One read-only mount among them is enough.
 const WRITTEN: &[&str] = &["/proc/irq", "/proc/sys/net", "/sys/class/net"];
 
 fn read_only(r: &mut Reader) -> Fact<bool> {
     match r.text("/proc/self/mounts") {
         Fact::Known(text) => match read_only_by(&text) {
             Some(b) => Fact::Known(b),
-            None => r.note(Fact::unknown("/proc/self/mounts", "names no mount of /proc and /sys")),
+            None => r.note(Fact::unknown("/proc/self/mounts", "does not list the mounts of /proc and /sys")),
         },
         Fact::Absent => Fact::Absent,
         Fact::Unknown(u) => Fact::Unknown(u),
@@ -120,7 +120,7 @@ fn read_only(r: &mut Reader) -> Fact<bool> {
 }
 
 /// The mount that covers a path is the last one with the longest matching mount point.
-/// None: the list (as in captures) does not mention proc or sysfs.
+/// `None`: the list (as in captures) does not contain proc or sysfs.
 fn read_only_by(mounts: &str) -> Option<bool> {
     let mut any = false;
     for path in WRITTEN {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(read_only_by(&irq), Some(true));
         // Mounted over again, writable.
         assert_eq!(read_only_by(&format!("{irq}proc /proc/irq proc rw 0 0\n")), Some(false));
-        // Something else that is read-only is no matter; neither is a name that only begins alike.
+        // Other read-only mounts do not matter, nor does a path that only begins with the same letters.
         assert_eq!(read_only_by(&format!("{plain}x /sys/firmware x ro 0 0\ny /proc/irqx y ro 0 0\n")), Some(false));
         assert_eq!(read_only_by("overlay / overlay ro 0 0\n"), None);
         assert_eq!(read_only_by(""), None);

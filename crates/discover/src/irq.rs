@@ -1,7 +1,7 @@
 //! The chain queue → NAPI → interrupt → CPU of one device.
 //!
-//! Sources in this order: the kernel's own links (netdev generic netlink), the MSI vectors of the
-//! device with the names its driver gave them, names alone. What none of them tells stays unknown.
+//! Sources in this order: the kernel's own links (netdev generic netlink), the MSI vectors of the device with the names
+//! that its driver gave them, names alone. What no source shows stays unknown.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ use crate::neighbours::{Neighbours, address_in};
 use crate::parts::{Parts, part};
 use crate::read::Reader;
 
-/// `/proc/interrupts`, read once for all devices; or not at all, where the interrupts' own files tell the names.
+/// `/proc/interrupts`, read once for all devices, or not at all if the interrupts' own files contain the names.
 pub(crate) struct Table {
     rows: OnceLock<Fact<HashMap<u32, Line>>>,
     /// debugfs shows the kernel's flags of each interrupt (root only, CONFIG_GENERIC_IRQ_DEBUGFS).
@@ -39,7 +39,7 @@ pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
 
 impl Table {
-    /// Without `now` the table is read only when something else does not tell enough.
+    /// Without `now`, the table is read only if the other sources are not enough.
     pub(crate) fn read(r: &mut Reader, now: bool) -> Self {
         if !now {
             return Self { rows: OnceLock::new(), debugfs: false };
@@ -54,7 +54,7 @@ impl Table {
         Self { rows: rows.into(), debugfs: r.host.read(&format!("{DEBUGFS}/0")).is_ok() }
     }
 
-    /// Action names: from the table; where there is none, from the interrupt's own file.
+    /// Action names: from the table, or without a table from the interrupt's own file.
     fn names(&self, host: &dyn Host, irq: u32) -> Option<Vec<String>> {
         if self.rows.get().is_none()
             && let Some(names) = actions(host, irq)
@@ -102,7 +102,7 @@ fn actions(host: &dyn Host, irq: u32) -> Option<Vec<String>> {
     Some(text.split(',').map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect())
 }
 
-/// What is known of the device when its vectors are looked for.
+/// What is known about the device when its vectors are searched.
 pub(crate) struct Around<'a> {
     pub name: &'a str,
     pub other_names: &'a [&'a str],
@@ -110,14 +110,14 @@ pub(crate) struct Around<'a> {
     pub channels: &'a Fact<Channels>,
     pub rx: &'a [RxQueue],
     pub tx: &'a [TxQueue],
-    /// Known to be without a link or switched off.
+    /// It is known to have no link or to be switched off.
     pub down: bool,
     pub neighbours: &'a Neighbours,
 }
 
-/// Queues that `queue-get` names: napi and interrupt, where the driver links them.
+/// Queues that `queue-get` reports: NAPI instance and interrupt, if the driver links them.
 pub(crate) struct Genl {
-    /// Whether there was an answer. Absent: a kernel without the family.
+    /// Whether there was an answer. Absent: the kernel does not have the family.
     pub asked: Fact<()>,
     pub napi: BTreeMap<(Dir, u32), u32>,
     irq: BTreeMap<(Dir, u32), u32>,
@@ -127,7 +127,7 @@ pub(crate) struct Genl {
     pub xsk: Vec<u32>,
 }
 
-/// Asks the kernel's own links. Empty on kernels before 6.8 and with drivers that tell nothing.
+/// Requests the kernel's own links. Empty on kernels before 6.8, and with drivers that report none.
 pub(crate) fn genl(r: &mut Reader, dev: &str) -> Genl {
     let dump = |cmd, name| Request::NetdevDump { cmd, name, dev: dev.to_string() };
     let queues = r.ask(&dump(cmd::QUEUE_GET, "queue-get"), |reply| {
@@ -178,8 +178,8 @@ pub(crate) fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Gen
         }
     }
     let mut meanings = meanings(&names, msi.is_some(), around);
-    // Ports that share one function list each other's vectors. Where no vector is ours, the interface
-    // was renamed while it was up, and its vectors are kept as unknown.
+    // Ports that share one function list each other's vectors. If no vector belongs to this interface, it was renamed
+    // while it was up, and its vectors are kept as unknown.
     let ours = meanings.values().any(|m| matches!(m, NameMatch::Queues { .. }));
     let links = links(genl, &meanings);
     let (mut drafts, mut renamed) = (Vec::new(), false);
@@ -215,7 +215,7 @@ pub(crate) fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Gen
     sorted(vectors)
 }
 
-/// Vectors from the first directory that has a list. None: no list, which is no proof that there are no vectors.
+/// Vectors from the first directory that has a list. `None`: no list, which does not prove that there are no vectors.
 fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
     let mut why = None;
     for dir in dirs {
@@ -235,13 +235,13 @@ fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
     None
 }
 
-/// The line interrupt (`device/irq`); 0 is none.
+/// The line interrupt (`device/irq`); 0 means that the device has none.
 fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
     let texts = dirs.iter().filter_map(|d| r.host.read_text(&format!("{d}/irq")).ok());
     texts.filter_map(|t| sysfs::parse_u32(&t).ok()).find(|n| *n != 0)
 }
 
-/// Rows whose name says a queue of this device.
+/// Rows whose name indicates a queue of this device.
 fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
     let Fact::Known(rows) = table.rows(r.host) else { return };
     let device = around.device;
@@ -277,9 +277,10 @@ fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTre
                 let lines = by_address.iter().filter(|(_, a, _)| *a == ours);
                 names.extend(lines.map(|(irq, _, l)| (*irq, Some(l.names.clone()))));
             }
-            None => {
-                r.unread.push(not_attributed(around, "they name a bus address, and its own bus address is unknown"))
-            }
+            None => r.unread.push(not_attributed(
+                around,
+                "their names contain a bus address, but the bus address of the interface is unknown",
+            )),
         }
     }
     if !unmarked.is_empty() {
@@ -321,7 +322,7 @@ fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -
     }
 }
 
-/// Queues that exist: the directories, and no more than the channels (some kernels show extra directories).
+/// Existing queues: the directories, but no more than the channels (some kernels show extra directories).
 fn ids<'a>(around: &Around<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
     let limit = around.channels.known().map(|c| if dir == Dir::Rx { c.rx_queues() } else { c.tx_queues() });
     let limit = limit.filter(|n| *n != 0).unwrap_or(u32::MAX) as usize;
@@ -332,9 +333,9 @@ fn ids<'a>(around: &Around<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
     rx.iter().map(|q| q.id).chain(tx.iter().map(|q| q.id)).take(limit)
 }
 
-/// What the names of each interrupt say together.
+/// The combined meaning of all names of each interrupt.
 fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Around) -> BTreeMap<u32, NameMatch> {
-    // Vectors that carry no name now count as well: the device has them.
+    // Vectors that have no name now count as well, because the device has them.
     let count = if msi { Some(names.len() as u32) } else { (names.len() == 1).then_some(1) };
     let all = || names.values().flatten().flatten().map(String::as_str);
     let blocks = (around.device.driver.known().map(String::as_str) == Some("gve"))
@@ -352,7 +353,8 @@ fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Arou
         .collect::<BTreeMap<_, _>>()
 }
 
-/// A vector with several actions: queues add up; a queue outweighs control, which outweighs the rest.
+/// A vector with several actions: queues are combined; a queue takes precedence over control, and control over the
+/// rest.
 fn together(a: NameMatch, b: NameMatch) -> NameMatch {
     use NameMatch::{Control, NotOurs, Queues, Unknown, Unused};
     match (a, b) {
@@ -373,7 +375,8 @@ fn together(a: NameMatch, b: NameMatch) -> NameMatch {
     }
 }
 
-/// The interrupt of each queue by the kernel's own links, without those that the names show to be another queue's.
+/// The interrupt of each queue by the kernel's own links, without those that belong to another queue according to the
+/// names.
 ///
 /// A NAPI instance holds one interrupt. e1000e has an interrupt for each direction and one instance: the kernel links
 /// the transmit queue to the receive interrupt (`e1000e_open` from 6.13 on; seen on 7.3).
@@ -402,7 +405,7 @@ fn role(
     let (mut rx, mut tx) = (of(Dir::Rx), of(Dir::Tx));
     let by_name = matches!(meaning, NameMatch::Queues { .. });
     if let NameMatch::Queues { rx: r, tx: t, .. } = meaning {
-        // Where the kernel links a queue itself, its word counts and not the name's.
+        // If the kernel links a queue itself, the link counts, not the name.
         let free = |dir, q: u32| !links.contains_key(&(dir, q));
         rx.extend(r.iter().copied().filter(|q| free(Dir::Rx, *q) && ids(around, Dir::Rx).any(|i| i == *q)));
         tx.extend(t.iter().copied().filter(|q| free(Dir::Tx, *q) && ids(around, Dir::Tx).any(|i| i == *q)));
@@ -416,7 +419,7 @@ fn role(
         return match meaning {
             NameMatch::Control => (Role::Control, Confidence::Likely.max(sure_if(msi)), source),
             NameMatch::Unused => (Role::Idle, sure_if(msi), source),
-            // Which queues exist is not known: every interface has some.
+            // It is unknown which queues exist; every interface has some.
             _ if by_name && around.rx.is_empty() && around.tx.is_empty() => {
                 (Role::Unknown, Confidence::None, MapSource::Nothing)
             }
@@ -439,7 +442,7 @@ fn sure_if(msi: bool) -> Confidence {
     if msi { Confidence::Sure } else { Confidence::Likely }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the members of the value that it makes")]
+#[allow(clippy::too_many_arguments, reason = "one argument for each field of the value")]
 fn vector(
     r: &mut Reader,
     table: &Table,
@@ -454,7 +457,7 @@ fn vector(
     let asked = part(parts.asked, "smp_affinity", || affinity(r, irq, "smp_affinity"));
     let movable = match &asked {
         Fact::Absent if r.host.list(&format!("/proc/irq/{irq}")).is_ok() => Movable::No(Immovable::NoAffinityFile),
-        // Without the directory nothing is known: in some containers it is hidden.
+        // Without the directory nothing is known, because some containers hide it.
         Fact::Absent => {
             r.unread.push(Unread::new(format!("/proc/irq/{irq}"), Some(2), "not there"));
             Movable::UnknownUntilTried
@@ -480,7 +483,7 @@ fn vector(
     }
 }
 
-/// The list form; trees by other programs often hold the mask only.
+/// The list form. Trees of other programs often contain only the mask.
 fn affinity(r: &mut Reader, irq: u32, file: &str) -> Fact<CpuSet> {
     let list = path::of_irq(IrqId(irq), &format!("{file}_list"));
     let why = match r.host.read_text(&list) {
@@ -498,12 +501,12 @@ fn affinity(r: &mut Reader, irq: u32, file: &str) -> Fact<CpuSet> {
     r.note(why)
 }
 
-/// What is asked of one interrupt, and where it goes.
+/// The requested CPUs of one interrupt, and where it is delivered.
 pub(crate) fn one(r: &mut Reader, irq: IrqId) -> (Fact<CpuSet>, Fact<CpuSet>) {
     (affinity(r, irq.0, "smp_affinity"), affinity(r, irq.0, "effective_affinity"))
 }
 
-/// The CPUs that an interrupt goes to now.
+/// The CPUs to which an interrupt is delivered now.
 pub fn effective(host: &dyn Host, irq: IrqId) -> Fact<CpuSet> {
     affinity(&mut Reader::new(host), irq.0, "effective_affinity")
 }
@@ -519,7 +522,7 @@ fn node(r: &mut Reader, irq: u32) -> Fact<NodeId> {
     let path = format!("/proc/irq/{irq}/node");
     r.parse(&path, sysfs::parse_numa_node).and_then(|n| match n {
         Some(n) => Fact::Known(n),
-        None => Fact::unknown(path, "the kernel names no node (-1)"),
+        None => Fact::unknown(path, "the kernel reports no node (-1)"),
     })
 }
 
@@ -535,7 +538,7 @@ fn say_what_is_missing(r: &mut Reader, around: &Around, vectors: &[Vector], rena
         let why = if around.down {
             "drivers name their interrupts only while the interface is up"
         } else {
-            "the vectors carry no names"
+            "the vectors have no names"
         };
         r.unread.push(missing(why));
     }

@@ -1,5 +1,5 @@
-//! Which interfaces there are and how they stand on each other: one RTM_GETLINK dump; in trees
-//! without it the directories of `/sys/class/net`.
+//! Which interfaces exist and how they are stacked: one RTM_GETLINK dump, or in trees without it the directories of
+//! `/sys/class/net`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,10 +13,10 @@ use crate::read::Reader;
 
 pub(crate) const NET: &str = "/sys/class/net";
 
-/// What an interface is before its own files are looked at.
+/// What is known about an interface before its own files are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// May have a device with queues behind it.
+    /// It may be a device with queues.
     Own,
     Loopback,
     /// By its kind: `vlan`, `veth`, …
@@ -31,13 +31,13 @@ pub(crate) struct Port {
     pub sort: Sort,
     pub lower: Vec<IfIndex>,
     pub master: Option<IfIndex>,
-    /// From the dump; None in trees without one.
+    /// From the dump; `None` in trees without one.
     pub info: Option<LinkInfo>,
 }
 
-/// Kinds whose IFLA_LINK is the other end of a pair, not something below.
+/// Kinds whose IFLA_LINK is the other end of a pair, not an interface below.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
-/// Kinds that real devices have too, when nothing is below them.
+/// Kinds that real devices also have, if no interface is below them.
 const HARDWARE: [&str; 2] = ["ipoib", "netdevsim"];
 
 /// Every interface, by name in natural order.
@@ -58,8 +58,8 @@ pub(crate) fn ports(r: &mut Reader) -> Vec<Port> {
     ports
 }
 
-/// The kernel takes no white space in a name (`dev_valid_name`). A recording that holds one was not made by it, and such a name
-/// could stand as a line of its own wherever it is printed.
+/// The kernel accepts no white space in a name (`dev_valid_name`). A recording with such a name does not come from the
+/// kernel, and the name could look like a line of its own in the output.
 fn only_valid(ports: &mut Vec<Port>, r: &mut Reader) {
     let wrong = |name: &str| name.contains(|c: char| c.is_ascii_whitespace() || c == '\x0b');
     for p in ports.extract_if(.., |p| wrong(&p.name)) {
@@ -117,7 +117,7 @@ fn from_dump(infos: Vec<LinkInfo>) -> Vec<Port> {
         .collect()
 }
 
-/// Without the dump: what the directories show. Names of the interfaces below and above are entries of the directory.
+/// Without the dump: what the directories show. They contain an entry for each interface below and above.
 fn from_sysfs(r: &mut Reader) -> Vec<Port> {
     let Fact::Known(names) = r.list(NET) else { return Vec::new() };
     let pure: HashSet<String> = r.host.list("/sys/devices/virtual/net").map(HashSet::from_iter).unwrap_or_default();
@@ -185,20 +185,20 @@ fn sort_by_files(
     Sort::Own
 }
 
-/// Software interfaces that stand on others and are few enough to be listed one by one.
+/// Software interfaces that are stacked on others, and are few enough to be listed.
 const FEW_STACKED: usize = 32;
 /// Bonds, bridges and teams: their members are needed to follow traffic down to the hardware.
 const FEW_MASTERS: usize = 64;
 
-/// What becomes of each interface.
+/// How each interface is handled.
 pub(crate) struct Chosen {
-    /// Indices into the ports: to be read or listed.
+    /// Indices into the ports: those to be read, and those to be listed.
     pub listed: Vec<usize>,
     pub bystanders: Bystanders,
 }
 
 /// `named`: only these (with what lies below them); empty: all that have queues or carry others.
-/// `follow`: listed in any case, with what lies below.
+/// `follow`: listed in any case, with the interfaces below them.
 pub(crate) fn choose(ports: &[Port], named: &[usize], follow: &[usize]) -> Chosen {
     let at: HashMap<IfIndex, usize> = ports.iter().enumerate().filter_map(|(i, p)| Some((p.ifindex?, i))).collect();
     let is_master: HashSet<IfIndex> = ports.iter().filter_map(|p| p.master).collect();

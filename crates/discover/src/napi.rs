@@ -8,14 +8,15 @@ use ringwise_sys::{Error, Host};
 use crate::irq::{self, Genl};
 use crate::read::{Reader, failed};
 
-/// Unknown where one of the parts cannot be read: a value that is none says that the kernel has no such knob.
+/// Unknown if one of the parts cannot be read, because a missing value would mean that the kernel does not have the
+/// setting.
 pub(crate) fn napi(r: &mut Reader, dev: &str, genl: &Genl) -> Fact<Napi> {
     let found = device(r.host, dev).and_then(|device| match &genl.asked {
         Fact::Unknown(u) => Fact::Unknown(u.clone()),
         _ => Fact::Known(Napi { device, instances: instances(r.host, genl, device.threaded) }),
     });
     match &found {
-        // A recording by an earlier version, or what is listed already.
+        // A recording of an earlier version, or a value that is listed already.
         Fact::Unknown(u) if (u.errno.is_none() && r.host.is_recorded()) || r.unread.contains(u) => found,
         _ => r.note(found),
     }
@@ -46,8 +47,8 @@ fn file<T>(host: &dyn Host, dev: &str, name: &str, parse: fn(&str) -> Result<T, 
     }
 }
 
-/// Those that serve queues, in order of the first one. A kernel that cannot tell of one instance (before 6.17) keeps
-/// threads that were switched off: they poll nothing, and are none.
+/// Instances that serve queues, in order of their first queue. A kernel that cannot set a single instance (before 6.17)
+/// keeps threads that were switched off; they poll nothing and are omitted.
 fn instances(host: &dyn Host, genl: &Genl, of_device: Option<u32>) -> Vec<NapiInstance> {
     let polls = |v: Option<NapiValues>| v.and_then(|v| v.threaded).or(of_device).is_none_or(|t| t > 0);
     let of = |dir: Dir, id: u32| -> Vec<u32> {
@@ -79,20 +80,20 @@ fn cpus(host: &dyn Host, pid: u32) -> Fact<CpuSet> {
     }
 }
 
-/// Ids and threads may be others than before.
+/// IDs and threads may have changed.
 pub(crate) fn again(r: &mut Reader, dev: &str) -> Fact<Napi> {
     let genl = irq::genl(r, dev);
     napi(r, dev, &genl)
 }
 
-/// Whether a task is a thread that polls queues: its number may be another task's by now.
+/// Whether a task is a thread that polls queues. Its PID may belong to another task by now.
 ///
-/// Errors: its name cannot be read, or is another's.
+/// Errors: its name cannot be read, or is that of another task.
 pub fn is_thread(host: &dyn Host, pid: u32) -> Result<(), Error> {
     let path = path::of_task(pid, "comm");
     let name = host.read_text(&path)?;
     match task::is_napi_thread(&name) {
         true => Ok(()),
-        false => Err(Error::other(path, format!("task {pid} is \"{}\", no NAPI thread", name.trim()))),
+        false => Err(Error::other(path, format!("task {pid} is \"{}\", which is not a NAPI thread", name.trim()))),
     }
 }

@@ -1,4 +1,4 @@
-//! The other interfaces of the host, as far as they bear on whose an interrupt is.
+//! The other interfaces of the host, as far as they matter for assigning interrupts.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ impl Neighbours {
         Self { names, identities: OnceLock::new() }
     }
 
-    /// Read when the first interface asks: one with an address never does.
+    /// Read when the first interface needs it. An interface with an address never does.
     fn identities(&self, host: &dyn Host) -> &[Identity] {
         self.identities.get_or_init(|| {
             let identity = |name: &String| {
@@ -37,19 +37,19 @@ impl Neighbours {
         })
     }
 
-    /// Interfaces besides `name` that may be of `driver`.
+    /// Interfaces other than `name` that may use `driver`.
     fn alike(&self, host: &dyn Host, name: &str, driver: Option<&str>) -> impl Iterator<Item = &Identity> {
         let same = move |d: Option<&str>| d.is_none() || driver.is_none() || d == driver;
         self.identities(host).iter().filter(move |i| i.name != name && same(i.driver.as_deref()))
     }
 
-    /// Whether no other interface is of `driver`.
+    /// Whether no other interface uses `driver`.
     pub(crate) fn is_only(&self, host: &dyn Host, name: &str, driver: Option<&str>) -> bool {
         self.alike(host, name, driver).next().is_none()
     }
 
-    /// Which of the addresses in interrupt names is that of `name`, whose own is unknown: the only one that no other
-    /// interface has. `None` where several are left, or another interface of the driver has an unknown one too.
+    /// Which of the addresses in interrupt names belongs to `name`, whose own address is unknown: the only one that no
+    /// other interface has. `None`: several are left, or another interface of the driver has an unknown address too.
     pub(crate) fn address_of(
         &self,
         host: &dyn Host,

@@ -1,4 +1,4 @@
-//! One interface with everything that is read about it.
+//! One interface, with everything that is read about it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) fn addresses(r: &mut Reader) -> Fact<HashMap<u32, Vec<String>>> {
     })
 }
 
-/// A device with queues of its own, as far as one can see: every file and request of it.
+/// Reads a device with queues of its own, as far as ringwise can see: every file and request.
 pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>) -> Nic {
     let mut r = Reader::new(host.as_ref());
     let (name, parts) = (port.name.as_str(), common.parts);
@@ -47,7 +47,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
     let link = link(&mut r, &dir, port);
     let mut device = device::device(&mut r, name);
     if r.host.list(&dir).is_err_and(|e| e.is_absent()) {
-        // Everything below would answer "not here", which would look like a device without anything.
+        // Everything below would be absent, which would look like a device without queues and settings.
         device.kind = NicKind::Unknown;
         let why = "it vanished while it was read, or /sys shows another network namespace";
         r.unread.push(Unread::new(dir.clone(), Some(2), why));
@@ -110,8 +110,8 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
     }
 }
 
-/// A device that gave no answer, from a host that is not asked anything that may hang; the missing answer comes
-/// first in what is unread, and stands for the rest.
+/// A device that did not answer, read without requests that may hang. The missing answer is the first unread value, and
+/// represents the others.
 pub(crate) fn read_quiet(
     quiet: &Arc<dyn Host>,
     common: &Common,
@@ -126,7 +126,7 @@ pub(crate) fn read_quiet(
     nic
 }
 
-/// A software interface or loopback: what the dumps say, no file of its own.
+/// A software interface or loopback: only data of the dumps, no files of its own.
 pub(crate) fn listed(common: &Common, port: &Port) -> Nic {
     let kind = match &port.sort {
         Sort::Loopback => NicKind::Loopback,
@@ -159,7 +159,7 @@ pub(crate) fn listed(common: &Common, port: &Port) -> Nic {
     }
 }
 
-/// A device that could not be read in time: only what the dumps said is there.
+/// A device that could not be read in time: only data of the dumps.
 pub(crate) fn late(common: &Common, port: &Port, within: Duration) -> Nic {
     let u = no_answer(port, within);
     let mut nic = bare(port, NicKind::Unknown, Some(&u));
@@ -177,7 +177,7 @@ fn no_answer(port: &Port, within: Duration) -> Unread {
     Unread::late(port.name.clone(), within).of(Subject::Device)
 }
 
-/// Absent, or unknown with the one reason for everything.
+/// Absent, or unknown with the same reason for everything.
 fn because<T>(late: Option<&Unread>, what: &str) -> Fact<T> {
     match late {
         Some(u) => Fact::Unknown(Unread { what: format!("{what} of {}", u.what), subject: None, ..u.clone() }),
@@ -224,7 +224,7 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
     }
 }
 
-/// What people call it, from the link dump.
+/// Labels that users gave it, from the link dump.
 fn labels(port: &Port) -> Vec<String> {
     port.info.iter().flat_map(|i| i.alias.iter().chain(&i.altnames)).cloned().collect()
 }
@@ -232,13 +232,13 @@ fn labels(port: &Port) -> Vec<String> {
 fn own_addresses(common: &Common, port: &Port) -> Fact<Vec<String>> {
     match (&common.addresses, port.ifindex) {
         (Fact::Known(all), Some(i)) => Fact::Known(all.get(&i.0).cloned().unwrap_or_default()),
-        (Fact::Known(_), None) => Fact::unknown(format!("addresses of {}", port.name), "its index is not known"),
+        (Fact::Known(_), None) => Fact::unknown(format!("addresses of {}", port.name), "its index is unknown"),
         (other, _) => other.as_ref().and_then(|_| Fact::Absent),
     }
 }
 
 fn link(r: &mut Reader, dir: &str, port: &Port) -> Link {
-    // EINVAL: switched off, or a device without such a thing.
+    // EINVAL: the device is switched off, or does not support it.
     let speed = r.parse_or_absent(&format!("{dir}/speed"), &[EINVAL], sysfs::parse_speed);
     let duplex = match r.parse_or_absent(&format!("{dir}/duplex"), &[EINVAL], |t| Ok(t.to_string())) {
         Fact::Known(d) if d == "unknown" => Fact::Absent,
@@ -251,7 +251,7 @@ fn link(r: &mut Reader, dir: &str, port: &Port) -> Link {
         duplex,
         mtu: r.parse(&format!("{dir}/mtu"), sysfs::parse_u32),
     };
-    // The dump says the same where the files cannot be read.
+    // The dump contains the same if the files cannot be read.
     if let Some(info) = &port.info {
         if let (Fact::Unknown(_), Some(s)) = (&link.operstate, info.operstate) {
             link.operstate = Fact::Known(s.to_string());
@@ -273,13 +273,13 @@ fn is_down(link: &Link, port: &Port) -> bool {
         || link.operstate.known().is_some_and(|s| s == "down" || s == "notpresent" || s == "lowerlayerdown")
 }
 
-/// From the dump; in trees without one the address file, when it says that the address is permanent.
+/// From the dump. In trees without one, the address file, if it is marked as permanent.
 fn permanent_mac(r: &Reader, dir: &str, port: &Port) -> Option<String> {
     match &port.info {
         Some(i) if i.perm_mac.is_some() => return i.perm_mac.clone(),
         _ => {}
     }
-    // NET_ADDR_PERM: 0. Devices without IFLA_PERM_ADDRESS (kernels before 5.6) are asked in the same way.
+    // NET_ADDR_PERM: 0. Devices without IFLA_PERM_ADDRESS (kernels before 5.6) are read in the same way.
     let text = |file: &str| r.host.read_text(&format!("{dir}/{file}")).ok();
     (text("addr_assign_type")? == "0").then(|| text("address").map(|a| a.to_lowercase())).flatten()
 }

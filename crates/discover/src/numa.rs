@@ -10,8 +10,8 @@ use crate::read::Reader;
 
 const NODE: &str = "/sys/devices/system/node";
 
-/// Every node directory. Absent: a kernel without NUMA. Unknown when a node's CPUs cannot be told:
-/// a map with a hole would make its CPUs look homeless.
+/// Every node directory. Absent: a kernel without NUMA. Unknown if the CPUs of a node are unknown, because its CPUs
+/// would otherwise seem to have no node.
 pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
     let ids = match r.list(NODE) {
         Fact::Known(names) => natural::numbers(&names, "node"),
@@ -19,7 +19,7 @@ pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
         Fact::Unknown(u) => return Fact::Unknown(u),
     };
     if ids.is_empty() {
-        let u = Unread::new(NODE, None, "the directory holds no node");
+        let u = Unread::new(NODE, None, "the directory contains no node");
         r.unread.push(u.clone());
         return Fact::Unknown(u);
     }
@@ -35,7 +35,7 @@ pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
             Fact::Known(set) => set,
             Fact::Unknown(u) => return Fact::Unknown(u),
             Fact::Absent => {
-                let u = Unread::new(list, Some(2), "neither cpulist nor cpumap is there");
+                let u = Unread::new(list, Some(2), "neither cpulist nor cpumap exists");
                 r.unread.push(u.clone());
                 return Fact::Unknown(u);
             }

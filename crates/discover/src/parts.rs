@@ -3,19 +3,19 @@
 use ringwise_model::Fact;
 
 /// Parts that are expensive to read, or that only some commands need. Interfaces, links, drivers, nodes, channel
-/// counts, interrupts and the CPUs they go to are always read.
+/// counts, interrupts and the CPUs to which they are delivered are always read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Packages, dies, cores, caches and capacity of every CPU; without it nodes and siblings only.
+    /// Packages, dies, cores, caches and capacity of every CPU. Without it, only nodes and siblings.
     pub cores: bool,
-    /// The CPUs that each interrupt was asked to go to.
+    /// The requested CPUs of each interrupt.
     pub asked: bool,
     /// Hint, node and count of each interrupt: `/proc/interrupts`, which is large and visits the counters of
     /// every CPU.
     pub counts: bool,
     /// RPS, RFS, XPS and byte limits of every queue.
     pub steering: bool,
-    /// Receive hashing: table, key, hash function and contexts.
+    /// Receive-side scaling: table, key, hash function and contexts.
     pub rss: bool,
     /// Sizes of the rings, and their maxima.
     pub rings: bool,
@@ -33,7 +33,7 @@ pub struct Parts {
     pub napi: bool,
     /// sysctls and the wake-up time of CPUs.
     pub host: bool,
-    /// What nothing but `show` has a use for: firmware, PCIe links, governor and energy preference.
+    /// What only `show` uses: firmware, PCIe links, governor and energy preference.
     pub shown: bool,
 }
 
@@ -56,7 +56,7 @@ impl Parts {
         shown: true,
     };
 
-    /// What is always read, and nothing else.
+    /// Only what is always read.
     pub const LEAST: Self = Self {
         cores: false,
         asked: false,

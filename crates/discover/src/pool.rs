@@ -1,4 +1,4 @@
-//! Work on many devices side by side, each with its own deadline.
+//! Runs work on many devices in parallel, each with its own deadline.
 
 use std::collections::VecDeque;
 use std::sync::mpsc;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::reading::reading;
 
-/// Threads that run at once; a late one is abandoned and its place given to the next.
+/// Threads that run at the same time. A late thread is abandoned, and the next one takes its place.
 const AT_ONCE: usize = 32;
 
-/// `None`: it did nothing, because an earlier one still hangs at the same device.
+/// `None`: it did not run, because an earlier one still hangs at the same device.
 pub(crate) type Task<T> = Box<dyn FnOnce() -> Option<T> + Send>;
 
 /// Runs every task in a thread of its own and returns the results in order. None: not done within
@@ -52,7 +52,7 @@ pub(crate) fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) ->
     results
 }
 
-/// Tells that the thread is over even when it unwound.
+/// Reports the end of the thread even after a panic.
 struct Done<T> {
     sender: mpsc::Sender<(usize, Option<T>)>,
     index: usize,

@@ -47,7 +47,7 @@ pub(crate) fn queues(r: &mut Reader, dev: &str, steering: bool) -> (Vec<RxQueue>
     (rx, tx)
 }
 
-/// Byte queue limits. Absent: a driver or kernel without them.
+/// Byte queue limits. Absent: the driver or kernel does not have them.
 fn bql(r: &mut Reader, queue_dir: &str) -> Fact<Bql> {
     let mut one = |name: &str| r.parse(&format!("{queue_dir}/byte_queue_limits/{name}"), sysfs::parse_u64);
     one("limit").and_then(|limit_bytes| {

@@ -1,23 +1,23 @@
-//! A host that is not asked what may hang: for devices that gave no answer, for those that wait behind them,
-//! and for `--passive`.
+//! A host without requests that may hang: for devices that did not answer, for those that wait behind them, and for
+//! `--passive`.
 
 use std::sync::Arc;
 
 use ringwise_model::{Cause, Snapshot, Unread};
 use ringwise_sys::{Around, Error, Host, Request, Result};
 
-/// Files whose reading takes the network lock (net/core/net-sysfs.c): a sick device may hold it, and then
-/// these wait like any request.
+/// Files whose reading takes the network lock (net/core/net-sysfs.c). If an unresponsive device holds the lock, reading
+/// them waits like any request.
 const LOCKED: &[&str] = &["speed", "duplex", "carrier", "xps_cpus", "xps_rxqs", "rps_default_mask"];
 
-/// The same for whole directories of the bonding driver, and its list of bonds.
+/// The same for whole directories of the bonding driver, and for its list of bonds.
 fn takes_the_network_lock(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     LOCKED.contains(&name) || name == "bonding_masters" || path.contains("/bonding/")
 }
 
-/// Files whose reading interrupts other CPUs on some kernels: the clock rates in it are asked of each CPU by
-/// an interrupt (older x86 kernels, arch/x86/kernel/cpu/aperfmperf.c; idle ones are spared since 5.11).
+/// Files whose reading interrupts other CPUs on some kernels: each CPU is interrupted to determine its clock rate
+/// (older x86 kernels, arch/x86/kernel/cpu/aperfmperf.c; since 5.11 not if it is idle).
 const INTERRUPTING: &[&str] = &["/proc/cpuinfo"];
 
 /// A register of the CPU itself (drivers/cpufreq/intel_pstate.c).
@@ -27,10 +27,10 @@ fn interrupts_cpus(path: &str) -> bool {
 
 /// The host by its files alone, without those that take the network lock or interrupt other CPUs.
 pub fn passive(host: Arc<dyn Host>) -> Arc<dyn Host> {
-    Arc::new(Quiet { host, why: Unread::new("", None, "not asked (--passive)").because(Cause::Passive) })
+    Arc::new(Quiet { host, why: Unread::new("", None, "not read (--passive)").because(Cause::Passive) })
 }
 
-/// What [`passive`] left out of this, by name.
+/// What [`passive`] skipped, by name.
 pub fn left_out(s: &Snapshot) -> impl Iterator<Item = &Unread> {
     s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread)).filter(|u| u.cause == Cause::Passive)
 }

@@ -1,11 +1,11 @@
-//! Reading through the seam into `Fact`s: absent stays absent, the rest keeps its reason.
+//! Reads from the host into `Fact`s: absent stays absent, any other error becomes unknown with its reason.
 
 use ringwise_kfmt::ParseError;
 use ringwise_model::errno::{EACCES, EPERM};
 use ringwise_model::{Fact, Unread};
 use ringwise_sys::{Error, Host, Request};
 
-/// Why a thing stayed unread. `what` is the path or the request, without the verb.
+/// Why a value could not be read. `what` is the path or the request, without the verb.
 pub(crate) fn unread(what: &str, e: &Error) -> Unread {
     let why = match (e.errno, &e.words) {
         (Some(EPERM | EACCES), None) => "needs root".to_string(),
@@ -15,7 +15,7 @@ pub(crate) fn unread(what: &str, e: &Error) -> Unread {
     Unread::new(what, e.errno, why).because(e.cause)
 }
 
-/// A failed read as a fact: the kernel's "not here" is absent, everything else unknown.
+/// A failed read as a fact: "does not exist" is absent, any other error unknown.
 pub(crate) fn failed<T>(what: &str, e: &Error) -> Fact<T> {
     if e.is_absent() { Fact::Absent } else { Fact::Unknown(unread(what, e)) }
 }
@@ -31,7 +31,7 @@ impl<'h> Reader<'h> {
         Self { host, unread: Vec::new() }
     }
 
-    /// Keeps the reason of an unknown fact in the list as well.
+    /// Also adds the reason of an unknown fact to the list.
     pub(crate) fn note<T>(&mut self, fact: Fact<T>) -> Fact<T> {
         if let Fact::Unknown(u) = &fact {
             self.unread.push(u.clone());
@@ -57,7 +57,7 @@ impl<'h> Reader<'h> {
         self.note(fact)
     }
 
-    /// The same, where an errno of `absent` means "not here" (`EINVAL` of `carrier` while down).
+    /// The same, where an errno of `absent` means that the value does not exist (`EINVAL` of `carrier` while down).
     pub(crate) fn parse_or_absent<T>(
         &mut self,
         path: &str,
@@ -86,14 +86,14 @@ impl<'h> Reader<'h> {
         let fact = match self.host.readlink(path) {
             Ok(target) => match target.rsplit('/').find(|p| !p.is_empty()) {
                 Some(name) => Fact::Known(name.to_string()),
-                None => Fact::unknown(path, "the link points nowhere"),
+                None => Fact::unknown(path, "the symbolic link has an empty target"),
             },
             Err(e) => failed(path, &e),
         };
         self.note(fact)
     }
 
-    /// [`Reader::ask`] for what only later versions record: that an older recording lacks it is no news.
+    /// [`Reader::ask`] for what only later versions record: it is not reported if an older recording does not have it.
     pub(crate) fn ask_later<T>(
         &mut self,
         request: &Request,
@@ -106,7 +106,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// [`Reader::parse`] in the same way.
+    /// [`Reader::parse`] for the same case.
     pub(crate) fn parse_later<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
         match self.host.read_text(path) {
             Err(e) if self.is_older_recording(&e) => failed(path, &e),
@@ -115,7 +115,7 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// The recording holds no answer to this, not even a refusal.
+    /// The recording contains no answer, not even an error.
     pub(crate) fn is_older_recording(&self, e: &Error) -> bool {
         e.errno.is_none() && self.host.is_recorded()
     }

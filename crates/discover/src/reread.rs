@@ -1,5 +1,5 @@
-//! One setting read again, by the readers of the whole discovery: what was written is read back this way, so that
-//! there is no second reader of any file and an errno means the same everywhere.
+//! Reads one setting again, with the readers of the whole discovery. Settings are read back this way after a write, so
+//! every file has one reader, and an errno means the same everywhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use ringwise_sys::{Host, read_with_deadline};
 use crate::read::Reader;
 use crate::{channels, coalesce, features, host as files, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps};
 
-/// Reads what is at `address` into `now`, and answers with it.
+/// Reads the setting at `address` into `now`, and returns it.
 ///
-/// Absent: the host has it no longer, or `now` does not hold its device, queue or vector. What takes longer than
-/// `deadline` is unknown with that reason. Whoever changed channels, rings or features reads the whole host instead:
-/// queues and interrupts may be others then.
+/// Absent: the host does not have it any more, or `now` does not contain its device, queue or vector. What takes longer
+/// than `deadline` is unknown with that reason. After a change of channels, rings or features, read the whole host
+/// instead, because queues and interrupts may have changed.
 pub fn read_address(host: &Arc<dyn Host>, now: &mut Snapshot, address: &Address, deadline: Duration) -> Fact<Setting> {
     let ask = Ask { host, deadline, address };
     match address {
@@ -36,7 +36,7 @@ pub fn read_address(host: &Arc<dyn Host>, now: &mut Snapshot, address: &Address,
         Address::Feature { dev, .. } => with(nic(now, dev), |n| n.features = ask.of(dev, features::features)),
         Address::Ntuple { dev } => with(nic(now, dev), |n| {
             n.features = ask.of(dev, features::features);
-            // Many drivers drop all rules when it goes off.
+            // Many drivers drop all rules when it is switched off.
             n.rules = ask.of(dev, rules::rules);
         }),
         Address::Coalesce { dev } => with(nic(now, dev), |n| moderation(&ask, n, coalesce::again)),
@@ -90,7 +90,7 @@ fn tx<'a>(now: &'a mut Snapshot, dev: &str, queue: u32) -> Option<&'a mut TxQueu
     nic(now, dev)?.tx_queues.iter_mut().find(|q| q.id == queue)
 }
 
-/// The host within a deadline.
+/// Reads the host within a deadline.
 struct Ask<'a> {
     host: &'a Arc<dyn Host>,
     deadline: Duration,
@@ -127,7 +127,7 @@ impl Ask<'_> {
     }
 }
 
-/// The device's and its queues' values: the one overwrites or shows the others.
+/// Values of the device and of its queues, because each may change or show the other.
 fn moderation(ask: &Ask, nic: &mut Nic, read: impl FnOnce(&mut Reader, &mut Nic) + Send + 'static) {
     let mut fresh = nic.clone();
     let read = ask.within(move |r| {
@@ -137,7 +137,7 @@ fn moderation(ask: &Ask, nic: &mut Nic, read: impl FnOnce(&mut Reader, &mut Nic)
     (nic.coalesce, nic.queue_coalesce) = read.unwrap_or_else(|| (ask.late(), ask.late()));
 }
 
-/// The one place, or all where the driver has chosen it.
+/// One location, or all if the driver chose the location.
 fn rule(ask: &Ask, nic: &mut Nic, location: u32) {
     let dev = nic.dev.name.clone();
     let (Fact::Known(all), true) = (&mut nic.rules, location & BY_CONTENT == 0) else {

@@ -1,4 +1,4 @@
-//! Programs that would move our settings behind our back.
+//! Programs that would change the settings of ringwise.
 
 mod irqbalance;
 mod others;
@@ -16,22 +16,22 @@ pub use irqbalance::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts}
 /// Names as `/proc/PID/comm` shows them (cut to 15 characters by the kernel): those that move interrupts or queues.
 const NAMES: &[&str] =
     &["irqbalance", "irqd", "katalyst-agent", "mlnx_affinity", "mlnx_tune", "set_irq_affinit", "tuned"];
-/// Programs that use interfaces without the kernel, or beside it.
+/// Programs that use interfaces without the kernel, or besides it.
 const USERS: &[&str] = &["dpdk-testpmd", "ovs-vswitchd", "vpp_main"];
 
 /// All that is known about them.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Those that run and move settings, by name.
+    /// Those that are running and change settings, by name.
     pub names: Fact<Vec<String>>,
-    /// Running programs, and files that act at boot or when a device appears, with what they set; sorted.
+    /// Running programs, and files that take effect at boot or when a device appears, with what they set; sorted.
     pub details: Vec<Rival>,
     /// Its settings and bans. Absent: it does not run.
     pub irqbalance: Fact<Irqbalance>,
 }
 
 impl Found {
-    /// Not known, for this reason whatever the `what` of it is.
+    /// Unknown for this reason, whatever was to be read.
     pub fn not(why: &Unread) -> Self {
         let of = |what: &str| Unread { what: what.to_string(), ..why.clone() };
         let (names, irqbalance) = (Fact::Unknown(of("/proc/*/comm")), Fact::Unknown(of("irqbalance")));
@@ -39,12 +39,12 @@ impl Found {
     }
 }
 
-/// Everything: reads a file of every process, and the files that say what would be set when.
+/// Everything: reads a file of every process, and the files that define what is set and when.
 pub fn find(host: &dyn Host) -> Found {
     find_within(host, None)
 }
 
-/// The same, where no process is looked at any more after this time.
+/// The same, but examines no more processes after this time.
 pub fn find_within(host: &dyn Host, time: Option<Duration>) -> Found {
     let processes = processes(host, time);
     let names = processes.as_ref().map(|all| {
@@ -58,11 +58,11 @@ pub fn find_within(host: &dyn Host, time: Option<Duration>) -> Found {
     Found { names, details, irqbalance: irqbalance(host, by_name) }
 }
 
-/// Only irqbalance, by its socket: no process is looked at but that one.
+/// Only irqbalance, by its socket. No other process is examined.
 pub fn irqbalance_alone(host: &dyn Host) -> Found {
     Found {
         irqbalance: irqbalance(host, None),
-        ..Found::not(&Unread::new("", None, "not looked for").because(Cause::NotAsked))
+        ..Found::not(&Unread::new("", None, "not read").because(Cause::NotAsked))
     }
 }
 
@@ -82,16 +82,16 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
     };
     let mut pids = natural::numbers(&names, "");
     if pids.is_empty() {
-        return Fact::Unknown(Unread::new(what, None, "no process is shown here"));
+        return Fact::Unknown(Unread::new(what, None, "no processes are visible here"));
     }
-    // Services are older than what people start, and kernel threads are the most: first found, first counted.
+    // In the order of PIDs, because services are older than programs that users start.
     pids.sort();
     let mut out: Vec<(u32, String)> = Vec::new();
     let mut refused = None;
     let of = pids.len();
     for (n, pid) in pids.into_iter().enumerate() {
         if n % 64 == 63 && until.is_some_and(|u| host.since_boot() > u) {
-            refused = Some(Unread::new(what, None, format!("only {n} of {of} processes were looked at")));
+            refused = Some(Unread::new(what, None, format!("only {n} of {of} processes were examined")));
             break;
         }
         let path = format!("/proc/{pid}/comm");
@@ -138,7 +138,8 @@ pub fn forget_others(recording: &mut Recording) {
             *bytes = others::words(&String::from_utf8_lossy(bytes)).into_bytes();
         }
     }
-    // Of directories full of them only those in which something was found: their names tell what runs here, too.
+    // Of directories with many files, only those in which something was found, because their names also show what runs
+    // here.
     for dir in others::script_dirs() {
         let tells = |name: &str| {
             let content = recording.files.get(&format!("{dir}/{name}"));

@@ -13,9 +13,9 @@ pub(crate) fn mask(r: &mut Reader, dev: &str, queue: u32) -> Fact<CpuSet> {
 
 pub(crate) const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
 
-/// sysctl `net.core.rps_default_mask` (since 6.3), given to queues that are made later. Reading it takes the
-/// network lock (net/core/sysctl_net_core.c), which a sick device may hold: only under a deadline.
+/// sysctl `net.core.rps_default_mask` (since 6.3), which new queues get. Reading it takes the network lock
+/// (net/core/sysctl_net_core.c), which an unresponsive device may hold, so it is only read with a deadline.
 pub(crate) fn default_mask(r: &mut Reader) -> Fact<CpuSet> {
-    // The kernel prints an empty line while it was never written (net/core/sysctl_net_core.c).
+    // The kernel prints an empty line if it was never written (net/core/sysctl_net_core.c).
     r.parse(DEFAULT_MASK, |t| if t.trim().is_empty() { Ok(CpuSet::new()) } else { cpumask::parse(t) })
 }

@@ -12,10 +12,10 @@ use ringwise_sys::{Host, IoctlCmd, Request};
 use crate::ethtool::{first, ioctl, request};
 use crate::read::{Reader, failed};
 
-/// Flow types that every driver with hash fields knows: who tells nothing of them is not asked for the others.
+/// Flow types that every driver with hash fields knows: if it reports nothing for these, the others are not requested.
 const FLOWS: [&str; 4] = ["tcp4", "udp4", "tcp6", "udp6"];
 
-/// The table of one context (0: the device's own) as netlink answers it now. None: it cannot be read so.
+/// The table of one context (0: the device's own), as netlink reports it now. `None`: netlink cannot read it.
 pub fn table_now(host: &dyn Host, dev: &str, context: u32) -> Option<Vec<u32>> {
     let ask = match context {
         0 => request(dev, msg::RSS_GET, "rss-get"),
@@ -33,13 +33,13 @@ pub(crate) fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
         Ok(reply) => first(&reply).and_then(ethtool_nl::rss).map_err(|e| Fact::unknown(ask.to_string(), e.to_string())),
         Err(e) => Err(failed(&ask.to_string(), &e)),
     };
-    // A kernel without RSS_GET is older than the transforms: none is not the same as "none" then.
+    // A kernel without RSS_GET is older than the transforms, so a missing value does not mean "none".
     let older = matches!(&netlink, Err(why) if why.is_absent());
     let parts = match netlink {
         Ok(parts) => Fact::Known(parts),
         Err(why) => match by_ioctl(r, dev) {
             Fact::Known(parts) => Fact::Known(parts),
-            // Of two reasons the one of the newer interface; "not here" only where both say so.
+            // Of two reasons, that of the newer interface. Absent only if both interfaces report that.
             Fact::Absent if why.is_absent() => Fact::Absent,
             Fact::Absent => r.note(why),
             Fact::Unknown(u) => r.note(if why.is_absent() { Fact::Unknown(u) } else { why }),
@@ -63,7 +63,7 @@ pub(crate) fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
     })
 }
 
-/// One by one: RSS_GET does not tell them before 6.17.
+/// One request for each flow type, because RSS_GET does not report the fields before 6.17.
 fn all_fields(r: &mut Reader, dev: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut ask = |flow: &str| {
@@ -82,8 +82,8 @@ fn all_fields(r: &mut Reader, dev: &str) -> BTreeMap<String, String> {
     out
 }
 
-/// Absent: the driver has none. Kernels that have them, but no list of them (before 6.12), tell of one only whose
-/// number one knows.
+/// Absent: the driver has none. Kernels that have contexts but cannot list them (before 6.12) report a context only if
+/// its number is known.
 fn contexts(r: &mut Reader, dev: &str) -> Fact<BTreeMap<u32, RssContext>> {
     let probe = ioctl(dev, IoctlCmd::RssGet, ethtool_ioctl::grssh_sizes_request(1));
     match r.host.kernel(&probe) {
@@ -93,7 +93,7 @@ fn contexts(r: &mut Reader, dev: &str) -> Fact<BTreeMap<u32, RssContext>> {
             let fact = failed(&format!("{probe} context 1"), &e);
             return if old { fact } else { r.note(fact) };
         }
-        // There, or not there: in either case there may be some.
+        // Whether this context exists or not, there may be others.
         _ => {}
     }
     let ask = Request::EthtoolDump { cmd: msg::RSS_GET, name: "rss-get", dev: dev.to_string() };
@@ -106,7 +106,7 @@ fn contexts(r: &mut Reader, dev: &str) -> Fact<BTreeMap<u32, RssContext>> {
             }
         }
         Err(e) if e.errno == Some(EOPNOTSUPP) => {
-            let why = "the driver may have RSS contexts, but this kernel has no list of them (6.12 has)";
+            let why = "the driver may have RSS contexts, but this kernel cannot list them (Linux 6.12 and later can)";
             Fact::Unknown(Unread::new(ask.to_string(), e.errno, why))
         }
         Err(e) => failed(&ask.to_string(), &e),
@@ -152,7 +152,7 @@ fn by_ioctl(r: &Reader, dev: &str) -> Fact<RssParts> {
     })
 }
 
-/// ETHTOOL_GRXFH. None: the driver does not tell for this flow type.
+/// ETHTOOL_GRXFH. `None`: the driver does not report this flow type.
 fn fields(r: &mut Reader, dev: &str, flow: &str) -> Option<String> {
     let request = ioctl(dev, IoctlCmd::RxfhFieldsGet, ethtool_ioctl::grxfh_request(flow)?);
     match r.host.kernel(&request) {
@@ -163,7 +163,7 @@ fn fields(r: &mut Reader, dev: &str, flow: &str) -> Option<String> {
                 None
             }
         },
-        // The driver does not know this type. Older recordings asked for the best known ones only.
+        // The driver does not know this type. Older recordings contain only the most common types.
         Err(e) if e.errno == Some(EINVAL) => None,
         Err(e) if r.is_older_recording(&e) && !FLOWS.contains(&flow) => None,
         Err(e) => {

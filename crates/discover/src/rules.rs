@@ -27,7 +27,7 @@ pub(crate) fn rules(r: &mut Reader, dev: &str) -> Fact<Rules> {
     for _ in 0..TRIES {
         match read(r.host, dev, again) {
             Ok(Some(rules)) => return Fact::Known(rules),
-            // They moved: count again.
+            // The rules changed meanwhile, so count again.
             Ok(None) => {}
             Err(e) => return r.note(failed_or_unknown(&e)),
         }
@@ -36,12 +36,12 @@ pub(crate) fn rules(r: &mut Reader, dev: &str) -> Fact<Rules> {
             Err(e) => return r.note(failed_or_unknown(&e)),
         }
     }
-    r.note(Fact::unknown(format!("flow rules of {dev}"), "they changed each time while they were read"))
+    r.note(Fact::unknown(format!("flow rules of {dev}"), "they changed during every attempt to read them"))
 }
 
 fn failed_or_unknown(e: &Error) -> Fact<Rules> {
     match failed(&e.what, e) {
-        // It counts rules and does not list them: not the same as having none.
+        // The driver counts rules and cannot list them, which is not the same as having none.
         Fact::Absent => Fact::Unknown(crate::read::unread(&e.what, e)),
         other => other,
     }
@@ -51,14 +51,14 @@ fn broken(e: ParseError) -> Error {
     Error::other("flow rules", e.to_string())
 }
 
-/// None: they changed while they were read.
+/// `None`: they changed while they were read.
 fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>> {
     let mut out = Rules { capacity: count.capacity, chooses_location: count.chooses_location, rules: BTreeMap::new() };
     if count.rules == 0 {
         return Ok(Some(out));
     }
     if count.rules > MOST {
-        let words = format!("{} rules; no more than {MOST} are read", count.rules);
+        let words = format!("there are {} rules; at most {MOST} are read", count.rules);
         return Err(Error::other(format!("flow rules of {dev}"), words));
     }
     let list = ioctl(dev, IoctlCmd::RuleList, rxnfc::all_request(count.rules));
@@ -81,7 +81,7 @@ fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>
 pub(crate) fn rule(r: &mut Reader, dev: &str, location: u32) -> Fact<Rule> {
     match one(r.host, dev, location) {
         Ok(rule) => Fact::Known(rule),
-        // No such rule, by the driver's taste.
+        // Errnos that drivers return if there is no such rule.
         Err(e) if matches!(e.errno, Some(ENOENT | EINVAL)) => Fact::Absent,
         Err(e) => Fact::Unknown(crate::read::unread(&e.what, &e)),
     }

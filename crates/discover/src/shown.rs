@@ -1,4 +1,4 @@
-//! What is shown and recorded and that nothing is decided by: firmware, PCIe links, how CPUs save power.
+//! Values that are shown and recorded, but on which no decision depends: firmware, PCIe links, how CPUs save power.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::ethtool::{first, ioctl};
 use crate::natural;
 use crate::read::Reader;
 
-/// As the driver words it; absent where it says nothing.
+/// In the driver's format; absent if the driver reports nothing.
 pub(crate) fn firmware(r: &mut Reader, dev: &str) -> Fact<String> {
     let ask = ioctl(dev, IoctlCmd::DrvinfoGet, ethtool_ioctl::drvinfo_request());
     let told = r.ask_later(&ask, |reply| ethtool_ioctl::drvinfo(first(reply)?));
@@ -20,7 +20,7 @@ pub(crate) fn firmware(r: &mut Reader, dev: &str) -> Fact<String> {
     })
 }
 
-/// Of the function itself; for virtio of the one above. Absent: not on PCI Express.
+/// Of the function itself; for virtio of the function above. Absent: not a PCI Express device.
 pub(crate) fn pcie(r: &mut Reader, dirs: &[String]) -> Fact<Pcie> {
     let mut out = Fact::Absent;
     for dir in dirs {
@@ -62,7 +62,7 @@ pub(crate) fn power(r: &mut Reader, t: &Topology) -> Power {
             continue;
         };
         add(&mut governor, r.parse_later(&format!("{dir}/scaling_governor"), text), &cpus);
-        // intel_pstate reads a register of that very CPU: an interrupt that an isolated one is spared.
+        // intel_pstate reads a register of that CPU, which would interrupt it, so isolated CPUs are skipped.
         if !cpus.intersects(&quiet) {
             add(&mut preference, r.parse_later(&format!("{dir}/energy_performance_preference"), text), &cpus);
         }
@@ -79,7 +79,7 @@ pub(crate) fn power(r: &mut Reader, t: &Topology) -> Power {
     }
 }
 
-/// One value of some CPUs to those of the others; the first reason for not knowing stays.
+/// Adds one value of some CPUs to those of the others. The first reason for an unknown value is kept.
 fn add(all: &mut Fact<BTreeMap<String, CpuSet>>, value: Fact<String>, cpus: &CpuSet) {
     match value {
         Fact::Absent => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
-use ringwise_model::{ControlPath, CpuSet, Fact, Nic, Snapshot, Unread};
+use ringwise_model::{ControlPath, CpuSet, Fact, Host as HostFacts, Nic, Snapshot, Topology, Unread};
 use ringwise_sys::{Alone, Host, alone_with_deadline};
 
 use crate::links::{Port, Sort};
@@ -19,25 +19,24 @@ use crate::{Error, bond, control, cpus, held, host, irq, links, pool, rivals, rp
 /// What to read.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Interfaces by name or alternative name, with those below them; empty: all that have queues of
-    /// their own or carry others. Unknown names are an error.
+    /// Interfaces by name or alternative name, with those below them. Empty: all that have queues of their own or carry
+    /// others. Unknown names are an error.
     pub devs: Vec<String>,
-    /// Listed besides (with those below them), when they exist: the way to a peer may lead over one of
-    /// thousands of VLANs.
+    /// Further interfaces (with those below them), if they exist: the path to a peer may use one of thousands of VLANs.
     pub follow: Vec<String>,
-    /// For each device of a live host. A late one is in the snapshot with the reason.
+    /// Deadline for each device of a live host. A late device is in the snapshot with the reason.
     pub deadline: Duration,
-    /// Without the search for programs that move settings (reads a file of every process).
+    /// Skips the search for competing programs, which reads a file of every process.
     pub skip_rivals: bool,
-    /// Without the ways that must not be cut ([`crate::control()`]).
+    /// Skips the paths that must not be interrupted ([`crate::control()`]).
     pub skip_control: bool,
-    /// Time for that search; what was found until then counts.
+    /// Time limit of that search. What was found until then counts.
     pub rivals_within: Option<Duration>,
     /// Parts to read. Default: everything that a decision depends on.
     pub parts: Parts,
 }
 
-/// 2 s, or `RINGWISE_DEVICE_DEADLINE_MS` on machines that are slow as such (emulated ones).
+/// 2 s, or `RINGWISE_DEVICE_DEADLINE_MS` on slow machines (emulated ones).
 fn deadline() -> Duration {
     let named = std::env::var("RINGWISE_DEVICE_DEADLINE_MS").ok().and_then(|s| s.parse().ok());
     Duration::from_millis(named.unwrap_or(2000))
@@ -58,12 +57,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// All devices, all that something is decided by; [`Parts::ALL`] is more.
+    /// All devices, and all parts on which a decision depends; [`Parts::ALL`] has more.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Only these devices and what lies below them.
+    /// Only these devices and the interfaces below them.
     pub fn only(devs: &[String]) -> Self {
         Self { devs: devs.to_vec(), ..Self::default() }
     }
@@ -75,9 +74,9 @@ enum Part {
     DefaultMask(Fact<CpuSet>, Vec<Unread>),
 }
 
-/// Reads the host. Devices are read side by side, each with its own deadline.
+/// Reads the host. Devices are read in parallel, each with its own deadline.
 ///
-/// Errors: nothing at all can be read; an interface of `options.devs` is not there.
+/// Errors: nothing can be read, or an interface of `options.devs` does not exist.
 pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Error> {
     readable(host.as_ref())?;
     let deadline = time_for(host.as_ref(), options.deadline);
@@ -87,50 +86,11 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     let common = Arc::new(common(host, &mut r, &ports, deadline, options.parts));
     let chosen = links::choose(&ports, &named, &follow);
 
-    let mut tasks: Vec<pool::Task<Part>> = Vec::new();
     let read: Vec<usize> = chosen.listed.iter().copied().filter(|i| ports[*i].sort == Sort::Own).collect();
-    for &i in &read {
-        let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
-        tasks.push(Box::new(move || {
-            let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
-            let kind = nics::master_kind(&ports, ports[i].master);
-            Some(Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref()))))
-        }));
-    }
-    {
-        // irqbalance is asked in any case: what it leaves alone is a setting.
-        let (host, skip) = (host.clone(), options.skip_rivals);
-        let time = options.rivals_within;
-        tasks.push(Box::new(move || {
-            let found =
-                if skip { rivals::irqbalance_alone(host.as_ref()) } else { rivals::find_within(host.as_ref(), time) };
-            Some(Part::Rivals(Box::new(found)))
-        }));
-    }
-    tasks.push({
-        let host = host.clone();
-        Box::new(move || {
-            let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
-            let mut r = Reader::new(host.as_ref());
-            Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
-        })
-    });
-    // The host's other files cannot hang under the network lock: they are read here, meanwhile.
+    let tasks = tasks(host, options, &ports, &common, &read, deadline);
+    // The host's other files cannot hang under the network lock, so they are read here in the meantime.
     let devices = { std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline)) };
-    let (topology, more) = cpus::parts_of(host.as_ref(), options.parts.cores);
-    r.unread.extend(more);
-    let (mut facts, more) = host::host_without_rivals(host.as_ref());
-    r.unread.extend(more);
-    if options.parts.host {
-        let (sysctls, more) = host::sysctls(host.as_ref());
-        r.unread.extend(more);
-        let (latency, more) = host::cpu_latency(host.as_ref(), &topology.online);
-        r.unread.extend(more);
-        (facts.sysctls, facts.cpu_latency) = (sysctls, latency);
-    }
-    if options.parts.shown {
-        facts.power = Some(shown::power(&mut r, &topology));
-    }
+    let (topology, mut facts) = facts(host, &mut r, options.parts);
     let mut done = match devices.map(std::thread::JoinHandle::join) {
         Ok(Ok(parts)) => parts,
         Ok(Err(_)) => Vec::new(),
@@ -178,7 +138,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         })
         .collect();
     let control = match options.skip_control {
-        true => Fact::unknown("control path", "not looked for"),
+        true => Fact::unknown("control path", "not read"),
         false => control_paths(host, &ports, deadline),
     };
     Ok(Snapshot {
@@ -192,28 +152,81 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     })
 }
 
-/// A recording does not hang: it may take the time that its thousands of queues need. The bound is for a file system
-/// that hangs below it.
+/// What may wait for the network lock, one task for each device of `read`, then competing programs and the default mask.
+fn tasks(
+    host: &Arc<dyn Host>,
+    options: &Options,
+    ports: &Arc<Vec<Port>>,
+    common: &Arc<Common>,
+    read: &[usize],
+    deadline: Duration,
+) -> Vec<pool::Task<Part>> {
+    let mut tasks: Vec<pool::Task<Part>> = Vec::new();
+    for &i in read {
+        let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
+        tasks.push(Box::new(move || {
+            let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
+            let kind = nics::master_kind(&ports, ports[i].master);
+            Some(Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref()))))
+        }));
+    }
+    // irqbalance is always read, because the interrupts that it skips are a setting.
+    let (rivals_host, skip, time) = (host.clone(), options.skip_rivals, options.rivals_within);
+    tasks.push(Box::new(move || {
+        let host = rivals_host.as_ref();
+        let found = if skip { rivals::irqbalance_alone(host) } else { rivals::find_within(host, time) };
+        Some(Part::Rivals(Box::new(found)))
+    }));
+    let host = host.clone();
+    tasks.push(Box::new(move || {
+        let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
+        let mut r = Reader::new(host.as_ref());
+        Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
+    }));
+    tasks
+}
+
+/// CPUs and settings of the host, from files that cannot hang under the network lock.
+fn facts(host: &Arc<dyn Host>, r: &mut Reader<'_>, parts: Parts) -> (Topology, HostFacts) {
+    let (topology, more) = cpus::parts_of(host.as_ref(), parts.cores);
+    r.unread.extend(more);
+    let (mut facts, more) = host::host_without_rivals(host.as_ref());
+    r.unread.extend(more);
+    if parts.host {
+        let (sysctls, more) = host::sysctls(host.as_ref());
+        r.unread.extend(more);
+        let (latency, more) = host::cpu_latency(host.as_ref(), &topology.online);
+        r.unread.extend(more);
+        (facts.sysctls, facts.cpu_latency) = (sysctls, latency);
+    }
+    if parts.shown {
+        facts.power = Some(shown::power(r, &topology));
+    }
+    (topology, facts)
+}
+
+/// A recording does not hang, and may need time for thousands of queues. The limit is for recordings on a file system
+/// that hangs.
 const RECORDING: Duration = Duration::from_secs(600);
 
 fn time_for(host: &dyn Host, deadline: Duration) -> Duration {
     if host.is_recorded() { deadline.max(RECORDING) } else { deadline }
 }
 
-/// What a device is read under, alone.
+/// The name under which a device is read, by one thread at a time.
 fn of_device(name: &str) -> String {
     format!("device {name}")
 }
 
-/// Asks for routes, and so takes the network lock.
+/// Requests routes, and so takes the network lock.
 fn control_paths(host: &Arc<dyn Host>, ports: &Arc<Vec<Port>>, deadline: Duration) -> Fact<Vec<ControlPath>> {
     let (h, p) = (host.clone(), ports.clone());
     let found = alone_with_deadline(host, "control path", deadline, move || control::paths(h.as_ref(), &p));
     found.map_or_else(|| control::late(deadline), Fact::Known)
 }
 
-/// Devices that were late, from the files alone: a sick device under the network lock makes every other wait,
-/// but their files still tell driver, node, queues and interrupts. One that is late again is not in the answer.
+/// Reads late devices from files only. An unresponsive device with the network lock makes every other device wait, but
+/// their files still show driver, node, queues and interrupts. A device that is late again is missing from the result.
 fn quietly(
     host: &Arc<dyn Host>,
     common: &Arc<Common>,
@@ -237,9 +250,9 @@ fn quietly(
     late.iter().zip(parts).filter_map(|(i, nic)| Some((*i, nic?))).collect::<BTreeMap<_, _>>()
 }
 
-/// One device, read again: its links, its own files and requests, and `/proc/interrupts`.
+/// Reads one device again: its links, its own files and requests, and `/proc/interrupts`.
 ///
-/// Errors: it is not there (any more).
+/// Errors: the device does not exist (any more).
 pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Nic, Error> {
     let deadline = time_for(host.as_ref(), deadline);
     let mut r = Reader::new(host.as_ref());
@@ -268,7 +281,7 @@ pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Ni
 
 fn readable(host: &dyn Host) -> Result<(), Error> {
     let (Err(proc), Err(sys)) = (host.list("/proc"), host.list("/sys")) else { return Ok(()) };
-    // Captures need not hold the listings of the roots.
+    // Captures need not contain the listings of the root directories.
     let any = ["/proc/interrupts", "/proc/stat", "/sys/devices/system/cpu/online"];
     if any.iter().any(|p| host.read(p).is_ok()) || host.list(links::NET).is_ok() {
         return Ok(());
@@ -276,7 +289,7 @@ fn readable(host: &dyn Host) -> Result<(), Error> {
     Err(Error::NothingReadable { proc: proc.reason(), sys: sys.reason() })
 }
 
-/// The dump takes the network lock, which a sick device may hold.
+/// The dump takes the network lock, which an unresponsive device may hold.
 fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> {
     let h = host.clone();
     let found = alone_with_deadline(host, "links", deadline, move || {
@@ -321,7 +334,7 @@ fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), 
     Ok((named, follow))
 }
 
-/// Hosts with more software interfaces than this are named without them.
+/// On hosts with more software interfaces than this, their names are not listed.
 const FEW: usize = 50;
 
 fn find(ports: &[Port], name: &str) -> Result<usize, Error> {

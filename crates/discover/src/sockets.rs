@@ -13,16 +13,16 @@ use ringwise_model::words::visible;
 use ringwise_model::{Flow, FlowsUnknown, Unread};
 use ringwise_sys::{Error, Host};
 
-/// Whether a process of this name or unit is meant.
+/// Whether a process has this name or belongs to this unit.
 type Belongs<'a> = Box<dyn Fn(&str) -> bool + 'a>;
 
-/// The kernel cuts names of processes.
+/// The kernel truncates names of processes.
 const COMM: usize = 15;
 
 /// A port on which a socket waits for packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listener {
-    /// Decides with the address which flow types match: `tcp4`, `udp6`.
+    /// Determines, together with the address, which flow types match: `tcp4`, `udp6`.
     pub protocol: Protocol,
     /// `0.0.0.0`: any IPv4 address; `::`: any address, IPv4 too where the program did not ask for IPv6 only.
     pub address: IpAddr,
@@ -30,7 +30,7 @@ pub struct Listener {
     pub port: u16,
 }
 
-/// Of the sockets in `/proc/net` that are looked at.
+/// The sockets in `/proc/net` that are examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
     /// Sockets in state LISTEN, of `/proc/net/tcp` and `tcp6`.
@@ -49,7 +49,7 @@ impl fmt::Display for Protocol {
 }
 
 impl Listener {
-    /// Packets for it, as flow types and fields of rules. None for what never comes over a wire.
+    /// Packets for it, as flow types and fields of rules. `None`: they never arrive over a wire.
     pub fn matches(&self) -> Vec<(String, BTreeMap<String, String>)> {
         let fields = |address: Option<IpAddr>| {
             let port = [("dst-port".to_string(), self.port.to_string())];
@@ -87,7 +87,7 @@ fn unit_of(name: &str) -> String {
     if name.contains('.') { name.to_string() } else { format!("{name}.service") }
 }
 
-/// `program "nginx"`, `unit "nginx.service"`. None for flows that name their fields themselves.
+/// `program "nginx"`, `unit "nginx.service"`. `None`: the flow names its fields itself.
 pub fn who(flow: &Flow) -> Option<String> {
     match flow {
         Flow::Match { .. } => None,
@@ -96,7 +96,7 @@ pub fn who(flow: &Flow) -> Option<String> {
     }
 }
 
-/// Where the program or unit listens now. Nothing for flows that name their fields themselves.
+/// Where the program or unit listens now. Empty for flows that name their fields themselves.
 pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListening> {
     let Some(who) = who(flow) else { return Ok(Vec::new()) };
     let belongs: Belongs<'_> = match flow {
@@ -139,14 +139,14 @@ fn unread(e: &Error) -> Unread {
     Unread::new(e.what.clone(), e.errno, e.reason())
 }
 
-/// Sockets of these processes; of several that cannot be looked into, the last is the error.
+/// Sockets of these processes. If several processes cannot be examined, the last error is returned.
 fn inodes_of_all(host: &dyn Host, pids: &[u32]) -> Result<BTreeSet<u64>, Error> {
     let mut inodes = BTreeSet::new();
     let mut refused = None;
     for pid in pids {
         match inodes_of(host, *pid) {
             Ok(found) => inodes.extend(found),
-            // Gone meanwhile.
+            // The process has ended meanwhile.
             Err(e) if e.is_absent() => {}
             Err(e) => refused = Some(e),
         }
@@ -154,7 +154,7 @@ fn inodes_of_all(host: &dyn Host, pids: &[u32]) -> Result<BTreeSet<u64>, Error> 
     refused.map_or(Ok(inodes), Err)
 }
 
-/// Those of the sockets that wait for packets.
+/// The sockets that wait for packets.
 fn waiting(host: &dyn Host, inodes: &BTreeSet<u64>) -> Result<BTreeSet<Listener>, Unread> {
     let mut out = BTreeSet::new();
     for (file, protocol) in
@@ -176,7 +176,7 @@ fn waiting(host: &dyn Host, inodes: &BTreeSet<u64>) -> Result<BTreeSet<Listener>
     Ok(out)
 }
 
-/// By the name of the process, or of its program file, or the file's path.
+/// By the name of the process, the name of its program file, or the file's path.
 fn is_program(host: &dyn Host, pid: &str, name: &str) -> bool {
     let comm = || host.read_text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c == name.get(..COMM).unwrap_or(name));
     let exe = || {

@@ -1,6 +1,6 @@
-//! A report of `sos report`: files of proc and sys as far as its plugins copy them, and the printed output of commands.
-//! A body of the seam like a capture: what a command printed is told as the kernel would have told it; everything else
-//! is "not in a sos report".
+//! A report of `sos report`: files of proc and sys as far as its plugins copy them, and the output of commands. It is
+//! read like a capture: the output of a command is converted to the kernel's reply. Everything else is "not in a sos
+//! report".
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -14,10 +14,10 @@ use crate::natural;
 
 const COMMANDS: &str = "/sos_commands";
 const WHY: &str = "not in a sos report";
-/// As many as it holds at most, unless it was asked for more.
+/// The maximum number of processes in a report, unless it was changed by an option.
 const PROCESSES: usize = 2048;
 
-/// `host` behind a reader of such reports, when its files say that it is one.
+/// `host` behind a reader of such reports, if its files show that it is one.
 pub fn report(host: Arc<dyn Host>) -> Arc<dyn Host> {
     let told = host.read_text("/version.txt").is_ok_and(|t| t.starts_with("sosreport"));
     if host.is_recorded() && (told || host.list(COMMANDS).is_ok()) {
@@ -30,11 +30,11 @@ struct Report {
     host: Arc<dyn Host>,
     /// By name, from `ip -s -d link`.
     links: OnceLock<Result<BTreeMap<String, ip_text::LinkLine>>>,
-    /// Files below `/proc/sys` that commands tell the content of.
+    /// Files below `/proc/sys` whose content commands print.
     made: OnceLock<HashMap<String, String>>,
 }
 
-/// How sos calls the file with a command's output.
+/// The name that sos gives to the file with a command's output.
 fn file_of(command: &str) -> String {
     command.replace(|c: char| !c.is_alphanumeric() && !"_-./".contains(c), "_").replace('/', ".")
 }
@@ -43,7 +43,7 @@ fn not_told(what: impl Into<String>) -> Error {
     Error::other(what, WHY)
 }
 
-/// Not a refusal, only not there.
+/// Not an error of the kernel, only missing.
 fn is_missing(e: &Error) -> bool {
     e.errno.is_none()
 }
@@ -58,7 +58,7 @@ impl Report {
         self.command("networking", command)
     }
 
-    /// What a command printed, as the bytes of a reply; a refusal keeps its errno.
+    /// The output of a command, as the bytes of a reply. A refusal keeps its errno.
     fn asked(
         &self,
         request: &Request,
@@ -85,7 +85,7 @@ impl Report {
         self.links.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
-    /// The message of one interface, with the permanent address that ethtool prints.
+    /// The message of one interface, with the permanent address from ethtool.
     fn link(&self, line: &ip_text::LinkLine) -> Result<Vec<u8>> {
         let mut info = line.info.clone();
         if info.perm_mac.is_none() {
@@ -138,11 +138,11 @@ impl Report {
             .collect()
     }
 
-    /// A file below `/sys/class/net/DEV` that a command tells the content of.
+    /// A file below `/sys/class/net/DEV` whose content a command prints.
     fn of_interface(&self, path: &str) -> Option<Result<String>> {
         let (dev, file) = path.strip_prefix(NET)?.strip_prefix('/')?.split_once('/')?;
         let link = self.links().ok().and_then(|l| l.get(dev))?;
-        // The kernel refuses these while the interface is switched off.
+        // The kernel refuses to read these while the interface is switched off.
         if matches!(file, "speed" | "duplex" | "carrier") && !link.info.is_up() {
             return Some(Err(Error::errno(format!("read {path}"), EINVAL)));
         }
@@ -162,7 +162,7 @@ impl Report {
         told.map(Ok)
     }
 
-    /// Queues of an interface by its channels: that many directories there are. What stands in them nobody printed.
+    /// Queues of an interface, by its channels: as many directories exist. No command prints the files in them.
     fn queues(&self, path: &str) -> Option<Vec<String>> {
         let dev = path.strip_prefix(NET)?.strip_prefix('/')?.strip_suffix("/queues")?;
         let (mut rx, mut tx) = (0, 0);
@@ -173,7 +173,7 @@ impl Report {
             }
             _ => {}
         }
-        // Without channels only one queue is sure to be used.
+        // Without channels, only one queue is certain to be used.
         if (rx, tx) == (0, 0) {
             let info = &self.links().ok()?.get(dev)?.info;
             if (info.num_rx_queues, info.num_tx_queues) != (Some(1), Some(1)) {
@@ -186,8 +186,8 @@ impl Report {
         Some(names("rx", rx).chain(names("tx", tx)).collect())
     }
 
-    /// A virtual function is one by the link to its physical one, which is not copied; its name in the list of PCI
-    /// devices says so too.
+    /// A virtual function has a link to its physical function, which is not copied. The name in the list of PCI devices
+    /// shows it too.
     fn is_virtual_function(&self, path: &str) -> bool {
         let of = || {
             let dev = path.strip_prefix(NET)?.strip_prefix('/')?.strip_suffix("/device")?;
@@ -204,7 +204,7 @@ impl Report {
         self.made.get_or_init(|| {
             let mut out = HashMap::new();
             for line in self.command("kernel", "sysctl -a").unwrap_or_default().lines() {
-                // net.ipv4.conf.eth0/100.rp_filter: the dot of a name is a slash.
+                // net.ipv4.conf.eth0/100.rp_filter: a dot in a name is printed as a slash.
                 if let Some((key, value)) = line.split_once('=') {
                     let swap = |c| match c {
                         '.' => '/',
@@ -258,7 +258,7 @@ impl Host for Report {
             Err(e) if is_missing(&e) => self.queues(path).ok_or_else(|| not_told(format!("list {path}"))),
             Ok(names) if path == "/proc" && natural::numbers(&names, "").len() >= PROCESSES => Err(Error::other(
                 format!("list {path}"),
-                format!("{WHY}: it holds the first {PROCESSES} processes only"),
+                format!("{WHY}: it contains only the first {PROCESSES} processes"),
             )),
             Ok(mut names) => {
                 if self.is_virtual_function(path) {

@@ -1,4 +1,4 @@
-//! Timer interrupts, by which a CPU shows that it serves any.
+//! Timer interrupts, which show that a CPU serves timers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use ringwise_sys::Host;
 
 use crate::irq::INTERRUPTS;
 
-/// Timer interrupts of each CPU: row `LOC` of x86, the architecture's timer elsewhere. None: not counted here.
+/// Timer interrupts of each CPU: row `LOC` on x86, the architecture's timer elsewhere. `None`: they are not counted
+/// here.
 pub fn timers(host: &dyn Host) -> Option<BTreeMap<CpuId, u64>> {
     let text = host.read_text(INTERRUPTS).ok()?;
     let table = interrupts::parse(text.as_bytes()).ok()?;

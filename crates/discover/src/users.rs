@@ -1,12 +1,12 @@
-//! Who uses queues of a device besides the network stack.
+//! Which users a device's queues have besides the network stack.
 
 use ringwise_model::{Fact, Unread, User};
 
 use crate::links::Port;
 
-/// XDP programs (link dump), AF_XDP sockets on receive queues (`queue-get`, since 6.14), RDMA devices on
-/// the same function, Open vSwitch as master. Absent: checked, no user found. On older kernels an AF_XDP socket
-/// shows by its XDP program; one that only sends shows nowhere, and the kernel guards its channels itself.
+/// XDP programs (link dump), AF_XDP sockets on receive queues (`queue-get`, since 6.14), RDMA devices on the same
+/// function, Open vSwitch as master. Absent: checked, no user found. On older kernels an AF_XDP socket is visible by
+/// its XDP program; one that only sends is not visible, and the kernel protects its channels itself.
 pub(crate) fn users(port: &Port, master_kind: Option<&str>, xsk: &[u32], rdma: &[String]) -> Fact<Vec<User>> {
     let mut out = Vec::new();
     if let Some(info) = &port.info {

@@ -1,10 +1,10 @@
-//! Whether this is a virtual machine, from what is cheap to read.
+//! Whether this is a virtual machine, from data that is cheap to read.
 
 use ringwise_model::{Fact, Unread};
 
 use crate::read::Reader;
 
-/// Start of DMI `sys_vendor` or `product_name` → name. Vendors that also sell bare metal are not here.
+/// Start of DMI `sys_vendor` or `product_name` → name. Vendors that also sell bare metal are not in this list.
 const DMI: &[(&str, &str)] = &[
     ("QEMU", "qemu"),
     ("VMware", "vmware"),
@@ -22,7 +22,7 @@ const DMI: &[(&str, &str)] = &[
     ("DigitalOcean", "kvm"),
 ];
 
-/// Vendors of guests and of bare metal alike: the CPU flag tells which.
+/// Vendors of both guests and bare metal, where the CPU flag decides.
 const CLOUDS: &[(&str, &str)] = &[
     ("Amazon EC2", "amazon"),
     ("Google", "google"),
@@ -32,7 +32,7 @@ const CLOUDS: &[(&str, &str)] = &[
     ("Scaleway", "kvm"),
 ];
 
-/// `xen`, `qemu`, `vmware`, …; `unnamed` where only the CPU flag tells. Absent: bare metal, as far as it shows.
+/// `xen`, `qemu`, `vmware`, …; `unnamed` if only the CPU flag shows it. Absent: bare metal, as far as can be seen.
 /// Without `cpuinfo` that file is not read.
 pub(crate) fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
     if let Ok(t) = r.host.read_text("/sys/hypervisor/type")
@@ -48,8 +48,8 @@ pub(crate) fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
             return Fact::Known((*name).to_string());
         }
     }
-    // On x86 the firmware of guests may be silent, the CPU flag is not; the file is long and slow on
-    // large bare-metal hosts, so it is asked only where the firmware said nothing or a cloud's name.
+    // On x86 the firmware of a guest may not show it, but the CPU flag does. The file is long, and slow to read on
+    // large bare-metal hosts, so it is read only if the firmware shows nothing, or the name of a cloud.
     let vendor = r.host.read_text("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
     let cloud = CLOUDS.iter().find(|(start, _)| vendor.starts_with(start)).map(|(_, name)| *name);
     if firmware && cloud.is_none() {
@@ -66,7 +66,7 @@ pub(crate) fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
             }
             Some(_) => Fact::Absent,
             None => {
-                r.note(Fact::Unknown(Unread::new(what, None, "neither firmware nor CPU flags tell of a hypervisor")))
+                r.note(Fact::Unknown(Unread::new(what, None, "neither firmware nor CPU flags indicate a hypervisor")))
             }
         },
         Err(e) => r.note(Fact::Unknown(crate::read::unread(what, &e))),

@@ -1,4 +1,4 @@
-//! Where packets of one flow go beyond the device: routes down to interfaces with queues, and sockets.
+//! The path of one flow beyond the device: routes down to interfaces with queues, and sockets.
 
 use std::net::IpAddr;
 
@@ -10,21 +10,21 @@ use ringwise_sys::Host;
 use crate::control::Net;
 use crate::read::Reader;
 
-/// The way to one address, as the kernel would choose it now.
+/// The path to one address, as the kernel would choose it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// It is this host's own.
+    /// It is an address of this host.
     pub local: bool,
     /// The interface that the route names.
     pub out: Option<String>,
-    /// The route's interface and what it stands on, from the top.
+    /// The route's interface and the interfaces below it, from the top.
     pub via: Vec<String>,
-    /// Interfaces with queues at the bottom; several of a bond.
+    /// Interfaces with queues at the bottom; several for a bond.
     pub members: Fact<Vec<String>>,
 }
 
-/// Asks the kernel for the route (RTM_GETROUTE) and follows its interface down; what cannot be read is an unknown fact
-/// of the way.
+/// Requests the route from the kernel (RTM_GETROUTE) and follows its interface down. What cannot be read becomes an
+/// unknown fact of the path.
 pub fn way(host: &dyn Host, to: IpAddr) -> Way {
     let mut r = Reader::new(host);
     let ports = crate::links::ports(&mut r);
@@ -33,12 +33,12 @@ pub fn way(host: &dyn Host, to: IpAddr) -> Way {
     Way { local, out: path.out, via: path.via, members: path.members }
 }
 
-/// The key that drivers without one of their own in ethtool take, as the kernel shows it.
+/// The hash key that the kernel provides for drivers without one of their own.
 pub fn host_key(host: &dyn Host) -> Fact<String> {
     Reader::new(host).text("/proc/sys/net/core/netdev_rss_key")
 }
 
-/// Protocol number and connection; files that are not there (no IPv6) are left out.
+/// Protocol number and connection. Missing files (no IPv6) are skipped.
 pub fn connections(host: &dyn Host) -> Result<Vec<(u8, Connected)>, String> {
     let mut out = Vec::new();
     for (file, protocol) in [("tcp", 6), ("tcp6", 6), ("udp", 17), ("udp6", 17)] {
@@ -55,12 +55,12 @@ pub fn connections(host: &dyn Host) -> Result<Vec<(u8, Connected)>, String> {
     Ok(out)
 }
 
-/// Connections with their protocol and what came by each so far, where the kernel counts it (TCP).
+/// Connections with their protocol and received packets so far, if the kernel counts them (TCP).
 #[derive(Debug, Clone, Default)]
 pub struct Talks {
     /// IP protocol number (6 TCP, 17 UDP), and the connection; packets of UDP are never counted.
     pub all: Vec<(u8, Talk)>,
-    /// Why they are from `/proc`, which does not count.
+    /// Why they come from `/proc`, which does not count packets.
     pub uncounted: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub fn talks(host: &dyn Host) -> Result<Talks, String> {
                         all.push((protocol, inet_diag::talk(&m).map_err(|e| e.to_string())?));
                     }
                 }
-                // No IPv6 here.
+                // The kernel has no IPv6.
                 Err(e) if v6 && e.is_absent() => {}
                 Err(e) => return Err(e.to_string()),
             }
@@ -125,13 +125,13 @@ pub struct Holder {
     pub last_cpu: Option<CpuId>,
 }
 
-/// None: no process that can be looked into holds it.
+/// `None`: no process that can be examined holds it.
 pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
     let mut pids: Vec<u32> = host.list("/proc").ok()?.iter().filter_map(|n| n.parse().ok()).collect();
     pids.sort();
     let pid = pids.into_iter().find(|p| crate::sockets::inodes_of(host, *p).is_ok_and(|all| all.contains(&inode)))?;
     let name = host.read_text(&format!("/proc/{pid}/comm")).ok();
-    // Behind the name, which may hold anything; `processor` is the 39th field (proc(5)).
+    // After the name, which may contain any character; `processor` is the 39th field (proc(5)).
     let stat = host.read_text(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let last_cpu = after.split_ascii_whitespace().nth(36).and_then(|w| w.parse().ok()).map(CpuId);

@@ -1,4 +1,4 @@
-//! Queue → NAPI → interrupt → CPU, by the habits of the drivers of the lab.
+//! Queue → NAPI → interrupt → CPU, with the drivers of the lab.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ fn eth1_is_not_eth10() {
     m.nic(&plan("eth1", "igb", 8, igb("eth1", 8)));
     m.nic(&NicPlan { bus: "0000:04:00.0", ..plan("eth10", "igb", 8, igb("eth10", 8)) });
     let mut tree = m.finish();
-    // Also where only the names tell.
+    // Also if only the names show it.
     tree.files.retain(|p, _| !p.contains("msi_irqs"));
     let s = snapshot(&tree.shared(), &Options::all()).unwrap();
     assert_eq!(s.nics.iter().map(|n| n.name()).collect::<Vec<_>>(), ["eth1", "eth10", "lo"]);
@@ -137,8 +137,8 @@ fn virtio_vectors_lie_on_the_function_above_and_carry_no_interface_name() {
     assert_eq!(n.vector_of(Dir::Rx, 2).unwrap().napi, Some(9002));
     assert_eq!(n.vector_of(Dir::Tx, 2).unwrap().napi, None);
     assert_eq!(n.users, Fact::Known(vec![User::AfXdp { queue: 1 }]));
-    // -1 is not node 0, and is an answer: nothing is listed as unread for it.
-    assert_eq!(n.node.unread().unwrap().why, "the firmware names no node (-1)");
+    // -1 is not node 0. It is an answer, so nothing is listed as unread.
+    assert_eq!(n.node.unread().unwrap().why, "the firmware reports no node (-1)");
     assert_eq!(n.unread, []);
 }
 
@@ -166,7 +166,7 @@ fn spare_vectors_and_those_of_the_other_port() {
     assert_eq!(queues(&n), [pair(0, "eth1-0"), pair(1, "eth1-1")]);
     assert_eq!(n.vectors.len(), 2);
 
-    // Renamed while it was up: kept, unknown, and said.
+    // Renamed while it was up: the vectors are kept as unknown, and that is reported.
     let n = only(plan("lan0", "igb", 8, igb("eth1", 8)));
     assert_eq!(n.vectors.len(), 9);
     assert_eq!(n.queue_vectors().count(), 0);
@@ -189,7 +189,7 @@ fn idpf_vectors_are_ranked_and_not_sure() {
     let n = only(plan("eth1", "idpf", 4, names.iter().map(|n| format!("idpf-{n}")).collect()));
     assert_eq!(queues(&n), (0..4).map(|q| pair(q, &format!("idpf-{}", names[q as usize + 1]))).collect::<Vec<_>>());
     assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Likely && v.source == MapSource::MsiAndName));
-    // With a name missing nothing is known.
+    // If a name is missing, nothing is known.
     let n = only(plan("eth1", "idpf", 4, names[..4].iter().map(|n| format!("idpf-{n}")).collect()));
     assert_eq!(n.queue_vectors().count(), 0);
 }

@@ -38,7 +38,7 @@ fn archives_are_what_their_descriptions_say() {
     }
 }
 
-/// What the description of a host says must come out of discovery, besides the golden text.
+/// What the description of a host says must be discovered, in addition to the golden text.
 mod facts {
     use ringwise_model::{Confidence, Dir, NicKind, Role};
 

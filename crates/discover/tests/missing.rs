@@ -1,4 +1,5 @@
-//! A tree with any one thing taken away, forbidden or spoilt is still read, and says what is missing.
+//! A tree from which any one thing was removed, forbidden or damaged is still read, and the result lists what is
+//! missing.
 
 use crate::common::Tree;
 use crate::common::machine::{Machine, NicPlan, eth1_plan};
@@ -18,7 +19,7 @@ fn tree(foreign: bool) -> Tree {
 
 fn read(t: &Tree) -> Snapshot {
     let s = snapshot(&t.shared(), &Options::all()).unwrap();
-    // Nothing is lost on the way through JSON.
+    // Nothing is lost in JSON.
     assert_eq!(serde_json::from_slice::<Snapshot>(&serde_json::to_vec(&s).unwrap()).unwrap(), s);
     s
 }
@@ -58,7 +59,7 @@ fn any_one_file_forbidden_is_told_with_its_errno() {
         if path.contains("thread_siblings_list") && told.len() == before {
             continue;
         }
-        // What the dump told already need not be told again, but is still said.
+        // What the dump contains need not be read again, but is still listed.
         assert!(told.iter().any(|u| u.contains(name) && u.contains("needs root")), "{path}: {told:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Trees in which one thing is not as it usually is: each value is read as it is, and what contradicts itself is unknown.
+//! Trees in which one thing is unusual: each value is read as it is, and contradictions are unknown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn said(unread: &[Unread], words: &str) -> bool {
     unread.iter().any(|u| u.to_string().contains(words))
 }
 
-/// CPU 0 of some guests and hybrid machines shows no level 3, the others do.
+/// CPU 0 of some guests and hybrid machines has no level 3, but the others do.
 #[test]
 fn an_l3_that_cpu_0_does_not_have_is_still_that_of_the_others() {
     let mut t = Machine::new(8, 2).finish();
@@ -56,7 +56,7 @@ fn a_cache_level_that_cannot_be_read_is_not_an_absent_l3() {
     assert_eq!(topology.cpus[&CpuId(1)].l3, Fact::Known(set("0-3")));
 }
 
-/// Copies of `/sys` often hold the masks only.
+/// Copies of `/sys` often contain only the masks.
 #[test]
 fn siblings_and_caches_are_read_from_masks() {
     let whole = Machine::new(8, 2).finish();
@@ -215,17 +215,17 @@ fn bus_info_decides_whose_interrupts_they_are() {
 
 #[test]
 fn an_unknown_address_never_matches_two_devices() {
-    let nobody: [&str; 0] = [];
+    let no_owner: [&str; 0] = [];
     let s = ports(&[A, B], &["", ""]);
-    assert_eq!(owners(&s), [nobody, nobody]);
+    assert_eq!(owners(&s), [no_owner, no_owner]);
     for n in s.tunable() {
-        assert!(said(&n.unread, "its own bus address is unknown"), "{:?}", n.unread);
+        assert!(said(&n.unread, "the bus address of the interface is unknown"), "{:?}", n.unread);
     }
     // One of two is known, so the rest is the other's; or there is one port and one address.
     assert_eq!(owners(&ports(&[A, B], &[A, ""])), [[A], [B]]);
     assert_eq!(owners(&ports(&[A], &[""])), [[A]]);
     // The interrupts of two devices for one port: either may be it.
-    assert_eq!(owners(&ports(&[A, B], &[""])), [nobody]);
+    assert_eq!(owners(&ports(&[A, B], &[""])), [no_owner]);
 }
 
 #[test]

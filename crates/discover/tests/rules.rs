@@ -90,7 +90,7 @@ fn what_was_not_read_is_unknown() {
     };
     let mut t = tree();
     counted(&mut t, 9000);
-    assert_eq!(why(&t), "9000 rules; no more than 8192 are read");
+    assert_eq!(why(&t), "there are 9000 rules; at most 8192 are read");
     // Counted, but the list is refused.
     let mut t = tree();
     counted(&mut t, 1);
@@ -101,7 +101,7 @@ fn what_was_not_read_is_unknown() {
     listed(&mut t, &[7]);
     let ask = ioctl(IoctlCmd::RuleGet, rxnfc::rule_request(7));
     t.kernel.insert(ask, Err(2));
-    assert_eq!(why(&t), "they changed each time while they were read");
+    assert_eq!(why(&t), "they changed during every attempt to read them");
     let mut t = tree();
     t.reply(ioctl(IoctlCmd::RuleCount, rxnfc::count_request()), vec![vec![0; 8]]);
     assert!(why(&t).starts_with("ethtool_rxnfc: found \"8 bytes\""), "{}", why(&t));

@@ -91,7 +91,7 @@ fn what_cannot_be_had_is_said() {
     let mut t = tree();
     assert_eq!(
         program(&t, "apache2").unwrap_err(),
-        "program \"apache2\": not running (none of 5 processes is it); start it first, or name its ports"
+        "program \"apache2\": not running (not among 5 processes); start it first, or name its ports"
     );
     assert!(unit(&t, "apache2").unwrap_err().starts_with("unit \"apache2.service\": not running"));
     assert_eq!(

@@ -1,9 +1,9 @@
 
-# What ethtool prints becomes words with values: "rx-usecs:5", "adaptive-rx:off", "tx-tcp-segmentation:on" with
-# "tx-tcp-segmentation.wish:off" where the kernel wants otherwise, "table:0,1,0,1,", "key:6d:5a", "fields:sdfn".
-# Printed are the words of $expect that are not so, or "all" where all are. A value may be a|b (either), a..b (from,
-# to), a~b (b only where nothing is written), * (any), - (no such line). Where a line says what is asked for and what
-# there is, only what there is counts.
+# Converts the output of ethtool to words with values: "rx-usecs:5", "adaptive-rx:off", "tx-tcp-segmentation:on" with
+# "tx-tcp-segmentation.wish:off" if another value is requested, "table:0,1,0,1,", "key:6d:5a", "fields:sdfn".
+# Prints the words of $expect that do not match, or "all" if all match. A value may be a|b (either), a..b (from, to),
+# a~b (b only if nothing is written), * (any), - (no such line). If a line has a requested and an actual value, the
+# actual value is compared.
 look='
 /^Current hardware settings/ { split("", has); next }
 /^Adaptive RX:/ { has["adaptive-rx"] = $3; has["adaptive-tx"] = $5; next }
@@ -51,7 +51,7 @@ END {
   print (out == "" ? "all" : out)
 }'
 
-# Whether all of $expect is so in what ethtool says now; what is not -> $missing
+# Whether the output of ethtool matches $expect now. Words that do not match -> $missing
 holds() {
   missing=$(ethtool $ask "$dev" $more 2>/dev/null | awk -v mode="$mode" -v expect="$expect" "$look")
   [ "$missing" = all ]
@@ -61,22 +61,22 @@ tell() {
   if why=$(ethtool $tell "$dev" "$@" 2>&1 >/dev/null); then why=; else why=${why:-no reason}; fi
 }
 
-# After the last order: $1 is what was wanted.
+# Checks the result after the last call of ethtool. $1: the requested setting.
 came() {
   if holds; then say "$1"; return 0; fi
-  if [ -n "$why" ]; then why="ethtool said: $why"; else why="ethtool took it, but reads otherwise"; fi
+  if [ -n "$why" ]; then why="ethtool reports: $why"; else why="ethtool accepted it, but reads back another value"; fi
   wrong "$1: not done; $why (missing: $missing)"; stop=$halt
 }
 
-# Whether there is something to do about $1; a difference while checking is said.
+# Whether $1 needs to be set. While checking, a difference is reported.
 due() {
-  if holds; then say "$1: so already"; return 1; fi
-  if [ "$mode" = check ]; then wrong "not so: $1"; return 1; fi
+  if holds; then say "$1 already"; return 1; fi
+  if [ "$mode" = check ]; then wrong "differs: $1"; return 1; fi
   changed=1
 }
 
-# What restarts a device takes its link away, and some drivers write what was set meanwhile anew when it is back:
-# waited for, half a minute at most. read_link before, link_back after.
+# A restart of the device takes its link down, and some drivers then write settings again when the link is back.
+# link_back waits for that, at most half a minute. Call read_link before the change and link_back after it.
 read_link() { up=0; { read -r up < "/sys/class/net/$dev/carrier"; } 2>/dev/null || up=0; }
 link_back() {
   [ "$up" = 1 ] || return 0
@@ -87,7 +87,7 @@ link_back() {
   done
 }
 
-# Device, what ethtool is asked with and what follows the device there, what it is told with, $expect, the words.
+# Arguments: device, show option of ethtool and its arguments after the device, set option, $expect, arguments to set.
 by_ethtool() {
   again=
   ordered "$@"
@@ -104,8 +104,9 @@ ordered() {
   came "$dev $*"
 }
 
-# Queues that are left, contexts that there may be, then as above. The kernel takes no queue away that a table
-# set by somebody names: such a table is given back to the driver, that of a context goes to the queues left.
+# Arguments: number of queues afterwards, RSS contexts that may exist, then as above. The kernel refuses to remove a
+# queue that a configured table names. Such a table is reset to the default of the driver; the table of a context is
+# spread over the remaining queues.
 channels() {
   left=$1 contexts=$2; shift 2
   again=make_way
@@ -132,7 +133,7 @@ make_way() {
   return $made
 }
 
-# Device, mask of the one queue or nothing, each parameter with its value. Only what differs is told.
+# Arguments: device, mask of one queue or nothing, each parameter with its value. Only parameters that differ are set.
 moderation() {
   [ "$stop" = 0 ] || return 0
   dev=$1 queue=$2 ask=-c more= tell=-C before=; shift 2
@@ -142,7 +143,7 @@ moderation() {
   expect=$*
   due "$dev${queue:+ queue mask $queue} $expect" || return 0
   parameters '*'
-  # Some drivers refuse times together with adaptive moderation: off first, on last.
+  # Some drivers refuse times together with adaptive moderation: switch it off first and on last.
   if ! holds; then
     parameters 'adaptive-*:off'
     holds || parameters '[!a]*'
@@ -151,7 +152,7 @@ moderation() {
   came "$dev${queue:+ queue mask $queue} $expect"
 }
 
-# Tells those of $missing that look like $1.
+# Sets the parameters of $missing that match the pattern $1.
 parameters() {
   words=
   for w in $missing; do
@@ -161,14 +162,14 @@ parameters() {
   [ -z "$words" ] || tell $before $words
 }
 
-# Device, feature, its name in what ethtool prints, on or off. A wish that is not granted is taken back.
+# Arguments: device, feature, its name in the output of ethtool, on or off. A request that has no effect is withdrawn.
 feature() {
   [ "$stop" = 0 ] || return 0
   dev=$1 ask=-k more= tell=-K expect=$3:$4
   due "$dev $2 $4" || return 0
   expect=$3.wish:$4
   if holds; then asked=1; else asked=; fi
-  # On the way back it comes by itself with what it depends on.
+  # When settings are put back, the feature changes together with the feature that it depends on.
   [ -z "$asked" ] || [ "$halt" = 1 ] || return 0
   read_link
   tell "$2" "$4"
@@ -182,7 +183,7 @@ feature() {
   came "$dev $2 $4"
 }
 
-# The rules of a device, one a line, place first, in the words that make them; "end" where they could be listed.
+# Prints the rules of a device, one per line: location, then the arguments that create it. "end": all were listed.
 rules() {
   ethtool -n "$dev" 2>/dev/null | awk '
     function dec(x,  i, n) {
@@ -195,7 +196,7 @@ rules() {
       while (length(x) < digits) x = "0" x
       return "0x" x
     }
-    # Set bits of a mask do not count. digits 0: an address.
+    # Bits that are set in a mask are ignored. digits 0: an address.
     function field(name, digits, hex,  v, m, i) {
       for (i = 1; i <= NF; i++) if ($i == "mask:") { v = tolower($(i - 1)); m = tolower($(i + 1)) }
       if (digits ? length(m) == digits + 2 && m ~ /^0xf+$/ : m ~ /^[f:]+$/ && length(m) > 16 || m == "255.255.255.255") return
@@ -242,7 +243,7 @@ rules() {
     END { flush(); if (total) print "end" }'
 }
 
-# $at: its place, or any where the driver chooses it.
+# $at: the location of the rule, or any if the driver chooses it.
 listed() {
   case $at in
     any) rules | sed 's/^[0-9]* //' | grep -qxF -e "$1" ;;
@@ -250,40 +251,40 @@ listed() {
   esac
 }
 
-# Device, place, the rule in words.
+# Arguments: device, location, arguments that create the rule.
 rule() {
   [ "$stop" = 0 ] || return 0
   dev=$1 at=$2 tell=-N loc=; shift 2
-  if listed "$*"; then say "$dev rule $at: so already"; return 0; fi
+  if listed "$*"; then say "$dev rule $at: exists already"; return 0; fi
   if [ "$mode" = check ]; then wrong "$dev: rule $at is not $*"; return 0; fi
   changed=1
   [ "$at" = any ] || loc="loc $at"
   tell flow-type "$@" $loc
   if [ "$at" != any ] && ! listed "$*"; then
-    # Some drivers want an occupied place emptied first.
+    # Some drivers replace a rule only after it was deleted.
     refused=$why
     tell delete "$at"
     tell flow-type "$@" $loc
     why=${why:-$refused}
   fi
   if listed "$*"; then say "$dev rule $at: $*"; return 0; fi
-  wrong "$dev: rule $at, $*: not done; ${why:-ethtool took it, but it is not listed}"; stop=$halt
+  wrong "$dev: rule $at, $*: not done; ${why:-ethtool accepted it, but it is not listed}"; stop=$halt
 }
 
-# Device, place, what stands there where the driver chose it.
+# Arguments: device, location, and the rule itself if the driver chose the location.
 no_rule() {
   [ "$stop" = 0 ] || return 0
   dev=$1 at=$2 tell=-N; shift 2
   all=$(rules)
   here=$at
   [ "$at" != any ] || here=$(echo "$all" | awk -v rule="$*" '{ n = $1; sub(/^[0-9]+ /, "") } $0 == rule { print n; exit }')
-  if gone; then say "$dev rule $at: none already"; return 0; fi
-  if [ "$mode" = check ]; then wrong "$dev: there is a rule at $here, or they cannot be listed"; return 0; fi
+  if gone; then say "$dev rule $at: deleted already"; return 0; fi
+  if [ "$mode" = check ]; then wrong "$dev: rule $here exists, or rules cannot be listed"; return 0; fi
   changed=1
   tell delete "$here"
   all=$(rules)
-  if gone; then say "$dev rule $at: none"; return 0; fi
-  wrong "$dev: rule $at is not deleted; ${why:-ethtool took it, but it is listed}"; stop=$halt
+  if gone; then say "$dev rule $at: deleted"; return 0; fi
+  wrong "$dev: rule $at is not deleted; ${why:-ethtool accepted it, but it is still listed}"; stop=$halt
 }
 
 gone() {
@@ -291,7 +292,8 @@ gone() {
   [ -z "$here" ] || ! echo "$all" | grep -q "^$here "
 }
 
-# Device, number, expected, the words. A new one gets the lowest free number: those below are taken meanwhile.
+# Arguments: device, number, $expect, arguments to set. A new context gets the lowest free number, so lower numbers are
+# occupied by temporary contexts meanwhile.
 context() {
   [ "$stop" = 0 ] || return 0
   dev=$1 n=$2 wanted=$3 ask=-x more="context $2" tell=-X; shift 3
@@ -318,16 +320,16 @@ context() {
   came "$dev context $n $*"
 }
 
-# Gone is one that cannot be read while the device's own table can.
+# A context is gone if it cannot be read although the table of the device can be read.
 no_context() {
   [ "$stop" = 0 ] || return 0
   dev=$1 n=$2 ask=-x tell=-X
-  if absent; then say "$dev context $n: none already"; return 0; fi
-  if [ "$mode" = check ]; then wrong "$dev: there is a context $n"; return 0; fi
+  if absent; then say "$dev context $n: deleted already"; return 0; fi
+  if [ "$mode" = check ]; then wrong "$dev: context $n exists"; return 0; fi
   changed=1
   tell context "$n" delete
-  if absent; then say "$dev context $n: none"; return 0; fi
-  wrong "$dev: context $n is not deleted; ${why:-ethtool took it, but it is there}"; stop=$halt
+  if absent; then say "$dev context $n: deleted"; return 0; fi
+  wrong "$dev: context $n is not deleted; ${why:-ethtool accepted it, but it still exists}"; stop=$halt
 }
 
 absent() {

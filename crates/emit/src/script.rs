@@ -43,13 +43,13 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
 
     let mut lists = Lists::default();
     lists.add("devices", plan.devices.iter().map(|d| Ok(vec![device_check(&d.name, d.bus_address.as_deref())])))?;
-    lists.text.push_str("# What no common tool writes.\n");
+    lists.text.push_str("# Settings that no common tool can write.\n");
     lists.add("left_out", left_out.iter().map(|st| Ok(vec![Call::Echo(said(st))])))?;
-    lists.text.push_str("# What is wanted.\n");
+    lists.text.push_str("# The planned values.\n");
     lists.add("planned", planned.iter().map(|st| there.calls(st)))?;
-    lists.text.push_str("# What was found there.\n");
+    lists.text.push_str("# The values that were found.\n");
     lists.add("found", found.values().map(|v| back_again.calls(v)))?;
-    lists.text.push_str("# The same with all that it may disturb, for the way back.\n");
+    lists.text.push_str("# The values to put back, with all settings that the script may disturb.\n");
     let calls = back.iter().map(|(_, v)| match (v.address(), back_again.calls(v)) {
         // The plan does not change this setting, but the script may cause it to be lost, so the script reports it.
         (Some(a), Err(_)) if !found.contains_key(&a) && may_be_lost(v) => Ok(vec![Call::Unable(a.to_string())]),
@@ -66,8 +66,8 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
         word(&ringwise_text::word(&plan.host.kernel, String::clone)),
         crate::summary::summary(plan)
     );
-    out.push_str("# Run as root: apply does it, undo puts back what was found when this was made.\n");
-    out.push_str("# Status: 0 done, 1 nothing changed, 3 done but for what this cannot write,\n");
+    out.push_str("# Run as root: apply writes the planned values, undo puts back the values that were found.\n");
+    out.push_str("# Exit status: 0 done, 1 nothing changed, 3 done except what this script cannot write,\n");
     out.push_str("#   4 failed and put back, 5 failed and not put back, 6 refused.\n");
     out.push_str("set -u\nLC_ALL=C\nexport LC_ALL\n\n");
     list(&mut out, "tools", lists.needs.iter());
@@ -167,13 +167,13 @@ impl<'a> Way<'a> {
     /// The rule behind an address that is derived from the content of the rule.
     fn rule_by_content(&self, dev: &str, location: u32) -> Option<Rule> {
         let address = Address::FlowRule { dev: dev.into(), location };
-        let told = self.all.iter().find_map(|m| match m.get(&address) {
+        let planned = self.all.iter().find_map(|m| match m.get(&address) {
             Some(Setting::FlowRule { rule, .. }) => rule.clone(),
             _ => None,
         });
         let listed =
             || self.s.nic(dev)?.rules.known()?.rules.values().find(|r| rules::by_content(r) == location).cloned();
-        told.or_else(listed)
+        planned.or_else(listed)
     }
 
     fn calls(&self, setting: &Setting) -> Result<Vec<Call>, String> {
@@ -185,7 +185,7 @@ impl<'a> Way<'a> {
             Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
                 Call::ByHand { dev: dev.clone() }
             }
-            Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
+            Setting::Other(v) => return Err(format!("a setting of a newer version of ringwise: {v}")),
             other => {
                 return match files::calls(other) {
                     Some(calls) => Ok(calls),
@@ -223,7 +223,7 @@ fn may_be_lost(setting: &Setting) -> bool {
 
 /// The name by which the script finds the vector when it runs.
 fn action(s: &Snapshot, dev: &str, of: Of) -> Result<String, String> {
-    let nic = s.nic(dev).ok_or_else(|| format!("{dev} is not in what was read"))?;
+    let nic = s.nic(dev).ok_or_else(|| format!("{dev} is not in the snapshot"))?;
     let name = match irq::vector(nic, of) {
         Some(v) => v
             .names
@@ -231,7 +231,7 @@ fn action(s: &Snapshot, dev: &str, of: Of) -> Result<String, String> {
             .cloned()
             .ok_or_else(|| format!("{dev} {of}: its interrupt has no name (is the link down?)"))?,
         None => {
-            by_pattern(nic, of).ok_or_else(|| format!("{dev} {of}: no way to tell how its interrupt will be named"))?
+            by_pattern(nic, of).ok_or_else(|| format!("{dev} {of}: the future name of its interrupt is unknown"))?
         }
     };
     if nic.vectors.iter().filter(|v| v.names.contains(&name)).count() > 1 {

@@ -1,19 +1,19 @@
-# Each line of a list below is one setting; $mode says what to do with it:
-# check: is it so?   set: make it so, and read it back.
-# Values are compared as sets: the kernel prints lists in one form only, masks lose their commas and
-# leading zeros first, words their tabs.
+# Each line of a list above is one setting. $mode decides what happens to it:
+# check: compare it with the host.   set: write it, and read it back.
+# Values are compared in one form: the kernel prints lists in one form only; commas and leading zeros
+# of masks and tabs between words are removed.
 mode=check
 bad=0
 stop=0
-# 1: nothing after the first failure.
+# 1: stop after the first failure.
 halt=0
 changed=0
 
 say() { [ "$mode" = check ] || echo "$*"; }
 wrong() { bad=$((bad + 1)); echo "$*" >&2; }
 
-# The interrupt whose action has one of these names, looked up now: numbers change with the
-# channels, and some drivers name an interrupt differently when it serves one direction or both.
+# Finds the interrupt whose action has one of these names. It is looked up now, because numbers change with the
+# channels, and some drivers name an interrupt differently when it serves both directions.
 find_irq() {
   irq=
   for dir in "/sys/class/net/$1/device/msi_irqs" "/sys/class/net/$1/device/../msi_irqs"; do
@@ -36,7 +36,7 @@ find_irq() {
   return 1
 }
 
-# $1 as mask, list or number in one form -> $norm
+# Puts $1, which is a mask, list or number, into one form -> $norm
 normal() {
   norm=$1
   case $2 in
@@ -56,7 +56,7 @@ normal() {
   done
 }
 
-# What it is about, its file, the kind of its value, the value.
+# Arguments: description, file, kind of the value, value.
 value() {
   [ "$stop" = 0 ] || return 0
   got=
@@ -65,30 +65,30 @@ value() {
   fi
   normal "$4" "$3"; want=$norm
   normal "$got" "$3"
-  if [ "$norm" = "$want" ]; then say "$1: $4, so already"; return 0; fi
-  if [ "$mode" = check ]; then wrong "$1: is $got, not $4"; return 0; fi
+  if [ "$norm" = "$want" ]; then say "$1: $4 already"; return 0; fi
+  if [ "$mode" = check ]; then wrong "$1: is $got, expected $4"; return 0; fi
   changed=1
   if ! why=$( { echo "$4" > "$2"; } 2>&1); then
-    wrong "$1: $4 is refused ($2): ${why##*: }"; stop=$halt; return 0
+    wrong "$1: the kernel refused $4 ($2): ${why##*: }"; stop=$halt; return 0
   fi
   got=
   got=$(cat "$2" 2>/dev/null)
   normal "$got" "$3"
   if [ "$norm" = "$want" ]; then say "$1: $4"; return 0; fi
-  wrong "$1: written $4, reads back as $got ($2)"; stop=$halt
+  wrong "$1: wrote $4, reads back as $got ($2)"; stop=$halt
 }
 
-# No program that is everywhere speaks to irqbalance's socket: said once, and not counted.
+# No common tool can talk to the socket of irqbalance. This is reported once per interface and is not an error.
 told=
 by_hand() {
   [ "$mode" = set ] || return 0
   case " $told " in *" $1 "*) return 0 ;; esac
   told="$told $1"
-  echo "$1: irqbalance is not told by this script and will move these interrupts: ban them yourself" >&2
-  echo "  (its options --banirq= or --policyscript=; ringwise apply does it over its socket)" >&2
+  echo "$1: this script cannot configure irqbalance, which will move these interrupts: ban them yourself" >&2
+  echo "  (options --banirq= or --policyscript= of irqbalance; ringwise apply uses its socket)" >&2
 }
 
-# Device, names of the action, CPU list.
+# Arguments: device, possible names of the action, CPU list.
 irq_cpus() {
   [ "$stop" = 0 ] || return 0
   if find_irq "$1" "$2"; then

@@ -29,7 +29,7 @@ pub fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
     devs.iter().map(one).collect()
 }
 
-/// What the numbers do not cover.
+/// A caveat about the validity of the numbers.
 pub fn caveat(s: &Snapshot, devs: &[String]) -> Option<String> {
     let soft: Vec<&str> = devs
         .iter()
@@ -38,13 +38,13 @@ pub fn caveat(s: &Snapshot, devs: &[String]) -> Option<String> {
         .collect();
     if !soft.is_empty() {
         return Some(format!(
-            "not a NIC: {} is software; only what lies above the driver is measured",
+            "not a NIC: {} is software; only the stack above the driver is measured",
             soft.join(", ")
         ));
     }
     let known = s.topology.hypervisor.known()?;
     Some(format!(
-        "measured in a virtual machine ({known}): rates are those of its host, and caches, NUMA and SMT are not shown"
+        "measured in a virtual machine ({known}): rates depend on its host, and effects of caches, NUMA and SMT are not visible"
     ))
 }
 

@@ -33,7 +33,7 @@ pub enum Class {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressFault {
     /// The snapshot has no such interface.
-    #[error("is not here")]
+    #[error("does not exist")]
     NoDevice,
     /// Its addresses could not be read.
     #[error("has addresses that could not be read: {}", .0.why)]
@@ -51,7 +51,7 @@ pub enum Error {
     #[error("stopped by a signal")]
     Stopped,
     /// The file of the results exists.
-    #[error("{} is there already; results are never written over", .0.display())]
+    #[error("{} already exists; results are never overwritten", .0.display())]
     ResultsExist(PathBuf),
     /// The file of the results cannot be written.
     #[error("{}: {error}", .path.display())]
@@ -77,13 +77,13 @@ pub enum Error {
         dev: String,
     },
     /// An interface under test went down.
-    #[error("{dev} has lost its link while it was measured")]
+    #[error("{dev} lost its link during the measurement")]
     LinkLost {
         /// The interface.
         dev: String,
     },
     /// The link of an interface under test cannot be read any more.
-    #[error("{dev} is not there any more, or is down: {error}")]
+    #[error("{dev} no longer exists, or is down: {error}")]
     LinkGone {
         /// The interface.
         dev: String,
@@ -99,10 +99,10 @@ pub enum Error {
         error: Box<Error>,
     },
     /// Two readings of the counters have the same time.
-    #[error("the clock of this host stands still: nothing can be counted")]
+    #[error("the clock of this host does not advance: no rate can be computed")]
     ClockStandsStill,
     /// `--detect` was given without calibration blocks.
-    #[error("--detect needs --calibrate 2 or more: without it the noise is not known")]
+    #[error("--detect needs --calibrate 2 or more: without it the noise is unknown")]
     NoiseUnknown,
     /// The change that `--detect` requests is too small to be found with this noise.
     #[error(
@@ -128,7 +128,7 @@ pub enum Error {
     #[error(transparent)]
     Side(#[from] side::Error),
     /// The reply does not match the request.
-    #[error("{side}: an answer that does not belong to the question: {reply:?}")]
+    #[error("{side}: the reply does not match the request: {reply:?}")]
     Unexpected {
         /// The end that replied.
         side: String,
@@ -139,7 +139,7 @@ pub enum Error {
     #[error("this program cannot be found: {0}")]
     NoProgram(io::Error),
     /// A host name that ssh would read as an option.
-    #[error("\"{0}\" is no host for ssh")]
+    #[error("\"{0}\" is not a host name for ssh")]
     NotAHost(String),
     /// The interface under test has no address that the peer could load.
     #[error("{dev} {why}")]
@@ -150,7 +150,7 @@ pub enum Error {
         why: AddressFault,
     },
     /// Load threads cannot be placed.
-    #[error("{who} does not say which CPUs it has")]
+    #[error("the CPUs of {who} are unknown")]
     CpusUnknown {
         /// The end.
         who: String,
@@ -158,20 +158,20 @@ pub enum Error {
         here: bool,
     },
     /// No CPU took packets while a load ran.
-    #[error("which CPU takes the packets could not be found")]
+    #[error("could not find the CPU that processes the packets")]
     ReceiverNotFound,
     /// The value of `--mix` is not valid.
-    #[error("\"{0}\" is no mix of latency and throughput threads (right would be e.g. 2/3:1/3)")]
+    #[error("\"{0}\" is not a mix of latency and throughput threads (expected for example 2/3:1/3)")]
     Mix(String),
 
     /// `/dev/cpu_dma_latency` cannot be held.
-    #[error("{0}: the recipe keeps CPUs awake")]
+    #[error("{0}: the recipe must keep CPUs awake")]
     CpuLatency(ringwise_sys::Error),
     /// Two readings of the counters of the peer's ports cannot be compared.
     #[error(transparent)]
     Counts(#[from] CountsError),
     /// Packets were sent, and the sink received none.
-    #[error("nothing that was sent arrived at {sink} of the peer. Look at: {}", .look_at.join("; "))]
+    #[error("no packet arrived at {sink} of the peer. Check: {}", .look_at.join("; "))]
     NothingArrived {
         /// The peer's interface.
         sink: String,
@@ -180,10 +180,10 @@ pub enum Error {
     },
 
     /// Every candidate of a search was ruled out before it began.
-    #[error("there is no candidate")]
+    #[error("no candidate is left")]
     NoCandidate,
     /// The budget of a search is too short for its smallest design.
-    #[error("{error}; one takes {seconds:.1} s here")]
+    #[error("{error}; one trial takes {seconds:.1} s here")]
     TooShort {
         /// Trials that fit, and trials that are needed.
         error: TooShort,
@@ -191,7 +191,7 @@ pub enum Error {
         seconds: f64,
     },
     /// The budget of a search was used up before a candidate was proved better.
-    #[error("the time was over before one was proved better")]
+    #[error("the time was over before a candidate was proved better")]
     TimeOver,
 
     /// A transaction was refused or could not be written.
@@ -213,13 +213,13 @@ pub enum Error {
         put_back: bool,
     },
     /// The transaction of a state ended during the trial, so the result may belong to another state.
-    #[error("transaction {0} was ended while its state was measured (by the clock, or by somebody)")]
+    #[error("transaction {0} ended while its state was measured (its trial expired, or another program ended it)")]
     TrialEnded(u64),
     /// The guard did not finish within its time.
-    #[error("transaction {0} is still being put back")]
+    #[error("transaction {0} is still being rolled back")]
     StillPuttingBack(u64),
     /// The guard finished and left settings that are not as they were.
-    #[error("transaction {transaction} could not be put back whole: {}", list(left))]
+    #[error("transaction {transaction} could not be rolled back completely: {}", list(left))]
     PutBackIncomplete {
         /// Its number.
         transaction: u64,

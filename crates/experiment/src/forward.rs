@@ -233,7 +233,7 @@ impl Forward {
             }
             None => {
                 m.side.line_rate_percent = None;
-                m.side.unknown.insert("line rate".into(), format!("{} does not say its speed", self.spec.out));
+                m.side.unknown.insert("line rate".into(), format!("{} does not report its speed", self.spec.out));
             }
         }
         if let (Some(ns), Some(n)) = (m.side.cpu_ns_per_packet, forwarded.filter(|n| *n > 0)) {

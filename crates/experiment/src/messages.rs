@@ -109,7 +109,7 @@ pub struct MessagesSpec {
     pub address: IpAddr,
     /// Where it goes if this host loads.
     pub peer_address: Option<IpAddr>,
-    /// The answering end waits so many microseconds: a known delay that proves the harness.
+    /// The answering end waits this many microseconds: a known delay that proves the harness.
     pub delay_us: u32,
     /// The delay applies in this state only. None: in all states.
     pub delay_in: Option<String>,
@@ -234,7 +234,7 @@ impl Messages {
     /// Finds the CPUs for the receiver with a short load: the CPU that took most of the packets, and one CPU for each
     /// distance from it. A distance that this host does not have is skipped and reported.
     ///
-    /// Errors: the load fails, or no CPU takes packets.
+    /// Errors: the load fails, or no CPU processes packets.
     pub fn find_places(&mut self, cx: &TrialContext, s: &Snapshot) -> Result<()> {
         let probe = Point { size_bytes: self.spec.sizes().first().copied(), threads: Some(1), ..Point::default() };
         let got = self.once(&probe, None, false, [Duration::from_millis(500), Duration::from_secs(1)], cx)?;

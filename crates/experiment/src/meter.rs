@@ -21,7 +21,7 @@ const LINE_PERCENT: f64 = 97.0;
 pub(crate) struct Meter<'a> {
     counting: LiveCounters<'a>,
     first: Counters,
-    /// One counter for each CPU, or why there is none.
+    /// One counter for each CPU, or the reason why it is missing.
     cycles: ringwise_sys::Result<Vec<Cycles>>,
     cycles_first: Option<u64>,
     /// CPUs on which an ordinary thread measures how late it runs.

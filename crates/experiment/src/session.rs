@@ -66,7 +66,7 @@ pub struct Finished {
 }
 
 impl<'a> Experiment<'a> {
-    /// Writes `session` to `results`. `begin`: the start of all times. `tell` is called for each event.
+    /// Writes `session` to `results`. `begin`: the origin of all times. `tell` is called for each event.
     ///
     /// Errors: the results cannot be written.
     pub fn new(
@@ -105,7 +105,7 @@ impl<'a> Experiment<'a> {
         let mut notes: Vec<String> = broken.iter().map(Error::to_string).collect();
         let restored = match self.switch.restored() {
             Ok(wrong) => {
-                notes.extend(wrong.iter().map(|w| format!("not as found: {w}")));
+                notes.extend(wrong.iter().map(|w| format!("not restored: {w}")));
                 wrong.is_empty()
             }
             Err(e) => {

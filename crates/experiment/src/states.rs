@@ -115,7 +115,7 @@ impl<'a> Switch<'a> {
             }
         }
         let asked = |s: &Setting| s.address().map_or_else(|| s.value_text(), |a| format!("{a} {}", s.value_text()));
-        let ignored = o.ignored.iter().map(|i| format!("accepted and not done: {}", asked(&i.asked)));
+        let ignored = o.ignored.iter().map(|i| format!("accepted but not applied: {}", asked(&i.asked)));
         let refused = o.refused.iter().map(|r| format!("refused: {}: {}", asked(&r.asked), r.failure.words));
         let instead = o.instead.iter().map(|i| format!("{} instead of {}", asked(&i.kept), asked(&i.asked)));
         self.doubts = ignored.chain(refused).chain(instead).map(|d| format!("state {name}: {d}")).collect();

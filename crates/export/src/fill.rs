@@ -1,4 +1,4 @@
-//! Converts counters of the host to series. Pure.
+//! Converts counters of the host to series. This module does no I/O.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::keep::{Keeper, Raw};
 use crate::page::{Page, Value, labels};
 use crate::table::{self as t, Family};
 
-/// Of an interface: metric, direction, place, and the kernel's name.
+/// Counters of an interface: metric, direction, place, and the kernel's name.
 const LINK: &[(&Family, &str, &str, &str)] = &[
     (&t::PACKETS, "rx", "", "rx_packets"),
     (&t::PACKETS, "tx", "", "tx_packets"),
@@ -26,7 +26,7 @@ const LINK: &[(&Family, &str, &str, &str)] = &[
     (&t::CARRIER, "", "", "carrier_changes"),
 ];
 
-/// Of a queue: the first counter that exists is used.
+/// Counters of a queue. The first one that exists is used.
 const QUEUE: &[(&Family, &[QueueCounter])] = &[
     (&t::Q_PACKETS, &[QueueCounter::Packets]),
     (&t::Q_BYTES, &[QueueCounter::Bytes]),
@@ -142,7 +142,7 @@ fn queues(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link, layout: &Layou
     }
 }
 
-/// By vector: a vector that serves several queues appears once.
+/// Adds the interrupts of each vector. A vector that serves several queues appears once.
 fn interrupts(
     fill: &mut Fill,
     name: &str,
@@ -187,7 +187,7 @@ fn cpu(fill: &mut Fill, id: CpuId, node: &str, counts: &CpuCounts) {
     for mode in MODES {
         if let Some(n) = counts.get(mode) {
             let list = [("cpu", id.as_str()), ("node", node), ("mode", mode.name())];
-            // Ticks of USER_HZ, which is 100 everywhere ringwise runs.
+            // The unit is USER_HZ, which is 100 on all supported architectures.
             fill.count(&t::CPU, "", &list, raw(mode, n), Value::Hundredths);
         }
     }

@@ -14,8 +14,8 @@ use crate::page::Form;
 /// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Requests that are answered at the same time; one of them is reserved for this host. Further clients are told to
-    /// retry.
+    /// Requests that are answered at the same time; one of them is reserved for this host. Further clients get
+    /// status 503.
     pub connections: usize,
     /// Connections whose request has not arrived. If there are more, the oldest of them is closed.
     pub waiting: usize,
@@ -102,7 +102,7 @@ impl Waiting {
         if list.1.len() > most.max(1)
             && let Some((_, oldest)) = list.1.pop_front()
         {
-            let _ = oldest.shutdown(Shutdown::Both); // it is gone already, then
+            let _ = oldest.shutdown(Shutdown::Both); // an error means that it is closed already
         }
         Ok(ticket)
     }
@@ -150,10 +150,12 @@ fn client(
     let place = Place::take(places, most.max(1));
     let (reply, body) = match head {
         Head::Gone => return Ok(()),
-        _ if place.is_none() => (plain("503 Service Unavailable", "too many requests at a time"), true),
+        _ if place.is_none() => {
+            (plain("503 Service Unavailable", "too many requests at the same time; try again"), true)
+        }
         Head::Whole(h) => answer(&h, page),
         Head::TooLong => (plain("431 Request Header Fields Too Large", "the request is too long"), true),
-        Head::Late => (plain("408 Request Timeout", "the request did not come in time"), true),
+        Head::Late => (plain("408 Request Timeout", "the request did not arrive in time"), true),
     };
     let until = Instant::now() + bounds.time;
     let text = text(&reply, body);
@@ -187,7 +189,7 @@ enum Head {
     Gone,
 }
 
-/// Reads the request line and headers. A slow or talkative client cannot exceed the limits.
+/// Reads the request line and headers, within the limits of time and size.
 fn head(stream: &mut TcpStream, most: usize, until: Instant) -> io::Result<Head> {
     let mut got = Vec::new();
     let mut block = [0; 1024];
@@ -215,13 +217,13 @@ fn answer(head: &str, page: &dyn Fn(Form) -> Answer) -> (Reply, bool) {
     let mut lines = head.lines();
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else {
-        return (plain("400 Bad Request", "this is no request"), true);
+        return (plain("400 Bad Request", "this is not an HTTP request"), true);
     };
     if !version.starts_with("HTTP/1.") {
-        return (plain("505 HTTP Version Not Supported", "this is HTTP/1.1"), true);
+        return (plain("505 HTTP Version Not Supported", "only HTTP/1.0 and HTTP/1.1 are supported"), true);
     }
     if !matches!(method, "GET" | "HEAD") {
-        let no = plain("405 Method Not Allowed", "only GET and HEAD");
+        let no = plain("405 Method Not Allowed", "only GET and HEAD are supported");
         return (Reply { more: "Allow: GET, HEAD\r\n", ..no }, true);
     }
     let accept = lines.filter_map(|l| l.split_once(':')).filter(|(k, _)| k.eq_ignore_ascii_case("accept"));
@@ -235,7 +237,7 @@ fn answer(head: &str, page: &dyn Fn(Form) -> Answer) -> (Reply, bool) {
             }
         }
         Some("/") => plain("200 OK", "ringwise export: the metrics are at /metrics"),
-        _ => plain("404 Not Found", "there is only /metrics"),
+        _ => plain("404 Not Found", "not found: the only page is /metrics"),
     };
     (reply, method == "GET")
 }

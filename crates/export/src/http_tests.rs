@@ -50,13 +50,13 @@ fn requests_good_and_bad() {
 fn get(at: std::net::SocketAddr) -> io::Result<String> {
     let mut s = TcpStream::connect(at)?;
     s.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
-    let mut said = String::new();
-    s.read_to_string(&mut said)?;
-    Ok(said)
+    let mut reply = String::new();
+    s.read_to_string(&mut reply)?;
+    Ok(reply)
 }
 
 #[test]
-fn clients_that_send_nothing_take_nobodys_place() {
+fn clients_that_send_nothing_block_no_other_client() {
     let at = started(Bounds { time: Duration::from_secs(60), ..Bounds::default() });
     let mut slow: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(at).unwrap()).collect();
     slow[0].write_all(b"GET /metrics").unwrap();
@@ -71,23 +71,23 @@ fn the_oldest_without_a_request_makes_room() {
     let at = started(Bounds { waiting: 2, time: Duration::from_secs(60), ..Bounds::default() });
     let mut slow: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
     assert!(get(at).unwrap().ends_with("plain 1\n"));
-    let mut said = String::new();
+    let mut reply = String::new();
     // The connection is closed, with or without a reset.
-    let _ = slow[0].read_to_string(&mut said);
-    assert_eq!(said, "");
+    let _ = slow[0].read_to_string(&mut reply);
+    assert_eq!(reply, "");
     slow[1].write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-    slow[1].read_to_string(&mut said).unwrap();
-    assert!(said.ends_with("plain 1\n"), "{said:?}");
+    slow[1].read_to_string(&mut reply).unwrap();
+    assert!(reply.ends_with("plain 1\n"), "{reply:?}");
 }
 
 #[test]
-fn who_sends_nothing_in_time_is_told_so() {
+fn a_client_that_sends_nothing_in_time_gets_an_error() {
     let at = started(Bounds { time: Duration::from_millis(300), ..Bounds::default() });
     let mut s = TcpStream::connect(at).unwrap();
     s.write_all(b"GET /metrics").unwrap();
-    let mut said = String::new();
-    s.read_to_string(&mut said).unwrap();
-    assert!(said.starts_with("HTTP/1.1 408 "), "{said:?}");
+    let mut reply = String::new();
+    s.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 408 "), "{reply:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Totals that never decrease, computed from counters that may. Pure.
+//! Totals that never decrease, computed from counters that may decrease. This module does no I/O.
 
 use std::collections::BTreeMap;
 

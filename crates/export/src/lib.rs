@@ -7,7 +7,7 @@
 //!   the exporter      ─► own()      ─┘      Keeper: totals that never go backwards
 //! ```
 //!
-//! [`table`] is the one list of metrics; `docs/metrics.md` is compared with it. Only `http` does I/O.
+//! [`table`] is the list of all metrics; `docs/metrics.md` is compared with it. Only `http` does I/O.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! A page of metrics as text: Prometheus 0.0.4 and OpenMetrics 1.0. Pure.
+//! A page of metrics as text: Prometheus 0.0.4 and OpenMetrics 1.0. This module does no I/O.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

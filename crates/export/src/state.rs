@@ -1,4 +1,4 @@
-//! Metrics of applied settings, of findings, and of the exporter itself. Pure.
+//! Metrics of applied settings, of findings, and of the exporter itself. This module does no I/O.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ pub fn standing(page: &mut Page, s: &Standing) {
     }
 }
 
-/// Adds the findings by severity, and how many rules could not be judged.
+/// Adds the findings by severity, and how many rules could not be evaluated.
 pub fn findings(page: &mut Page, f: &Findings) {
     for (severity, n) in f.by_severity {
         page.add(&t::FINDINGS, &[("severity", severity)], Value::Int(n));
@@ -88,7 +88,7 @@ pub fn findings(page: &mut Page, f: &Findings) {
 pub struct Own<'a> {
     /// Version of ringwise.
     pub version: &'a str,
-    /// It keeps running. An exporter that writes one page and exits has no start time to report.
+    /// The exporter keeps running. One that writes a page and exits has no start time to report.
     pub lasts: bool,
     /// When the exporter started, seconds since 1970.
     pub start_unix: u64,
@@ -98,11 +98,11 @@ pub struct Own<'a> {
     pub sample_seconds: f64,
     /// Number of values that could not be read for this page.
     pub unread: usize,
-    /// Most series that the page may have.
+    /// Limit of series on the page.
     pub limit: usize,
 }
 
-/// Adds what the exporter says about itself.
+/// Adds the metrics about the exporter itself.
 pub fn own(page: &mut Page, o: &Own, keep: &Keeper) {
     page.add(&t::BUILD, &[("version", o.version)], Value::Int(1));
     page.add(&t::SERIES_LIMIT, &[], Value::Int(o.limit as u64));

@@ -19,7 +19,7 @@ pub struct Family {
     pub name: &'static str,
     /// Its `TYPE` in the text.
     pub kind: Kind,
-    /// The last word of the name before `_total`; empty: plain numbers.
+    /// The unit at the end of the name, before `_total`. Empty: plain numbers.
     pub unit: &'static str,
     /// Its possible labels. A label whose value is unknown is omitted.
     pub labels: &'static [&'static str],
@@ -41,97 +41,97 @@ families! {
     BUILD = "ringwise_build_info" Info "" ["version"]
         "The version of ringwise.";
     START = "ringwise_export_start_time_seconds" Gauge "seconds" []
-        "When this exporter was started, since 1970.";
+        "Unix time when this exporter was started.";
     SERIES_LIMIT = "ringwise_series_limit" Gauge "" []
-        "How many series one page may have (--max-series).";
+        "Limit of series on one page (--max-series).";
     LEFT_OUT = "ringwise_series_left_out" Gauge "" ["metric"]
-        "Series of this metric that are not on this page because it would have too many. Not there: none are left out.";
+        "Series of this metric that were omitted from this page because of the limit. Absent if no series was omitted.";
     UNREAD = "ringwise_unread" Gauge "" []
-        "How many things could not be read for this page; ringwise watch -v names them.";
+        "Number of values that could not be read for this page; ringwise watch -v names them.";
     SAMPLE = "ringwise_export_sample_duration_seconds" Gauge "seconds" []
-        "How long the reading for this page took.";
+        "Time that reading the values of this page took.";
     OWN_CPU = "ringwise_export_cpu_seconds_total" Counter "seconds" []
-        "CPU time of the exporter itself.";
+        "CPU time that the exporter has used.";
     RESETS = "ringwise_resets_seen_total" Counter "" ["device"]
-        "Samples in which counters of this device went backwards since the exporter was started; without a device: of CPUs and of the host.";
+        "Samples in which counters of this device decreased since the exporter was started. Without a device: counters of CPUs and of the host.";
     STATE_READABLE = "ringwise_state_readable" Gauge "" []
-        "1: what was applied could be read; 0: it could not, and nothing is said about it.";
+        "1: the record of applied settings could be read. 0: it could not, and the metrics about it are absent.";
     VERIFIED = "ringwise_verify_timestamp_seconds" Gauge "seconds" []
-        "When the host was last compared with what was applied, since 1970.";
+        "Unix time when the host was last compared with what was applied.";
     SETTINGS = "ringwise_settings" Gauge "" ["device" "state"]
-        "Settings in force by how the host stands to them: holds, drifted (somebody changed it, or it is gone), unknown (cannot be read). Without a device: of the host.";
+        "Settings in effect by state: holds, drifted (changed outside ringwise, or gone), unknown (cannot be read). Without a device: settings of the host.";
     UNFINISHED = "ringwise_transaction_unfinished" Gauge "" []
-        "1: a transaction was cut short and waits for ringwise recover.";
+        "1: a transaction was interrupted and needs ringwise recover.";
     TRIAL = "ringwise_trial_deadline_timestamp_seconds" Gauge "seconds" []
-        "Until when the transaction on trial has to be confirmed, since 1970. Not there: nothing is on trial.";
+        "Unix time when the trial of a transaction expires. Absent if no transaction is on trial.";
     LAST_TIME = "ringwise_last_apply_timestamp_seconds" Gauge "seconds" []
-        "When the last transaction began, since 1970.";
+        "Unix time when the last transaction began.";
     LAST = "ringwise_last_apply_info" Info "" ["transaction" "kind" "verdict"]
-        "The last transaction: its number, what it was (apply, rollback, adopt) and what became of it.";
+        "The last transaction: its number, its kind (apply, rollback, adopt) and how it ended.";
     FINDINGS = "ringwise_findings" Gauge "" ["severity"]
-        "Findings of ringwise check by severity, without accepted ones and consequences. Not there: nothing was checked.";
+        "Findings of ringwise check by severity, without accepted ones and consequences. Absent if the host was not checked.";
     CHECKED = "ringwise_check_timestamp_seconds" Gauge "seconds" []
-        "When these findings were made, since 1970.";
+        "Unix time of the check that produced these findings.";
     RULES_UNREAD = "ringwise_check_rules_unread" Gauge "" []
-        "Rules that could not be judged in full, as something could not be read; ringwise check names it.";
+        "Rules that could not be evaluated completely, because a value could not be read; ringwise check names it.";
     RULES_SKIPPED = "ringwise_check_rules_skipped" Gauge "" []
-        "Rules about rates that were not judged, for want of a page before.";
+        "Rules about rates that were not evaluated, because there was no earlier page.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]
-        "An interface: its driver, its NUMA node, and who counts its queues.";
+        "An interface: its driver, its NUMA node, and the source of its queue counters.";
     ANSWERS = "ringwise_device_answers" Gauge "" ["device"]
-        "1: the device answered in time for this page; 0: it did not, and its counters are not on the page.";
+        "1: the device answered in time for this page. 0: it did not, and its counters are absent.";
     SPEED = "ringwise_device_speed_bytes_per_second" Gauge "bytes_per_second" ["device"]
-        "Speed of the link, while there is one.";
+        "Speed of the link. Absent if there is no link.";
     PACKETS = "ringwise_device_packets_total" Counter "packets" ["device" "direction"]
-        "Packets of the interface.";
+        "Packets that the interface received or sent.";
     BYTES = "ringwise_device_bytes_total" Counter "bytes" ["device" "direction"]
-        "Bytes of the interface, as its driver counts them.";
+        "Bytes that the interface received or sent, as its driver counts them.";
     DROPS = "ringwise_device_drops_total" Counter "" ["device" "direction" "place"]
-        "Packets lost by place: nic (no free descriptor), stack (driver and stack, a full backlog included), driver (transmission), qdisc.";
+        "Lost packets by place: nic (no free descriptor), stack (driver and stack, including a full backlog), driver (transmission), qdisc.";
     ERRORS = "ringwise_device_errors_total" Counter "" ["device" "direction"]
-        "Broken packets, as the driver counts them.";
+        "Packets with errors, as the driver counts them.";
     PAUSE = "ringwise_device_pause_frames_total" Counter "" ["device" "direction"]
-        "Pause frames, where the driver counts them.";
+        "Pause frames, if the driver counts them.";
     CARRIER = "ringwise_device_carrier_changes_total" Counter "" ["device"]
-        "How often the link came or went.";
+        "Number of times that the link went up or down.";
     SOCKETS = "ringwise_socket_drops_total" Counter "" ["reason"]
-        "What sockets of this network namespace lost, by the kernel's names.";
+        "Packets that sockets of this network namespace dropped, by the kernel's name of the reason.";
     CPU = "ringwise_cpu_seconds_total" Counter "seconds" ["cpu" "node" "mode"]
-        "Time of a CPU in softirq, irq, steal, iowait and idle.";
+        "Time that the CPU spent in softirq, irq, steal, iowait and idle.";
     KSOFTIRQD = "ringwise_cpu_ksoftirqd_seconds_total" Counter "seconds" ["cpu" "node"]
-        "Time in which the CPU's ksoftirqd ran.";
+        "Time that ksoftirqd of the CPU ran.";
     SOFT_PACKETS = "ringwise_softnet_packets_total" Counter "packets" ["cpu" "node"]
-        "Packets that the CPU has processed (softnet_stat).";
+        "Packets that the CPU processed (softnet_stat).";
     SOFT_DROPS = "ringwise_softnet_drops_total" Counter "" ["cpu" "node"]
-        "Packets lost because the CPU's backlog was full.";
+        "Packets dropped because the backlog of the CPU was full.";
     SOFT_SQUEEZED = "ringwise_softnet_squeezed_total" Counter "" ["cpu" "node"]
-        "How often the CPU stopped with packets left, for want of budget or time.";
+        "Number of times that the CPU stopped processing with packets left, because its budget or time was used up.";
     SOFT_RPS = "ringwise_softnet_rps_total" Counter "" ["cpu" "node"]
-        "How often another CPU woke this one for packets that RPS gave to it.";
+        "Number of times that another CPU woke this one to process packets by RPS.";
     SOFT_LIMIT = "ringwise_softnet_flow_limit_total" Counter "" ["cpu" "node"]
-        "Packets lost to the flow limit of the backlog.";
+        "Packets dropped by the flow limit of the backlog.";
     BACKLOG = "ringwise_softnet_backlog_packets" Gauge "packets" ["cpu" "node"]
-        "Packets in the CPU's backlog now.";
+        "Packets in the backlog of the CPU now.";
     QUEUE = "ringwise_queue_info" Info "" ["device" "queue" "direction" "cpu" "node"]
-        "A queue, and the CPU where its interrupt goes, where that is one.";
+        "A queue, and the CPU that its interrupt is delivered to, if it is a single one.";
     Q_PACKETS = "ringwise_queue_packets_total" Counter "packets" ["device" "queue" "direction"]
-        "Packets of the queue.";
+        "Packets that the queue received or sent.";
     Q_BYTES = "ringwise_queue_bytes_total" Counter "bytes" ["device" "queue" "direction"]
-        "Bytes of the queue.";
+        "Bytes that the queue received or sent.";
     Q_DROPS = "ringwise_queue_drops_total" Counter "" ["device" "queue" "direction"]
-        "Packets that the queue lost, as its driver counts them.";
+        "Packets that the queue dropped, as its driver counts them.";
     Q_ALLOC = "ringwise_queue_alloc_failures_total" Counter "" ["device" "queue" "direction"]
-        "How often there was no memory for a buffer.";
+        "Number of times that no memory was available for a buffer.";
     Q_QDISC = "ringwise_queue_qdisc_drops_total" Counter "" ["device" "queue" "direction"]
-        "Packets that the queueing discipline of the transmit queue threw away.";
+        "Packets that the queueing discipline of the transmit queue dropped.";
     Q_TIMEOUTS = "ringwise_queue_timeouts_total" Counter "" ["device" "queue" "direction"]
-        "How often the watchdog found the transmit queue stuck.";
+        "Number of times that the watchdog found the transmit queue stuck.";
     Q_LIMIT = "ringwise_queue_limit_bytes" Gauge "bytes" ["device" "queue" "direction"]
-        "Byte queue limit of the transmit queue now.";
+        "Byte queue limit (BQL) of the transmit queue now.";
     Q_INFLIGHT = "ringwise_queue_inflight_bytes" Gauge "bytes" ["device" "queue" "direction"]
-        "Bytes that the transmit queue has given to the device now.";
+        "Bytes that the transmit queue has passed to the device and that are not sent yet.";
     Q_INTERRUPTS = "ringwise_queue_interrupts_total" Counter "" ["device" "queue" "direction" "cpu" "node"]
-        "Interrupts of the queue by the CPU that took them. Direction rxtx: the vector serves both, and is counted once.";
+        "Interrupts of the queue by the CPU that handled them. Direction rxtx: the vector serves both directions and is counted once.";
 }
 
 impl Family {
@@ -154,7 +154,7 @@ mod tests {
     fn names_follow_the_conventions() {
         let mut seen = std::collections::BTreeSet::new();
         for f in ALL {
-            assert!(seen.insert(f.name), "{} stands there twice", f.name);
+            assert!(seen.insert(f.name), "{} is listed twice", f.name);
             assert!(f.name.starts_with("ringwise_"), "{}", f.name);
             assert!(f.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", f.name);
             assert_eq!(f.kind == Kind::Counter, f.name.ends_with("_total"), "{}", f.name);

@@ -107,7 +107,7 @@ fn both_forms_are_read_and_say_the_same() {
     let irq = r#"ringwise_queue_interrupts_total{device="eth0",queue="1",direction="rxtx",cpu="1",node="1"}"#;
     assert_eq!(at(irq), Some("30"));
     assert_eq!(at(r#"ringwise_queue_info{device="eth0",queue="0",direction="tx",cpu="0",node="0"}"#), Some("1"));
-    assert_eq!(at(r#"ringwise_queue_info{device="eth0",queue="1",direction="tx"}"#), Some("1"), "two CPUs: not said");
+    assert_eq!(at(r#"ringwise_queue_info{device="eth0",queue="1",direction="tx"}"#), Some("1"), "two CPUs: no label");
     assert_eq!(at(r#"ringwise_cpu_seconds_total{cpu="0",node="0",mode="softirq"}"#), Some("2.85"));
     assert_eq!(at(r#"ringwise_settings{device="eth0",state="drifted"}"#), Some("2"));
     assert_eq!(at(r#"ringwise_settings{state="holds"}"#), Some("1"));
@@ -203,7 +203,7 @@ fn totals_grow_over_resets_and_devices_that_go_and_come() {
     reset.at_us = 5_000_000;
     let mut gone = sample(2, 6);
     gone.links.remove("eth1");
-    // The vectors of a removed device disappear too.
+    // The vectors of a removed device disappear as well.
     gone.irqs.retain(|i, _| i.0 < 32);
     let mut back = sample(2, 1);
     for l in back.links.values_mut() {

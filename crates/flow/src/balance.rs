@@ -1,7 +1,7 @@
-//! The fewest entries of a table to move so that no queue has much more than its share.
+//! Balances an indirection table: moves few entries, so that no queue gets much more than its share.
 //!
-//! Buckets go from the fullest queue to the emptiest, the largest that fits first, as in RSS++; a queue whose last
-//! bucket is still too heavy keeps it: no table can split it.
+//! Entries move from the queue with the most packets to the queue with the fewest, the largest fitting entry first, as
+//! in RSS++. A queue keeps its last entry even if that entry is too heavy, because no table can split an entry.
 use serde::Serialize;
 
 /// One entry of the table that gets another queue.
@@ -9,9 +9,9 @@ use serde::Serialize;
 pub struct Move {
     /// Index into the table.
     pub entry: usize,
-    /// Receive queue it has now.
+    /// Its present receive queue.
     pub from: u32,
-    /// Receive queue it gets.
+    /// Its new receive queue.
     pub to: u32,
     /// Packets that hash to the entry, and move with it.
     pub packets: u64,
@@ -24,7 +24,7 @@ pub struct Balanced {
     pub before: f64,
     /// Ratio with `table`.
     pub after: f64,
-    /// No table with these buckets goes below.
+    /// The lowest ratio that a table with these entries can reach.
     pub floor: f64,
     /// Requested ratio.
     pub target: f64,
@@ -41,8 +41,8 @@ impl Balanced {
     }
 }
 
-/// `loads[i]`: packets of entry i. `fixed[q]`: packets that reach queue q by other ways than the table. Queues are
-/// those below `queues`; `may` says which of them may be given entries.
+/// Balances `table`. `loads[i]` is the packets of entry i. `fixed[q]` is the packets that reach queue q without the
+/// table, for example by rules. Queues are numbered below `queues`; `may` returns whether a queue may get entries.
 pub fn balance(
     table: &[u32],
     loads: &[u64],
@@ -72,7 +72,7 @@ pub fn balance(
     let mut out = table.to_vec();
     let limit = (mean * target.max(1.0)) as u64;
     let mut stuck = vec![false; n];
-    // A move makes the pair more even each time, so it ends; the bound is for numbers beyond sense.
+    // Each move makes the two queues more even, so the loop ends. The bound is for unreasonably large numbers.
     for _ in 0..table.len().saturating_mul(4).max(64) {
         let Some(from) = (0..n).filter(|q| !stuck[*q]).max_by_key(|q| (load[*q], *q)) else { break };
         let high = load[from];
@@ -85,7 +85,8 @@ pub fn balance(
         let room = limit.saturating_sub(low);
         let excess = high - limit;
         let b = &buckets[from];
-        // One that ends the excess and fits; else the largest that fits; else the smallest, if it helps at all.
+        // An entry that removes the excess and fits; otherwise the largest that fits; otherwise the smallest, if it
+        // helps.
         let fits = b.partition_point(|(l, _)| *l <= room);
         let enough = b.partition_point(|(l, _)| *l < excess);
         let at = if enough < fits { Some(enough) } else { fits.checked_sub(1).filter(|i| b[*i].0 > 0) };
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_to_do_is_done_with_nothing() {
+    fn an_even_table_is_not_changed() {
         let b = balance(&[0, 1, 0, 1], &[5, 5, 5, 5], &[], 2, |_| true, 1.05);
         assert_eq!((b.moves.len(), b.before, b.after), (0, 1.0, 1.0));
         let idle = balance(&[0, 1], &[0, 0], &[], 2, |_| true, 1.05);
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_elephant_is_left_alone_and_is_the_floor() {
+    fn an_elephant_is_not_moved_and_is_the_floor() {
         let b = balance(&[0, 1, 0, 1], &[100, 5, 5, 5], &[], 2, |_| true, 1.05);
         assert_eq!(b.table, [0, 1, 1, 1]);
         assert_eq!(b.moves.len(), 1);
@@ -136,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn queues_that_may_not_get_more_do_not() {
+    fn queues_that_may_not_get_entries_get_none() {
         let b = balance(&[0, 0, 1, 2], &[9, 9, 1, 1], &[], 3, |q| q != 2, 1.05);
         assert!(b.moves.iter().all(|m| m.to != 2), "{b:?}");
     }
 
     #[test]
-    fn what_rules_bring_counts() {
+    fn packets_of_rules_count() {
         let b = balance(&[0, 1, 0, 1], &[10, 10, 10, 10], &[0, 40], 2, |_| true, 1.0);
         assert!(b.table.iter().filter(|q| **q == 0).count() >= 3, "{b:?}");
     }

@@ -8,7 +8,7 @@ use crate::stack::{Landing, Reach, Rfs, Rps, landing};
 use crate::steering::{Answer, By, Steering, heeds_table};
 use crate::tuple::Tuple;
 
-/// In by a device and its queue.
+/// Arrival at a device and its receive queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Arrival {
     /// Name of the interface.
@@ -36,21 +36,21 @@ pub struct Socket {
     pub last_cpu: Option<CpuId>,
 }
 
-/// Out by a device and its queue.
+/// Departure through a device and its transmit queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Departure {
     /// Name of the interface.
     pub dev: String,
     /// NUMA node of the device. `None`: unknown.
     pub node: Option<u32>,
-    /// Transmit queue, and what completes it.
+    /// Transmit queue, and the CPU of its completions.
     pub sending: Sending,
 }
 
 /// The path of one direction of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Direction {
-    /// Source is where packets come from in this direction.
+    /// The flow; its source is the sender in this direction.
     pub flow: Tuple,
     /// `None`: this host sends the packets itself.
     pub arrival: Option<Arrival>,
@@ -64,15 +64,15 @@ pub struct Direction {
     pub departure: Option<Departure>,
 }
 
-/// Where the kernel sends a packet. A text in JSON.
+/// Where the kernel sends a packet. In JSON it is a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Route {
     /// The destination is an address of this host.
     #[default]
     ToThisHost,
-    /// `eth2.101 -> eth2`
+    /// The interface out, and the interfaces below it: `eth2.101 -> eth2`.
     Dev(String),
-    /// Why.
+    /// The route is unknown, with the reason.
     Unknown(String),
 }
 
@@ -81,7 +81,7 @@ impl std::fmt::Display for Route {
         match self {
             Self::ToThisHost => f.write_str("to this host"),
             Self::Dev(way) => write!(f, "dev {way}"),
-            Self::Unknown(why) => write!(f, "not known: {why}"),
+            Self::Unknown(why) => write!(f, "unknown: {why}"),
         }
     }
 }
@@ -118,7 +118,7 @@ pub fn arrival(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple) -> Arriv
     }
 }
 
-/// Packets that come in. What is forwarded leaves on the CPU that received it.
+/// The path of received packets. The CPU that receives a forwarded packet also sends it.
 pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: Way) -> Direction {
     let arrival = arrival(s, nic, steering, t);
     let cpu = arrival.landing.as_ref().and_then(Landing::works_on);
@@ -127,7 +127,7 @@ pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: Wa
     Direction { flow: *t, arrival: Some(arrival), route: way.route, local: way.local, socket: way.socket, departure }
 }
 
-/// Packets that this host sends itself, from the CPU that its program runs on.
+/// The path of packets that this host sends itself, from the CPU that its program runs on.
 pub fn outgoing(s: &Snapshot, t: &Tuple, way: Way) -> Direction {
     let cpu = way.socket.as_ref().and_then(|k| k.last_cpu);
     let departure = way.out.map(|out| departure(s, out, cpu, None));
@@ -138,7 +138,7 @@ fn departure(s: &Snapshot, out: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> De
     Departure { dev: out.dev.name.clone(), node: out.node.known().map(|n| n.0), sending: sending(s, out, cpu, rx) }
 }
 
-/// CPUs of the chain in the order in which packets meet them, with what runs there.
+/// The CPUs of the path in the order in which packets reach them, with what runs there.
 pub fn stations(d: &Direction) -> Vec<(CpuId, &'static str)> {
     let mut out = Vec::new();
     if let Some(l) = d.arrival.as_ref().and_then(|a| a.landing.as_ref()) {
@@ -152,7 +152,7 @@ pub fn stations(d: &Direction) -> Vec<(CpuId, &'static str)> {
     out
 }
 
-/// Where a packet changes node or L3 on its way, in words.
+/// The places where a packet changes its node or L3 cache, as text.
 pub fn crossings(s: &Snapshot, all: &[Direction]) -> Vec<String> {
     let mut out = Vec::new();
     for d in all {
@@ -161,12 +161,7 @@ pub fn crossings(s: &Snapshot, all: &[Direction]) -> Vec<String> {
             && p.reach == Reach::OtherNode
         {
             let dev = from.map_or("", |a| a.dev.as_str());
-            out.push(format!(
-                "{}: {dev} interrupts CPU {} on node {}, another than its own",
-                d.flow,
-                p.cpu,
-                number(p.node)
-            ));
+            out.push(format!("{}: {dev} interrupts CPU {} on remote node {}", d.flow, p.cpu, number(p.node)));
         }
         for w in stations(d).windows(2) {
             let ((a, what_a), (b, what_b)) = (w[0], w[1]);
@@ -191,34 +186,33 @@ fn number(n: Option<ringwise_model::NodeId>) -> String {
     n.map_or_else(|| "unknown".into(), |n| n.to_string())
 }
 
-/// How the two directions of a connection meet.
+/// Whether one CPU processes both directions of a connection, as text.
 pub fn meeting(s: &Snapshot, all: &[Direction], steerings: &[&Steering]) -> Option<String> {
     let [a, b] = all else { return None };
     let works = |d: &Direction| d.arrival.as_ref()?.landing.as_ref()?.works_on();
     let (x, y) = (works(a)?, works(b)?);
     if x == y {
-        return Some(format!("Both directions are worked on by CPU {x}."));
+        return Some(format!("CPU {x} processes both directions."));
     }
-    let mut text = format!(
-        "The two directions meet CPU {x} and CPU {y}: what the host keeps about the connection moves between two caches."
-    );
+    let mut text =
+        format!("CPU {x} and CPU {y} process one direction each: the connection's state moves between their caches.");
     if s.topology.node_of(x) != s.topology.node_of(y) {
-        text.push_str(" They are of two nodes.");
+        text.push_str(" The two CPUs are on different nodes.");
     }
     let devs: Vec<&str> = all.iter().filter_map(|d| d.arrival.as_ref()).map(|a| a.dev.as_str()).collect();
     if steerings.iter().all(|s| s.is_symmetric()) {
-        text.push_str(" The hash is symmetric already: tables or interrupts differ.");
+        text.push_str(" The hash is already symmetric, but tables or interrupts differ.");
     } else if devs.windows(2).all(|w| w[0] == w[1]) {
-        text.push_str(" A symmetric hash would bring both to one queue.");
+        text.push_str(" With a symmetric hash both would use the same queue.");
     } else {
         text.push_str(
-            " A symmetric hash on both devices, with one key and one table, would bring both to one queue number.",
+            " With a symmetric hash, the same key and the same table on both devices, both would use the same queue number.",
         );
     }
     Some(text)
 }
 
-/// What cannot be known on this host, or was not read.
+/// Facts that cannot be known on this host, or that could not be read.
 pub fn unknowns(d: &Direction) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(a) = &d.arrival {
@@ -231,14 +225,14 @@ pub fn unknowns(d: &Direction) -> Vec<String> {
             out.extend(l.why_not.iter().map(|w| format!("{} queue {}: the CPU: {w}", a.dev, l.queue)));
             match &l.rps {
                 Rps::On { why_not: Some(w), .. } => {
-                    out.push(format!("{} queue {}: the CPU that RPS takes: {w}", a.dev, l.queue))
+                    out.push(format!("{} queue {}: the CPU that RPS chooses: {w}", a.dev, l.queue))
                 }
                 Rps::Unknown { why } => out.push(format!("{} queue {}: RPS: {why}", a.dev, l.queue)),
                 _ => {}
             }
             if let (Rfs::On { .. }, true, None) = (&l.rfs, d.local, &d.socket) {
                 out.push(format!(
-                    "{} queue {}: RFS may move it to its reader's CPU; no socket of it is known here",
+                    "{} queue {}: RFS may move it to its reader's CPU, but no socket for this flow was found",
                     a.dev, l.queue
                 ));
             }

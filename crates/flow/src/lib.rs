@@ -1,9 +1,9 @@
 //! Predicts the queue and CPU of a flow (rules, hash, indirection table, interrupt, RPS, RFS), and how evenly a
-//! population of flows spreads over the queues. The crate does no I/O; an answer names what is unknown.
+//! population of flows spreads over the queues. The crate does no I/O. An answer lists the facts that are unknown.
 //!
 //! ```text
 //!   Tuple ─► Steering (rules, context, fields, key, table) ─► queue ─► chain: interrupt, CPU, RPS, RFS, node ─► transmit
-//!   many of them ─► population: per queue, CPU, node ─► balance: entries to move, flows too heavy to share
+//!   many flows ─► population: per queue, CPU, node ─► balance: entries to move, flows too heavy to share
 //! ```
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

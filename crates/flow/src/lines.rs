@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::population::Counted;
 use crate::tuple::{BadFlow, Spec, Tuple, has_ports, protocol_number, side};
 
-/// None: a line without a flow (empty, a comment, a heading, a listening socket).
+/// Parses one line. `None`: the line has no flow (empty, a comment, a heading, a listening socket).
 pub fn parse(line: &str) -> Result<Option<Counted>, BadFlow> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
@@ -26,17 +26,20 @@ pub fn parse(line: &str) -> Result<Option<Counted>, BadFlow> {
 }
 
 fn count(word: &str) -> Result<u64, BadFlow> {
-    word.parse().map_err(|_| BadFlow::new(word, "a number of packets, then of bytes"))
+    word.parse().map_err(|_| BadFlow::new(word, "a number of packets, then a number of bytes"))
 }
 
 fn exact(text: &str, packets: u64, bytes: u64) -> Result<Counted, BadFlow> {
-    let tuple = text.parse::<Spec>()?.exact().ok_or_else(|| BadFlow::new(text, "both ports, in a list of flows"))?;
+    let tuple = text
+        .parse::<Spec>()?
+        .exact()
+        .ok_or_else(|| BadFlow::new(text, "a flow with both ports, because this is a list of flows"))?;
     Ok(Counted { tuple, packets, bytes })
 }
 
-/// `ss` shows this host's end first: what arrives comes from the other.
+/// Parses a line of `ss`. `ss` shows this host's end first; received packets come from the other end.
 fn ss(words: &[&str]) -> Result<Option<Counted>, BadFlow> {
-    let bad = || BadFlow::new(&words.join(" "), "a flow, or a line of ss or conntrack");
+    let bad = || BadFlow::new(&words.join(" "), "a flow, or a line of ss or conntrack output");
     let (protocol, rest) = match words.first().and_then(|w| protocol_number(w)).filter(|p| has_ports(*p)) {
         Some(p) if words[0].parse::<u8>().is_err() => (p, &words[1..]),
         _ => (crate::tuple::TCP, words),
@@ -48,7 +51,7 @@ fn ss(words: &[&str]) -> Result<Option<Counted>, BadFlow> {
     if matches!(*state, "LISTEN" | "UNCONN") || peer.ends_with(":*") {
         return Ok(None);
     }
-    // fe80::1%eth0
+    // Removes the interface of a link-local address: `fe80::1%eth0`.
     let plain = |text: &str| match text.split_once('%') {
         Some((a, rest)) => match rest.split_once([']', ':']) {
             Some((_, p)) if a.starts_with('[') => format!("{a}]{p}"),
@@ -66,7 +69,8 @@ fn ss(words: &[&str]) -> Result<Option<Counted>, BadFlow> {
     Ok(Some(Counted { tuple, packets: 1, bytes: 0 }))
 }
 
-/// The direction that began it; packets and bytes where the kernel counts them.
+/// Parses a line of conntrack: the direction that opened the connection, with packets and bytes if the kernel counts
+/// them.
 fn conntrack(words: &[&str]) -> Result<Counted, BadFlow> {
     let bad = |found: &str, what: &str| BadFlow::new(found, what);
     let line = words.join(" ");
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_ss_conntrack() {
+    fn own_notation_ss_and_conntrack() {
         for (line, want) in [
             ("10.0.0.1:1-10.0.0.2:2/tcp", "10.0.0.1:1-10.0.0.2:2/tcp 1 0"),
             ("10.0.0.1:1-10.0.0.2:2/tcp 7 900", "10.0.0.1:1-10.0.0.2:2/tcp 7 900"),
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_said() {
+    fn malformed_lines_are_refused() {
         for line in
             ["hello", "tcp 6 src=10.0.0.1", "tcp 6 src=10.0.0.x dst=1.1.1.1", "10.0.0.1:1-10.0.0.2/tcp", "a b c d e"]
         {

@@ -1,4 +1,4 @@
-//! From a CPU (and, of forwarded packets, their receive queue) to the transmit queue and what completes it.
+//! From a CPU (and the receive queue of forwarded packets) to the transmit queue and the CPU of its completions.
 
 use ringwise_model::{CpuId, Dir, Fact, IrqId, Nic, Snapshot};
 use serde::Serialize;
@@ -8,38 +8,38 @@ use crate::stack::{Place, place};
 /// How a packet leaves a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sending {
-    /// The queue, where there is only one it can be.
+    /// The queue, if only one is possible.
     pub queue: Option<u32>,
-    /// Transmit queues it can be; empty where `queue` is known.
+    /// The possible transmit queues; empty if `queue` is known.
     pub may_be: Vec<u32>,
-    /// `XPS of CPU 4`, `XPS of receive queue 2`, `the number of its receive queue`.
+    /// What selects the queue: `XPS of CPU 4`, `XPS of receive queue 2`, `the number of its receive queue`.
     pub by: String,
-    /// Interrupt of the queue's completion. `None`: unknown, or not one queue.
+    /// Interrupt of the queue's completions. `None`: unknown, or several queues are possible.
     pub irq: Option<IrqId>,
-    /// Where the interrupt of its completion goes.
+    /// CPU that handles this interrupt.
     pub cpu: Option<Place>,
-    /// Byte queue limit of the queue and what is in flight, in words. `None`: unknown.
+    /// Byte queue limit of the queue and its bytes in flight, as text. `None`: unknown.
     pub bql: Option<String>,
     /// What makes the prediction uncertain, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Drivers that choose the transmit queue themselves where traffic classes or their own rings ask for it (Linux
-/// 6.12, `ndo_select_queue`).
+/// Drivers that may choose the transmit queue themselves, for traffic classes or their own rings (Linux 6.12,
+/// `ndo_select_queue`).
 const CHOOSES: &[&str] = &["bnx2x", "fm10k", "hns", "ixgbe", "mlx4_en", "mlx5_core", "qede", "hv_netvsc", "ice"];
 
-/// `__netdev_pick_tx`: XPS by receive queue, by CPU, else `skb_tx_hash`. `rx`: the receive queue of a packet that is
-/// forwarded, as the kernel recorded it.
+/// Selects the transmit queue as `__netdev_pick_tx` does: XPS by receive queue, then XPS by CPU, otherwise
+/// `skb_tx_hash`. `rx` is the receive queue that the kernel recorded for a forwarded packet.
 pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> Sending {
     let queues: Vec<u32> = {
-        let told = nic.channels.known().map(|c| c.tx_queues()).filter(|n| *n > 0);
-        let n = told.unwrap_or(u32::MAX);
+        let counted = nic.channels.known().map(|c| c.tx_queues()).filter(|n| *n > 0);
+        let n = counted.unwrap_or(u32::MAX);
         nic.tx_queues.iter().map(|q| q.id).filter(|q| *q < n).collect()
     };
     let mut notes = Vec::new();
     let driver = nic.driver.known().map_or("", String::as_str);
     if CHOOSES.contains(&driver) && queues.len() > 1 {
-        notes.push(format!("{driver} may choose otherwise (traffic classes, rings of XDP)"));
+        notes.push(format!("{driver} may choose another queue (traffic classes, XDP rings)"));
     }
     let (by, may_be) = choose(nic, &queues, cpu, rx);
     let queue = (may_be.len() == 1).then(|| may_be[0]);
@@ -62,7 +62,7 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> 
 
 fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (String, Vec<u32>) {
     match queues {
-        [] => return ("its transmit queues are not known".into(), Vec::new()),
+        [] => return ("its transmit queues are unknown".into(), Vec::new()),
         [one] => return ("the only queue".into(), vec![*one]),
         _ => {}
     }
@@ -80,11 +80,11 @@ fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (St
         _ => None,
     });
     if let Some(why) = unread {
-        return (format!("XPS is not known ({why})"), queues.to_vec());
+        return (format!("unknown, because XPS could not be read ({why})"), queues.to_vec());
     }
     let set = nic.tx_queues.iter().any(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()));
     match cpu {
-        None if set => return ("XPS, by a CPU that is not known".into(), queues.to_vec()),
+        None if set => return ("XPS, but the CPU is unknown".into(), queues.to_vec()),
         Some(c) => {
             let by_cpu = of(&|t| t.xps_cpus.known().is_some_and(|m| m.contains(c)));
             if !by_cpu.is_empty() {
@@ -93,9 +93,9 @@ fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (St
         }
         None => {}
     }
-    let none = if set { "XPS maps this CPU to none" } else { "XPS is not set" };
+    let none = if set { "XPS maps this CPU to no queue" } else { "XPS is not set" };
     match rx {
-        // skb_tx_hash: the recorded queue, as often less by the number of queues as is needed.
+        // skb_tx_hash takes the recorded queue modulo the number of queues.
         Some(rx) => {
             let at = rx as usize % queues.len();
             (format!("the number of its receive queue ({none})"), vec![queues[at]])
@@ -112,15 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_queue_is_known_where_none_is_listed() {
+    fn no_queue_is_predicted_if_none_is_listed() {
         let nic = NicSpec::new("eth0", "ice", Some(0), 2, 0);
         let mut s = machines::host("one", CpuSpec::flat(2, 1), vec![nic]).snapshot();
         assert_eq!(crate::steering::receive_queues(&s.nics[0]), Some(2));
         s.nics[0].tx_queues.clear();
         s.nics[0].rx_queues.clear();
         let x = sending(&s, &s.nics[0], None, None);
-        assert_eq!((x.queue, x.by.as_str()), (None, "its transmit queues are not known"));
-        // Not one queue, which would be decided: a device with unknown queues may have any.
+        assert_eq!((x.queue, x.by.as_str()), (None, "its transmit queues are unknown"));
+        // With an unknown number of queues, no single queue may be predicted.
         assert_eq!(crate::steering::receive_queues(&s.nics[0]), None);
         let host_key = Fact::not_asked("net.core.netdev_rss_key");
         let steering = crate::steering::Steering::new(&s.nics[0], &host_key);

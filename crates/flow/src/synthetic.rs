@@ -1,4 +1,4 @@
-//! Synthetic populations: the same text gives the same flows.
+//! Synthetic populations of flows. The same text always gives the same flows.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ use crate::tuple::{BadFlow, Tuple, UDP, has_ports, protocol_number};
 pub struct Synthetic {
     /// Number of flows, 1 to [`MOST`].
     pub count: u32,
-    /// Share of flow k: 1 / k^zipf. 0: all alike.
+    /// Exponent of the Zipf distribution: the share of flow k is proportional to 1 / k^zipf. 0: all flows are equal.
     pub zipf: f64,
     /// Packets of all flows together.
     pub packets: u64,
@@ -44,11 +44,11 @@ impl Default for Synthetic {
     }
 }
 
-/// Most flows of one population.
+/// The largest number of flows in one population.
 pub const MOST: u32 = 10_000_000;
 
 impl Synthetic {
-    /// Parses the text; keys that are missing have their defaults. An error names the part that is wrong.
+    /// Parses the text. Missing keys have their defaults. An error names the wrong part.
     pub fn parse(text: &str) -> Result<Self, BadFlow> {
         let mut s = Self::default();
         for part in text.split(',').filter(|p| !p.is_empty()) {
@@ -68,24 +68,27 @@ impl Synthetic {
                         .parse()
                         .ok()
                         .filter(|n| *n > 0 && *n <= 1 << 50)
-                        .ok_or_else(|| bad("a number of packets"))?
+                        .ok_or_else(|| bad("a number of packets, at least 1"))?
                 }
                 "src" => s.src = prefix(value).ok_or_else(|| bad("an address or prefix"))?,
                 "dst" => s.dst = prefix(value).ok_or_else(|| bad("an address or prefix"))?,
                 "sport" => s.sport = range(value).ok_or_else(|| bad("a port or FIRST-LAST"))?,
                 "dport" => s.dport = range(value).ok_or_else(|| bad("a port or FIRST-LAST"))?,
-                "proto" => s.protocol = protocol_number(value).ok_or_else(|| bad("a protocol"))?,
-                "seed" => s.seed = value.parse().map_err(|_| bad("a number"))?,
+                "proto" => {
+                    s.protocol = protocol_number(value)
+                        .ok_or_else(|| bad("a protocol: tcp, udp, sctp, icmp, esp, ... or its number"))?
+                }
+                "seed" => s.seed = value.parse().map_err(|_| bad("a seed: a number from 0 to 18446744073709551615"))?,
                 _ => return Err(bad("one of count, zipf, packets, src, dst, sport, dport, proto, seed")),
             }
         }
         if s.src.0.is_ipv6() != s.dst.0.is_ipv6() {
-            return Err(BadFlow::new(text, "src and dst of one family"));
+            return Err(BadFlow::new(text, "src and dst of one family (both IPv4 or both IPv6)"));
         }
         Ok(s)
     }
 
-    /// Flows that happen to be the same are drawn again a few times, then skipped.
+    /// Generates the flows. A flow that was drawn before is drawn again a few times, then skipped.
     pub fn flows(&self) -> Vec<Counted> {
         let mut rng = Rng(self.seed);
         let weights: Vec<f64> = (1..=self.count).map(|k| falling(k, self.zipf)).collect();
@@ -108,8 +111,8 @@ impl Synthetic {
     }
 }
 
-/// `k` to the power of `-s`. The C library's `pow` is another on each kind of CPU (and 12 kB): the same words are to make
-/// the same flows everywhere.
+/// `k` to the power of `-s`. The C library's `pow` differs between architectures (and has 12 kB), but the same text
+/// must give the same flows everywhere.
 fn falling(k: u32, s: f64) -> f64 {
     use std::f64::consts::{LN_2, SQRT_2};
     let mut e = k.ilog2();
@@ -117,7 +120,7 @@ fn falling(k: u32, s: f64) -> f64 {
     if m > SQRT_2 {
         (e, m) = (e + 1, m / 2.0);
     }
-    // ln m is twice the area tangent of this, whose powers vanish fast.
+    // ln m is twice the inverse hyperbolic tangent of t, whose series converges fast.
     let t = (m - 1.0) / (m + 1.0);
     let series = (0..12).rev().fold(0.0, |sum, i| sum * t * t + 1.0 / f64::from(2 * i + 1));
     let x = -s * (f64::from(e) * LN_2 + 2.0 * t * series);
@@ -156,7 +159,7 @@ fn within((a, len): (IpAddr, u8), rng: &mut Rng) -> IpAddr {
     }
 }
 
-/// SplitMix64: small, and good enough to draw addresses.
+/// The generator SplitMix64: small, and good enough to draw addresses.
 #[derive(Debug, Clone)]
 pub struct Rng(pub u64);
 
@@ -180,7 +183,7 @@ mod tests {
         for s in [0.0, 0.5, 0.8, 1.0, 1.2, 2.0, 7.5, 10.0] {
             for k in [1, 2, 3, 5, 7, 11, 100, 1023, 1024, 1025, 46_341, 1_000_003, 16_777_215, u32::MAX] {
                 let (is, want) = (falling(k, s), f64::from(k).powf(-s));
-                assert!((is - want).abs() <= want * 1e-12, "{k} to the power of -{s}: {is} {want}");
+                assert!((is - want).abs() <= want * 1e-12, "{k} to the power of -{s}: {is}, expected {want}");
             }
         }
     }

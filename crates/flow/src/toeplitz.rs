@@ -1,24 +1,25 @@
-//! The Toeplitz hash of "RSS Hashing Functions" (Microsoft): for every set bit of the input the 32 bits of the key
-//! that begin at that bit are added without carry.
+//! The Toeplitz hash of "RSS Hashing Functions" (Microsoft): the XOR, over all set bits of the input, of the 32 bits of
+//! the key that begin at that bit.
 
 /// The longest input: two IPv6 addresses and two ports.
 pub const LONGEST: usize = 36;
 
-/// Every byte of the input is a look-up in a table of its position. A table has 1 KiB, so all twelve of an
-/// IPv4 flow stay in the first cache; tables for two bytes at once would not.
+/// The hash, prepared for many inputs: each byte of the input is looked up in the table of its position. A table has
+/// 1 KiB, so the twelve tables of an IPv4 flow fit into the first-level cache; tables for two bytes each would not.
 #[derive(Debug, Clone)]
 pub struct Toeplitz {
     tables: Vec<[u32; 256]>,
 }
 
 impl Toeplitz {
-    /// Bits of the key beyond its end count as zero, as they do in devices with longer inputs than keys.
+    /// Prepares the tables for a key. Bits beyond the end of the key count as zero, as in devices whose inputs are
+    /// longer than their keys.
     pub fn new(key: &[u8]) -> Self {
         let tables = (0..LONGEST).map(|at| {
             let windows: [u32; 8] = std::array::from_fn(|bit| window(key, at * 8 + bit));
             let mut table = [0u32; 256];
             for value in 1..256usize {
-                // The lowest set bit is new, the rest is known already.
+                // The entry without the lowest set bit has been computed before.
                 let low = value.trailing_zeros() as usize;
                 table[value] = table[value & (value - 1)] ^ windows[7 - low];
             }
@@ -27,7 +28,7 @@ impl Toeplitz {
         Self { tables: tables.collect() }
     }
 
-    /// Ignores input beyond [`LONGEST`].
+    /// The hash of `input`, of which bytes beyond [`LONGEST`] are ignored.
     pub fn hash(&self, input: &[u8]) -> u32 {
         self.tables.iter().zip(input).fold(0, |h, (table, byte)| h ^ table[usize::from(*byte)])
     }
@@ -40,7 +41,7 @@ fn window(key: &[u8], bit: usize) -> u32 {
     (five >> (8 - bit % 8)) as u32
 }
 
-/// The definition, bit by bit. Tests compare the tables with it.
+/// The hash by its definition, bit by bit. Tests compare the tables with it.
 pub fn bit_by_bit(key: &[u8], input: &[u8]) -> u32 {
     let mut hash = 0;
     for (i, byte) in input.iter().enumerate() {
@@ -53,7 +54,7 @@ pub fn bit_by_bit(key: &[u8], input: &[u8]) -> u32 {
     hash
 }
 
-/// Whether the two directions of every flow have one hash because the key repeats every 16 bits.
+/// Whether both directions of every flow have the same hash because the key repeats every 16 bits.
 pub fn is_symmetric(key: &[u8]) -> bool {
     key.len() >= 4 && key.chunks_exact(2).all(|c| c == &key[..2])
 }

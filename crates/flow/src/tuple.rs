@@ -1,4 +1,4 @@
-//! One flow as the packets of one direction carry it, and how people write it.
+//! One direction of a flow, as its packets carry it, and the notation for it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,7 +13,7 @@ pub const UDP: u8 = 17;
 /// Protocol number of IANA.
 pub const SCTP: u8 = 132;
 
-/// Names of `/etc/protocols` that people write; others are numbers.
+/// Names of `/etc/protocols` in common use; other protocols are numbers.
 const NAMES: [(&str, u8); 12] = [
     ("tcp", TCP),
     ("udp", UDP),
@@ -29,7 +29,7 @@ const NAMES: [(&str, u8); 12] = [
     ("vrrp", 112),
 ];
 
-/// The addresses are of one family.
+/// A flow in one direction. Both addresses are of the same family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tuple {
     /// Source address.
@@ -38,11 +38,11 @@ pub struct Tuple {
     pub dst: IpAddr,
     /// Protocol number of IANA.
     pub protocol: u8,
-    /// None: the protocol has none, or the packet does not carry them.
+    /// Source and destination port. `None`: the protocol has no ports, or the packet does not carry them.
     pub ports: Option<(u16, u16)>,
-    /// Of a packet that was cut in pieces: the others carry no ports, so none are looked at.
+    /// The packet is a fragment. Only the first fragment carries ports, so devices hash no ports of fragments.
     pub fragment: bool,
-    /// The outermost tag. None: not tagged, or taken off before.
+    /// The outermost VLAN tag. `None`: untagged, or the tag was removed earlier.
     pub vlan: Option<u16>,
 }
 
@@ -69,7 +69,7 @@ impl Tuple {
     }
 }
 
-/// `tcp`, `udp` and so on; a number where there is no name for it.
+/// The name of the protocol, such as `tcp`, or its number if it has no name here.
 pub fn protocol_name(number: u8) -> String {
     NAMES.iter().find(|n| n.1 == number).map_or_else(|| number.to_string(), |n| n.0.to_string())
 }
@@ -108,7 +108,7 @@ impl Serialize for Tuple {
     }
 }
 
-/// A flow as the user requested it: an open port means all ports.
+/// A flow as the user writes it. A missing port means all ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spec {
     /// Source address.
@@ -121,16 +121,16 @@ pub struct Spec {
     pub src_port: Option<u16>,
     /// `None`: any port.
     pub dst_port: Option<u16>,
-    /// Packets that were cut in pieces; the pieces carry no ports, so none are hashed.
+    /// The packets are fragments, which carry no ports, so no ports are hashed.
     pub fragment: bool,
 }
 
-/// What is wrong with a requested flow.
+/// An error in the text of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadFlow {
-    /// What was written, at most 60 characters, without control characters.
+    /// The wrong text, at most 60 characters, without control characters.
     pub found: String,
-    /// What would be correct.
+    /// A description of correct text.
     pub expected: String,
 }
 
@@ -157,7 +157,7 @@ const SHAPE: &str = "SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-1
                      [2001:db8::1]:1234-[2001:db8::2]:80/udp";
 
 impl Spec {
-    /// The exact flow. `None`: a port is open.
+    /// The exact flow. `None`: a port is missing.
     pub fn exact(&self) -> Option<Tuple> {
         let ports = match (self.src_port, self.dst_port) {
             _ if !has_ports(self.protocol) || self.fragment => None,
@@ -171,7 +171,7 @@ impl Spec {
         Tuple { src: self.src, dst: self.dst, protocol: self.protocol, ports, fragment: self.fragment, vlan: None }
     }
 
-    /// All flows if one port is open. If both are open, an even sample of 65,536 flows.
+    /// All flows if one port is missing. If both are missing, an even sample of 65,536 flows.
     pub fn all(&self) -> Vec<Tuple> {
         if let Some(one) = self.exact() {
             return vec![one];
@@ -198,15 +198,15 @@ impl FromStr for Spec {
         let fragment = match more {
             None => false,
             Some("frag") => true,
-            Some(other) => return Err(BadFlow::new(other, "nothing, or frag for the pieces of a packet that was cut")),
+            Some(other) => return Err(BadFlow::new(other, "nothing, or frag for fragments")),
         };
         let (a, b) = ends.split_once('-').ok_or_else(|| BadFlow::new(ends, SHAPE))?;
         let ((src, src_port), (dst, dst_port)) = (side(a)?, side(b)?);
         if src.is_ipv6() != dst.is_ipv6() {
-            return Err(BadFlow::new(ends, "two addresses of one family"));
+            return Err(BadFlow::new(ends, "two addresses of one family (both IPv4 or both IPv6)"));
         }
         if (src_port.is_some() || dst_port.is_some()) && !has_ports(protocol) {
-            return Err(BadFlow::new(ends, format!("no ports: {} has none", protocol_name(protocol))));
+            return Err(BadFlow::new(ends, format!("no ports, because {} has none", protocol_name(protocol))));
         }
         Ok(Self { src, dst, protocol, src_port, dst_port, fragment })
     }
@@ -214,7 +214,7 @@ impl FromStr for Spec {
 
 /// `10.0.0.1`, `10.0.0.1:80`, `10.0.0.1:*`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`
 pub(crate) fn side(text: &str) -> Result<(IpAddr, Option<u16>), BadFlow> {
-    let bad = || BadFlow::new(text, "an address, with :PORT behind it where it has one (IPv6 in [brackets] then)");
+    let bad = || BadFlow::new(text, "an address, or ADDRESS:PORT (an IPv6 address with a port in [brackets])");
     let port = |p: &str| match p {
         "*" => Ok(None),
         p => p.parse::<u16>().map(Some).map_err(|_| BadFlow::new(p, "a port from 0 to 65535, or *")),
@@ -238,7 +238,7 @@ pub(crate) fn side(text: &str) -> Result<(IpAddr, Option<u16>), BadFlow> {
     }
 }
 
-/// `::ffff:10.0.0.1` is IPv4 on the wire.
+/// Converts `::ffff:10.0.0.1`, which is IPv4 on the wire.
 fn plain(a: Ipv6Addr) -> IpAddr {
     a.to_ipv4_mapped().map_or(IpAddr::V6(a), IpAddr::V4)
 }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn printed_flows_can_be_parsed() {
         for text in [
             "10.0.0.1:1234-10.0.0.2:80/tcp",
             "[2001:db8::1]:1-[2001:db8::2]:65535/udp",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn open_ports() {
+    fn missing_ports() {
         let one: Spec = "10.0.0.1-10.0.0.2:80/tcp".parse().unwrap();
         assert_eq!((one.exact(), one.all().len()), (None, 65_536));
         let both: Spec = "10.0.0.1:*-10.0.0.2/udp".parse().unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_ones_say_what_is_wrong() {
+    fn errors_name_the_mistake() {
         for (text, word) in [
             ("", "nothing"),
             ("10.0.0.1-10.0.0.2", "PROTOCOL"),

@@ -1,4 +1,4 @@
-//! Against the published vectors, and tables against the definition bit by bit.
+//! Compares the hash with published vectors, and the tables with the definition bit by bit.
 
 use crate::common;
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn published_vectors() {
 }
 
 #[test]
-fn pieces_are_hashed_by_their_addresses() {
+fn fragments_are_hashed_by_their_addresses() {
     let t = Tuple { fragment: true, ..tuple(VECTORS[0].0) };
     assert_eq!(Toeplitz::new(&KEY).hash(input(&t, all(), Transform::None).bytes()), VECTORS[0].1);
     assert_eq!(t.flow_type(), "ip4");
@@ -78,7 +78,7 @@ fn any_tuple() -> impl Strategy<Value = Tuple> {
 }
 
 #[test]
-fn what_the_fuzzer_begins_with() {
+fn seeds_of_the_fuzzer() {
     let files: Vec<_> = std::fs::read_dir("tests/regressions").unwrap().map(|e| e.unwrap().path()).collect();
     assert!(files.len() >= 5);
     files.iter().for_each(|f| common::flows(&std::fs::read(f).unwrap()));
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(tables.hash(a.bytes()), tables.hash(b.bytes()));
     }
 
-    /// What the kernel's documentation says of the two transforms, in its own order.
+    /// The definition of the two transforms in the kernel's documentation, in its order.
     #[test]
     fn transforms_as_documented(a in any::<[u8; 4]>(), b in any::<[u8; 4]>(), s in any::<u16>(), d in any::<u16>()) {
         let t = Tuple { src: a.into(), dst: b.into(), protocol: 17, ports: Some((s, d)), fragment: false, vlan: None };

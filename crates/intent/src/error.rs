@@ -25,22 +25,22 @@ pub enum Class {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `--goal auto` was given to a command that needs the goal itself.
-    #[error("--goal auto works with plan, apply, check and persist only; name the goal here")]
+    #[error("--goal auto works only with plan, apply, check and persist: name the goal")]
     AutoGoal,
     /// Faults of `--set`.
     #[error("{}", .0.join("\n"))]
     Set(Vec<String>),
     /// `--goal` names another goal than the configuration file.
-    #[error("--goal {goal} contradicts {}, which says {}", .path.display(), .others.join(", "))]
+    #[error("--goal {goal} contradicts {}, which has {}", .path.display(), .others.join(", "))]
     OtherGoal {
         /// The goal of `--goal`.
         goal: Goal,
         /// The configuration file.
         path: PathBuf,
-        /// What the file says instead, one text for each place.
+        /// The goals in the file, one text for each place.
         others: Vec<String>,
     },
-    /// What flags and file configure contradicts itself.
+    /// Flags and file contradict each other.
     #[error("{}", .0.join("\n"))]
     Contradictions(Vec<String>),
     /// The configuration file cannot be read.
@@ -51,10 +51,10 @@ pub enum Error {
         /// The system's reason; `InvalidData`: the file is not UTF-8.
         error: io::Error,
     },
-    /// What is wrong in the configuration file, each fault with its line.
+    /// The faults of the configuration file, each with its line.
     #[error(transparent)]
     Faults(#[from] ringwise_config::Faults),
-    /// Entries that are ambiguous on this host, or name nothing.
+    /// Entries that are ambiguous on this host, or match nothing.
     #[error("{}", .0.join("\n"))]
     Unbound(Vec<String>),
     /// Programs and units that the configuration names for their flows, and that do not listen.
@@ -106,12 +106,12 @@ pub enum Error {
 pub enum Misfit {
     /// The digest in the file does not match its content.
     #[error(
-        "was edited after it was written; what is applied must be what ringwise has planned (change the flags of ringwise \
-         plan instead)"
+        "was edited after it was written; only unchanged plans are applied (to change the plan, run ringwise plan with \
+         other options)"
     )]
     Edited,
     /// Names of the hosts with their machine ids.
-    #[error("was made for another machine: {was}, this one is {is}")]
+    #[error("was made for another machine: {was}; this machine is {is}")]
     OtherMachine {
         /// The host the plan was made for.
         was: String,
@@ -120,7 +120,7 @@ pub enum Misfit {
     },
     /// Boot ids. `host`: `None` where its name is unknown.
     #[error(
-        "was made for another boot of {}: {was}, now it is {is}; what it found is gone",
+        "was made for another boot of {}: {was}; this boot is {is}, so the values that it found are gone",
         .host.as_deref().unwrap_or("a host of unknown name")
     )]
     OtherBoot {
@@ -132,10 +132,10 @@ pub enum Misfit {
         is: String,
     },
     /// The plan has no boot id, so it is not known whether its findings are still true.
-    #[error("does not name the boot it was made for: its host was read without a boot id")]
+    #[error("does not name the boot that it was made for, because the boot id of the host could not be read")]
     BootNotRecorded,
     /// `id`: why the boot id of this host is unknown.
-    #[error("cannot be checked against this boot: its id is {id}")]
+    #[error("cannot be checked against this boot: the boot id is {id}")]
     BootUnknown {
         /// Begins with `unknown:`, followed by the reason.
         id: String,
@@ -160,7 +160,7 @@ fn lines(all: &[Missing]) -> String {
 fn kernel_words(e: &io::Error) -> String {
     match e.raw_os_error() {
         Some(errno) => ringwise_sys::errno_text(errno),
-        None if e.kind() == ErrorKind::InvalidData => "it is no text in UTF-8".into(),
+        None if e.kind() == ErrorKind::InvalidData => "the file is not UTF-8 text".into(),
         None => e.to_string(),
     }
 }

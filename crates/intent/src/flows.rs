@@ -1,4 +1,4 @@
-//! Flows that are named by a program or a systemd unit: where it listens now.
+//! Looks up the flows of programs and systemd units by the sockets on which they listen now.
 
 use ringwise_discover::sockets::{Listener, listeners, who};
 use ringwise_model::{Flow, FlowsUnknown, Intent};
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn at_boot_it_is_left_out_and_named() {
+    fn at_boot_it_is_skipped_and_named() {
         let sim = sim();
         let mut i = wanted(Flow::Unit("late".into()));
         let missing = look_up(&sim, &mut i, true).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_says_that_it_does_not_know() {
+    fn a_recording_does_not_contain_listeners() {
         let dir = std::env::temp_dir().join(format!("ringwise-flows-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("sys/class/net")).unwrap();
         let host = Captured::open(&dir).unwrap();
@@ -127,7 +127,8 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
         assert_eq!(
             missing[0].to_string(),
-            "/etc/ringwise/ringwise.toml line 9: group web: program \"nginx\": where it listened stands in no recording"
+            "/etc/ringwise/ringwise.toml line 9: group web: program \"nginx\": the recording does not contain where it \
+             listened"
         );
     }
 

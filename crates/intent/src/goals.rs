@@ -16,9 +16,9 @@ pub fn implied(c: &Config) -> String {
 }
 
 fn of_goal(goal: Goal, c: &Config) -> String {
-    let lays = ringwise_plan::lays_down(goal, &c.policies);
+    let settings = ringwise_plan::lays_down(goal, &c.policies);
     let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
-    let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
+    let entry = Entry { wishes: settings.device.iter().map(wish).collect(), ..Entry::default() };
     // Only the keys, because they apply to every interface.
     let text = ringwise_config::print_knobs(&entry);
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
@@ -29,16 +29,16 @@ fn of_goal(goal: Goal, c: &Config) -> String {
             lines.drain(..).for_each(|l| out += &format!("#   {l}\n"));
         }
     };
-    section("on each interface that has it, where the file says nothing else", &mut lines);
-    lines.extend(lays.rfs_entries.map(|n| format!("rfs_entries = {n}")));
-    lines.extend(lays.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
-    section("on the host, where the file says nothing else", &mut lines);
+    section("on each interface that supports it, unless the file configures it", &mut lines);
+    lines.extend(settings.rfs_entries.map(|n| format!("rfs_entries = {n}")));
+    lines.extend(settings.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
+    section("on the host, unless the file configures it", &mut lines);
     if goal == Goal::Mixed && c.host.pair_as_article != Some(true) {
         let groups = ringwise_plan::implied(&Intent { latency_queues: c.host.latency_queues, ..Intent::default() });
         let text = ringwise_config::print_entry(&Entry { groups: groups.into(), ..Entry::default() });
         let at = text.find("[[interface.group]]").unwrap_or(text.len());
         lines.extend(text[at..].lines().filter(|l| !l.is_empty()).map(str::to_string));
-        section("in each entry of an interface with queues to divide, where it has no groups", &mut lines);
+        section("in each entry of an interface with queues to divide, unless it has groups", &mut lines);
     }
     out
 }

@@ -5,8 +5,8 @@ use ringwise_config::Config;
 use ringwise_knob::{Of, Setting};
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Intent, Knob, Wish};
 
-/// From the journals of this boot, oldest first. `None`: nothing is in effect. An empty file would be a goal of its
-/// own.
+/// The configuration from the journals of this boot, oldest first. `None`: nothing is in effect; an empty file would
+/// request the default goal.
 pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     if v.settings.is_empty() {
         return None;

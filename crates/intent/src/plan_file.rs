@@ -66,21 +66,20 @@ pub fn load(file: &Path) -> Result<PlanFile> {
 fn parse(file: &Path, text: &str) -> Result<PlanFile> {
     let name = file.display();
     let value: Value =
-        serde_json::from_slice(text.as_bytes()).map_err(|e| Error::NotAPlan(format!("{name} is no plan: {e}")))?;
+        serde_json::from_slice(text.as_bytes()).map_err(|e| Error::NotAPlan(format!("{name} is not a plan: {e}")))?;
     let schema = value["schema"].as_str().unwrap_or("none");
     if schema != ringwise_plan::SCHEMA {
-        let text = format!("{name} is no plan: its schema is {schema}, right would be {}", ringwise_plan::SCHEMA);
+        let text = format!("{name} is not a plan: its schema is {schema}, expected {}", ringwise_plan::SCHEMA);
         return Err(Error::NotAPlan(text));
     }
     let version = value["version"].as_u64().unwrap_or(0);
     // Reasons of version 1 are texts; they are read as reasons without a code.
     if !(1..=u64::from(ringwise_plan::VERSION)).contains(&version) {
         let by = value["file"]["tool"].as_str().map(|t| format!(", written by ringwise {t}")).unwrap_or_default();
-        let text =
-            format!("{name} has plan version {version}{by}; this ringwise knows 1 to {}", ringwise_plan::VERSION);
+        let text = format!("{name} has plan version {version}{by}; expected 1 to {}", ringwise_plan::VERSION);
         return Err(Error::NotAPlan(text));
     }
-    let whole = |e: serde_json::Error| Error::NotAPlan(format!("{name} is no whole plan: {e}"));
+    let whole = |e: serde_json::Error| Error::NotAPlan(format!("{name} is not a complete plan: {e}"));
     let stamp = match value.get("file") {
         Some(f) => Some(serde_json::from_value::<Stamp>(f.clone()).map_err(whole)?),
         None => None,
@@ -140,7 +139,7 @@ fn text(f: &Fact<String>) -> String {
     }
 }
 
-/// FNV-1a over the values. White space and the order of members do not count.
+/// FNV-1a over the values. White space and the order of members do not change it.
 fn digest(doc: &Value) -> String {
     let mut h = Fnv::default();
     feed(&mut h, doc, true);
@@ -250,7 +249,7 @@ mod tests {
         other.machine_id = Fact::Known("m2".into());
         other.name = Fact::Known("edge4".into());
         let why = refusal(&text, &other, 1_000_000).to_string();
-        assert_eq!(why, "x.plan was made for another machine: edge3 (m1), this one is edge4 (m2)");
+        assert_eq!(why, "x.plan was made for another machine: edge3 (m1); this machine is edge4 (m2)");
         let mut other = here();
         other.boot_id = Fact::Known("b2".into());
         let boot = Misfit::OtherBoot { host: Some("edge3".into()), was: "b1".into(), is: "b2".into() };
@@ -274,6 +273,6 @@ mod tests {
     fn a_file_of_a_later_version_is_refused_by_name() {
         let text = written(None).replace("\"version\": 1", "\"version\": 3").replace(env!("CARGO_PKG_VERSION"), "9.0");
         let e = parse(Path::new("x.plan"), &text).err().unwrap();
-        assert_eq!(e.to_string(), "x.plan has plan version 3, written by ringwise 9.0; this ringwise knows 1 to 2");
+        assert_eq!(e.to_string(), "x.plan has plan version 3, written by ringwise 9.0; expected 1 to 2");
     }
 }

@@ -76,13 +76,13 @@ impl Planning {
         )
     }
 
-    /// No user can be asked at boot. A device that was set up again since ringwise wrote to it gets what the file
+    /// No user can be asked at boot. A device that was initialized again since ringwise wrote to it gets what the file
     /// configures, because its driver chose what differs.
     #[must_use]
     pub fn at_boot(mut self, store: &Store) -> Self {
-        let anew = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
+        let initialized = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
         let of = |h: &Hand| h.address().and_then(|a| a.dev().map(str::to_string));
-        self.host.hands.retain(|h| !of(h).is_some_and(|d| anew.contains(&d)));
+        self.host.hands.retain(|h| !of(h).is_some_and(|d| initialized.contains(&d)));
         self
     }
 
@@ -104,14 +104,17 @@ impl Planning {
         }
     }
 
-    /// Errors: there is nothing to plan for, or it cannot be planned.
+    /// Makes the plan.
     pub fn plan(&self, take: Take) -> Result<Plan> {
         let h = &self.host;
         let mut plan = ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.hands(take))
             .map_err(Error::Plan)?;
         plan.refused.extend(self.missing.iter().map(Missing::not_possible));
         if let Some((role, goal)) = self.role.as_ref().and_then(|r| Some((r, r.goal()?))) {
-            plan.advice.push(format!("this host {}: ringwise plan --goal {goal} is made for that", role.words()));
+            plan.advice.push(format!(
+                "this host {}: goal {goal} is made for that (ringwise plan --goal {goal})",
+                role.words()
+            ));
         }
         Ok(plan)
     }

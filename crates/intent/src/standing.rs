@@ -112,7 +112,7 @@ pub struct Parts {
 pub struct Part {
     /// What was requested, limited to `devs`, without the permission to interrupt traffic.
     pub intent: Intent,
-    /// It was for the whole host: for all interfaces that no later apply names.
+    /// The apply was for the whole host: for all interfaces that no later apply names.
     pub whole: bool,
     /// Interfaces that this apply still decides: those that no later apply names.
     pub devs: Vec<String>,

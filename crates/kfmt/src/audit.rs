@@ -1,11 +1,11 @@
-//! What `check` reads beside the rest: packet sockets, the PCI Express capability, first lines of long files.
+//! Formats that only `check` reads: packet sockets, the PCI Express capability, first lines of long files.
 
 use ringwise_model::{Eee, PacketSocket, PciControl};
 
 use crate::ParseError;
 use crate::nl::{Builder, attrs};
 
-/// `/proc/net/packet`: `sk RefCnt Type Proto Iface R Rmem User Inode`, a line a socket.
+/// `/proc/net/packet`: `sk RefCnt Type Proto Iface R Rmem User Inode`, one line per socket.
 pub fn packet_sockets(text: &str) -> Result<Vec<PacketSocket>, ParseError> {
     let mut out = Vec::new();
     for (i, line) in text.lines().enumerate().skip(1) {
@@ -51,7 +51,7 @@ pub fn pci_control(config: &[u8]) -> Option<PciControl> {
 pub const EEE_GET: u8 = 23;
 const EEE_ACTIVE: u16 = 4;
 const EEE_ENABLED: u16 = 5;
-/// `ETHTOOL_A_RINGS_TCP_DATA_SPLIT`: 0 not told, 1 off, 2 on.
+/// `ETHTOOL_A_RINGS_TCP_DATA_SPLIT`: 0 not reported, 1 off, 2 on.
 const TCP_DATA_SPLIT: u16 = 11;
 
 fn byte_of(reply: &[u8], kind: u16) -> Result<Option<u8>, ParseError> {
@@ -70,21 +70,21 @@ pub fn eee(reply: &[u8]) -> Result<Eee, ParseError> {
     Ok(Eee { active: on(EEE_ACTIVE)?, enabled: on(EEE_ENABLED)? })
 }
 
-/// The reply that says so.
+/// A reply with this content, for simulated hosts.
 pub fn eee_reply(active: bool, enabled: bool) -> Vec<u8> {
     let mut b = Builder::new();
     b.u8(EEE_ACTIVE, active.into()).u8(EEE_ENABLED, enabled.into());
     b.finish()
 }
 
-/// The attribute of a reply to RINGS_GET that says so.
+/// The attribute of a RINGS_GET reply with this content, for simulated hosts.
 pub fn tcp_data_split_reply(on: bool) -> Vec<u8> {
     let mut b = Builder::new();
     b.u8(TCP_DATA_SPLIT, if on { 2 } else { 1 });
     b.finish()
 }
 
-/// Of the reply to RINGS_GET. `None`: the driver does not say.
+/// From a RINGS_GET reply. `None`: the driver does not report it.
 pub fn tcp_data_split(reply: &[u8]) -> Result<Option<bool>, ParseError> {
     Ok(match byte_of(reply, TCP_DATA_SPLIT)? {
         Some(1) => Some(false),

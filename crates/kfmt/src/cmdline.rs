@@ -1,4 +1,4 @@
-//! `/proc/cmdline`: which CPUs the kernel was told to keep quiet (kernel/sched/isolation.c).
+//! `/proc/cmdline`: which CPUs are isolated by options of the kernel (kernel/sched/isolation.c).
 
 use ringwise_model::{CpuId, CpuSet};
 
@@ -7,9 +7,9 @@ use crate::{ParseError, cpulist};
 /// `isolcpus=[flag,…]LIST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolcpus {
-    /// `nohz`, `domain`, `managed_irq`, as written. Empty: the kernel takes `domain`.
+    /// `nohz`, `domain`, `managed_irq`, as written. Empty: the kernel assumes `domain`.
     pub flags: Vec<String>,
-    /// CPUs of the list behind the flags, in the format of [`crate::cpulist`].
+    /// CPUs of the list after the flags, in the format of [`crate::cpulist`].
     pub cpus: CpuSet,
 }
 
@@ -41,7 +41,7 @@ pub fn words(text: &str) -> Vec<String> {
     out
 }
 
-/// Value of the first `name=value`; the empty text for a bare `name`. Words after `--` belong to init.
+/// Value of the first `name=value`; the empty text for `name` without a value. Words after `--` belong to init.
 pub fn value(text: &str, name: &str) -> Option<String> {
     words(text).into_iter().take_while(|w| w != "--").find_map(|w| match w.split_once('=') {
         Some((n, v)) if n == name => Some(v.to_string()),
@@ -50,7 +50,7 @@ pub fn value(text: &str, name: &str) -> Option<String> {
     })
 }
 
-/// The first `isolcpus=`, if there is one. `last` is the highest possible CPU, for lists that say `N`.
+/// The first `isolcpus=`, if there is one. `last` is the highest possible CPU, for lists that contain `N`.
 pub fn isolcpus(text: &str, last: Option<CpuId>) -> Result<Option<Isolcpus>, ParseError> {
     let Some(v) = value(text, "isolcpus") else { return Ok(None) };
     let mut rest = v.as_str();

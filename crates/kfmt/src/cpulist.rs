@@ -5,18 +5,18 @@ use ringwise_model::CpuSet;
 use crate::ParseError;
 
 const WHAT: &str = "CPU list";
-/// CPUs that all ranges of one list may name together. The kernel prints disjoint ranges (at most
-/// 65,536 CPUs); a text that repeats huge ranges would only burn time.
+/// Maximum number of CPUs that all ranges of one list name together. The kernel prints disjoint ranges (at most 65,536
+/// CPUs); a text that repeats huge ranges would only waste time.
 const MAX_NAMED: u64 = 1 << 20;
 
-/// Some kernels (5.15 release candidates on arm64) count the terminating NUL of `cpulist` and `cpumap` into the file.
-/// A NUL alone is no list.
+/// Some kernels (5.15 release candidates on arm64) include the terminating NUL of `cpulist` and `cpumap` in the file. A
+/// NUL alone is not a list.
 pub(crate) fn without_terminator(text: &str) -> &str {
     text.strip_suffix('\0').filter(|t| !t.is_empty()).unwrap_or(text)
 }
 
-/// The kernel's list, also with `first-last:used/group`, surrounding white space and one trailing NUL passed over.
-/// The empty text is the empty set. CPU numbers up to [`ringwise_model::cpuset::MAX_CPU`].
+/// The kernel's list, also with `first-last:used/group`. Surrounding white space and one trailing NUL are ignored. The
+/// empty text is the empty set. CPU numbers go up to [`ringwise_model::cpuset::MAX_CPU`].
 pub fn parse(text: &str) -> Result<CpuSet, ParseError> {
     let text = without_terminator(text);
     let mut named = 0u64;
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(parse("0-7:2/4").unwrap(), parse("0-1,4-5").unwrap());
     }
 
-    /// 5.15 release candidates on arm64 count the terminator of `cpulist` and `cpumap` into the file.
+    /// 5.15 release candidates on arm64 include the terminator of `cpulist` and `cpumap` in the file.
     #[test]
     fn one_trailing_nul_is_passed_over() {
         assert_eq!(parse("0-3\n\0").unwrap(), parse("0-3").unwrap());

@@ -9,9 +9,9 @@ use crate::{ParseError, cpulist};
 const WHAT: &str = "CPU mask";
 const MAX_GROUPS: usize = (MAX_CPU as usize + 1) / 32;
 
-/// Reads a mask of at most 65,536 bits. White space around it, one trailing NUL and `0x` before a group are passed
-/// over. An empty group between commas stands for 32 zero bits, as other tools print it
-/// (`0xffff,,0xffff`); the kernel itself never prints one. The empty text is an error: no mask file is empty.
+/// Reads a mask of at most 65,536 bits. White space around it, one trailing NUL and `0x` before a group are ignored. An
+/// empty group between commas means 32 zero bits, as other tools print it (`0xffff,,0xffff`); the kernel never prints
+/// one. The empty text is an error, because no mask file is empty.
 pub fn parse(text: &str) -> Result<CpuSet, ParseError> {
     let body = cpulist::without_terminator(text).trim();
     if body.is_empty() {
@@ -43,11 +43,11 @@ pub fn parse(text: &str) -> Result<CpuSet, ParseError> {
     Ok(set)
 }
 
-/// Mask text that `bitmap_parse` accepts. With `nr_cpus` (the kernel's `nr_cpu_ids`: possible CPUs)
-/// exactly as the kernel prints it, zero groups included; without, the shortest form: no leading
-/// zeros in the first group, eight digits in each that follows, `0` for the empty set.
+/// Mask text that `bitmap_parse` accepts. With `nr_cpus` (the kernel's `nr_cpu_ids`: possible CPUs), it is exactly what
+/// the kernel prints, including zero groups. Without, it is the shortest form: no leading zeros in the first group,
+/// eight digits in each following group, `0` for the empty set.
 ///
-/// A CPU at or above `nr_cpus` is printed all the same; the kernel then answers EOVERFLOW.
+/// A CPU at or above `nr_cpus` is printed too; the kernel then answers EOVERFLOW.
 pub fn format(set: &CpuSet, nr_cpus: Option<u32>) -> String {
     let needed = set.last().map_or(1, |c| c.0 + 1);
     let bits = needed.max(nr_cpus.unwrap_or(1));

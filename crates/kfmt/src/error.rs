@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-/// Bytes or text that are not of the expected form.
+/// Bytes or text that do not have the expected form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// Kind of file or message: `cpumask`, `/proc/interrupts`, `channels reply`.
     pub what: &'static str,
     /// Line, counted from 1, of files with lines.
     pub line: Option<usize>,
-    /// What was found, shortened and with control characters escaped.
+    /// What was found, shortened and with escaped control characters.
     pub found: String,
     /// What is expected.
     pub expected: &'static str,
 }
 
-/// Longest excerpt of a bad text, in characters.
+/// Longest excerpt of an invalid text, in characters.
 const EXCERPT: usize = 48;
 
 impl ParseError {
@@ -31,7 +31,7 @@ impl ParseError {
 }
 
 fn excerpt(bytes: &[u8]) -> String {
-    // Four bytes a character at most: enough for the excerpt and one character more.
+    // A character has at most four bytes: enough for the excerpt and one more character.
     let head = &bytes[..bytes.len().min(EXCERPT * 4 + 4)];
     let text = String::from_utf8_lossy(head);
     let mut out = String::new();

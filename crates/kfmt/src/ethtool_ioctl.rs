@@ -1,5 +1,5 @@
-//! Structs of the ethtool ioctl (`SIOCETHTOOL`): the whole struct as bytes in host order, before and
-//! after the call. Offsets are those of linux/ethtool.h on every 64- and 32-bit architecture we build for.
+//! Structs of the ethtool ioctl (`SIOCETHTOOL`): the whole struct as bytes in host order, before and after the call.
+//! Offsets are those of linux/ethtool.h on every 64- and 32-bit architecture for which ringwise is built.
 
 pub mod fields;
 pub mod perqueue;
@@ -7,7 +7,7 @@ pub mod rxnfc;
 
 use crate::ParseError;
 
-/// `ETHTOOL_GDRVINFO` and so on: the number stands in the first word of every struct.
+/// `ETHTOOL_GDRVINFO` and so on: the number is in the first word of every struct.
 pub(crate) mod cmd {
     pub(crate) const GDRVINFO: u32 = 0x03;
     pub(crate) const GRXFH: u32 = 0x29;
@@ -36,7 +36,7 @@ pub struct Drvinfo {
     pub driver: String,
     /// Version of the driver; most drivers report the kernel release.
     pub version: String,
-    /// Version of the firmware in the driver's own format; empty if there is none.
+    /// Version of the firmware in the driver's own format; empty if it is not reported.
     pub fw_version: String,
     /// PCI address, `virtio1`'s PCI function, or empty.
     pub bus_info: String,
@@ -47,7 +47,7 @@ pub const DRVINFO_SIZE: usize = 196;
 const DRVINFO_TEXTS: [usize; 4] = [4, 36, 68, 100];
 const DRVINFO_TEXT: usize = 32;
 
-/// Payload of an `ETHTOOL_GDRVINFO`: [`DRVINFO_SIZE`] bytes, zero behind the command.
+/// Payload of an `ETHTOOL_GDRVINFO`: [`DRVINFO_SIZE`] bytes, zero after the command.
 pub fn drvinfo_request() -> Vec<u8> {
     let mut b = vec![0; DRVINFO_SIZE];
     set_word(&mut b, 0, cmd::GDRVINFO);
@@ -87,12 +87,12 @@ const RXFH_INPUT_XFRM: usize = 17;
 const RXFH_CONFIG: usize = 24;
 /// `ETH_RXFH_INDIR_NO_CHANGE`.
 const INDIR_NO_CHANGE: u32 = u32::MAX;
-/// Largest table and key that are believed; the largest tables known have 4,096 entries.
+/// Largest table and key that are accepted; the largest known tables have 4,096 entries.
 const MAX_INDIR: u32 = 1 << 16;
 const MAX_KEY: u32 = 1 << 10;
 const RXFH: &str = "ethtool_rxfh";
 
-/// Sizes that a device answers to a request with sizes of zero.
+/// Sizes that a device returns for a request with sizes of zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RxfhSizes {
     /// Entries of the table.
@@ -108,9 +108,9 @@ pub struct Rxfh {
     pub context: u32,
     /// Receive queue of each entry of the indirection table, in order.
     pub indir: Vec<u32>,
-    /// Hash key; empty where the driver reports none.
+    /// Hash key; empty if the driver reports none.
     pub key: Vec<u8>,
-    /// `ETH_RSS_HASH_*` mask; 0: not told. See [`crate::ethtool_nl::hfunc_name`].
+    /// `ETH_RSS_HASH_*` mask; 0: not reported. See [`crate::ethtool_nl::hfunc_name`].
     pub hfunc: u8,
     /// `RXH_XFRM_*` mask; kernels before 6.8 have 0.
     pub input_xfrm: u8,
@@ -125,7 +125,7 @@ fn rxfh_head(cmd: u32, context: u32, indir: u32, key: u32) -> Vec<u8> {
     b
 }
 
-/// ETHTOOL_GRSSH that asks for the sizes only.
+/// An ETHTOOL_GRSSH that requests only the sizes.
 pub fn grssh_sizes_request(context: u32) -> Vec<u8> {
     rxfh_head(cmd::GRSSH, context, 0, 0)
 }
@@ -147,7 +147,8 @@ pub fn grssh_sizes(reply: &[u8]) -> Result<RxfhSizes, ParseError> {
     Ok(RxfhSizes { indir, key })
 }
 
-/// ETHTOOL_GRSSH for everything, with room for `sizes` (at most 65,536 entries and 1,024 bytes of key are asked for).
+/// An ETHTOOL_GRSSH for everything, with space for `sizes` (at most 65,536 entries and 1,024 bytes of key are
+/// requested).
 pub fn grssh_request(context: u32, sizes: RxfhSizes) -> Vec<u8> {
     let (indir, key) = (sizes.indir.min(MAX_INDIR), sizes.key.min(MAX_KEY));
     let mut b = rxfh_head(cmd::GRSSH, context, indir, key);
@@ -197,34 +198,36 @@ pub enum TableOrder {
     Set(Vec<u32>),
 }
 
-/// Context of an ETHTOOL_SRSSH that makes one: the kernel puts its number there.
+/// Context number of an ETHTOOL_SRSSH that creates a context: the kernel replaces it with the new number.
 pub const CONTEXT_ALLOC: u32 = u32::MAX;
 
-/// An ETHTOOL_SRSSH. Empty key and `hfunc` 0 leave those as they are.
+/// An ETHTOOL_SRSSH. An empty key and `hfunc` 0 leave those unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RssOrder {
     /// RSS context to change; 0 is the device's own, [`CONTEXT_ALLOC`] creates one.
     pub context: u32,
-    /// What becomes of the indirection table.
+    /// What happens to the indirection table.
     pub table: TableOrder,
     /// Hash key with exactly the device's number of bytes; empty keeps the present one.
     pub key: Vec<u8>,
     /// `ETH_RSS_HASH_*` bit; 0 keeps the present function.
     pub hfunc: u8,
-    /// What is there now where it is not to change: before 6.8 anything but 0 is refused, since then 0 is "none".
+    /// The present value, if it is not to change: before 6.8 the kernel refuses everything but 0, and since then 0
+    /// means "none".
     pub input_xfrm: u8,
 }
 
 impl RssOrder {
-    /// Only the table of context 0.
+    /// Changes only the table of context 0.
     pub fn table(table: TableOrder) -> Self {
         Self { context: 0, table, key: Vec::new(), hfunc: 0, input_xfrm: 0 }
     }
 }
 
 impl RssOrder {
-    /// As the kernel can read it. It looks for the key behind a whole table also where the default is asked for and
-    /// none is there, and takes what it finds: first the key alone, then the default.
+    /// Encodes the struct so that the kernel reads it correctly. The kernel looks for the key after a whole table even
+    /// if the default table is requested and no table is sent, and uses the bytes there. Therefore the key is sent
+    /// alone first, and then the default.
     pub fn calls(self) -> Vec<Self> {
         let mixed = self.table == TableOrder::Default && !self.key.is_empty();
         if !mixed {
@@ -283,8 +286,8 @@ pub fn srssh_reply(request: &[u8], context: u32) -> Vec<u8> {
     b
 }
 
-/// Flow types whose hash fields can be asked for: name as in [`crate::ethtool_nl::ids::FLOWS`], number
-/// (`TCP_V4_FLOW` …, linux/ethtool.h).
+/// Flow types whose hash fields can be requested: name as in [`crate::ethtool_nl::ids::FLOWS`], number (`TCP_V4_FLOW`
+/// …, linux/ethtool.h).
 pub const FLOW_TYPES: &[(&str, u32)] = &[
     ("tcp4", 0x01),
     ("udp4", 0x02),
@@ -331,7 +334,7 @@ pub fn grxfh_request(flow: &str) -> Option<Vec<u8>> {
 
 /// ETHTOOL_SRXFH: the fields of one flow type.
 ///
-/// Errors: a name that is not in [`FLOW_TYPES`], letters that are none.
+/// Errors: a name that is not in [`FLOW_TYPES`], or invalid letters.
 pub fn srxfh_request(flow: &str, letters: &str) -> Result<Vec<u8>, ParseError> {
     let number = FLOW_TYPES.iter().find(|f| f.0 == flow).map(|f| f.1);
     let number = number.ok_or_else(|| ParseError::new("ethtool_rxnfc", flow, "a flow type with hash fields"))?;
@@ -342,7 +345,7 @@ pub fn srxfh_request(flow: &str, letters: &str) -> Result<Vec<u8>, ParseError> {
     Ok(b)
 }
 
-/// Fields in the answer, in ethtool's letters (see [`fields`]).
+/// Fields in the answer, as ethtool's letters (see [`fields`]).
 pub fn grxfh(reply: &[u8]) -> Result<String, ParseError> {
     match reply.get(RXNFC_DATA..RXNFC_DATA + 8).and_then(|b| b.try_into().ok()) {
         Some(b) => Ok(fields::letters(u64::from_ne_bytes(b))),

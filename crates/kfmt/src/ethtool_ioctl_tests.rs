@@ -16,7 +16,7 @@ fn drvinfo_by_offset() {
     assert_eq!(drvinfo(&b).unwrap(), d);
     assert_eq!(drvinfo_request()[..4], 3u32.to_ne_bytes());
     assert!(drvinfo(&b[..195]).is_err());
-    // A text without a closing NUL fills its field.
+    // A text without a terminating NUL fills its field.
     let mut full = b;
     full[4..36].fill(b'x');
     assert_eq!(drvinfo(&full).unwrap().driver.len(), 32);
@@ -91,7 +91,7 @@ fn flow_types_by_ioctl_and_by_netlink() {
     assert_eq!(ours, theirs);
 }
 
-/// net/ethtool/ioctl.c, `ethtool_set_rxfh`: the key is read at the size of the device's table, not of ours.
+/// net/ethtool/ioctl.c, `ethtool_set_rxfh`: the key is read after a table of the device's size, not of the sent size.
 #[test]
 fn a_key_never_goes_with_the_default_table() {
     let order = RssOrder { context: 0, table: TableOrder::Default, key: vec![1, 2], hfunc: 4, input_xfrm: 1 };

@@ -1,5 +1,5 @@
 //! Messages of the ethtool netlink family: attributes only, without `nlmsghdr` and `genlmsghdr`.
-//! The request header attribute is added by the sender; in replies it is skipped.
+//! The sender adds the request header attribute; in replies it is skipped.
 //! Numbers: linux/ethtool_netlink.h; which attributes a reply has: net/ethtool/*.c.
 
 pub mod bitset;
@@ -23,7 +23,7 @@ pub use rss::{
 use crate::ParseError;
 use crate::nl::{Attr, Builder, TooLong, attrs};
 
-/// Attributes by number, the last one of a number winning; `what` names the message in errors.
+/// Attributes by number. If a number occurs twice, the last one counts; `what` names the message in errors.
 struct Table<'a> {
     what: &'static str,
     attrs: Vec<Attr<'a>>,
@@ -152,8 +152,8 @@ pub fn pause_set(p: &Pause) -> Vec<u8> {
     pause_reply(p)
 }
 
-/// Pause frames received and sent, of a PAUSE_GET reply that was asked for statistics. `None`: the driver does
-/// not count them.
+/// Received and sent pause frames, from a PAUSE_GET reply for a request with statistics. `None`: the driver does not
+/// count them.
 pub fn pause_frames(reply: &[u8]) -> Result<(Option<u64>, Option<u64>), ParseError> {
     use ids::pause::*;
     let t = Table::read("pause reply", reply)?;
@@ -162,12 +162,12 @@ pub fn pause_frames(reply: &[u8]) -> Result<(Option<u64>, Option<u64>), ParseErr
     Ok((inner.get(STAT_RX_FRAMES, Attr::uint)?, inner.get(STAT_TX_FRAMES, Attr::uint)?))
 }
 
-/// What a LINKMODES_GET reply says about the link itself.
+/// What a LINKMODES_GET reply contains about the link itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkModes {
     /// Autonegotiation is on (`ETHTOOL_A_LINKMODES_AUTONEG`). `None`: not reported.
     pub autoneg: Option<bool>,
-    /// Mb/s. `None`: not told, or unknown because the link is down.
+    /// Mb/s. `None`: not reported, or unknown because the link is down.
     pub speed_mbps: Option<u32>,
     /// `None`: not reported, or `DUPLEX_UNKNOWN` because the link is down.
     pub duplex: Option<Duplex>,
@@ -215,7 +215,7 @@ pub fn linkmodes_reply(l: &LinkModes) -> Vec<u8> {
     b.finish()
 }
 
-/// The header attribute of a request: the device by its name. Compact bitsets are asked for.
+/// The header attribute of a request: the device by its name. Compact bit sets are requested.
 pub fn request_header(dev: &str) -> Result<Vec<u8>, TooLong> {
     const COMPACT_BITSETS: u32 = 1;
     let mut inner = Builder::new();

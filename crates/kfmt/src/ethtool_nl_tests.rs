@@ -92,7 +92,7 @@ fn channels_of_igb_and_of_a_device_with_split_queues() {
     assert_eq!((none.rx, none.combined), (None, None));
 }
 
-/// A reply with the header nest in front, byte by byte as a little-endian kernel sends it.
+/// A reply that begins with the header nest, byte by byte as a little-endian kernel sends it.
 #[test]
 #[cfg(target_endian = "little")]
 fn channels_reply_of_a_kernel() {

@@ -1,5 +1,5 @@
-//! What `ethtool` prints, as support bundles hold it. Two forms: since ethtool 5.9 the netlink one, which prints `n/a`
-//! for what the driver does not have; before it the ioctl one, which prints 0 and `off` for that as well.
+//! The output of `ethtool`, as in support bundles. There are two formats: since ethtool 5.9 that of netlink, which
+//! prints `n/a` for what the driver does not have; before that of the ioctl, which prints 0 and `off` for it.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::ParseError;
 use crate::ethtool_ioctl::Drvinfo;
 use crate::ethtool_nl::coalesce::is_parameter;
 
-/// `key: value` with the blanks around both taken off.
+/// `key: value` without the blanks around both.
 fn pair(line: &str) -> Option<(&str, &str)> {
     line.split_once(':').map(|(k, v)| (k.trim(), v.trim()))
 }
 
-/// The errno behind what was printed instead of an answer. `None`: no refusal that is known. Single lines of an
-/// answer may be refusals as well: only for a text that is no answer.
+/// The errno of an error message that was printed instead of an answer. `None`: not a known error. Single lines of an
+/// answer may look like errors too, so this is only for a text that is not an answer.
 pub fn refused(text: &str) -> Option<i32> {
     const WORDS: [(&str, i32); 5] = [
         ("Operation not supported", 95),
@@ -25,12 +25,12 @@ pub fn refused(text: &str) -> Option<i32> {
         ("No such device", 19),
         ("Invalid argument", 22),
     ];
-    // perror() breaks the line of the older form: "Cannot get …\n: Operation not supported".
+    // perror() breaks the line in the older format: "Cannot get …\n: Operation not supported".
     let refusal = |l: &&str| ["netlink error:", "Cannot get", ": "].iter().any(|p| l.starts_with(p));
     text.lines().filter(refusal).find_map(|l| WORDS.iter().find(|(w, _)| l.trim_end().ends_with(w))).map(|(_, e)| *e)
 }
 
-/// The two halves of `ethtool -l` and `-g`: now and maximum by name. 0 of 0 is what the driver does not have.
+/// The two halves of `ethtool -l` and `-g`: present value and maximum by name. The driver does not have what is 0 of 0.
 fn counts(what: &'static str, text: &str) -> Result<BTreeMap<String, Count>, ParseError> {
     let mut maximum: BTreeMap<&str, Option<u32>> = BTreeMap::new();
     let mut now: BTreeMap<&str, Option<u32>> = BTreeMap::new();
@@ -41,7 +41,7 @@ fn counts(what: &'static str, text: &str) -> Result<BTreeMap<String, Count>, Par
             "Current hardware settings:" => half = 2,
             _ => {
                 let Some((key, value)) = pair(line).filter(|_| half > 0) else { continue };
-                // Others are words: on, off, n/a.
+                // Other values are words: on, off, n/a.
                 let number = value.parse().ok();
                 if number.is_none() && value != "n/a" && !value.bytes().all(|b| b.is_ascii_lowercase()) {
                     return Err(ParseError::at(what, i + 1, line, "a number, a word or n/a"));
@@ -50,7 +50,7 @@ fn counts(what: &'static str, text: &str) -> Result<BTreeMap<String, Count>, Par
             }
         }
     }
-    // What was cut short is no answer.
+    // Truncated output is not an answer.
     if maximum.is_empty() || maximum.keys().any(|k| !now.contains_key(k)) {
         return Err(ParseError::new(what, text, "maximums and as many current settings"));
     }
@@ -68,7 +68,7 @@ pub fn channels(text: &str) -> Result<Channels, ParseError> {
     Ok(Channels { rx: of("RX"), tx: of("TX"), combined: of("Combined"), other: of("Other") })
 }
 
-/// `ethtool -g DEV`, and `TCP data split` where it is told.
+/// `ethtool -g DEV`, with `TCP data split` if it is printed.
 pub fn rings(text: &str) -> Result<(Rings, Option<bool>), ParseError> {
     let c = counts("ethtool -g", text)?;
     let split = text.lines().filter_map(pair).filter(|(k, _)| *k == "TCP data split").find_map(|(_, v)| on(v));
@@ -115,15 +115,16 @@ fn parameter(name: &str) -> Option<String> {
             _ => other.to_string(),
         },
     };
-    // The others are told in another form.
+    // The others are printed in another format.
     (is_parameter(&name) && !name.contains('.') && !name.starts_with("use-")).then_some(name)
 }
 
-/// `ethtool -c DEV`. The ioctl form cannot tell 0 from a parameter that the driver does not have: those are left out.
+/// `ethtool -c DEV`. The ioctl format does not distinguish 0 from a parameter that the driver does not have, so zeros
+/// are omitted.
 pub fn coalesce(text: &str) -> Result<Coalesce, ParseError> {
     let told = text.lines().filter_map(pair).any(|(_, v)| v == "n/a" || v.starts_with("n/a "));
     let mut out = Coalesce::default();
-    // The last one that every version prints: what was cut short is no answer.
+    // The last parameter that every version prints. If it is missing, the output is truncated.
     let mut whole = false;
     let mut put = |name: &str, value: u32| {
         if told || value != 0 {
@@ -157,7 +158,7 @@ pub fn coalesce(text: &str) -> Result<Coalesce, ParseError> {
     if whole { Ok(out) } else { Err(ParseError::new("ethtool -c", text, "coalescing parameters to the last")) }
 }
 
-/// Features that `ethtool -k` calls by an older name.
+/// Features that have an older name in `ethtool -k`.
 const OLD_NAMES: [(&str, &str); 9] = [
     ("rx-checksumming", "rx-checksum"),
     ("udp-fragmentation-offload", "tx-udp-fragmentation"),
@@ -169,7 +170,7 @@ const OLD_NAMES: [(&str, &str); 9] = [
     ("ntuple-filters", "rx-ntuple-filter"),
     ("receive-hashing", "rx-hashing"),
 ];
-/// Heads of several features, which follow them.
+/// Lines for several features, which follow them.
 const GROUPS: [&str; 3] = ["tx-checksumming", "scatter-gather", "tcp-segmentation-offload"];
 
 /// `ethtool -k DEV`, by the kernel's names.
@@ -223,15 +224,15 @@ pub fn drvinfo(text: &str) -> Result<Drvinfo, ParseError> {
     Ok(d)
 }
 
-/// `ethtool -P DEV`. `None`: not told, or not set.
+/// `ethtool -P DEV`. `None`: not printed, or not set.
 pub fn permanent_mac(text: &str) -> Option<String> {
     let mac = text.lines().find_map(|l| l.strip_prefix("Permanent address:"))?.trim().to_lowercase();
     let fine = mac.split(':').count() == 6 && mac.split(':').all(|p| p.len() == 2 && u8::from_str_radix(p, 16).is_ok());
     (fine && mac != "00:00:00:00:00:00").then_some(mac)
 }
 
-/// `ethtool --show-eee DEV`: whether it is in use, and whether it is on. The words for a device without it are an
-/// errno: see [`refused`].
+/// `ethtool --show-eee DEV`: whether it is in use, and whether it is on. For a device without EEE, the output is an
+/// error: see [`refused`].
 pub fn eee(text: &str) -> Result<(bool, bool), ParseError> {
     let status = text.lines().filter_map(pair).find(|(k, _)| *k == "EEE status").map(|(_, v)| v);
     match status {
@@ -242,10 +243,10 @@ pub fn eee(text: &str) -> Result<(bool, bool), ParseError> {
     }
 }
 
-/// What `ethtool DEV` says of the link.
+/// What `ethtool DEV` prints about the link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkText {
-    /// Mb/s. `None`: not told. `Some(None)`: unknown to the driver.
+    /// Mb/s. `None`: not printed. `Some(None)`: the driver does not know it.
     pub speed_mbps: Option<Option<u32>>,
     /// `full`, `half` or `unknown`.
     pub duplex: Option<&'static str>,

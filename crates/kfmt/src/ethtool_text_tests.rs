@@ -8,7 +8,7 @@ fn channels_of_both_forms() {
     let c = channels(CHANNELS).unwrap();
     assert_eq!((c.combined, c.other), (Some(Count { now: 4, max: 8 }), Some(Count { now: 1, max: 1 })));
     assert_eq!((c.rx, c.tx), (None, None));
-    // The ioctl form prints 0 for what there is not.
+    // The ioctl format prints 0 for what does not exist.
     assert_eq!(channels(&CHANNELS.replace("n/a", "0")).unwrap(), c);
     for cut in [10, 60, 120] {
         assert!(channels(&CHANNELS[..cut]).is_err(), "{cut}");

@@ -1,4 +1,4 @@
-//! `inet_diag_msg` (linux/inet_diag.h): one connection, and of TCP what came by it since it began.
+//! `inet_diag_msg` (linux/inet_diag.h): one connection, and for TCP the traffic received since its beginning.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ const WHAT: &str = "sock_diag message";
 /// `sizeof(struct inet_diag_msg)`.
 const HEAD: usize = 72;
 const AF_INET6: u8 = 10;
-/// `INET_DIAG_INFO`: a `struct tcp_info` (linux/tcp.h), which grows at its end; none of UDP.
+/// `INET_DIAG_INFO`: a `struct tcp_info` (linux/tcp.h), which grows at its end. UDP has none.
 const INFO: u16 = 2;
 const BYTES_RECEIVED: usize = 128;
 const SEGS_IN: usize = 140;
@@ -18,9 +18,9 @@ const SEGS_IN: usize = 140;
 /// One TCP connection of a `SOCK_DIAG_BY_FAMILY` dump (`linux/inet_diag.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Talk {
-    /// Addresses, ports and inode; IPv4 addresses mapped into IPv6 are unwrapped.
+    /// Addresses, ports and inode. IPv4 addresses that are mapped into IPv6 are unwrapped.
     pub ends: Connected,
-    /// Segments that came, and bytes that were taken from them; kernels before 4.2 do not count segments.
+    /// Received segments, and bytes that were accepted from them. Kernels before 4.2 do not count segments.
     pub received: Option<(u32, u64)>,
 }
 
@@ -34,7 +34,7 @@ pub fn talk(msg: &[u8]) -> Result<Talk, ParseError> {
             return IpAddr::from([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         }
         let six = IpAddr::from(<[u8; 16]>::try_from(&head[at..at + 16]).unwrap_or_default());
-        // A socket for both: IPv4 on the wire.
+        // A socket for both families: IPv4 on the wire.
         six.to_canonical()
     };
     let inode = u32::from_ne_bytes([head[68], head[69], head[70], head[71]]);
@@ -84,7 +84,7 @@ mod tests {
             inode: 21_003,
         };
         assert_eq!((t.ends, t.received), (want, Some((53, 70_000))));
-        // An old kernel's structure ends before.
+        // The structure of an old kernel ends before.
         let old = [message(2, &[10, 0, 0, 2], &[10, 0, 0, 1]), info(104)].concat();
         assert_eq!(talk(&old).unwrap().received, None);
         let mapped: [u8; 16] = std::net::Ipv4Addr::new(10, 0, 0, 9).to_ipv6_mapped().octets();

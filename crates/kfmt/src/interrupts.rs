@@ -6,7 +6,7 @@ use crate::ParseError;
 
 const WHAT: &str = "/proc/interrupts";
 
-/// The table with every count. Memory: 8 bytes a count. See [`parse_totals`] where sums are enough.
+/// The table with every count, which needs 8 bytes per count. See [`parse_totals`] if sums are enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interrupts {
     /// Columns: the CPUs that were online, in the order of the header.
@@ -18,7 +18,7 @@ pub struct Interrupts {
 /// One row of an [`Interrupts`] table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Everything in the row but the counts.
+    /// Everything in the row except the counts.
     pub head: Head,
     /// Interrupts since boot, one per CPU of the header. Rows without a number (`ERR`, `MIS`) may have fewer, and so
     /// does a row that was cut short: see [`Interrupts::is_whole`].
@@ -26,14 +26,14 @@ pub struct Row {
 }
 
 impl Interrupts {
-    /// Whether the row has a count for each CPU of the header. Which CPUs are missing from a shorter row is unknown,
-    /// so its counts belong to no CPU.
+    /// Whether the row has a count for each CPU of the header. In a shorter row it is unknown which CPUs are missing,
+    /// so its counts cannot be assigned to CPUs.
     pub fn is_whole(&self, row: &Row) -> bool {
         row.counts.len() == self.cpus.len()
     }
 }
 
-/// The table with one sum a row.
+/// The table with one sum per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
     /// CPUs that were online, in the order of the header.
@@ -45,34 +45,34 @@ pub struct Totals {
 /// One row of [`Totals`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Total {
-    /// Everything in the row but the counts.
+    /// Everything in the row except the counts.
     pub head: Head,
     /// Interrupts since boot over all CPUs of the header. `None`: the row is numbered and has fewer counts than the
     /// header has CPUs.
     pub total: Option<u64>,
 }
 
-/// What a row says besides its counts.
+/// The content of a row besides its counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     /// As printed before the colon: `36`, `NMI`, `IPI0`.
     pub label: String,
-    /// Of numbered rows.
+    /// The interrupt number, if the row has one.
     pub irq: Option<IrqId>,
     /// Interrupt chip: `IR-PCI-MSI`, `PCI-MSIX-0000:81:00.0`, `ITS-MSI`, `Hyper-V PCIe MSI`. Empty on unnumbered rows.
     pub chip: String,
     /// Number within the chip with the trigger, as printed: `524288-edge`, `524288 Edge`, `-event`. May be empty.
     pub hwirq: String,
-    /// Names of the actions, comma-joined in the file; they may hold spaces (`eth0 CQ 0`). Empty while
-    /// no driver has requested the interrupt. On unnumbered rows the description.
+    /// Names of the actions, which are separated by commas in the file and may contain spaces (`eth0 CQ 0`). Empty
+    /// while no driver has requested the interrupt. On unnumbered rows, the description.
     pub names: Vec<String>,
 }
 
-/// Every count of every row. An error names the line.
+/// Parses every count of every row. An error names the line.
 pub fn parse(bytes: &[u8]) -> Result<Interrupts, ParseError> {
     let mut rows = Vec::new();
     let cpus = walk(bytes, |line, width, number| {
-        // Not the header's width at once: a short line must not claim a long vector.
+        // The length is not taken from the header at once: a short line must not allocate a long vector.
         let mut counts = Vec::with_capacity(width.min(line.len() / 2 + 1));
         let head = row(line, width, number, |n| {
             counts.push(n);
@@ -178,9 +178,9 @@ fn row(
     Ok(head)
 }
 
-/// Splits off the chip. Its name may hold single spaces (`Hyper-V PCIe MSI`, `PCH PCI MSI`); the
-/// hardware number ends it. Where there is no number, the kernel puts at least two spaces before the
-/// first action (kernel/irq/proc.c, `show_interrupts`).
+/// Splits off the chip. Its name may contain single spaces (`Hyper-V PCIe MSI`, `PCH PCI MSI`); it ends at the hardware
+/// number. If there is no number, the kernel prints at least two spaces before the first action (kernel/irq/proc.c,
+/// `show_interrupts`).
 fn split_chip(rest: &[u8]) -> (&[u8], &[u8]) {
     let first = first_word(rest);
     let mut after = first.1;
@@ -207,17 +207,17 @@ fn is_hwirq(word: &[u8]) -> bool {
     is_number || word.len() > 1 && word[0] == b'-'
 }
 
-/// Splits what follows the chip into the hardware number with its trigger and the action names.
+/// Splits the text after the chip into the hardware number with its trigger and the action names.
 fn split_hwirq(rest: &[u8]) -> (&[u8], &[u8]) {
     let (word, after) = first_word(rest);
-    // Anything else is a name already.
+    // Anything else is already a name.
     if !is_hwirq(word) {
         return (b"", rest);
     }
     let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
     let mut end = rest.len() - after.len();
     let mut names = after;
-    // Architectures that show the trigger in a column of its own: `524288 Edge`, `27 Level`.
+    // Architectures that print the trigger in a column of its own: `524288 Edge`, `27 Level`.
     let (trigger, later) = first_word(after.trim_ascii_start());
     if digits == word.len() && (trigger.starts_with(b"Edge") || trigger.starts_with(b"Level")) {
         let plain = trigger == b"Edge" || trigger == b"Level";
@@ -248,7 +248,7 @@ fn decimal(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// As text, white space within squeezed to single spaces.
+/// As text, with runs of white space replaced with single spaces.
 fn text(bytes: &[u8]) -> String {
     let s = String::from_utf8_lossy(bytes);
     if s.contains("  ") || s.contains('\t') {

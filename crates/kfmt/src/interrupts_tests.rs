@@ -91,10 +91,10 @@ fn chip_names_may_hold_spaces() {
             " 28:     123648          0  Hyper-V PCIe MSI-edge      eth1 CQ 1",
             ("Hyper-V PCIe MSI-edge", "", "eth1 CQ 1"),
         ),
-        // Spaces squeezed by the program that made the capture.
+        // Spaces were squeezed by the program that made the capture.
         (" 52: 3172 0 IR-PCI-MSI-edge eth0-TxRx-0", ("IR-PCI-MSI-edge", "", "eth0-TxRx-0")),
         (" 52: 3172 0 Hyper-V PCIe MSI 27-edge mlx5_async0", ("Hyper-V PCIe MSI", "27-edge", "mlx5_async0")),
-        // Nothing requested.
+        // No driver has requested it.
         (
             " 38:          0          0  Hyper-V PCIe MSI 2701534461960-edge    ",
             ("Hyper-V PCIe MSI", "2701534461960-edge", ""),
@@ -135,7 +135,7 @@ fn refuses_what_is_no_table_and_names_the_line() {
     assert!(parse_totals(big.as_bytes()).is_err());
 }
 
-/// A CPU that goes offline while the kernel prints, or a copy that was cut short: the other rows are whole.
+/// If a CPU goes offline while the kernel prints, or a copy is truncated, the other rows are complete.
 #[test]
 fn a_short_row_loses_only_its_own_total() {
     let text = "CPU0 CPU1\n 1: 5 IO-APIC 1-edge i8042\n 30: 7 8 PCI-MSI 1-edge eth0-0\n 31: 12";

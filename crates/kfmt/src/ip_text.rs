@@ -1,4 +1,4 @@
-//! What `ip` and `tc` print, as support bundles hold it.
+//! The output of `ip` and `tc`, as in support bundles.
 
 use crate::ParseError;
 use crate::qdisc::{Qdisc, ROOT};
@@ -7,16 +7,16 @@ use crate::rtnl::{ARPHRD_ETHER, ARPHRD_LOOPBACK, IFF_LOOPBACK, IFF_RUNNING, IFF_
 const LINKS: &str = "ip -d link";
 const QDISCS: &str = "tc qdisc show";
 
-/// One interface of `ip -s -d link`, with what no message of the kernel's holds in this form.
+/// One interface of `ip -s -d link`, with values that no kernel message contains in this form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkLine {
-    /// What a link message of the kernel holds; what the text does not show is `None`.
+    /// What the kernel's link message contains; `None` for what the text does not show.
     pub info: LinkInfo,
     /// Transmit queue length in packets (`qlen`). `None`: not shown.
     pub tx_queue_len: Option<u32>,
 }
 
-/// `7: eth0.100@eth0:` without the colon at its end: index, name, what it stands on.
+/// `7: eth0.100@eth0:` without the last colon: index, name, and the interface below.
 fn head(line: &str) -> Option<(u32, &str, Option<&str>, &str)> {
     let (index, rest) = line.split_once(": ")?;
     let (name, rest) = rest.split_once(": ")?;
@@ -28,7 +28,7 @@ fn head(line: &str) -> Option<(u32, &str, Option<&str>, &str)> {
         .filter(|_| !name.is_empty() && !name.contains(char::is_control))
 }
 
-/// The word after `key`.
+/// The word that follows `key`.
 fn after<'t>(words: &[&'t str], key: &str) -> Option<&'t str> {
     words.iter().position(|w| *w == key).and_then(|i| words.get(i + 1)).copied()
 }
@@ -55,10 +55,10 @@ fn program(word: &str) -> Option<XdpAttached> {
     Some(XdpAttached { mode, program_id: id })
 }
 
-/// `ip -s -d link`: every interface, with those above and below by their index.
+/// `ip -s -d link`: every interface, with the indices of those above and below.
 pub fn links(text: &str) -> Result<Vec<LinkLine>, ParseError> {
     let mut out: Vec<LinkLine> = Vec::new();
-    // Names are known when all lines are read.
+    // The names are known after all lines were read.
     let mut named: Vec<(Option<String>, Option<String>)> = Vec::new();
     let mut detail = 0;
     for (i, line) in text.lines().enumerate() {
@@ -74,7 +74,7 @@ pub fn links(text: &str) -> Result<Vec<LinkLine>, ParseError> {
             {
                 info.flags |= if on { bit } else { 0 };
             }
-            // LOWER_UP is shown of what is switched on only.
+            // LOWER_UP is shown only for interfaces that are switched on.
             info.carrier = up.then(|| flag("LOWER_UP"));
             info.mtu = after(&words, "mtu").and_then(|w| w.parse().ok());
             let state = after(&words, "state");
@@ -108,7 +108,7 @@ pub fn links(text: &str) -> Result<Vec<LinkLine>, ParseError> {
     Ok(out)
 }
 
-/// One of the lines below the first.
+/// One of the lines after the first.
 fn details(info: &mut LinkInfo, line: usize, words: &[&str]) {
     let Some(first) = words.first() else { return };
     let text = |key: &str| after(words, key).map(str::to_string);
@@ -129,7 +129,7 @@ fn details(info: &mut LinkInfo, line: usize, words: &[&str]) {
             let id = number("id");
             return info.xdp.iter_mut().for_each(|x| x.program_id = id);
         }
-        // The kind stands directly below the address, alone or before its parameters.
+        // The kind is directly below the address, alone or before its parameters.
         w if line == 2 && !w.ends_with("_slave") && is_kind(w) => info.kind = Some(w.to_string()),
         _ => {}
     }
@@ -153,7 +153,7 @@ pub fn addresses(text: &str) -> Vec<(u32, String)> {
         let (index, rest) = line.split_once(": ")?;
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
         let address = after(&words, "inet").or_else(|| after(&words, "inet6"))?;
-        // Of point-to-point links the own address has no length: `192.0.2.1 peer 192.0.2.2/32`.
+        // For point-to-point links the own address has no length: `192.0.2.1 peer 192.0.2.2/32`.
         let address = match (address.contains('/'), after(&words, "peer").and_then(|p| p.split_once('/'))) {
             (true, _) => address.to_string(),
             (false, Some((_, length))) => format!("{address}/{length}"),
@@ -171,7 +171,7 @@ fn handle(word: &str) -> Option<u32> {
     Some(half(major)? << 16 | half(minor)?)
 }
 
-/// `tc -s qdisc show`, with the name of the interface of each; the index in it is for the caller to fill in.
+/// `tc -s qdisc show`, with the name of the interface of each; the caller fills in the index.
 pub fn qdiscs(text: &str) -> Result<Vec<(String, Qdisc)>, ParseError> {
     let mut out: Vec<(String, Qdisc)> = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -185,7 +185,7 @@ pub fn qdiscs(text: &str) -> Result<Vec<(String, Qdisc)>, ParseError> {
             let parent = match after(&words, "parent") {
                 Some(p) => handle(p).ok_or_else(bad)?,
                 None if words.contains(&"root") => ROOT,
-                // ingress and clsact hang elsewhere.
+                // ingress and clsact are attached elsewhere.
                 None => continue,
             };
             out.push((dev.into(), Qdisc { ifindex: 0, handle: id, parent, kind: kind.to_string(), drops: None }));
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!((v.kind.as_deref(), v.link, v.is_up(), v.carrier), (Some("vlan"), Some(4), false, None));
         let v = &of("veth0").info;
         assert_eq!((v.kind.as_deref(), v.link, v.link_in_other_netns), (Some("veth"), Some(8), true));
-        // As a message and back, as discovery reads it.
+        // As a message and back, as in discovery.
         for l in &all {
             let again = crate::rtnl::link(&crate::rtnl::link_reply(&l.info).unwrap()).unwrap();
             assert_eq!(again.name, l.info.name);

@@ -1,10 +1,9 @@
-//! Which queues an interrupt serves, by the name its driver gave it.
+//! Which queues an interrupt serves, by the name that its driver gave it.
 //!
-//! Names are a convention of each driver, so this is the second source after the kernel's own links
-//! (netdev generic netlink): match only vectors known to belong to the device (`device/msi_irqs`),
-//! and trust a match less where `exact_driver` of [`NameMatch::Queues`] is false. Where the device's
-//! list of vectors is not known, only [`NameMatch::Queues`] means something: some control vectors
-//! carry neither an interface name nor an address.
+//! Names are a convention of each driver, so they are the second source after the kernel's own links (netdev generic
+//! netlink). Match only vectors that are known to belong to the device (`device/msi_irqs`), and trust a match less if
+//! `exact_driver` of [`NameMatch::Queues`] is false. If the device's list of vectors is unknown, only
+//! [`NameMatch::Queues`] is meaningful, because some control vectors have neither an interface name nor an address.
 
 mod rank;
 mod shape;
@@ -13,13 +12,13 @@ mod table;
 pub use rank::RankedNumbers;
 pub use table::{Among, Direction, PATTERNS, Pattern, Serves};
 
-/// What is known about the device whose vector the name belongs to.
+/// What is known about the device of the vector.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NameContext<'a> {
-    /// Present name of the interface; empty where the device has none.
+    /// Present name of the interface; empty if the device has none.
     pub ifname: &'a str,
-    /// Alternative and earlier names: vectors keep the name the device had when it was opened, and
-    /// those of some virtual functions say the physical function's.
+    /// Alternative and earlier names: vectors keep the name that the device had when it was opened, and those of some
+    /// virtual functions contain the name of the physical function.
     pub other_names: &'a [&'a str],
     /// `device/driver`, e.g. `igb`, `virtio_net`, `mlx5_core`.
     pub driver: Option<&'a str>,
@@ -27,11 +26,11 @@ pub struct NameContext<'a> {
     pub bus_address: Option<&'a str>,
     /// The virtio device's own name, e.g. `virtio1`.
     pub virtio_name: Option<&'a str>,
-    /// Receive and transmit queues that exist.
+    /// Existing receive and transmit queues.
     pub rx_queues: Option<u32>,
-    /// As many as exist. `None`: unknown.
+    /// The number of existing queues. `None`: unknown.
     pub tx_queues: Option<u32>,
-    /// Vectors that the device has (`msi_irqs`, or 1 for a line interrupt).
+    /// Vectors of the device (`msi_irqs`, or 1 for a line interrupt).
     pub vectors: Option<u32>,
     /// gve: vectors of the device whose name has the notification block's form.
     pub ntfy_blocks: Option<u32>,
@@ -39,37 +38,37 @@ pub struct NameContext<'a> {
     pub ranked: Option<&'a RankedNumbers>,
 }
 
-/// What a name says.
+/// The meaning of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameMatch {
-    /// The vector of these queues; either list may be empty, not both.
+    /// The vector of these queues. Either list may be empty, but not both.
     Queues {
         /// Receive queues, by number.
         rx: Vec<u32>,
         /// Transmit queues, by number.
         tx: Vec<u32>,
-        /// The form is the device's own driver's, and its number is the queue's.
+        /// The form is that of the device's own driver, and its number is that of the queue.
         exact_driver: bool,
     },
-    /// Link changes, mailbox, management, RDMA: no queue of the stack.
+    /// Link changes, mailbox, management, RDMA: not a queue of the network stack.
     Control,
     /// Requested, but serves no queue now.
     Unused,
     /// The form of a queue or control vector, with the name of another device.
     NotOurs,
-    /// Nothing in the table says what it serves.
+    /// No entry of the table shows what it serves.
     Unknown,
 }
 
-/// Longest name that is looked at; the kernel's own names are far shorter.
+/// Longest name that is examined; the kernel's own names are far shorter.
 const MAX_NAME: usize = 256;
-/// Largest queue number that is believed.
+/// Largest queue number that is accepted.
 const MAX_QUEUE: u32 = 65_535;
 
-/// Looks the action name of an interrupt up in [`PATTERNS`].
+/// Looks up the action name of an interrupt in [`PATTERNS`].
 ///
-/// With a driver that the table knows only that driver's forms count; with an unknown or unlisted
-/// driver the forms that several drivers share do, and `exact_driver` is false.
+/// For a driver in the table, only the forms of that driver count. For an unknown driver or one that is not in the
+/// table, the forms that several drivers share count, and `exact_driver` is false.
 pub fn classify(name: &str, ctx: &NameContext) -> NameMatch {
     let name = name.trim();
     if name.is_empty() || name.len() > MAX_NAME {
@@ -92,8 +91,8 @@ pub fn classify(name: &str, ctx: &NameContext) -> NameMatch {
     if foreign && !shape::starts_with_own_name(name, ctx) { NameMatch::NotOurs } else { NameMatch::Unknown }
 }
 
-/// These drivers number vectors, one of which is not for queues. With fewer of them than queues, each serves several, and
-/// its name does not tell which.
+/// These drivers number vectors, one of which is not for queues. If there are fewer vectors than queues, each serves
+/// several, and its name does not show which.
 fn vectors_are_shared(ctx: &NameContext) -> bool {
     let numbers_vectors = ctx.driver.is_some_and(|d| table::NUMBER_VECTORS.contains(&d));
     let most = ctx.rx_queues.max(ctx.tx_queues);

@@ -12,11 +12,11 @@ const ORDER: &str = "settings ban irqs ";
 pub struct Setup {
     /// Seconds between two rounds of balancing (`SLEEP`).
     pub interval_s: u32,
-    /// Interrupts it was told to leave alone, sorted.
+    /// Banned interrupts, sorted.
     pub banned: Vec<u32>,
 }
 
-/// Parses the answer. One without `SLEEP`, or cut off before `BANNED`, is an error.
+/// Parses the answer. An answer without `SLEEP`, or truncated before `BANNED`, is an error.
 pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     let bad = |found: &str, expected| ParseError::new("irqbalance setup", found, expected);
     let mut words = text.split_whitespace();
@@ -24,12 +24,12 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     let mut banned = Vec::new();
     let mut whole = false;
     while let Some(word) = words.next() {
-        // Before a mask of CPUs.
+        // It is followed by a CPU mask.
         if word == "BANNED" {
             whole = true;
             break;
         }
-        let value = words.next().ok_or_else(|| bad(word, "a value behind it"))?;
+        let value = words.next().ok_or_else(|| bad(word, "a value after it"))?;
         match word {
             "SLEEP" => interval_s = Some(value.parse().map_err(|_| bad(value, "seconds"))?),
             "IRQ" => banned.push(value.parse().map_err(|_| bad(value, "an interrupt number"))?),
@@ -39,15 +39,15 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     }
     let interval_s = interval_s.ok_or_else(|| bad(text, "SLEEP and seconds"))?;
     if !whole {
-        return Err(bad(text, "BANNED at its end"));
+        return Err(bad(text, "BANNED at the end"));
     }
     banned.sort();
     banned.dedup();
     Ok(Setup { interval_s, banned })
 }
 
-/// The order that replaces the whole list. No number straddles the place where newer versions cut it, so that
-/// what is cut off is missing and not another number. None: longer than any version takes.
+/// The command that replaces the whole list. No number crosses the position where newer versions truncate the list, so
+/// truncation omits whole numbers and never changes one. `None`: longer than any version accepts.
 pub fn ban_order(irqs: &[u32]) -> Option<String> {
     if irqs.is_empty() {
         return Some(format!("{ORDER}NONE"));
@@ -67,7 +67,7 @@ pub fn ban_order(irqs: &[u32]) -> Option<String> {
     (order.len() <= MESSAGE).then_some(order)
 }
 
-/// The list in such an order; None where it is another one.
+/// The list in such a command. `None`: another command.
 pub fn parse_ban_order(text: &str) -> Option<Vec<u32>> {
     let list = text.strip_prefix(ORDER)?;
     if list.starts_with("NONE") {
@@ -84,8 +84,9 @@ mod tests {
     fn answers_to_setup() {
         let s = parse_setup("SLEEP 10 BANNED 00000000,00000000").unwrap();
         assert_eq!(s, Setup { interval_s: 10, banned: vec![] });
-        // Of 1.9.2 in the lab (router16), the numbers between left out: told in another order.
-        let real = "SLEEP 1 IRQ 8 LOAD 0 DIFF 0 CLASS 0 IRQ 35 LOAD 0 DIFF 0 CLASS 0 IRQ 34 LOAD 0 DIFF 0 CLASS 0 BANNED 00000000";
+        // From 1.9.2 in the lab (router16), in another order and without the numbers in between.
+        let real = "SLEEP 1 IRQ 8 LOAD 0 DIFF 0 CLASS 0 IRQ 35 LOAD 0 DIFF 0 CLASS 0 IRQ 34 LOAD 0 DIFF 0 CLASS 0 \
+        BANNED 00000000";
         assert_eq!(parse_setup(real).unwrap(), Setup { interval_s: 1, banned: vec![8, 34, 35] });
     }
 

@@ -1,8 +1,8 @@
 //! Converts between the kernel's text and binary formats and values of the model. The crate does no I/O: the
 //! callers read and write.
 //!
-//! Every parser takes `&str` or `&[u8]` from a host that may be broken, old or a forged capture:
-//! it returns [`ParseError`], never panics, and its memory is bounded by a small multiple of the input.
+//! Every parser reads `&str` or `&[u8]` from a host that may be broken or old, or from a forged capture: it returns
+//! [`ParseError`], never panics, and its memory is bounded by a small multiple of the input.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

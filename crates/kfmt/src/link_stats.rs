@@ -10,8 +10,8 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;
 const IFLA_CARRIER_CHANGES: u16 = 35;
 
-/// Members of `rtnl_link_stats64` in their order. Kernels before 4.6 and 5.19 end one earlier each; later ones
-/// may add more.
+/// Fields of `rtnl_link_stats64` in their order. Kernels before 5.19 lack the last one, and kernels before 4.6 the last
+/// two; later ones may add more.
 pub const NAMES: [&str; 25] = [
     "rx_packets",
     "tx_packets",
@@ -40,16 +40,16 @@ pub const NAMES: [&str; 25] = [
     "rx_otherhost_dropped",
 ];
 
-/// What one interface has counted.
+/// The counters of one interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// `ifi_index` of the message.
     pub ifindex: u32,
-    /// `IFLA_IFNAME`; empty where the message holds none.
+    /// `IFLA_IFNAME`; empty if the message contains none.
     pub name: String,
-    /// As many of [`NAMES`] as the kernel has, in their order. Empty: the message holds none.
+    /// As many of [`NAMES`] as the kernel has, in their order. Empty: the message contains none.
     pub counts: Vec<u64>,
-    /// 32 bits in the kernel.
+    /// 32 bits wide in the kernel.
     pub carrier_changes: Option<u32>,
 }
 
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(link_stats(&link_stats_reply(&s).unwrap()).unwrap(), s);
         let missed = NAMES.iter().position(|n| *n == "rx_missed_errors").unwrap();
         assert_eq!(missed, 15, "offset 120 of the struct");
-        // An older kernel: 23 members.
+        // An older kernel, with 23 fields.
         let old = LinkStats { counts: s.counts[..23].to_vec(), ..s };
         assert_eq!(link_stats(&link_stats_reply(&old).unwrap()).unwrap().counts.len(), 23);
     }

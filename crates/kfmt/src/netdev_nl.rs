@@ -1,5 +1,5 @@
-//! Messages of the netdev generic netlink family (Documentation/netlink/specs/netdev.yaml, 6.8 and
-//! later): which queue is polled by which NAPI instance, and which interrupt wakes that one.
+//! Messages of the netdev generic netlink family (Documentation/netlink/specs/netdev.yaml, 6.8 and later): which NAPI
+//! instance polls a queue, and which interrupt wakes that instance.
 
 mod qstats;
 
@@ -47,7 +47,7 @@ pub(crate) mod napi_attr {
     pub(crate) const THREADED: u16 = 8;
 }
 
-/// One queue as `queue-get` tells it.
+/// One queue in a `queue-get` reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueInfo {
     /// Interface of the queue.
@@ -64,14 +64,14 @@ pub struct QueueInfo {
     pub foreign_memory: bool,
 }
 
-/// One NAPI instance as `napi-get` tells it. Ids change when the device restarts.
+/// One NAPI instance in a `napi-get` reply. IDs change when the device restarts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NapiInfo {
     /// Interface of the instance.
     pub ifindex: IfIndex,
     /// NAPI id, unique on the host.
     pub id: u32,
-    /// `None`: the driver does not tell.
+    /// `None`: the driver does not report it.
     pub irq: Option<IrqId>,
     /// Kernel thread that polls, when NAPI is threaded.
     pub pid: Option<u32>,
@@ -86,7 +86,7 @@ pub struct NapiInfo {
 }
 
 impl NapiInfo {
-    /// `None`: this kernel keeps these values by device only (before 6.13).
+    /// `None`: this kernel has these values only for the whole device (before 6.13).
     pub fn values(&self) -> Option<NapiValues> {
         self.defer_hard_irqs?;
         Some(NapiValues {
@@ -215,7 +215,7 @@ pub fn napi_reply(n: &NapiInfo) -> Vec<u8> {
     b.finish()
 }
 
-/// Attributes of a `napi-set`: only what shall change.
+/// Attributes of a `napi-set`: only values that change.
 pub fn napi_set(id: u32, values: &NapiValues) -> Vec<u8> {
     let mut b = Builder::new();
     b.u32(napi_attr::ID, id);

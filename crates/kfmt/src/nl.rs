@@ -20,7 +20,7 @@ pub struct Attr<'a> {
     pub data: &'a [u8],
 }
 
-/// The attributes of a message or a nest, in order. After an error nothing more comes.
+/// The attributes of a message or a nest, in order. The iterator ends after an error.
 pub fn attrs(bytes: &[u8]) -> Attrs<'_> {
     Attrs { rest: bytes }
 }
@@ -99,7 +99,7 @@ impl<'a> Attr<'a> {
         self.data.try_into().map(u64::from_ne_bytes).map_err(|_| self.bad("4 or 8 bytes"))
     }
 
-    /// Text up to the first NUL. Bytes that are no UTF-8 are replaced: names may hold any byte.
+    /// Text up to the first NUL. Bytes that are not UTF-8 are replaced, because names may contain any byte.
     pub fn str(&self) -> Result<String, ParseError> {
         let end = self.data.iter().position(|&b| b == 0).unwrap_or(self.data.len());
         Ok(String::from_utf8_lossy(&self.data[..end]).into_owned())
@@ -120,7 +120,7 @@ impl<'a> Attr<'a> {
     }
 }
 
-/// Attributes being put together, padded, in host byte order.
+/// Builds attributes, padded, in host byte order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Builder {
     bytes: Vec<u8>,
@@ -164,7 +164,7 @@ impl Builder {
         Ok(self)
     }
 
-    /// At most 8 bytes: always fits.
+    /// At most 8 bytes, which always fit.
     fn small<const N: usize>(&mut self, kind: u16, data: [u8; N]) -> &mut Self {
         const { assert!(N <= 8) };
         self.bytes.extend_from_slice(&((HEADER + N) as u16).to_ne_bytes());
@@ -199,7 +199,7 @@ impl Builder {
         self.small(kind, [])
     }
 
-    /// Text with a closing NUL.
+    /// Appends text with a terminating NUL.
     pub fn string(&mut self, kind: u16, value: &str) -> Result<&mut Self, TooLong> {
         let mut data = Vec::with_capacity(value.len() + 1);
         data.extend_from_slice(value.as_bytes());
@@ -218,7 +218,7 @@ impl Builder {
         self.put(kind, &data)
     }
 
-    /// `inner` as a nest, with the nested flag set as the kernel's strict parsers want it.
+    /// Appends `inner` as a nest, with the nested flag that the kernel's strict parsers require.
     pub fn nested(&mut self, kind: u16, inner: &Builder) -> Result<&mut Self, TooLong> {
         self.put(kind | NESTED, &inner.bytes)
     }
@@ -235,7 +235,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)] as char, DIGITS[usize::from(b & 15)] as char]).collect()
 }
 
-/// The bytes of a hexadecimal text; colons and dashes between bytes are passed over.
+/// The bytes of a hexadecimal text. Colons and dashes between bytes are ignored.
 pub fn unhex(text: &str) -> Result<Vec<u8>, ParseError> {
     let bad = || ParseError::new("hexadecimal bytes", text, "two hexadecimal digits a byte");
     let digits: Vec<u8> = text.trim().bytes().filter(|b| !matches!(b, b':' | b'-')).collect();

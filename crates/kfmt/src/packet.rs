@@ -1,66 +1,66 @@
-//! Which flow a frame belongs to, by its first bytes: tags, IPv4, IPv6 with its extension headers, ports.
+//! Determines the flow of a frame from its first bytes: tags, IPv4, IPv6 with its extension headers, ports.
 //!
-//! Nothing is followed into tunnels: the outermost flow is what most devices hash. What was cut off is not made up.
+//! Tunnels are not followed, because most devices hash the outermost flow. Missing bytes are not guessed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bytes that are enough for everything that is looked at: two VLAN tags, IPv4 with all its options or IPv6 with a few
-/// extension headers, ports.
+/// Enough bytes for everything that is examined: two VLAN tags, IPv4 with all its options or IPv6 with a few extension
+/// headers, ports.
 pub const ENOUGH: usize = 128;
 /// Most VLAN tags that the parser skips; deeper stacks are not used in practice.
 const MOST_TAGS: usize = 4;
-/// IPv6 extension headers that are looked behind.
+/// Maximum number of IPv6 extension headers that the parser skips.
 const MOST_HEADERS: usize = 12;
 
-/// What packets of one flow have in common.
+/// What the packets of one flow have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flow {
     /// An IPv4 or IPv6 flow in one direction.
     Ip {
-        /// Protocol number of IANA, behind IPv6 extension headers.
+        /// IANA protocol number, after IPv6 extension headers.
         protocol: u8,
         /// Source address.
         from: IpAddr,
         /// Destination address.
         to: IpAddr,
-        /// Of TCP, UDP, UDP-Lite, SCTP and DCCP.
+        /// For TCP, UDP, UDP-Lite, SCTP and DCCP.
         ports: Option<(u16, u16)>,
     },
     /// Neither IPv4 nor IPv6: the EtherType, or below 1536 the length of an 802.3 frame.
     Other(u16),
 }
 
-/// The outermost flow of a packet, with what else decides how it is hashed.
+/// The outermost flow of a packet, and everything else that determines how it is hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// Source address of the outermost IP header.
     pub src: IpAddr,
     /// Destination address of the outermost IP header.
     pub dst: IpAddr,
-    /// Protocol number of IANA, behind IPv6 extension headers.
+    /// IANA protocol number, after IPv6 extension headers.
     pub protocol: u8,
-    /// Of TCP, UDP, UDP-Lite, SCTP and DCCP; the first piece of a packet has them, the others do not.
+    /// For TCP, UDP, UDP-Lite, SCTP and DCCP. Only the first fragment of a packet has ports.
     pub ports: Option<(u16, u16)>,
-    /// A piece of a packet that was cut.
+    /// The packet is a fragment.
     pub fragment: bool,
     /// VLAN id of the outermost tag. `None`: not tagged.
     pub vlan: Option<u16>,
-    /// What is inside has addresses of its own, which most devices do not hash.
+    /// The packet contains another one with addresses of its own, which most devices do not hash.
     pub tunnel: Option<&'static str>,
-    /// IPv6 headers stand before the ports; devices differ in whether they look behind them.
+    /// IPv6 extension headers precede the ports. Devices differ in whether they skip them.
     pub extended: bool,
     /// The bytes end before the ports.
     pub short: bool,
 }
 
-/// Why there is no flow.
+/// Why a frame has no flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NoFlow {
     /// `LINKTYPE_*` that this version does not know.
     Link(u32),
     /// Not IP: the type of the frame.
     NotIp(u16),
-    /// Captured too short for its addresses or ports.
+    /// The captured bytes end before the addresses or ports.
     Short,
     /// A header that contradicts itself.
     Malformed,
@@ -71,17 +71,17 @@ impl std::fmt::Display for NoFlow {
         match self {
             Self::Link(n) => write!(f, "link type {n} is not known (known: Ethernet, raw IP, Linux cooked, null)"),
             Self::NotIp(0x0806) => write!(f, "ARP"),
-            Self::NotIp(0x8847 | 0x8848) => write!(f, "MPLS: devices hash such frames each in its own way"),
+            Self::NotIp(0x8847 | 0x8848) => write!(f, "MPLS: how such frames are hashed depends on the device"),
             Self::NotIp(0x8863 | 0x8864) => write!(f, "PPPoE: most devices do not hash such frames"),
-            Self::NotIp(t) if *t < 0x600 => write!(f, "no IP (802.3 frames)"),
-            Self::NotIp(t) => write!(f, "no IP (frame type {t:#06x})"),
-            Self::Short => write!(f, "captured too short for addresses and ports"),
+            Self::NotIp(t) if *t < 0x600 => write!(f, "not IP (802.3 frames)"),
+            Self::NotIp(t) => write!(f, "not IP (frame type {t:#06x})"),
+            Self::Short => write!(f, "captured without the addresses and ports"),
             Self::Malformed => write!(f, "malformed headers"),
         }
     }
 }
 
-/// Of an Ethernet frame. `None`: too short to be one, or its IP header is broken or cut off.
+/// Parses an Ethernet frame. `None`: too short to be one, or its IP header is broken or truncated.
 pub fn flow(frame: &[u8]) -> Option<Flow> {
     match seen(1, frame) {
         Ok(s) => Some(Flow::Ip { protocol: s.protocol, from: s.src, to: s.dst, ports: s.ports }),
@@ -94,7 +94,7 @@ fn half(b: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(b.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// `link`: `LINKTYPE_*` as captures number them.
+/// `link`: `LINKTYPE_*` of the capture.
 pub fn seen(link: u32, b: &[u8]) -> Result<Seen, NoFlow> {
     let after = |n: usize| b.get(n..).ok_or(NoFlow::Short);
     match link {
@@ -103,7 +103,7 @@ pub fn seen(link: u32, b: &[u8]) -> Result<Seen, NoFlow> {
         113 => ethernet(half(b, 14).ok_or(NoFlow::Short)?, after(16)?),
         276 => ethernet(half(b, 0).ok_or(NoFlow::Short)?, after(20)?),
         12 | 14 | 101 | 228 | 229 => ip(b, None, None),
-        // The family of the machine that captured: 2, or 24, 28, 30 for IPv6.
+        // The address family of the machine that made the capture: 2, or 24, 28, 30 for IPv6.
         0 | 108 => ip(after(4)?, None, None),
         other => Err(NoFlow::Link(other)),
     }
@@ -127,7 +127,7 @@ fn ethernet(mut kind: u16, mut b: &[u8]) -> Result<Seen, NoFlow> {
     Err(NoFlow::Malformed)
 }
 
-/// `version`: as the frame has it.
+/// `version`: as in the frame.
 fn ip(b: &[u8], vlan: Option<u16>, version: Option<u8>) -> Result<Seen, NoFlow> {
     let first = b.first().ok_or(NoFlow::Short)? >> 4;
     match first {
@@ -145,7 +145,7 @@ fn four(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
         return Err(NoFlow::Malformed);
     }
     let address = |at: usize| -> IpAddr { Ipv4Addr::new(b[at], b[at + 1], b[at + 2], b[at + 3]).into() };
-    // 0x2000: more pieces follow; 0x1fff: where this one belongs.
+    // 0x2000: more fragments follow; 0x1fff: the position of this fragment.
     let pieces = half(b, 6).unwrap_or(0);
     let s = bare(address(12), address(16), head[9], vlan);
     let s = Seen { fragment: pieces & 0x3fff != 0, ..s };
@@ -172,7 +172,7 @@ fn six(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
             (44, _, Some(pieces)) => {
                 s.fragment |= pieces & 0xfff9 != 0;
                 if pieces & 0xfff8 != 0 {
-                    // Not the first: no more headers.
+                    // Not the first fragment: no more headers.
                     s.protocol = rest[0];
                     return Ok(s);
                 }
@@ -211,11 +211,11 @@ fn ports(mut s: Seen, b: &[u8]) -> Seen {
     s
 }
 
-/// Headers in front of what a frame carries that was put together from several: Ethernet, IPv4, TCP with timestamps.
+/// Headers before the data of a frame that was merged from several: Ethernet, IPv4, TCP with timestamps.
 const HEADERS: u64 = 66;
 
-/// Packets and bytes on the wire of a frame of this length, as far as its `virtio_net_hdr` tells whether the kernel or
-/// the NIC has put it together from several: right to a packet or so.
+/// Packets and bytes on the wire for a frame of this length, as far as its `virtio_net_hdr` shows whether the kernel or
+/// the NIC has merged it from several. Accurate to about one packet.
 pub fn put_together(vnet: &[u8; 10], length: u64) -> (u64, u64) {
     // flags 0, gso_type 1, hdr_len 2, gso_size 4.
     let size = u64::from(u16::from_ne_bytes([vnet[4], vnet[5]]));
@@ -226,7 +226,7 @@ pub fn put_together(vnet: &[u8; 10], length: u64) -> (u64, u64) {
     (packets, length + (packets - 1) * HEADERS)
 }
 
-/// What a protocol number is called, where it has ports or is frequent.
+/// The name of a protocol number, if the protocol has ports or is frequent.
 pub fn protocol_name(number: u8) -> Option<&'static str> {
     Some(match number {
         1 => "icmp",

@@ -1,4 +1,4 @@
-//! Frames, whole and cut, and what they say.
+//! Frames, complete and truncated, and the flows in them.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn segments() {
     assert_eq!(put_together(&tcp, 5), (1, 5));
 }
 
-/// `frame` with these bytes put in before byte `at`.
+/// `frame` with these bytes inserted before byte `at`.
 fn with(frame: &[u8], at: usize, more: &[u8]) -> Vec<u8> {
     [&frame[..at], more, &frame[at..]].concat()
 }

@@ -1,30 +1,30 @@
-//! Captures of packets, pcap and pcapng, as they stream by: no file is held in memory, a packet never longer than
-//! [`LONGEST`]. Written after the formats' descriptions (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
+//! Reads packet captures, pcap and pcapng, as a stream: no file is held in memory, and no packet is longer than
+//! [`LONGEST`]. Written from the descriptions of the formats (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
 
 use crate::ParseError;
 
 const WHAT: &str = "capture of packets";
-/// tcpdump takes no more than this of a packet. A block of pcapng that holds none may be longer; such are skipped.
+/// tcpdump captures no more than this of a packet. Blocks of pcapng without a packet may be longer, and are skipped.
 pub const LONGEST: usize = 262_144;
 const MOST_INTERFACES: usize = 65_536;
 
 const MICRO: u32 = 0xa1b2_c3d4;
 const NANO: u32 = 0xa1b2_3c4d;
-/// Kuznetzov's and others' variants with longer record headers.
+/// Variants by Kuznetzov and others with longer record headers.
 const MODIFIED: u32 = 0xa1b2_cd34;
 const SECTION: u32 = 0x0a0d_0d0a;
 const ORDER: u32 = 0x1a2b_3c4d;
 
-/// What stands at the beginning of the bytes that were handed over.
+/// What is at the beginning of the given bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Hand over at least so many bytes, the same ones first.
+    /// At least this many bytes are needed, beginning with the same ones.
     Need(usize),
-    /// These are done with; there may be more of them than there are.
+    /// This many bytes are consumed, which may be more than were given.
     Skip(u64),
     /// One packet.
     Packet {
-        /// Bytes done with.
+        /// Consumed bytes.
         used: usize,
         /// `LINKTYPE_*`
         link: u32,
@@ -42,7 +42,7 @@ enum Kind {
     Ng { big: bool },
 }
 
-/// Reads one file. The caller keeps the bytes.
+/// Reads one file. The caller holds the bytes.
 #[derive(Debug, Clone)]
 pub struct Reader {
     kind: Kind,
@@ -73,8 +73,8 @@ impl Reader {
         Self::default()
     }
 
-    /// `bytes`: what follows what was done with so far. At the end of the file an answer `Need` means that the
-    /// capture is cut off, unless no byte is left.
+    /// `bytes`: the data after everything that was consumed so far. If the answer at the end of the file is `Need`, the
+    /// capture is truncated, unless no byte is left.
     pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, ParseError> {
         match self.kind {
             Kind::Start => self.start(bytes),
@@ -108,7 +108,7 @@ impl Reader {
         for big in [false, true] {
             let magic = word(b, 0, big);
             if [MICRO, NANO, MODIFIED].contains(&magic) {
-                // The upper bits tell of checksums at the end of frames.
+                // The upper bits describe checksums at the end of frames.
                 let link = word(b, 20, big) & 0x0fff_ffff;
                 self.kind = Kind::Pcap { big, link, modified: magic == MODIFIED };
                 return Ok(Step::Skip(24));
@@ -156,7 +156,7 @@ impl Reader {
             return Ok(Step::Skip(u64::from(self.size(b, big, 28)?)));
         }
         let size = self.size(b, big, 12)?;
-        // Blocks with packets, and those of interfaces, are looked into.
+        // Only blocks with packets, and those of interfaces, are parsed.
         if !matches!(kind, 1 | 2 | 3 | 6) {
             return Ok(Step::Skip(u64::from(size)));
         }
@@ -188,7 +188,7 @@ impl Reader {
             return Err(self.bad(format!("a packet of interface {interface}"), "one that was described before"));
         };
         let end = at + held as usize;
-        // Four bytes of the block's length stand at its end.
+        // The last four bytes of the block are its length.
         let Some(data) = all.get(at..end).filter(|_| end + 4 <= size) else {
             return Err(
                 self.bad(format!("{held} bytes of a packet in a block of {size}"), "a packet that fits its block")

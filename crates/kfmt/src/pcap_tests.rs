@@ -3,7 +3,7 @@ use super::*;
 /// Link type, bytes, length on the wire.
 type Read = (u32, Vec<u8>, u32);
 
-/// Every packet, or the end; `chunk` bytes are handed over more each time.
+/// Every packet, until the end; each time `chunk` more bytes are given.
 fn all(file: &[u8], chunk: usize) -> Result<(Vec<Read>, bool), String> {
     let mut r = Reader::new();
     let (mut at, mut have, mut out) = (0usize, chunk.min(file.len()), Vec::new());

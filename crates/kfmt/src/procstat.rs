@@ -1,4 +1,4 @@
-//! `/proc/stat` (fs/proc/stat.c), its lines of single CPUs, and `/proc/PID/schedstat`.
+//! `/proc/stat` (fs/proc/stat.c), in particular its lines of single CPUs, and `/proc/PID/schedstat`.
 
 use ringwise_model::{CpuCounter, CpuId};
 
@@ -6,7 +6,7 @@ use crate::ParseError;
 
 const WHAT: &str = "/proc/stat";
 
-/// Columns of a `cpuN` line in their order, in ticks of `USER_HZ` (100 a second).
+/// Columns of a `cpuN` line in their order, in ticks of `USER_HZ` (100 per second).
 pub const COLUMNS: [CpuCounter; 8] = [
     CpuCounter::User,
     CpuCounter::Nice,
@@ -18,11 +18,11 @@ pub const COLUMNS: [CpuCounter; 8] = [
     CpuCounter::Steal,
 ];
 
-/// The time of each online CPU. Guest times are parts of `user` and `nice`, and left out.
+/// The times of each online CPU. Guest times are parts of `user` and `nice`, and omitted.
 pub fn cpus(text: &str) -> Result<Vec<(CpuId, [u64; 8])>, ParseError> {
     let mut out = Vec::new();
     for (i, line) in text.lines().enumerate() {
-        // The CPUs come first; what follows may be long.
+        // The CPUs come first; the rest may be long.
         let Some(rest) = line.strip_prefix("cpu") else { break };
         if rest.starts_with(' ') {
             continue;
@@ -39,10 +39,10 @@ pub fn cpus(text: &str) -> Result<Vec<(CpuId, [u64; 8])>, ParseError> {
     if out.is_empty() { Err(ParseError::new(WHAT, "none", "lines of CPUs")) } else { Ok(out) }
 }
 
-/// How often each interrupt came, by its number; numbers that nobody has are 0. Empty: the file does not tell.
+/// How often each interrupt was raised, by its number; 0 for unused numbers. Empty: the file does not contain it.
 pub fn interrupts(text: &str) -> Vec<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix("intr "));
-    // The sum of all comes first.
+    // The first number is the sum of all.
     let words = line.unwrap_or_default().split_ascii_whitespace().skip(1);
     words.map_while(|w| w.parse().ok()).collect()
 }

@@ -23,7 +23,7 @@ pub struct Qdisc {
     pub parent: u32,
     /// `TCA_KIND`: `mq`, `fq_codel`, `htb`.
     pub kind: String,
-    /// Packets that it threw away; 32 bits in the kernel. mq and its like say the sum of those below.
+    /// Packets that it dropped; 32 bits wide in the kernel. mq and similar qdiscs report the sum of those below.
     pub drops: Option<u32>,
 }
 

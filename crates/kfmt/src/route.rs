@@ -1,4 +1,5 @@
-//! Where packets leave: rtnetlink route replies, the default routes of `/proc/net`, and the text of ssh sessions.
+//! How packets leave the host: rtnetlink route replies, the default routes of `/proc/net`, and the text of ssh
+//! sessions.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,12 +18,12 @@ const RTN_LOCAL: u8 = 2;
 const RTF_UP: u32 = 0x1;
 const RTF_REJECT: u32 = 0x200;
 
-/// The way to one address.
+/// The path to one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The address is this host's own.
+    /// The address belongs to this host.
     pub local: bool,
-    /// `RTA_OIF`: index of the interface by which packets leave.
+    /// `RTA_OIF`: index of the interface through which packets leave.
     pub out: Option<u32>,
     /// `RTA_GATEWAY` or `RTA_VIA`. `None`: the destination is on the link.
     pub gateway: Option<IpAddr>,
@@ -44,7 +45,7 @@ pub fn route(msg: &[u8]) -> Result<Route, ParseError> {
         match a.kind {
             RTA_OIF => out.out = Some(a.u32().map_err(|e| ParseError { what: ROUTE, ..e })?),
             RTA_GATEWAY => out.gateway = ip(a.data),
-            // IPv4 over an IPv6 next hop: a family before the address.
+            // IPv4 over an IPv6 next hop: the address follows its family.
             RTA_VIA => out.gateway = a.data.get(2..).and_then(ip),
             _ => {}
         }
@@ -76,12 +77,12 @@ pub struct DefaultRoute {
     pub dev: String,
     /// `None`: the interface itself is the route (point-to-point).
     pub gateway: Option<IpAddr>,
-    /// The lower, the more preferred.
+    /// Lower values are preferred.
     pub metric: u32,
 }
 
-/// `/proc/net/route`: usable default routes of the main table. Of one with several next hops the kernel
-/// shows the first only (net/ipv4/fib_trie.c, `fib_route_seq_show`).
+/// `/proc/net/route`: usable default routes of the main table. If a route has several next hops, the kernel shows only
+/// the first (net/ipv4/fib_trie.c, `fib_route_seq_show`).
 pub fn defaults_v4(text: &str) -> Result<Vec<DefaultRoute>, ParseError> {
     const WHAT: &str = "/proc/net/route";
     let mut out = Vec::new();
@@ -129,7 +130,7 @@ pub fn defaults_v6(text: &str) -> Result<Vec<DefaultRoute>, ParseError> {
 /// An ssh session: `own 192.0.2.10 51234 192.0.2.1 22`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The session that this program runs in; else one that a server on this host holds.
+    /// The session in which this program runs; otherwise one of a server on this host.
     pub own: bool,
     /// Address of the client.
     pub peer: IpAddr,
@@ -137,7 +138,7 @@ pub struct Session {
     pub scope: Option<String>,
 }
 
-/// Parses such a line. One that starts with neither `own` nor `held`, or has no address, is an error.
+/// Parses such a line. A line that does not start with `own` or `held`, or that has no address, is an error.
 pub fn session(msg: &[u8]) -> Result<Session, ParseError> {
     let text = std::str::from_utf8(msg).unwrap_or_default();
     let bad = || ParseError::new("ssh session", msg, "own or held, and an address");
@@ -166,7 +167,7 @@ mod tests {
             assert_eq!(route(&route_reply(&r).unwrap()).unwrap(), r);
         }
         assert!(route(&[0; 11]).is_err());
-        // RTA_VIA: AF_INET6 and the address.
+        // RTA_VIA: AF_INET6, then the address.
         let mut m = vec![0; 12];
         m.extend([22, 0, 18, 0, 10, 0, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(route(&m).unwrap().gateway, Some("fe80::1".parse().unwrap()));

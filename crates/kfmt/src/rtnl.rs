@@ -49,7 +49,7 @@ mod xdp {
 
 /// The loopback interface (`linux/if_arp.h`).
 pub const ARPHRD_LOOPBACK: u16 = 772;
-/// Ethernet, and everything that looks like it (`linux/if_arp.h`).
+/// Ethernet, and every link type that looks like it (`linux/if_arp.h`).
 pub const ARPHRD_ETHER: u16 = 1;
 /// The interface is switched on (`linux/if.h`).
 pub const IFF_UP: u32 = 0x1;
@@ -67,7 +67,7 @@ pub struct XdpAttached {
     pub program_id: Option<u32>,
 }
 
-/// One interface. `None`: the message does not say.
+/// One interface. `None`: not in the message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkInfo {
     /// `ifi_index` of the message.
@@ -84,7 +84,7 @@ pub struct LinkInfo {
     pub link: Option<u32>,
     /// `IFLA_LINK` is an index in another network namespace.
     pub link_in_other_netns: bool,
-    /// Bond, bridge or team this one is a member of.
+    /// The bond, bridge or team of which this interface is a member.
     pub master: Option<u32>,
     /// Lower-case hexadecimal with colons.
     pub mac: Option<String>,
@@ -100,11 +100,11 @@ pub struct LinkInfo {
     pub num_rx_queues: Option<u32>,
     /// `IFLA_NUM_TX_QUEUES`: transmit queues that were allocated, in use or not.
     pub num_tx_queues: Option<u32>,
-    /// More than one where programs are attached in several modes.
+    /// More than one if programs are attached in several modes.
     pub xdp: Vec<XdpAttached>,
     /// `IFLA_ALT_IFNAME`, in the kernel's order.
     pub altnames: Vec<String>,
-    /// `ifalias`, what an administrator calls it.
+    /// `ifalias`, a description by the administrator.
     pub alias: Option<String>,
     /// Parent device, e.g. `0000:03:00.0` (since 5.14).
     pub parent_dev: Option<String>,
@@ -113,7 +113,7 @@ pub struct LinkInfo {
 }
 
 impl LinkInfo {
-    /// Whether the flag or the link type says so.
+    /// Whether the flag or the link type marks a loopback.
     pub fn is_loopback(&self) -> bool {
         self.flags & IFF_LOOPBACK != 0 || self.link_type == ARPHRD_LOOPBACK
     }
@@ -229,7 +229,7 @@ fn programs(nest: &Attr) -> Result<Vec<XdpAttached>, ParseError> {
 }
 
 /// An RTM_NEWLINK message as the kernel would send it, for simulated hosts.
-/// Errors: an address that is no MAC, a name too long for an attribute.
+/// Errors: an address that is not a MAC address, a name that is too long for an attribute.
 pub fn link_reply(l: &LinkInfo) -> Result<Vec<u8>, ParseError> {
     let mut out = vec![0; IFINFOMSG];
     out[2..4].copy_from_slice(&l.link_type.to_ne_bytes());
@@ -328,7 +328,7 @@ const AF_INET6: u8 = 10;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 
-/// Decodes an RTM_NEWADDR message. Of point-to-point links the own address, not the peer's.
+/// Decodes an RTM_NEWADDR message. For point-to-point links, the own address, not that of the peer.
 /// `None` for families other than IPv4 and IPv6.
 pub fn addr(msg: &[u8]) -> Result<Option<AddrInfo>, ParseError> {
     let (Some(head), Some(rest)) = (msg.get(..IFADDRMSG), msg.get(IFADDRMSG..)) else {

@@ -1,11 +1,11 @@
-//! Flow steering rules in the words of ethtool(8) ⇄ [`Rule`] ⇄ `struct ethtool_rx_flow_spec`.
+//! Flow steering rules in the syntax of ethtool(8) ⇄ [`Rule`] ⇄ `struct ethtool_rx_flow_spec`.
 //!
 //! ```text
 //!   flow-type tcp4 src-ip 10.0.0.0 m 0.0.0.255 dst-port 443 action 2 loc 7
 //! ```
 //!
-//! One form for one meaning: what is parsed, and what a driver answers, goes through the struct, so that bits that
-//! do not count are zero, fields that match anything are gone, and two rules are equal when they match the same.
+//! Each meaning has one form: parsed rules and answers of drivers are converted through the struct. Ignored bits become
+//! zero, fields that match anything are removed, and two rules are equal if they match the same packets.
 
 mod fields;
 mod spec;
@@ -19,10 +19,10 @@ use ringwise_model::{Action, Rule};
 pub use fields::{flow_names, names as field_names};
 pub use spec::{FlowSpec, RAW, SPEC_SIZE};
 
-/// `RX_CLS_LOC_SPECIAL`: in the data of a count, the driver understands `RX_CLS_LOC_ANY` and its like.
+/// `RX_CLS_LOC_SPECIAL`: in the data of a count, the driver understands `RX_CLS_LOC_ANY` and similar values.
 pub(crate) const LOC_SPECIAL: u32 = 0x8000_0000;
 
-/// An invalid rule: the word at fault, what was found, what is expected.
+/// An invalid rule: the wrong word, what was found, what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     /// `dst-port`, `flow-type`, `action`.
@@ -31,9 +31,9 @@ pub struct RuleError {
     pub found: String,
     /// `found` is a description by ringwise, not a word of the text.
     pub told: bool,
-    /// What would be correct, for the message behind "expected".
+    /// The text after "expected".
     pub expected: String,
-    /// First byte and the one behind the last of what is wrong, where a text was parsed.
+    /// First byte of the wrong part, and the byte after its last one, if a text was parsed.
     pub at: Option<(usize, usize)>,
 }
 
@@ -75,12 +75,12 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     text.split_whitespace().map(|t| Token { text: t, at: t.as_ptr() as usize - text.as_ptr() as usize }).collect()
 }
 
-/// What stood in the words, before it is looked at as a whole.
+/// The parsed words, before they are checked together.
 #[derive(Default)]
 struct Words {
     flow: String,
     fields: BTreeMap<String, String>,
-    /// Where each field stood, for what only the whole can tell.
+    /// The position of each field, for errors that are found only when all words are checked together.
     at: BTreeMap<String, (usize, usize)>,
     action: Option<Action>,
     vf: Option<u32>,
@@ -89,8 +89,9 @@ struct Words {
     location: Option<u32>,
 }
 
-/// A rule and its location, in ethtool's words, with or without `flow-type` before the type. Masks are ethtool's:
-/// set bits do not count. Besides, `10.0.0.0/24`, `dscp 46`, `action drop` and `action wake` are understood.
+/// Parses a rule and its location in ethtool's syntax, with or without `flow-type` before the type. Masks are
+/// ethtool's: set bits are ignored. In addition, `10.0.0.0/24`, `dscp 46`, `action drop` and `action wake` are
+/// accepted.
 pub fn parse_rule(words: &str) -> Result<(Rule, Option<u32>), RuleError> {
     let w = read(words, true)?;
     let action = match (w.action, w.vf, w.queue) {
@@ -102,7 +103,12 @@ pub fn parse_rule(words: &str) -> Result<(Rule, Option<u32>), RuleError> {
             return Err(RuleError::new("action", "", "a queue, -1 to drop, or -2 to wake up (or vf, or context)"));
         }
         (Some(_), ..) => {
-            return Err(RuleError::told("action", "stands beside vf or queue", "action alone, or vf with queue"));
+            return Err(RuleError::told(
+                "action",
+                "is given together with vf or queue",
+                "action alone, or vf with \
+            queue",
+            ));
         }
     };
     let rule = Rule { flow: w.flow, fields: w.fields, action, context: w.context };
@@ -110,7 +116,7 @@ pub fn parse_rule(words: &str) -> Result<(Rule, Option<u32>), RuleError> {
     Ok((rule, w.location))
 }
 
-/// Flow type and fields alone, as the flows of a group are named.
+/// Parses only the flow type and fields, as in the flows of a group.
 pub fn parse_match(words: &str) -> Result<(String, BTreeMap<String, String>), RuleError> {
     let w = read(words, false)?;
     let rule = Rule { flow: w.flow, fields: w.fields, action: Action::Queue(0), context: None };
@@ -118,7 +124,7 @@ pub fn parse_match(words: &str) -> Result<(String, BTreeMap<String, String>), Ru
     Ok((rule.flow, rule.fields))
 }
 
-/// The one form of a rule (see above); an error where no struct can say it.
+/// The one form of a rule (see above). Error: no struct can express it.
 pub fn normalise(rule: &Rule) -> Result<Rule, RuleError> {
     Ok(FlowSpec::of(rule, 0)?.rule())
 }
@@ -133,7 +139,7 @@ fn read(words: &str, actions: bool) -> Result<Words, RuleError> {
     let types = || format!("one of {}", flow_names());
     let Some(flow) = next else { return Err(RuleError::new("flow-type", "", types())) };
     let Some(known) = fields::flow(flow.text) else {
-        // What an earlier version or a newer kernel told of a type that has no name here.
+        // A type without a name here, as an earlier version or a newer kernel reported it.
         return match spec::raw_type(flow.text) {
             Some(_) => read_fields(flow.text, rest, actions, |w| (w == RAW).then(|| RAW.to_string())),
             None => Err(RuleError::new("flow-type", flow.text, types()).here(flow)),
@@ -157,7 +163,7 @@ fn read_fields<'a>(
             if actions {
                 right.extend(["action", "vf", "queue", "context", "loc"]);
             }
-            let expected = format!("for {flow} one of {}", right.join(", "));
+            let expected = format!("a word for {flow}, one of {}", right.join(", "));
             return Err(RuleError::new(word.text, word.text, expected).here(word));
         }
         let Some(value) = value else { return Err(RuleError::new(word.text, "", "a value").here(word)) };
@@ -173,7 +179,7 @@ fn read_fields<'a>(
             end = mask.at + mask.text.len();
         }
         let at = (value.at, end);
-        // Alone first, so that the error stands at the right place.
+        // Each field is checked alone first, so that the error has the right position.
         if field != RAW {
             let one = BTreeMap::from([(word.text.to_string(), text.clone())]);
             let alone = Rule { flow: flow.to_string(), fields: one, action: Action::Queue(0), context: None };
@@ -183,7 +189,7 @@ fn read_fields<'a>(
             }
         }
         if w.fields.insert(field.clone(), text).is_some() {
-            return Err(RuleError::told(word.text, "stands there twice", "each field once").here(word));
+            return Err(RuleError::told(word.text, "is given twice", "each field once").here(word));
         }
         w.at.insert(field, at);
     }
@@ -192,7 +198,7 @@ fn read_fields<'a>(
 
 impl Words {
     fn order(&mut self, word: &str, value: Token) -> Result<(), RuleError> {
-        let twice = || RuleError::told(word, "stands there twice", "it once").here(value);
+        let twice = || RuleError::told(word, "is given twice", "only one").here(value);
         let number = |expected: &str| {
             value::number(value.text)
                 .and_then(|n| u32::try_from(n).ok())

@@ -85,15 +85,15 @@ fn words_that_are_no_rule() {
         ("tcp4 dst-port 80", "action: nothing found, expected a queue, -1 to drop"),
         ("tcp4 dst-port", "dst-port: nothing found, expected a value"),
         ("tcp4 dst-port 80 m", "m: nothing found, expected a mask"),
-        ("tcp4 spi 1 action 1", "spi: found \"spi\", expected for tcp4 one of src-ip, dst-ip, tos, src-port"),
+        ("tcp4 spi 1 action 1", "spi: found \"spi\", expected a word for tcp4, one of src-ip, dst-ip, tos"),
         ("tcp4 src-ip 10.0.0 action 1", "src-ip: found \"10.0.0\", expected an IPv4 address"),
         ("tcp4 src-ip ::1 action 1", "src-ip: found \"::1\", expected an IPv4 address"),
         ("tcp4 src-ip 10.0.0.0/33 action 1", "src-ip: found \"33\", expected a prefix length"),
         ("tcp4 src-ip 10.0.0.0/8 m 0.0.0.1 action 1", "src-ip: found \"10.0.0.0/8 m 0.0.0.1\", expected a prefix"),
         ("tcp4 src-ip 10.0.0.0 m 24 action 1", "src-ip: found \"24\", expected a mask such as 0.0.0.255; set bits"),
-        ("tcp4 dst-port 1 dst-port 2 action 1", "dst-port stands there twice, expected each field once"),
-        ("tcp4 action 1 action 2", "action stands there twice, expected it once"),
-        ("tcp4 action 1 queue 2", "action stands beside vf or queue, expected action alone, or vf with queue"),
+        ("tcp4 dst-port 1 dst-port 2 action 1", "dst-port is given twice, expected each field once"),
+        ("tcp4 action 1 action 2", "action is given twice, expected only one"),
+        ("tcp4 action 1 queue 2", "action is given together with vf or queue, expected action alone, or vf with queue"),
         ("tcp4 action -3", "action: found \"-3\", expected a queue, -1 to drop, or -2"),
         ("tcp4 action 1 loc 2147483648", "loc: found \"2147483648\", expected a location below 2147483648"),
         ("tcp4 action 1 context 0", "context: found \"0\", expected the number of an RSS context, 1 or more"),
@@ -101,9 +101,9 @@ fn words_that_are_no_rule() {
         ("tcp4 dst-port 010 action 1", "dst-port: found \"010\", expected a number"),
         ("udp4 dscp 64 action 1", "dscp: found \"64\", expected a code point from 0 to 63"),
         ("ether src 02:00 action 1", "src: found \"02:00\", expected an Ethernet address"),
-        ("ip4 l4data 1 dst-port 5 action 1", "l4data: found \"1\", expected only one of the fields that stand at"),
+        ("ip4 l4data 1 dst-port 5 action 1", "l4data: found \"1\", expected only one of the fields that share"),
         ("type-0x13 raw 00 action 1", "raw: found \"00\", expected 288 hexadecimal digits"),
-        ("type-0x13 dst-port 7 action 1", "dst-port: found \"dst-port\", expected for type-0x13 one of"),
+        ("type-0x13 dst-port 7 action 1", "dst-port: found \"dst-port\", expected a word for type-0x13, one of"),
     ];
     for (words, start) in starts {
         let said = wrong(words).to_string();
@@ -111,7 +111,7 @@ fn words_that_are_no_rule() {
     }
 }
 
-/// Offsets of linux/ethtool.h, as bytes: not through the code that writes them.
+/// Offsets of linux/ethtool.h as bytes, without the code that writes them.
 #[test]
 fn layout() {
     let rule = one("tcp4 src-ip 1.2.3.4 dst-ip 5.6.7.8 m 0.0.0.255 tos 9 src-port 258 dst-port 772 m 0xff vlan 5 \
@@ -159,7 +159,7 @@ fn what_has_no_words_is_kept_whole() {
     let rule = spec.rule();
     assert_eq!(rule.flow, "type-0x13");
     assert_eq!(FlowSpec::of(&rule, 3).unwrap(), spec);
-    // A type with a name, and a bit that no field of ours covers.
+    // A type with a name, and a bit outside all fields of ringwise.
     let mut odd = FlowSpec::of(&one("tcp4 dst-port 80 action 1"), 3).unwrap();
     (odd.bytes[40], odd.bytes[112]) = (1, 1);
     let rule = odd.rule();
@@ -172,15 +172,16 @@ fn what_has_no_words_is_kept_whole() {
 fn what_a_driver_makes_of_it_is_the_same_rule() {
     let asked = one("tcp4 dst-port 443 src-ip 10.0.0.0/8 action 2");
     let mut spec = FlowSpec::of(&asked, 3).unwrap();
-    // Bits that do not count, and a mask for an extension that is not there.
+    // Ignored bits, and a mask for an extension that does not exist.
     (spec.bytes[5], spec.bytes[6], spec.bytes[138]) = (9, 9, 0xff);
     assert_eq!(spec.rule(), asked);
-    // A mask that counts more is another rule.
+    // A mask that compares more bits is another rule.
     spec.bytes[77] = 0xff;
     assert_ne!(spec.rule(), asked);
 }
 
-/// A driver may leave bytes in the masks of a MAC address or VLAN tag that the rule's type does not have: they do not count.
+/// A driver may leave bytes in the masks of a MAC address or VLAN tag that the rule's type does not have. They are
+/// ignored.
 #[test]
 fn masks_that_the_type_does_not_have_are_not_looked_at() {
     let asked = one("tcp4 dst-port 443 action 2");
@@ -189,7 +190,7 @@ fn masks_that_the_type_does_not_have_are_not_looked_at() {
         spec.bytes[at + fields::TO_MASK] = 0xff;
         assert_eq!(spec.rule(), asked, "byte {at}");
     }
-    // Where the type has them, they do.
+    // If the type has them, they are compared.
     let tagged = one("tcp4 vlan 5 action 2");
     let mut spec = FlowSpec::of(&tagged, 3).unwrap();
     spec.bytes[75 + fields::TO_MASK] = 0xff;

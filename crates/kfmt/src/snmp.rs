@@ -2,7 +2,7 @@
 
 use crate::ParseError;
 
-/// Places where a socket, or the way to it, loses packets. Names as the kernel prints them, after `Group:`.
+/// Places where a socket, or the path to it, loses packets. The kernel prints these names after `Group:`.
 pub const DROPS: &[&str] = &[
     "Udp:RcvbufErrors",
     "Udp:MemErrors",
@@ -24,7 +24,7 @@ pub const DROPS: &[&str] = &[
     "Udp6:InCsumErrors",
 ];
 
-/// What says of which kind the traffic is, and how well it arrives.
+/// Counters that show the kind of the traffic, and how well it arrives.
 pub const TRAFFIC: &[&str] = &[
     "Ip:InReceives",
     "Ip:ForwDatagrams",
@@ -41,7 +41,7 @@ fn wanted() -> impl Iterator<Item = &'static &'static str> {
     DROPS.iter().chain(TRAFFIC)
 }
 
-/// The counters of [`DROPS`] and [`TRAFFIC`] in this text: pairs of lines, names then values.
+/// The counters of [`DROPS`] and [`TRAFFIC`] in this text, which has pairs of lines: names, then values.
 pub fn pairs(text: &str) -> Result<Vec<(&'static str, u64)>, ParseError> {
     let mut out = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -61,7 +61,7 @@ pub fn pairs(text: &str) -> Result<Vec<(&'static str, u64)>, ParseError> {
     Ok(out)
 }
 
-/// The same of `snmp6`: one `Udp6RcvbufErrors  0` a line.
+/// The same for `snmp6`, which has one `Udp6RcvbufErrors  0` per line.
 pub fn six(text: &str) -> Result<Vec<(&'static str, u64)>, ParseError> {
     let mut out = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(pairs(text).unwrap(), want);
         let old = "TcpExt: SyncookiesSent ListenOverflows\nTcpExt: 1 3\n";
         assert_eq!(pairs(old).unwrap(), [("TcpExt:ListenOverflows", 3)]);
-        // The kernel prints -1 where there is no limit; that is no counter of ours.
+        // The kernel prints -1 if there is no limit; such a value is not among these counters.
         assert_eq!(pairs("Tcp: MaxConn\nTcp: -1\n").unwrap(), []);
         for bad in ["Udp: a\n", "Udp a\nUdp 1\n", "Udp: RcvbufErrors\nTcp: 1\n", "Udp: RcvbufErrors\nUdp: x\n"] {
             assert!(pairs(bad).is_err(), "{bad:?}");

@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::ParseError;
 
-/// `TCP_LISTEN`; for UDP `TCP_CLOSE`, which is a socket that no peer is set for (include/net/tcp_states.h).
+/// `TCP_LISTEN`; for UDP `TCP_CLOSE`, which is a socket without a peer (include/net/tcp_states.h).
 const LISTEN: &str = "0A";
 const CLOSE: &str = "07";
 /// `TCP_ESTABLISHED`; for UDP a socket that is connected to one peer.
 const ESTABLISHED: &str = "01";
 
-/// A socket that takes packets of any peer.
+/// A socket that accepts packets from any peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting {
     /// `0.0.0.0` or `::`: any address of the host.
@@ -60,7 +60,7 @@ pub struct Connected {
     pub local: (IpAddr, u16),
     /// Address and port of the other end.
     pub peer: (IpAddr, u16),
-    /// Inode of the socket; 0 where no process holds it.
+    /// Inode of the socket; 0 if no process holds it.
     pub inode: u64,
 }
 
@@ -101,7 +101,7 @@ fn ip(hex: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether a process with this `/proc/PID/cgroup` belongs to the systemd unit, groups below it included.
+/// Whether a process with this `/proc/PID/cgroup` belongs to the systemd unit, including the groups below it.
 pub fn in_unit(cgroup: &str, unit: &str) -> bool {
     let path = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -9,18 +9,18 @@ const WHAT: &str = "/proc/net/softnet_stat";
 /// One CPU's row. Counters since boot, 32 bits wide in the kernel: they wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SoftnetRow {
-    /// Column 13. `None` on kernels that print fewer columns: rows of offline CPUs are missing, so
-    /// the row number is no CPU number there.
+    /// Column 13. `None` on kernels that print fewer columns. There, rows of offline CPUs are missing, so the row
+    /// number is not the CPU number.
     pub cpu: Option<CpuId>,
     /// Packets taken from the backlog and by NAPI.
     pub processed: u32,
     /// Packets dropped because the backlog was full.
     pub dropped: u32,
-    /// Rounds that ended with work left, budget or time used up.
+    /// Rounds that ended with work left, because budget or time was used up.
     pub time_squeeze: u32,
     /// Column 10: wake-ups received from other CPUs for RPS.
     pub received_rps: Option<u32>,
-    /// Column 11: packets dropped by flow limit.
+    /// Column 11: packets dropped by the flow limit.
     pub flow_limit: Option<u32>,
     /// Column 12: packets in both queues of the backlog now.
     pub backlog: Option<u32>,
@@ -30,7 +30,7 @@ pub struct SoftnetRow {
     pub process_queue: Option<u32>,
 }
 
-/// Rows in the order of the file. 9 columns or more; columns beyond 15 are passed over.
+/// Rows in the order of the file. They have 9 columns or more; columns after the 15th are ignored.
 pub fn parse(text: &str) -> Result<Vec<SoftnetRow>, ParseError> {
     let mut rows = Vec::new();
     for (i, line) in text.lines().enumerate() {

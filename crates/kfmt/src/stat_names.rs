@@ -1,7 +1,8 @@
-//! Which counter of `ethtool -S` belongs to which queue, by the name its driver gave it.
+//! Which counter of `ethtool -S` belongs to which queue, by the name that its driver gave it.
 //!
-//! The forms are data (`FORMS`); several forms may add up to one counter (unicast, multicast, broadcast). Names are
-//! looked at once, when the list of a device is learned ([`StatLayout`]); a sample is values by their places.
+//! The forms are data (`FORMS`); several forms may be added up to one counter (unicast, multicast, broadcast). Names
+//! are examined once, when the list of a device is learned ([`StatLayout`]); in a sample, values are found by their
+//! positions.
 
 mod layout;
 mod table;
@@ -13,13 +14,13 @@ use table::{FORMS, Names};
 
 /// `ETH_GSTRING_LEN`
 const NAME: usize = 32;
-/// Largest queue number that is believed.
+/// Largest queue number that is accepted.
 const MAX_QUEUE: u32 = 65_535;
 
-/// A counter of a queue, and its place in the list of the device.
+/// A counter of a queue, and its position in the list of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
-    /// Index into the list of names and into that of values.
+    /// Index into the list of names and the list of values.
     at: usize,
     dir: Dir,
     queue: u32,
@@ -31,12 +32,12 @@ pub fn counts_queues(driver: &str) -> bool {
     FORMS.iter().any(|f| f.drivers.contains(&driver))
 }
 
-/// Whether this driver counts what the provider held back (see [`StatLayout::allowances`]).
+/// Whether this driver counts packets that the provider held back (see [`StatLayout::allowances`]).
 pub fn counts_allowances(driver: &str) -> bool {
     table::ALLOWANCES.0.contains(&driver)
 }
 
-/// The names as the kernel hands them out: 32 bytes each, ended by a NUL. Bytes that are no UTF-8 are replaced.
+/// The names in the kernel's format: 32 bytes each, terminated by a NUL. Bytes that are not UTF-8 are replaced.
 fn names(bytes: &[u8]) -> Vec<String> {
     let text = |n: &[u8; NAME]| String::from_utf8_lossy(n.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
     bytes.as_chunks::<NAME>().0.iter().map(text).collect()
@@ -62,8 +63,8 @@ fn places(driver: &str, names: &[String]) -> Vec<Place> {
     out
 }
 
-/// vmxnet3: a headline a queue, whose value is the queue's number; the headlines of a direction stand in the
-/// order of the queues (drivers/net/vmxnet3/vmxnet3_ethtool.c), so that the names alone say which queue it is.
+/// vmxnet3: one headline per queue, whose value is the queue's number. The headlines of a direction are in the order of
+/// the queues (drivers/net/vmxnet3/vmxnet3_ethtool.c), so the names alone show the queue.
 fn blocks(list: &[(&str, Dir, QueueCounter)], names: &[String], out: &mut Vec<Place>) {
     let (mut rx, mut tx, mut now) = (0, 0, None);
     for (at, name) in names.iter().enumerate() {
@@ -84,7 +85,7 @@ fn blocks(list: &[(&str, Dir, QueueCounter)], names: &[String], out: &mut Vec<Pl
     }
 }
 
-/// The number where the shape has `{n}`, if the rest agrees.
+/// The number at `{n}` of the shape, if the rest matches.
 fn number(shape: &str, name: &str) -> Option<u32> {
     let (before, after) = shape.split_once("{n}")?;
     let digits = name.strip_prefix(before)?.strip_suffix(after)?;

@@ -1,31 +1,31 @@
-//! Sysctls of the network core that are set here: their names, and what the kernel takes for each
+//! Sysctls of the network core that ringwise sets: their names, and what the kernel accepts for each
 //! (net/core/sysctl_net_core.c, Documentation/admin-guide/sysctl/net.rst).
 
-/// What stands in the file.
+/// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A number from this on; the kernel keeps it in an `int`.
+    /// A number of at least this; the kernel stores it in an `int`.
     Number {
         /// Smallest value that the kernel accepts.
         least: u32,
     },
     /// The length of a table.
     PowerOfTwo,
-    /// CPUs as hexadecimal digits, commas between groups of at most eight.
+    /// CPUs as hexadecimal digits, with commas between groups of at most eight.
     Mask,
 }
 
-/// Written and read apart: reading it may hang.
+/// It is read separately, because reading it may hang.
 pub const RPS_DEFAULT_MASK: &str = "net.core.rps_default_mask";
-/// A setting of its own.
+/// It has a setting of its own.
 pub const RPS_SOCK_FLOW_ENTRIES: &str = "net.core.rps_sock_flow_entries";
 
-/// Two ticks at 1000 Hz. The kernel refuses less than two of its own ticks (commits of 2025, in the stable series
-/// too); how long these are no file says. Older kernels round up to whole ticks.
+/// Two ticks at 1000 Hz. The kernel refuses less than two of its own ticks (commits of 2025, also in stable kernels);
+/// no file shows how long these are. Older kernels round up to whole ticks.
 const TWO_TICKS_USECS: u32 = 2000;
 
-/// In the order of their names. Below the least of a weight the kernel takes no number since 6.14 and the stable
-/// kernels of that time; earlier ones take it.
+/// In the order of their names. Since 6.14, and the stable kernels of that time, the kernel accepts no number below the
+/// least of a weight; earlier kernels do.
 pub const ALL: &[(&str, Takes)] = &[
     ("net.core.busy_poll", Takes::Number { least: 0 }),
     ("net.core.busy_read", Takes::Number { least: 0 }),
@@ -59,11 +59,11 @@ impl Takes {
         }
     }
 
-    /// For "right would be".
+    /// The text after "expected".
     pub fn right(self) -> String {
         match self {
             Self::Number { least } if least == TWO_TICKS_USECS => {
-                format!("a number from {least} to {MOST}: two ticks of the kernel or more, {least} at 1000 Hz")
+                format!("a number from {least} to {MOST}: at least two kernel ticks, {least} at 1000 Hz")
             }
             Self::Number { least } => format!("a number from {least} to {MOST}"),
             Self::PowerOfTwo => format!("a power of two from 1 to {LONGEST_TABLE}"),
@@ -72,7 +72,7 @@ impl Takes {
     }
 }
 
-/// None: not among those that are set here.
+/// `None`: ringwise does not set it.
 pub fn takes(name: &str) -> Option<Takes> {
     ALL.iter().find(|(n, _)| *n == name).map(|x| x.1)
 }

@@ -1,4 +1,4 @@
-//! The small values of sysfs and procfs files: numbers, flags, and those with a special "not known".
+//! Small values in files of sysfs and procfs: numbers, flags, and those with a special value for "unknown".
 
 use ringwise_model::NodeId;
 
@@ -9,7 +9,7 @@ const WHAT: &str = "sysfs value";
 fn number<T: std::str::FromStr>(text: &str, expected: &'static str) -> Result<T, ParseError> {
     let body = text.trim();
     let digits = body.strip_prefix('-').unwrap_or(body);
-    // FromStr alone would take a leading plus.
+    // FromStr alone would accept a leading plus.
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(ParseError::new(WHAT, body, expected));
     }
@@ -23,12 +23,12 @@ pub fn parse_u32(text: &str) -> Result<u32, ParseError> {
 
 /// A file with one signed decimal number of 32 bits; white space around it is ignored.
 pub fn parse_i32(text: &str) -> Result<i32, ParseError> {
-    number(text, "a number of 32 bits with sign")
+    number(text, "a signed 32-bit number")
 }
 
 /// A file with one decimal number of 64 bits; white space around it is ignored.
 pub fn parse_u64(text: &str) -> Result<u64, ParseError> {
-    number(text, "a number of 64 bits without sign")
+    number(text, "an unsigned 64-bit number")
 }
 
 /// `1`, `Y`, `y`, `yes`, `on` or `0`, `N`, `n`, `no`, `off`.
@@ -40,7 +40,7 @@ pub fn parse_bool(text: &str) -> Result<bool, ParseError> {
     }
 }
 
-/// `numa_node`, `/proc/irq/N/node`: −1 means that the firmware does not say, which is not node 0.
+/// `numa_node`, `/proc/irq/N/node`: −1 means that the firmware does not report it, which is not node 0.
 pub fn parse_numa_node(text: &str) -> Result<Option<NodeId>, ParseError> {
     let expected = "a node number or -1";
     match number::<i32>(text, expected)? {
@@ -49,7 +49,7 @@ pub fn parse_numa_node(text: &str) -> Result<Option<NodeId>, ParseError> {
     }
 }
 
-/// `speed` of an interface in Mb/s; −1 (or the same 32 bits without sign) means not known.
+/// `speed` of an interface in Mb/s; −1 (or the same 32 bits without sign) means unknown.
 pub fn parse_speed(text: &str) -> Result<Option<u32>, ParseError> {
     let expected = "a speed in Mb/s or -1";
     match number::<i64>(text, expected)? {
@@ -58,7 +58,7 @@ pub fn parse_speed(text: &str) -> Result<Option<u32>, ParseError> {
     }
 }
 
-/// `current_link_speed` and `max_link_speed` of a PCI function: megatransfers a second of one lane. `None`: the
+/// `current_link_speed` and `max_link_speed` of a PCI function: megatransfers per second of one lane. `None`: the
 /// kernel does not know.
 pub fn parse_pcie_speed(text: &str) -> Result<Option<u32>, ParseError> {
     let bad = || ParseError::new(WHAT, text.trim(), "a speed such as 8.0 GT/s PCIe");
@@ -80,7 +80,7 @@ pub fn parse_choice(text: &str) -> Result<String, ParseError> {
     found.map(str::to_string).ok_or_else(|| ParseError::new(WHAT, text.trim(), "one choice of several in brackets"))
 }
 
-/// `node/nodeN/distance`: to each online node in ascending order of their numbers.
+/// `node/nodeN/distance`: to each online node, in ascending order of their numbers.
 pub fn parse_distances(text: &str) -> Result<Vec<u32>, ParseError> {
     let expected = "distances such as 10 21";
     let list: Vec<u32> = text.split_whitespace().map(|w| number(w, expected)).collect::<Result<_, _>>()?;

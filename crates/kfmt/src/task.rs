@@ -1,4 +1,4 @@
-//! Kernel threads as procfs tells them.
+//! Kernel threads in procfs.
 
 use ringwise_model::CpuSet;
 

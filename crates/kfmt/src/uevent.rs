@@ -1,10 +1,10 @@
-//! `uevent` files of sysfs: one `KEY=VALUE` a line (`DRIVER=igb`, `PCI_SLOT_NAME=0000:03:00.0`).
+//! `uevent` files of sysfs: one `KEY=VALUE` per line (`DRIVER=igb`, `PCI_SLOT_NAME=0000:03:00.0`).
 
 use std::collections::BTreeMap;
 
 use crate::ParseError;
 
-/// Keys and values. A file without lines gives an empty map: some devices have nothing to say.
+/// Keys and values. A file without lines gives an empty map, because some devices have no keys.
 pub fn parse(text: &str) -> Result<BTreeMap<String, String>, ParseError> {
     let mut map = BTreeMap::new();
     for (i, line) in text.lines().enumerate() {

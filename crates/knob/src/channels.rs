@@ -141,7 +141,7 @@ pub(crate) fn project(
 
 /// Some drivers fill the maps of new queues; most do not.
 fn not_yet<T>() -> Fact<T> {
-    Fact::unknown("queue", "it is not there yet")
+    Fact::unknown("queue", "it does not exist yet")
 }
 
 /// Text of the counts for people.

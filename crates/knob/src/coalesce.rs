@@ -53,10 +53,10 @@ impl Descriptor for CoalesceFamily {
         match (address, errno?) {
             (_, EINVAL | ERANGE) => Some((
                 Reaction::Refused,
-                "the driver does not take this value, this parameter, or not together with the others",
+                "the driver does not accept this value, this parameter, or this combination of parameters",
             )),
             (Address::QueueCoalesce { .. }, EOPNOTSUPP) => {
-                Some((Reaction::Refused, "the driver moderates the device only, or this queue not by itself"))
+                Some((Reaction::Refused, "the driver moderates only the whole device, or not this queue separately"))
             }
             _ => None,
         }
@@ -171,7 +171,7 @@ pub fn refuses(driver: Option<&str>, usecs: u32) -> Option<String> {
         return None;
     }
     let own: Vec<String> = modes.iter().map(u32::to_string).collect();
-    Some(format!("0, {} to {GREATEST}, and {}, modes of its own", least, own.join(" ")))
+    Some(format!("0, {} to {GREATEST}, and {} for its own modes", least, own.join(" ")))
 }
 
 /// The value of `usecs` that means adaptive moderation for a driver without a switch for it: the current value if it is
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_driver_is_known_to_round_counts() {
+    fn only_known_rounding_counts_as_adjusted() {
         let kept = |driver, want, got| compare(Some(driver), &map(&[("rx-usecs", want)]), &map(&[("rx-usecs", got)]));
         assert_eq!(kept("i40e", 5, 6), Match::Adjusted);
         assert_eq!(kept("i40e", 5, 4), Match::Differs);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_driver_takes_instead() {
+    fn values_that_a_driver_accepts_instead() {
         assert_eq!((nearest(Some("igb"), 5), nearest(Some("igb"), 62), nearest(Some("igb"), 0)), (10, 62, 0));
         assert_eq!((nearest(Some("ice"), 5), nearest(None, 5)), (5, 5));
         assert_eq!((nearest(Some("igb"), 20_000), nearest(Some("ice"), 20_000)), (10_000, 20_000));

@@ -20,13 +20,13 @@ macro_rules! about_key {
         "The kernel's name of it."
     };
     (flow) => {
-        "Flow type in ethtool's words: `udp4`."
+        "Flow type by ethtool's name: `udp4`."
     };
     (context) => {
         "Number of the context."
     };
     (location) => {
-        "Place in the device's table, or a number that stands for what the rule matches (see [`crate::rules`])."
+        "Location in the rule table of the device, or a number computed from the content of the rule (see [`crate::rules`])."
     };
     (of) => {
         "The queue that the vector or NAPI instance serves."

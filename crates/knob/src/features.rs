@@ -67,7 +67,7 @@ impl Descriptor for FeaturesFamily {
 
 /// What EOPNOTSUPP means for a feature.
 pub(crate) const UNSUPPORTED: (Reaction, &str) =
-    (Reaction::Refused, "this kernel knows no such feature, or the driver does not support it");
+    (Reaction::Refused, "this kernel does not know the feature, or the driver does not support it");
 
 /// The feature that flow rules and accelerated RFS need. It is written late, because switching it off drops rules.
 pub const NTUPLE: &str = "rx-ntuple-filter";
@@ -135,9 +135,9 @@ pub fn live(nic: &Nic, name: &str) -> Fact<Setting> {
 }
 
 pub(crate) fn project(nic: &mut Nic, name: &str, on: bool) -> Result<(), NotProjected> {
-    let f = known(&mut nic.features)?.get_mut(name).ok_or(NotProjected("no such feature"))?;
+    let f = known(&mut nic.features)?.get_mut(name).ok_or(NotProjected("the device has no such feature"))?;
     if f.fixed {
-        return Err(NotProjected("a feature that cannot be changed"));
+        return Err(NotProjected("the feature cannot be changed"));
     }
     (f.on, f.wanted) = (on, on);
     Ok(())
@@ -162,9 +162,9 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
 pub fn not_kept(on: bool) -> &'static str {
     match on {
         true => {
-            "the driver refused it without a word, something it depends on is off, or something that excludes it is on"
+            "the driver refused it without an error, a feature that it depends on is off, or one that excludes it is on"
         }
-        false => "the driver refused it without a word, or it cannot be switched off",
+        false => "the driver refused it without an error, or it cannot be switched off",
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_mean_what_they_mean_to_ethtool() {
+    fn short_names_have_the_meaning_of_ethtool() {
         let all: Vec<String> = [
             "rx-checksum",
             "rx-gro",
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_kernels_own_leave_the_device_alone() {
+    fn only_features_of_the_kernel_do_not_affect_the_device() {
         let of = |name: &str| Address::Feature { dev: "eth0".into(), name: name.into() };
         assert!(!of("rx-gro").interrupts_traffic() && !of("rx-udp-gro-forwarding").interrupts_traffic());
         assert!(of("rx-lro").interrupts_traffic() && of("tx-tcp-segmentation").interrupts_traffic());

@@ -62,10 +62,10 @@ impl Descriptor for HostFamily {
                 Some((Reaction::Refused, "this kernel has no such sysctl in this network namespace"))
             }
             (Address::CpuLatency { .. }, ENOENT) => {
-                Some((Reaction::Refused, "this kernel has no wake-up time for CPUs"))
+                Some((Reaction::Refused, "this kernel has no limit for the wake-up latency of CPUs"))
             }
             (Address::CpuLatency { .. }, EINVAL) => {
-                Some((Reaction::Fail, "microseconds, 0 (no limit) or n/a (no waiting at all) are taken"))
+                Some((Reaction::Fail, "expected microseconds, 0 (no limit) or n/a (no latency at all)"))
             }
             _ => None,
         }
@@ -104,7 +104,7 @@ pub fn is_mask(name: &str) -> bool {
 
 /// The sysctl in this snapshot.
 pub fn live_sysctl(host: &Host, name: &str) -> Fact<Setting> {
-    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not read here"));
+    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "ringwise did not read it"));
     found.map(|value| Setting::Sysctl { name: name.to_string(), value })
 }
 
@@ -115,7 +115,7 @@ pub fn live_latency(host: &Host, cpu: CpuId) -> Fact<Setting> {
         Some(f) => f.clone(),
         // The latency of all online CPUs was read, so this CPU is offline.
         None if !host.cpu_latency.is_empty() => Fact::Absent,
-        None => Fact::unknown(what(), "not read here"),
+        None => Fact::unknown(what(), "ringwise did not read it"),
     };
     found.map(|value| Setting::CpuLatency { cpu, value })
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_as_the_same() {
+    fn values_that_count_as_equal() {
         let c = compare_sysctl;
         assert_eq!(c("net.core.netdev_budget", "600", "600\n"), Match::Same);
         assert_eq!(c("net.core.netdev_budget", "0600", "600"), Match::Same);

@@ -42,13 +42,14 @@ impl Descriptor for IrqFamily {
 
     fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         match errno? {
-            EPERM | EIO => {
-                Some((Reaction::Refused, "the kernel manages this interrupt's CPU itself, or it cannot be moved"))
-            }
+            EPERM | EIO => Some((
+                Reaction::Refused,
+                "the kernel manages the CPU of this interrupt itself, or the interrupt cannot be moved",
+            )),
             ENOSPC => Some((Reaction::Fail, "no interrupt vector is left on that CPU")),
             EINVAL => Some((Reaction::Fail, "no CPU of the set is online")),
             EOVERFLOW | ERANGE => Some(crate::react::NO_SUCH_CPU),
-            ENOENT => Some((Reaction::Fail, "the interrupt is gone: the device was restarted meanwhile")),
+            ENOENT => Some((Reaction::Fail, "the interrupt no longer exists: the device was restarted meanwhile")),
             _ => None,
         }
     }
@@ -129,7 +130,8 @@ pub fn compare_vector(v: &Vector, want: &CpuSet) -> Match {
 /// otherwise the kernel chooses a CPU of the set. `on`: the CPU that is written alone before the set.
 pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<(), NotProjected> {
     let number = vector(nic, of).map(|v| v.irq);
-    let v = nic.vectors.iter_mut().find(|v| Some(v.irq) == number).ok_or(NotProjected("no such vector"))?;
+    let v =
+        nic.vectors.iter_mut().find(|v| Some(v.irq) == number).ok_or(NotProjected("no interrupt serves this queue"))?;
     v.asked = Fact::Known(cpus.clone());
     let stays = v.effective.known().is_some_and(|e| !e.is_empty() && e.is_subset(cpus));
     v.effective = match on.filter(|c| cpus.contains(*c)) {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_value_is_refused_and_others_are_not() {
+    fn a_refusal_applies_to_the_refused_value_only() {
         let l = learned(xps("eth1", "3"), What::Refused { errno: 22, words: "Invalid argument".into() });
         let applies = |s: &Setting| l.applies(&l.device, Some("igb"), "6.12", s);
         assert!(applies(&xps("eth1", "3")));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_so_with_every_value() {
+    fn unsupported_settings_are_unsupported_with_every_value() {
         let of =
             |n| Setting::QueueCoalesce { dev: "eth1".into(), queue: 0, params: [("rx-usecs".to_string(), n)].into() };
         let l = learned(of(20), What::Refused { errno: EOPNOTSUPP, words: "Operation not supported".into() });

@@ -50,16 +50,16 @@ impl Descriptor for NapiFamily {
     fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         let meaning = match (address, errno?) {
             (Address::NapiDevice { .. } | Address::Napi { .. }, EINVAL | ERANGE) => {
-                (Reaction::Refused, "this kernel does not take the value")
+                (Reaction::Refused, "this kernel does not accept the value")
             }
             (Address::NapiDevice { .. } | Address::Napi { .. }, EOPNOTSUPP) => (
                 Reaction::Refused,
-                "this kernel has no such setting, or the driver does not let its queues be polled so",
+                "this kernel has no such setting, or the driver does not support this kind of polling",
             ),
-            (Address::NapiDevice { .. }, ENOENT) => (Reaction::Refused, "this kernel has no such setting of a device"),
+            (Address::NapiDevice { .. }, ENOENT) => (Reaction::Refused, "this kernel has no such setting for a device"),
             // Each attempt looks up the id again.
-            (Address::Napi { .. }, ENOENT) => (Reaction::Retry, "the instance was replaced meanwhile"),
-            (Address::NapiThread { .. }, ESRCH) => (Reaction::Retry, "the thread was replaced meanwhile"),
+            (Address::Napi { .. }, ENOENT) => (Reaction::Retry, "the NAPI instance was replaced meanwhile"),
+            (Address::NapiThread { .. }, ESRCH) => (Reaction::Retry, "the NAPI thread was replaced meanwhile"),
             (Address::NapiThread { .. }, EINVAL) => (Reaction::Fail, "no CPU of the set is online"),
             _ => return None,
         };

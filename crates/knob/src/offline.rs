@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_takes_while_cpus_are_offline() {
+    fn values_that_the_kernel_accepts_while_cpus_are_offline() {
         let online = set("0-2");
         let dev = || "eth0".to_string();
         let irq = |c: &str| Setting::IrqCpus { dev: dev(), of: Of::Rx(0), cpus: set(c), on: None };

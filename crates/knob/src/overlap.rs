@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_device_goes_before_what_its_queues_had() {
+    fn device_values_override_those_of_its_queues() {
         let had = queue(3, &[("rx-usecs", 50), ("rx-max-frames", 8)]);
         let left = |s: &[Setting]| beside(&had, s.iter());
         assert_eq!(left(&[device("eth0", &[("rx-usecs", 5)])]), Some(queue(3, &[("rx-max-frames", 8)])));

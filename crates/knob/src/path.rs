@@ -60,7 +60,7 @@ mod tests {
     use crate::Address;
 
     #[test]
-    fn names_lead_to_files_below_proc_sys_only() {
+    fn names_give_only_files_below_proc_sys() {
         assert_eq!(sysctl("net.core.netdev_budget").unwrap(), "/proc/sys/net/core/netdev_budget");
         for bad in ["", ".", "net..core", "net/core", "net.core.../x", "net.core.a b", "net.core.\n"] {
             assert_eq!(sysctl(bad), None, "{bad}");

@@ -39,7 +39,8 @@ impl Descriptor for PauseFamily {
     fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         (errno == Some(EINVAL)).then_some((
             Reaction::Refused,
-            "the driver refuses this combination: with autonegotiation the partner has a say, some want rx and tx alike",
+            "the driver refuses this combination: autonegotiation may need the link partner, and some drivers need the same value \
+             for rx and tx",
         ))
     }
 

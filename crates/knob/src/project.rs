@@ -41,7 +41,7 @@ pub fn project(s: &mut Snapshot, setting: &Setting) -> Done {
     let online = &s.topology.online;
     let kept = match online.is_empty() {
         true => setting.clone(),
-        false => offline::accepted(setting, online).ok_or(NotProjected("no CPU of it is online"))?,
+        false => offline::accepted(setting, online).ok_or(NotProjected("none of its CPUs is online"))?,
     };
     match kept.family() {
         Some(family) => family.descriptor().project(s, &kept),
@@ -64,7 +64,7 @@ pub(crate) fn tx_queue<'a>(s: &'a mut Snapshot, dev: &str, queue: u32) -> Result
 pub(crate) fn known<T>(f: &mut Fact<T>) -> Result<&mut T, NotProjected> {
     match f {
         Fact::Known(v) => Ok(v),
-        Fact::Absent => Err(NotProjected("the device has none")),
-        Fact::Unknown(_) => Err(NotProjected("not known of the device")),
+        Fact::Absent => Err(NotProjected("the device does not have this setting")),
+        Fact::Unknown(_) => Err(NotProjected("the value of the device is unknown")),
     }
 }

@@ -17,8 +17,7 @@ pub enum Reaction {
 }
 
 /// The meaning of EOVERFLOW and ERANGE for a mask of CPUs.
-pub(crate) const NO_SUCH_CPU: (Reaction, &str) =
-    (Reaction::Fail, "a CPU number beyond those that this kernel can have");
+pub(crate) const NO_SUCH_CPU: (Reaction, &str) = (Reaction::Fail, "a CPU number is above the maximum of this kernel");
 
 /// The reaction, and a sentence with the meaning of the errno for this setting.
 ///
@@ -29,19 +28,19 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
         return meaning;
     }
     let Some(e) = errno else {
-        return (Reaction::Fail, "the kernel gave no answer");
+        return (Reaction::Fail, "the kernel did not answer");
     };
     match e {
-        EINTR | EAGAIN => (Reaction::Retry, "interrupted, may pass"),
-        EBUSY => (Reaction::Retry, "busy, may pass"),
+        EINTR | EAGAIN => (Reaction::Retry, "interrupted, which may be temporary"),
+        EBUSY => (Reaction::Retry, "busy, which may be temporary"),
         EACCES => (Reaction::Fail, "no permission: needs root"),
-        EROFS => (Reaction::Fail, "mounted read-only, as in a container"),
+        EROFS => (Reaction::Fail, "the file system is mounted read-only, as in a container"),
         ENODEV | ENXIO => (Reaction::Fail, "the device went away"),
         EPERM => (Reaction::Fail, "not permitted: needs CAP_NET_ADMIN in the network namespace of the device"),
-        ENOENT => (Reaction::Fail, "the queue is gone: the device was restarted with fewer queues"),
+        ENOENT => (Reaction::Fail, "the queue no longer exists: the device was restarted with fewer queues"),
         EOPNOTSUPP => (Reaction::Refused, "the driver does not support it"),
         EINVAL => (Reaction::Fail, "the kernel or driver refuses the value"),
-        ENOSPC => (Reaction::Fail, "a resource of the device or kernel is used up"),
-        _ => (Reaction::Fail, "unexpected"),
+        ENOSPC => (Reaction::Fail, "a resource of the device or kernel is exhausted"),
+        _ => (Reaction::Fail, "unexpected error"),
     }
 }

@@ -36,7 +36,7 @@ pub enum Reason {
     FarNode {
         /// Interface.
         dev: String,
-        /// Node of the interface. `None`: unknown.
+        /// Node of the CPU. `None`: unknown.
         node: Option<NodeId>,
     },
     /// At least 90 % of the interrupts of the interface's queues.
@@ -458,7 +458,9 @@ impl<'de> Deserialize<'de> for Reason {
         let all = match value {
             Value::String(text) => return Ok(Self::Text(text)),
             Value::Object(all) => all,
-            other => return Err(serde::de::Error::custom(format!("a reason is a text or an object, not {other}"))),
+            other => {
+                return Err(serde::de::Error::custom(format!("a reason must be a text or an object, not {other}")));
+            }
         };
         let named = match (all.get("code"), all.get("facts")) {
             (Some(Value::String(code)), Some(facts)) => {
@@ -490,7 +492,7 @@ mod tests {
         let r = Reason::FreeToMove { among: among.clone(), arrived: true };
         let json = serde_json::json!({
             "code": "free_to_move", "facts": { "among": "0-7", "arrived": true },
-            "text": "it may wander over CPUs 0-7; it is held on one",
+            "text": "already on the right CPU, but free to move among CPUs 0-7: pin it",
         });
         assert_eq!(serde_json::to_value(&r).unwrap(), json);
         let json = serde_json::json!({ "code": "rfs_off", "text": "RFS is off for this goal" });
@@ -529,20 +531,20 @@ mod tests {
 
     /// Facts also come from files, so inconsistent facts must not panic.
     #[test]
-    fn numbers_that_do_not_fit_are_told() {
+    fn inconsistent_numbers_do_not_panic() {
         let one = |r: Reason| r.to_string();
         assert_eq!(
             one(Reason::OneQueueACpu { now: 8, cpus: 6 }),
-            "one queue a CPU: 8 queues for the 6 CPUs of its node; each costs interrupts"
+            "one queue per CPU: 8 queues for the 6 CPUs of its node; each queue costs interrupts"
         );
         assert_eq!(
             one(Reason::OneQueueACpu { now: 1, cpus: 6 }),
-            "one queue a CPU: 1 queue leaves 5 of the 6 CPUs of its node idle"
+            "one queue per CPU: 1 queue leaves 5 of the 6 CPUs of its node idle"
         );
         assert_eq!(
             one(Reason::OneQueueACore { now: 0, cores: 0 }),
-            "one queue a physical core: 0 queues leave 0 of the 0 cores of its node idle"
+            "one queue per physical core: 0 queues leave 0 of the 0 cores of its node idle"
         );
-        assert_eq!(one(Reason::QueuesRequested { queues: 1, now: 4 }), "1 queue was asked for, there are 4");
+        assert_eq!(one(Reason::QueuesRequested { queues: 1, now: 4 }), "1 queue was requested; now there are 4");
     }
 }

@@ -52,7 +52,9 @@ impl Descriptor for RivalsFamily {
             (_, Some(EMSGSIZE)) => {
                 Some((Reaction::Refused, "the list of bans is longer than irqbalance reads from its socket"))
             }
-            (_, Some(ENOENT | ECONNREFUSED)) => Some((Reaction::Retry, "irqbalance is being restarted, or went away")),
+            (_, Some(ENOENT | ECONNREFUSED)) => {
+                Some((Reaction::Retry, "irqbalance is being restarted, or has stopped"))
+            }
             _ => None,
         }
     }
@@ -161,7 +163,9 @@ pub(crate) fn project_ban(s: &mut Snapshot, dev: &str, left: &Left) -> Result<()
     let nic = s.nics.iter().find(|n| n.dev.name == dev).ok_or(NotProjected("no such device"))?;
     let b = known(&mut s.host.irqbalance)?;
     let (before, wanted) = (theirs(b, nic), list(b, nic, left));
-    let (Some(before), Some(wanted)) = (before, wanted) else { return Err(NotProjected("its bans are not known")) };
+    let (Some(before), Some(wanted)) = (before, wanted) else {
+        return Err(NotProjected("the bans of irqbalance are unknown"));
+    };
     let bus = nic.dev.bus_address.clone().unwrap_or_default();
     b.ours.retain(|(a, _)| *a != bus);
     b.ours.extend(wanted.iter().filter(|n| !before.contains(n)).map(|n| (bus.clone(), *n)));
@@ -244,18 +248,18 @@ pub fn theirs(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
 /// Text of the ignored interrupts for people.
 pub fn text(left: &Left) -> String {
     match left {
-        Left::All => "all left alone".into(),
-        Left::These(of) if of.is_empty() => "none left alone".into(),
+        Left::All => "all banned".into(),
+        Left::These(of) if of.is_empty() => "none banned".into(),
         Left::These(of) => {
             let of: Vec<String> = of.iter().map(Of::to_string).collect();
-            format!("{} left alone", of.join(" "))
+            format!("{} banned", of.join(" "))
         }
     }
 }
 
 /// Text of [`Setting::IrqbalanceRestart`] for people.
 pub fn text_restart(left: bool) -> String {
-    if left { "left alone".into() } else { "balanced".into() }
+    if left { "banned".into() } else { "balanced".into() }
 }
 
 /// irqbalance comes without a tool that sends it a list; socat can write to its socket.

@@ -82,31 +82,33 @@ impl Descriptor for RssFamily {
     fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         let Some(errno) = errno else {
             // ringwise never sends impossible tables, keys and contexts: the message gives the reason.
-            return Some((Reaction::Fail, "it was not written, or not answered"));
+            return Some((Reaction::Fail, "the setting was not written, or the kernel did not answer"));
         };
         let meaning = match (address, errno) {
-            (Address::RssTable { .. }, EINVAL) => {
-                (Reaction::Fail, "a queue that does not exist, or a table of another size than the device's")
-            }
+            (Address::RssTable { .. }, EINVAL) => (
+                Reaction::Fail,
+                "the table names a queue that does not exist, or its size differs from that of the device's table",
+            ),
             (Address::RssHash { .. }, EINVAL) => (
                 Reaction::Fail,
-                "the driver does not take this key or function, some flow type hashes fields that are not symmetric, or the \
+                "the driver does not accept this key or function, some flow type hashes fields that are not symmetric, or the \
                  kernel has no transforms (Linux 6.8 and later)",
             ),
             (Address::RssHash { .. }, EOPNOTSUPP) => {
-                (Reaction::Refused, "the driver has another hash function, key or transform only")
+                (Reaction::Refused, "the driver does not support this hash function, key or transform")
             }
             (Address::RssFields { .. }, EINVAL | EOPNOTSUPP) => {
                 (Reaction::Refused, "the driver does not hash these fields for this flow type")
             }
-            (Address::RssContext { .. }, EBUSY) => (Reaction::Fail, "a flow rule sends to this context"),
-            (Address::RssContext { .. }, ENOENT) => (Reaction::Fail, "the context is gone: somebody has deleted it"),
-            (Address::RssContext { .. }, ENOSPC | ERANGE) => {
-                (Reaction::Fail, "the device has no room for another context")
+            (Address::RssContext { .. }, EBUSY) => (Reaction::Fail, "a flow rule steers to this context"),
+            (Address::RssContext { .. }, ENOENT) => {
+                (Reaction::Fail, "the context no longer exists: it was deleted outside ringwise")
             }
-            (Address::RssContext { .. }, EINVAL) => {
-                (Reaction::Fail, "a queue that does not exist, or a table or key that the device does not take")
-            }
+            (Address::RssContext { .. }, ENOSPC | ERANGE) => (Reaction::Fail, "the device cannot have another context"),
+            (Address::RssContext { .. }, EINVAL) => (
+                Reaction::Fail,
+                "the table names a queue that does not exist, or the device does not accept the table or key",
+            ),
             _ => return None,
         };
         Some(meaning)

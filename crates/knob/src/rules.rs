@@ -50,14 +50,15 @@ impl Descriptor for RulesFamily {
         let meaning = match errno? {
             EEXIST => (Reaction::Fail, "the device has the same rule at another location"),
             ENOENT => (Reaction::Fail, "there is no rule at this location any more"),
-            ENOSPC => (Reaction::Fail, "the device has no room for the rule, or its location is beyond the table"),
+            ENOSPC => (Reaction::Fail, "the rule table of the device is full, or the location is beyond the table"),
             EINVAL => (
                 Reaction::Fail,
-                "the driver refuses the rule: a queue or context that does not exist, or a field or mask that it cannot match",
+                "the driver refuses the rule: a queue or context does not exist, or the driver cannot match a field or mask",
             ),
-            EOPNOTSUPP => {
-                (Reaction::Refused, "the driver has no rules for this flow type or field, or none while ntuple is off")
-            }
+            EOPNOTSUPP => (
+                Reaction::Refused,
+                "the driver does not support rules for this flow type or field, or only while ntuple is on",
+            ),
             _ => return None,
         };
         Some(meaning)
@@ -140,7 +141,7 @@ pub(crate) fn project(rules: &mut Rules, location: u32, rule: Option<&Rule>) -> 
         (Some(rule), Some(at)) => drop(rules.rules.insert(at, rule.clone())),
         (Some(rule), None) => {
             let free = (0..BY_CONTENT).find(|at| !rules.rules.contains_key(at));
-            rules.rules.insert(free.ok_or(NotProjected("no place is left"))?, rule.clone());
+            rules.rules.insert(free.ok_or(NotProjected("all rule locations are in use"))?, rule.clone());
         }
         (None, Some(at)) => drop(rules.rules.remove(&at)),
         (None, None) => {}
@@ -234,21 +235,21 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_free_place() {
+    fn the_lowest_free_location() {
         let all = rules(false, 3, &[(0, rule(80, 1))]);
         assert_eq!(place(&all, &rule(80, 1), |_| false), Some(0), "where it is already");
         assert_eq!(place(&all, &rule(443, 1), |_| false), Some(1));
         assert_eq!(place(&all, &rule(443, 1), |at| at == 1), Some(2));
         assert_eq!(place(&all, &rule(443, 1), |at| at > 0), None);
-        assert_eq!(place(&rules(false, 0, &[]), &rule(443, 1), |at| at < 9), Some(9), "a capacity that is not told");
+        assert_eq!(place(&rules(false, 0, &[]), &rule(443, 1), |at| at < 9), Some(9), "an unknown capacity");
     }
 
     #[test]
-    fn what_it_says_is_its_place_where_the_driver_chooses() {
+    fn the_content_is_the_address_if_the_driver_chooses_the_location() {
         let (a, b) = (rule(80, 1), rule(443, 1));
         let all = rules(true, 64, &[(63, a.clone()), (62, b.clone())]);
         let at = place(&all, &b, |_| false).unwrap();
-        assert_eq!(at, 0x8f87_8395, "stands in journals");
+        assert_eq!(at, 0x8f87_8395, "journals contain this number");
         assert_eq!((real(&all, at), real(&all, by_content(&a))), (Some(62), Some(63)));
         assert_eq!(real(&rules(true, 64, &[]), at), None);
         assert_eq!(

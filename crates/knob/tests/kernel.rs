@@ -23,7 +23,7 @@ fn masks_of_more_than_32_cpus_are_compared_by_cpu() {
 }
 
 #[test]
-fn interrupts_of_queues_that_go_go_too() {
+fn interrupts_of_removed_queues_are_removed() {
     let mut s = host();
     let fewer = Setting::Channels { dev: "eth0".into(), rx: None, tx: None, combined: Some(2) };
     project(&mut s, &fewer).expect("can be projected");
@@ -35,7 +35,7 @@ fn interrupts_of_queues_that_go_go_too() {
 
 /// Reaction and message of an error depend on the setting.
 #[test]
-fn what_errors_mean_depends_on_the_setting() {
+fn the_meaning_of_an_error_depends_on_the_setting() {
     const ENOENT: i32 = 2;
     const EINVAL: i32 = 22;
     let sysctl = Address::Sysctl { name: "net.core.netdev_budget".into() };
@@ -43,7 +43,7 @@ fn what_errors_mean_depends_on_the_setting() {
     assert!(reaction == Reaction::Refused && why.contains("no such sysctl"), "{why}");
     let queue = Address::RpsCpus { dev: "eth0".into(), queue: 3 };
     let (reaction, why) = react(&queue, Some(ENOENT));
-    assert!(reaction == Reaction::Fail && why.contains("the queue is gone"), "{why}");
+    assert!(reaction == Reaction::Fail && why.contains("the queue no longer exists"), "{why}");
     for (address, word) in [
         (Address::NapiThread { dev: "eth0".into(), of: Of::Rx(0) }, "no CPU of the set is online"),
         (Address::IrqCpus { dev: "eth0".into(), of: Of::Rx(0) }, "no CPU of the set is online"),

@@ -27,7 +27,7 @@ fn about(asked: Setting, what: What) -> Learned {
 
 /// The driver supports moderation of queues but refused or rounded this value: another value is tried.
 #[test]
-fn a_driver_that_refuses_one_value_is_asked_for_another() {
+fn another_value_is_tried_after_a_refused_one() {
     let invalid = What::Refused { errno: 22, words: "Invalid argument".into() };
     let rounded = What::Ignored { got: of_queue(24) };
     for what in [invalid, rounded] {
@@ -39,7 +39,7 @@ fn a_driver_that_refuses_one_value_is_asked_for_another() {
 }
 
 #[test]
-fn a_driver_without_the_call_is_not_asked_again() {
+fn an_unsupported_call_is_not_tried_again() {
     let l = learned(What::Refused { errno: 95, words: "Operation not supported".into() });
     assert!(l.what.is_not_supported() && l.applies(&l.device, Some("igb"), "6.12", &of_queue(50)));
 }

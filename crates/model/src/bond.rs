@@ -1,4 +1,4 @@
-//! A bond and how its members stand.
+//! A bond and the state of its members.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::Fact;
 /// Collecting and distributing in an LACP port state (IEEE 802.1AX; include/net/bond_3ad.h).
 const CARRYING: u32 = 0x10 | 0x20;
 
-/// Of a bond master: `/sys/class/net/B/bonding` and `bonding_slave` of its members.
+/// The state of a bond, from `/sys/class/net/B/bonding` and `bonding_slave` of its members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
     /// `802.3ad`, `active-backup`, `balance-rr`, …; `team` for a team, whatever it runs.
@@ -47,7 +47,7 @@ impl Bond {
         self.mode.known().map(|m| m == "802.3ad")
     }
 
-    /// Whether the bond could send and receive by this member alone. None: not known.
+    /// Whether the bond could send and receive through this member alone. `None`: unknown.
     pub fn carries(&self, name: &str) -> Option<bool> {
         let m = self.member(name)?;
         if m.mii_status.is_absent() || m.mii_status.known()? != "up" {
@@ -56,19 +56,19 @@ impl Bond {
         if !self.is_lacp()? {
             return Some(true);
         }
-        // The number of the aggregator may change while members come and go; that it is the bond's counts.
+        // The number of the aggregator may change while members come and go, so it is compared with that of the bond.
         let same = m.aggregator.known()? == self.aggregator.known()?;
         let both = m.actor.known()? & CARRYING == CARRYING && m.partner.known()? & CARRYING == CARRYING;
         Some(same && both)
     }
 
-    /// Members besides this one that carry.
+    /// Other members that carry traffic.
     pub fn others(&self, name: &str) -> Vec<&str> {
         let others = self.members.iter().map(|m| m.name.as_str()).filter(|n| *n != name);
         others.filter(|n| self.carries(n) == Some(true)).collect()
     }
 
-    /// It carries (or that is not known), and of no other member is known that it does.
+    /// Whether it carries traffic (or may do so), and no other member is known to carry any.
     pub fn hangs_on(&self, name: &str) -> bool {
         self.member(name).is_some() && self.carries(name) != Some(false) && self.others(name).is_empty()
     }

@@ -1,8 +1,8 @@
-//! What the next boot makes of the settings.
+//! What the next boot does with the settings.
 
 use serde::Serialize;
 
-/// Whether settings are applied at the next boot, as the files of `ringwise persist` have it.
+/// Whether settings are applied at the next boot, according to the files of `ringwise persist`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Boot {
@@ -13,19 +13,19 @@ pub enum Boot {
         /// Its path.
         config: String,
     },
-    /// It would be, but the file is not there.
+    /// A file is to be applied at boot, but does not exist.
     Missing {
         /// Its path.
         config: String,
     },
-    /// It would be, but a boot did not live.
+    /// Nothing is applied, because an earlier boot began to apply the settings and did not survive.
     Skipped {
         /// When that boot began to apply, in seconds since 1970.
         unix_time: u64,
     },
-    /// The files of `ringwise persist` cannot be read, or are not ours.
+    /// The files of `ringwise persist` cannot be read, or were not written by ringwise.
     Unknown {
-        /// The path and what the kernel answered.
+        /// The path and the kernel's answer.
         why: String,
     },
 }

@@ -1,17 +1,17 @@
-//! Reasons as JSON documents have them: a text for people with a code and its facts beside it.
+//! Reasons in JSON documents: a text for people, with a code and its facts for programs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The members of a reason. Also what a program keeps of a reason that it does not know.
+/// The fields of a reason. A reason that this version does not know is kept in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coded {
     /// The text.
     pub why: String,
-    /// `None`: written by a version that knew texts only.
+    /// `None`: written by a version that recorded only texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// `None`: the code has none.
+    /// `None`: the code has no facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Value>,
 }
@@ -26,7 +26,7 @@ impl Coded {
         Self { why, code, facts }
     }
 
-    /// The same as serde names a variant. `None`: there is only the text.
+    /// The inverse, as serde names a variant. `None`: there is only the text.
     pub fn named(&self) -> Option<Value> {
         let code = self.code.clone()?;
         Some(match &self.facts {
@@ -36,7 +36,7 @@ impl Coded {
     }
 }
 
-/// Implements `Serialize` and `Deserialize` for an enum of reasons by way of [`Coded`].
+/// Implements `Serialize` and `Deserialize` for an enum of reasons through [`Coded`].
 ///
 /// The enum derives both with `#[serde(remote = "Self")]` and has a skipped variant `Other(Coded)`, which keeps what
 /// another version of ringwise wrote. Its text is that of [`std::fmt::Display`].

@@ -29,18 +29,18 @@ pub enum ConfiguredBy {
     InEffect,
     /// As an earlier version recorded it.
     Text {
-        /// As recorded.
+        /// The text.
         text: String,
     },
     /// Bytes of a file that is being read; never in a document.
     #[serde(skip)]
     Bytes {
-        /// First byte.
+        /// The first byte.
         from: usize,
-        /// The byte behind the last.
+        /// The byte after the last.
         to: usize,
     },
-    /// Not recorded, or in a way that a later version knows.
+    /// Not recorded, or recorded in a way that only a later version knows.
     #[default]
     #[serde(other)]
     Unknown,

@@ -1,45 +1,45 @@
-//! The interfaces that whoever works on this host, or the host itself, hangs on.
+//! The network connections that a user, or the host itself, must not lose.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Fact, Unread};
 
-/// One way that must not be cut: why it matters, and where it runs from the interface of the route down
-/// to the hardware.
+/// One path that must not be interrupted: why it matters, and its way from the interface of the route down to the
+/// hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlPath {
-    /// Why it must not be cut.
+    /// Why it must not be interrupted.
     pub reason: ControlReason,
-    /// The interface by which the route leaves. None: could not be told, `members` says why.
+    /// The interface through which the route leaves. `None`: unknown; `members` contains the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
-    /// `out` and what lies between it and the hardware, top first.
+    /// `out` and the interfaces between it and the hardware, top first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
-    /// Devices with queues at its end; of a bridge all ports, as only the traffic tells which of them it is.
-    /// Unknown: the way could not be followed, so it may be any.
+    /// Devices with queues at its end. For a bridge, all ports, because only traffic shows which of them is used.
+    /// Unknown: the path could not be followed, so it may be any device.
     pub members: Fact<Vec<String>>,
 }
 
-/// Why a path must not be cut.
+/// Why a path must not be interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlReason {
-    /// An ssh session. `own`: the one that this program was started from; else one that a server here holds,
-    /// as it could not be told which of them that is.
+    /// An ssh session. `own`: this program was started from it. Otherwise it is a session of a server on this host,
+    /// because the user's own session could not be determined.
     Ssh {
         /// Address of the client.
         peer: String,
-        /// The session that this program was started from.
+        /// This program was started from the session.
         own: bool,
     },
-    /// Gateway; none where the interface itself is the route.
+    /// The default route. Without a gateway, the interface itself is the route.
     DefaultRoute {
         /// Address of the next hop.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gateway: Option<String>,
     },
-    /// A mount (`point`) or, for iSCSI, a session of disks whose server is elsewhere.
+    /// A mount (`point`), or for iSCSI a session with disks on another host.
     NetworkMount {
         /// Where it is mounted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,9 +49,9 @@ pub enum ControlReason {
         /// Name or address, as the mount table or the session shows it.
         server: String,
     },
-    /// One of these could not be looked for: there may be one.
+    /// One of these could not be determined, so there may be one.
     Unread {
-        /// Which of them, with the kernel's error.
+        /// Which one.
         what: String,
     },
     /// Written by a newer version.
@@ -60,7 +60,7 @@ pub enum ControlReason {
 }
 
 impl ControlPath {
-    /// Whether traffic of this way goes through the device; `Err`: it may.
+    /// Whether traffic of this path goes through the device; `Err`: it may.
     pub fn over(&self, dev: &str) -> Result<bool, &Unread> {
         match &self.members {
             Fact::Known(m) => Ok(m.iter().any(|n| n == dev)),
@@ -112,10 +112,10 @@ impl ControlPath {
 }
 
 impl std::fmt::Display for ControlPath {
-    /// `your ssh session (192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2)`; `perhaps ssh sessions (needs root)`
+    /// `your ssh session (192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2)`; `possibly ssh sessions (needs root)`
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.reason, &self.members) {
-            (ControlReason::Unread { what }, Fact::Unknown(u)) => write!(f, "perhaps {what} ({})", u.why),
+            (ControlReason::Unread { what }, Fact::Unknown(u)) => write!(f, "possibly {what} ({})", u.why),
             _ => write!(f, "{} ({})", self.what(), self.way()),
         }
     }
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(p.to_string(), "the default route (over eth0)");
         p.reason = ControlReason::Unread { what: "ssh sessions".into() };
         (p.out, p.via, p.members) = (None, vec![], Fact::unknown("ssh sessions", "needs root"));
-        assert_eq!(p.to_string(), "perhaps ssh sessions (needs root)");
+        assert_eq!(p.to_string(), "possibly ssh sessions (needs root)");
         assert!(p.over("eth0").is_err(), "it may be any");
     }
 }

@@ -1,12 +1,12 @@
-//! What is counted of a queue and of a CPU: one enum each, and arrays that are indexed by it.
+//! The counters of queues and of CPUs: one enum each, and arrays that are indexed by it.
 //!
-//! What drivers and kernel files call these counters is mapped to the enum once, where it is read. The names here stand in
-//! recordings and JSON, and never change.
+//! The names that drivers and kernel files use are mapped to the enum once, where they are read. The names here are
+//! part of recordings and JSON, and never change.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-/// How the numbers of a counter follow each other.
+/// How successive values of a counter relate to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterKind {
     /// Only grows, in 64 bits.
@@ -15,22 +15,22 @@ pub enum CounterKind {
     Bits32,
     /// Grows, but the kernel estimates it, and it may step back a little (fs/proc/stat.c).
     Estimate,
-    /// A value of now that goes up and down.
+    /// A present value, which goes up and down.
     Gauge,
 }
 
 /// An enum of counters. Its variants are in the order of their names.
 pub trait Counter: Copy + PartialEq + fmt::Debug + 'static {
-    /// Every counter, each at its place.
+    /// Every counter, at its index.
     const ALL: &'static [Self];
 
-    /// From 0, below the number of counters.
+    /// The index of the counter, below the number of counters.
     fn place(self) -> usize;
 
-    /// In recordings and JSON.
+    /// The name in recordings and JSON.
     fn name(self) -> &'static str;
 
-    /// How its numbers follow each other.
+    /// How its values relate to each other.
     fn kind(self) -> CounterKind;
 
     /// `None`: no counter has this name; a later version may know it.
@@ -39,12 +39,12 @@ pub trait Counter: Copy + PartialEq + fmt::Debug + 'static {
     }
 }
 
-/// A number for each counter `C` of which there are `N`, known or not told. Not told is never 0.
+/// A value for each of the `N` counters of type `C`, known or unknown. An unknown value is never 0.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CounterValues<C, const N: usize> {
-    /// Bit `n`: the counter at place `n` is known.
+    /// Bit `n`: the counter with index `n` is known.
     told: u32,
-    /// 0 where it is not told.
+    /// 0 where the counter is unknown.
     numbers: [u64; N],
     of: PhantomData<C>,
 }
@@ -57,34 +57,34 @@ impl<C, const N: usize> Default for CounterValues<C, N> {
 }
 
 impl<C: Counter, const N: usize> CounterValues<C, N> {
-    /// `None`: not told.
+    /// `None`: unknown.
     pub fn get(&self, counter: C) -> Option<u64> {
         let at = counter.place();
         (self.told & 1 << at != 0).then(|| self.numbers[at])
     }
 
-    /// Known from now on; overwrites what was known.
+    /// Sets the value, and overwrites an earlier one.
     pub fn set(&mut self, counter: C, n: u64) {
         let at = counter.place();
         self.told |= 1 << at;
         self.numbers[at] = n;
     }
 
-    /// For a counter that its driver tells in several parts; over the end of 64 bits like the parts.
+    /// Adds to a counter that its driver reports in several parts. Wraps at 64 bits like the parts.
     pub fn add(&mut self, counter: C, n: u64) {
         let at = counter.place();
         self.told |= 1 << at;
         self.numbers[at] = self.numbers[at].wrapping_add(n);
     }
 
-    /// Not told from now on.
+    /// Makes the counter unknown.
     pub fn remove(&mut self, counter: C) {
         let at = counter.place();
         self.told &= !(1 << at);
         self.numbers[at] = 0;
     }
 
-    /// Those that are known, by name.
+    /// The known counters, by name.
     pub fn iter(&self) -> impl Iterator<Item = (C, u64)> + '_ {
         let mut left = self.told;
         std::iter::from_fn(move || {
@@ -94,7 +94,7 @@ impl<C: Counter, const N: usize> CounterValues<C, N> {
         })
     }
 
-    /// Whether nothing is known.
+    /// Whether no counter is known.
     pub fn is_empty(&self) -> bool {
         self.told == 0
     }
@@ -144,17 +144,17 @@ macro_rules! counters {
             }
         }
 
-        /// A number for each of these counters, known or not told.
+        /// A value for each of these counters, known or unknown.
         pub type $values = CounterValues<$counter, { $counter::ALL.len() }>;
     };
 }
 
 counters! {
-    /// What is counted of one queue in one direction.
+    /// Counters of one queue in one direction.
     QueueCounter, QueueCounts {
         /// No memory for a new buffer.
         AllocFail = "alloc_fail" Bits64,
-        /// Bytes that the transmit queue has given to the device and that are not completed.
+        /// Bytes that were given to the device and are not completed.
         BqlInflight = "bql_inflight" Gauge,
         /// The byte queue limit.
         BqlLimit = "bql_limit" Gauge,
@@ -170,7 +170,7 @@ counters! {
         HwDropRatelimits = "hw_drop_ratelimits" Bits64,
         /// `rx-hw-drops`, `tx-hw-drops` of qstats.
         HwDrops = "hw_drops" Bits64,
-        /// `rx-hw-gro-packets` of qstats: packets that the device put together.
+        /// `rx-hw-gro-packets` of qstats: packets that the device merged.
         HwGroPackets = "hw_gro_packets" Bits64,
         /// `tx-hw-gso-packets` of qstats: packets that the device cut into segments.
         HwGsoPackets = "hw_gso_packets" Bits64,
@@ -188,7 +188,7 @@ counters! {
 }
 
 counters! {
-    /// What is counted of one CPU: ticks of `/proc/stat`, `/proc/net/softnet_stat`, the time of its ksoftirqd.
+    /// Counters of one CPU: ticks of `/proc/stat`, `/proc/net/softnet_stat`, the time of its ksoftirqd.
     CpuCounter, CpuCounts {
         /// Ticks without work.
         Idle = "idle" Estimate,
@@ -224,12 +224,13 @@ counters! {
 }
 
 impl QueueCounter {
-    /// What a queue lost: the first of these that its driver counts; the narrower is a part of the wider.
+    /// Lost packets of a queue: the first of these counters that its driver has; a narrower counter is part of the
+    /// wider one.
     pub const LOST: [Self; 3] = [Self::Drops, Self::HwDrops, Self::HwDropOverruns];
 }
 
 impl CpuCounter {
-    /// Those of `/proc/net/softnet_stat` that only grow.
+    /// The counters of `/proc/net/softnet_stat` that only grow.
     pub const SOFTNET: [Self; 5] =
         [Self::SoftnetDropped, Self::SoftnetFlowLimit, Self::SoftnetProcessed, Self::SoftnetRps, Self::SoftnetSqueezed];
 }

@@ -17,12 +17,12 @@ pub struct CpuSet {
     words: Vec<u64>,
 }
 
-/// A list that is not one: what was found, and where.
+/// An invalid list: what was found, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadCpuList {
-    /// The list, as it was found.
+    /// The text of the list.
     pub text: String,
-    /// Byte of the text at which it stops being a list, from 0.
+    /// The byte at which the text stops being a list, from 0.
     pub at: usize,
     /// What is wrong there.
     pub why: &'static str,
@@ -32,7 +32,7 @@ impl fmt::Display for BadCpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" is not a CPU list: {} at character {} (right would be e.g. 0-3,8)",
+            "\"{}\" is not a CPU list: {} at character {} (expected e.g. 0-3,8)",
             self.text,
             self.why,
             self.at + 1
@@ -84,7 +84,7 @@ impl CpuSet {
         self.words[w] |= 1 << b;
     }
 
-    /// Removes a CPU; one that is not in the set changes nothing.
+    /// Removes a CPU. A CPU that is not in the set changes nothing.
     pub fn remove(&mut self, cpu: CpuId) {
         if let Some(w) = self.words.get_mut(cpu.0 as usize / 64) {
             *w &= !(1 << (cpu.0 % 64));
@@ -148,7 +148,7 @@ impl CpuSet {
         self.zip(other, |a, b| a & !b)
     }
 
-    /// Whether every CPU of this set is in `other`; true of the empty set.
+    /// Whether every CPU of this set is in `other`; true for the empty set.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.difference(other).is_empty()
     }
@@ -217,7 +217,7 @@ impl FromStr for CpuSet {
     type Err = BadCpuList;
 
     /// The kernel's list with its `first-last:used/group` form (lib/bitmap-str.c, bitmap_parselist).
-    /// Surrounding white space is passed over; the empty text is the empty set.
+    /// Surrounding white space is ignored; the empty text is the empty set.
     fn from_str(text: &str) -> Result<Self, BadCpuList> {
         let bad = |at: usize, why| BadCpuList { text: text.to_string(), at, why };
         let mut set = Self::new();

@@ -1,15 +1,15 @@
-//! The kernel's error numbers that ringwise decides by or names, from Linux's generic table
+//! The kernel's error numbers on which ringwise decides or which it names, from Linux's generic table
 //! (`include/uapi/asm-generic/errno-base.h` and `errno.h`).
 //!
-//! A recording holds these numbers, and one that was made elsewhere must mean the same here. That is why they do not
-//! come from the C library of the machine that reads it.
+//! A recording contains these numbers, and must mean the same on every machine. Therefore they do not come from the C
+//! library of the machine that reads it.
 
 /// One line per number makes both the constant and its name, so that the two cannot differ.
 macro_rules! errnos {
     ($($name:ident = $number:literal, $text:literal;)*) => {
         $(#[doc = $text] pub const $name: i32 = $number;)*
 
-        /// The name of a number, as errno(3) lists it. None: ringwise has no constant for this number.
+        /// The name of a number, as errno(3) lists it. `None`: ringwise has no constant for this number.
         pub fn name(errno: i32) -> Option<&'static str> {
             match errno {
                 $($name => Some(stringify!($name)),)*

@@ -1,14 +1,14 @@
-//! What only `check` reads beside the snapshot: small files as text, and a few things that take a parser.
+//! What only `check` reads besides the snapshot: small files as text, and a few things that need a parser.
 
 use std::collections::BTreeMap;
 
 use crate::{Fact, IfIndex};
 
-/// What a snapshot does not hold and `check` needs.
+/// What `check` needs and a snapshot does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// Small files by path, without trailing white space. Of `/proc/cpuinfo` the flags of the first CPU, of
-    /// `/proc/modules` the names, of `/proc/meminfo` the line `MemTotal`.
+    /// Small files by path, without trailing white space. Of `/proc/cpuinfo` only the flags of the first CPU, of
+    /// `/proc/modules` only the names, of `/proc/meminfo` only the line `MemTotal`.
     pub text: BTreeMap<String, Fact<String>>,
     /// Files of `/sys/devices/system/cpu/vulnerabilities`.
     pub vulnerabilities: BTreeMap<String, String>,
@@ -20,14 +20,14 @@ pub struct Extra {
     pub devs: BTreeMap<String, DevExtra>,
 }
 
-/// The queueing disciplines of one interface. `None`: not read.
+/// What is read for one interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DevExtra {
-    /// From the configuration space. Absent: no PCI Express device.
+    /// From the PCI configuration space. Absent: not a PCI Express device.
     pub pci: Option<Fact<PciControl>>,
     /// Absent: the driver does not support it.
     pub eee: Option<Fact<Eee>>,
-    /// Headers and data of TCP go to buffers of their own. Absent: the driver does not say.
+    /// Headers and data of TCP go to separate buffers. Absent: the driver does not report it.
     pub tcp_data_split: Option<Fact<bool>>,
 }
 
@@ -36,7 +36,7 @@ pub struct DevExtra {
 pub struct Qdiscs {
     /// `mq`, `noqueue`, `fq_codel`, `htb`, …
     pub root: String,
-    /// Those right below it, by kind.
+    /// Those directly below it, by kind.
     pub leaves: BTreeMap<String, u32>,
 }
 
@@ -49,7 +49,7 @@ pub struct PacketSocket {
     pub ifindex: u32,
 }
 
-/// Of the PCI Express capability: sizes in bytes.
+/// From the PCI Express capability; sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PciControl {
     /// Largest packet payload in use (Device Control, `MaxPayloadSize`).
@@ -65,9 +65,9 @@ pub struct PciControl {
 /// Energy Efficient Ethernet (`ETHTOOL_MSG_EEE_GET`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Eee {
-    /// Switched on at this end.
+    /// Enabled at this end.
     pub enabled: bool,
-    /// Both ends have it.
+    /// In use: both ends support it.
     pub active: bool,
 }
 
@@ -77,9 +77,9 @@ impl Extra {
         self.text.get(path).cloned().unwrap_or_else(|| Fact::not_asked(path))
     }
 
-    /// A small file that holds one number; unknown where it holds something else.
+    /// A small file that contains one number; unknown if it contains something else.
     pub fn number(&self, path: &str) -> Fact<u64> {
-        let bad = |t: &str| Fact::unknown(path, format!("\"{t}\" is no number"));
+        let bad = |t: &str| Fact::unknown(path, format!("\"{t}\" is not a number"));
         self.file(path).and_then(|t| t.trim().parse().map_or_else(|_| bad(&t), Fact::Known))
     }
 }

@@ -1,6 +1,6 @@
-//! Three answers instead of two: known, not there, could not tell.
+//! Three answers instead of two: known, absent, unknown.
 //!
-//! "Could not tell" carries why, and is never turned into a default value.
+//! An unknown value carries the reason, and is never replaced with a default.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::words::visible;
 pub enum Fact<T> {
     /// Read, and this is the value.
     Known(T),
-    /// Asked, and the kernel says that it does not exist here (ENOENT, EOPNOTSUPP).
+    /// Requested, and the kernel reports that it does not exist (ENOENT, EOPNOTSUPP).
     Absent,
     /// Not read, or the answer was not available.
     Unknown(Unread),
@@ -27,15 +27,15 @@ pub enum Fact<T> {
 pub struct Unread {
     /// The file or the request, e.g. `/proc/irq/30/smp_affinity_list` or `channels-get eth1`.
     pub what: String,
-    /// The kernel's errno, where there was one.
+    /// The kernel's errno, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
-    /// In words: `needs root`, `not in this capture`, `no answer within 2 s`, or the kernel's own words.
+    /// The reason as text: `needs root`, `not in this capture`, `no answer within 2 s`, or the kernel's own words.
     pub why: String,
-    /// The same for programs, where something depends on it.
+    /// The same for programs, where a decision depends on it.
     #[serde(default, skip_serializing_if = "Cause::is_other")]
     pub cause: Cause,
-    /// Subject of an interface that is unknown as a whole.
+    /// Which part of an interface is unknown as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
 }
@@ -44,16 +44,16 @@ pub struct Unread {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", rename_all = "snake_case")]
 pub enum Cause {
-    /// As the text says.
+    /// None of the others; the text has the reason.
     #[default]
     Other,
     /// The command did not need it.
     NotAsked,
-    /// Left out by `--passive`.
+    /// Skipped because of `--passive`.
     Passive,
-    /// The recording does not have it.
+    /// The recording does not contain it.
     NotRecorded,
-    /// No answer in time.
+    /// No answer before the deadline.
     Late,
 }
 
@@ -63,7 +63,7 @@ impl Cause {
     }
 }
 
-/// What a later version knows is [`Cause::Other`].
+/// A cause that only a later version knows is [`Cause::Other`].
 impl From<String> for Cause {
     fn from(name: String) -> Self {
         match name.as_str() {
@@ -76,7 +76,7 @@ impl From<String> for Cause {
     }
 }
 
-/// What is unknown of an interface as a whole.
+/// What is unknown about an interface as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -96,7 +96,7 @@ impl Unread {
 
     /// Something that the command did not need.
     pub fn not_asked(what: impl Into<String>) -> Self {
-        Self::new(what, None, "not asked").because(Cause::NotAsked)
+        Self::new(what, None, "not read").because(Cause::NotAsked)
     }
 
     /// No answer within this time.

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 /// One feature by the kernel's name (`rx-gro`, `tx-tcp-segmentation`, `rx-ntuple-filter`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feature {
-    /// In force.
+    /// In effect.
     pub on: bool,
-    /// Asked for; in force only where nothing it depends on is off.
+    /// Requested; in effect only if no feature that it depends on is off.
     pub wanted: bool,
-    /// Neither the user nor anything else can change it (`[fixed]`).
+    /// It cannot be changed on this device (`[fixed]`).
     pub fixed: bool,
 }

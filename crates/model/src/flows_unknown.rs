@@ -1,4 +1,4 @@
-//! Why the flows of a program or a systemd unit are not known.
+//! Why the flows of a program or a systemd unit are unknown.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{Coded, Unread};
 pub enum FlowsUnknown {
     /// The host is a recording, which has no processes.
     NotRecorded,
-    /// The program or unit listens, but no packet of it comes over a wire.
+    /// The program or unit listens, but only on loopback: its packets never arrive over a wire.
     LoopbackOnly,
     /// No process belongs to the program or unit.
     NotRunning {
@@ -21,15 +21,15 @@ pub enum FlowsUnknown {
     },
     /// All its processes are in another network namespace.
     OtherNamespace {
-        /// One of them.
+        /// The PID of one of them.
         process: u32,
     },
-    /// It runs, and none of its sockets waits for packets.
+    /// It runs, but none of its sockets waits for packets.
     NoPort {
-        /// One of its processes.
+        /// The PID of one of its processes.
         process: u32,
     },
-    /// What its processes have open could not be read.
+    /// The open files of its processes could not be read.
     OpenFilesUnread {
         /// What could not be read, and why.
         unread: Unread,
@@ -49,21 +49,21 @@ crate::serde_as_coded!(FlowsUnknown);
 impl fmt::Display for FlowsUnknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotRecorded => f.write_str("where it listened stands in no recording"),
+            Self::NotRecorded => f.write_str("the recording does not contain where it listened"),
             Self::LoopbackOnly => f.write_str("it listens on loopback only"),
             Self::NotRunning { processes } => {
-                write!(f, "not running (none of {processes} processes is it); start it first, or name its ports")
+                write!(f, "not running (not among {processes} processes); start it first, or name its ports")
             }
             Self::OtherNamespace { process } => write!(
                 f,
-                "runs in another network namespace (process {process}); its packets come by an interface of that namespace: \
-                 name what reaches it here"
+                "runs in another network namespace (process {process}), which its packets enter through an interface \
+                 there; name the fields of the flows that reach it through this host"
             ),
             Self::NoPort { process } => {
                 write!(f, "runs (process {process}), but listens on no TCP or UDP port; name the fields of its flows")
             }
             Self::OpenFilesUnread { unread: Unread { what, why, .. } } => {
-                write!(f, "its open files cannot be read ({what}: {why}); be root, or name its ports")
+                write!(f, "its open files cannot be read ({what}: {why}); run as root, or name its ports")
             }
             Self::NotReadable { unread: Unread { what, why, .. } } => {
                 write!(f, "{what} cannot be read: {why}; name its ports instead")
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn in_documents() {
         let why = FlowsUnknown::NotRunning { processes: 12 };
-        let text = "not running (none of 12 processes is it); start it first, or name its ports";
+        let text = "not running (not among 12 processes); start it first, or name its ports";
         let json = json!({ "why": text, "code": "not_running", "facts": { "processes": 12 } });
         assert_eq!(serde_json::to_value(&why).unwrap(), json);
         assert_eq!(serde_json::from_value::<FlowsUnknown>(json).unwrap(), why);

@@ -1,5 +1,5 @@
-//! FNV-1a: tells texts and values apart, the same on every machine and in every run. No seal: whoever wants to can
-//! make two of the same number.
+//! FNV-1a distinguishes texts and values, with the same result on every machine and in every run. It is not
+//! cryptographic: two texts with the same number can be constructed.
 
 use std::hash::Hasher;
 
@@ -26,7 +26,7 @@ impl Hasher for Fnv {
 }
 
 impl Fnv {
-    /// A text and its length, so that two texts are not one.
+    /// A text and its length, so that two consecutive texts differ from a single one.
     pub fn text(&mut self, text: &str) {
         self.write(&(text.len() as u64).to_le_bytes());
         self.write(text.as_bytes());

@@ -40,18 +40,18 @@ id!(
     IfIndex
 );
 
-/// A network interface: name for people, the rest so that a renamed or replaced one is noticed.
+/// A network interface: its name for people, and other properties by which a renamed or replaced interface is noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DevId {
     /// Name at the time of reading (`eth0`).
     pub name: String,
-    /// Unknown in captures by other programs that hold no `ifindex` file.
+    /// Unknown in captures of other programs that contain no `ifindex` file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifindex: Option<IfIndex>,
-    /// `0000:03:00.0`, for virtio the PCI function above it; none for software devices.
+    /// `0000:03:00.0`; for virtio the PCI function above it. `None`: a software device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_address: Option<String>,
-    /// Lower-case, colons. None where the driver reports none.
+    /// In lower case, with colons. `None`: the driver does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permanent_mac: Option<String>,
 }
@@ -79,9 +79,9 @@ impl DevId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dir {
-    /// Receives.
+    /// Receiving.
     Rx,
-    /// Transmits.
+    /// Transmitting.
     Tx,
 }
 

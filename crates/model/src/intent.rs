@@ -1,4 +1,4 @@
-//! What the user wants, before anything is looked at.
+//! What the user wants, before the host is read.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::{CpuSet, GroupWish, Policy, Wish};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// The default: the queues there are, on cores near the device, without a step that interrupts traffic.
+    /// The default: the present queues, on cores near the device, without a step that interrupts traffic.
     #[default]
     Balanced,
-    /// Routers and firewalls: packets leave by the queue of the CPU that received them.
+    /// Routers and firewalls: packets leave through the queue of the CPU that received them.
     Forward,
-    /// Many small requests and answers.
+    /// Many small requests and replies.
     Rpc,
     /// Few flows with much data.
     Stream,
@@ -29,7 +29,7 @@ impl Goal {
     /// In the order of help and messages.
     pub const ALL: [Goal; 6] = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency, Goal::Mixed];
 
-    /// The word on the command line, in files and in JSON.
+    /// The name on the command line, in files and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Balanced => "balanced",
@@ -103,9 +103,9 @@ impl FarNode {
 pub enum FarNode {
     /// They get no queues.
     Never,
-    /// Only when no near CPU is left, with a warning.
+    /// Only when no local CPU is left, with a warning.
     Last,
-    /// As good as near ones.
+    /// Like local CPUs.
     Ok,
 }
 
@@ -114,10 +114,10 @@ pub enum FarNode {
 pub struct Intent {
     /// Goal of every interface that has none in `dev_goals`.
     pub goal: Goal,
-    /// Interfaces to consider; empty: those with a driver, queues of their own and a link.
+    /// Interfaces to consider. Empty: those with a driver, queues of their own and a link.
     #[serde(default)]
     pub devs: Vec<String>,
-    /// Only these CPUs, isolated ones among them included: the user named them.
+    /// Use only these CPUs, including isolated ones among them, because the user named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
     /// Kept free of queues for other work (also taken out of `cpus`).
@@ -126,7 +126,7 @@ pub struct Intent {
     /// CPUs that get no queues.
     #[serde(default)]
     pub exclude_cpus: CpuSet,
-    /// Queues a device.
+    /// Queues of each device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
     /// Which threads of a core get queues.
@@ -142,10 +142,10 @@ pub struct Intent {
     /// queues on the first threads and bulk queues on the rest.
     #[serde(default)]
     pub pair_as_article: bool,
-    /// The configuration file it came from. None: flags alone.
+    /// The configuration file of the intent. `None`: it comes from flags only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
-    /// Queues of the latency group (`mixed`); else a third.
+    /// Queues of the latency group (`mixed`). `None`: a third.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_queues: Option<u32>,
     /// Goals of single interfaces, where they differ from `goal`.

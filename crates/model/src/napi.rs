@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
-/// `None`: this kernel has no such knob here.
+/// `None`: this kernel does not have the setting here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiValues {
     /// Empty polls before the interrupt is enabled again (`napi_defer_hard_irqs`).
@@ -13,11 +13,11 @@ pub struct NapiValues {
     pub gro_flush_timeout_ns: Option<u64>,
     /// Nanoseconds without interrupts while a program polls busily. Since 6.13.
     pub irq_suspend_timeout_ns: Option<u64>,
-    /// 0 off, 1 a kernel thread polls, 2 it polls busily.
+    /// 0: off, 1: a kernel thread polls, 2: a kernel thread busy-polls.
     pub threaded: Option<u32>,
 }
 
-/// One NAPI instance, by the queues it serves; its id changes with every restart of the device.
+/// One NAPI instance, identified by the queues that it serves. Its ID changes with every restart of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiInstance {
     /// NAPI id (`NETDEV_A_NAPI_ID`), unique on the host.
@@ -26,9 +26,9 @@ pub struct NapiInstance {
     pub rx: Vec<u32>,
     /// Transmit queues it serves, ascending.
     pub tx: Vec<u32>,
-    /// Of this instance alone. Absent: this kernel sets them by device only.
+    /// Values of this instance. Absent: this kernel sets them only for the whole device.
     pub values: Fact<NapiValues>,
-    /// Its thread, where it is threaded.
+    /// Its thread, if NAPI is threaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<NapiThread>,
 }
@@ -47,6 +47,6 @@ pub struct NapiThread {
 pub struct Napi {
     /// From `/sys/class/net/DEV`.
     pub device: NapiValues,
-    /// In order of their first queue; empty where the driver links none to its queues.
+    /// In order of their first queue; empty if the driver does not link instances to queues.
     pub instances: Vec<NapiInstance>,
 }

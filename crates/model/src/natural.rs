@@ -1,4 +1,4 @@
-//! Order of names as people count: `eth2` before `eth10`.
+//! Natural order of names: `eth2` before `eth10`.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The leading digits without their zeros, and what follows.
+/// The leading digits without leading zeros, and the rest.
 fn digits(s: &str) -> (&str, &str) {
     let end = s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
     (s[..end].trim_start_matches('0'), &s[end..])

@@ -1,4 +1,4 @@
-//! One network interface with everything that was read about it.
+//! One network interface, with everything that was read about it.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use crate::{Bond, Cause, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, Rings, RxQue
 pub struct Nic {
     /// Name, index and addresses.
     pub dev: DevId,
-    /// What sort of device it is.
+    /// What kind of device it is.
     pub kind: NicKind,
     /// Name of the kernel driver.
     pub driver: Fact<String>,
-    /// Node of the device. Unknown where the firmware says -1: that is not node 0.
+    /// Node of the device. Unknown if the firmware reports -1, which is not node 0.
     pub node: Fact<NodeId>,
-    /// CPUs near the device (`local_cpulist`).
+    /// CPUs local to the device (`local_cpulist`).
     pub local_cpus: Fact<CpuSet>,
     /// State and speed.
     pub link: Link,
-    /// What people call it: `ifalias`, then alternative names.
+    /// Other names: `ifalias`, then alternative names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     /// Interfaces below this one (of a VLAN, bond, bridge, macvlan).
     pub lower: Vec<IfIndex>,
-    /// The bond, bridge or team this one is a member of.
+    /// The bond, bridge or team of which this interface is a member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfIndex>,
     /// Of a bond: its mode and members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bond: Option<Bond>,
-    /// From `channels-get`. Absent: the driver has no such call.
+    /// From `channels-get`. Absent: the driver does not support the request.
     pub channels: Fact<Channels>,
     /// From `queues/rx-*`, in numeric order.
     pub rx_queues: Vec<RxQueue>,
@@ -40,33 +40,33 @@ pub struct Nic {
     pub tx_queues: Vec<TxQueue>,
     /// Every vector of the device, queues first in queue order.
     pub vectors: Vec<Vector>,
-    /// From `rss-get`. Absent: the driver has no such call.
+    /// From `rss-get`. Absent: the driver does not support the request.
     pub rss: Fact<Rss>,
-    /// From `rings-get`. Absent: the driver has no such call.
+    /// From `rings-get`. Absent: the driver does not support the request.
     pub rings: Fact<Rings>,
-    /// From `coalesce-get`. Absent: the driver has no such call.
+    /// From `coalesce-get`. Absent: the driver does not support the request.
     pub coalesce: Fact<Coalesce>,
-    /// From `pause-get`. Absent: the driver has no such call.
+    /// From `pause-get`. Absent: the driver does not support the request.
     pub pause: Fact<Pause>,
-    /// By the kernel's names. Absent: the device has none that it tells.
+    /// By the kernel's names. Absent: the device reports none.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub features: Fact<BTreeMap<String, crate::Feature>>,
     /// `ethtool --show-priv-flags`; only shown.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub private_flags: Fact<BTreeMap<String, bool>>,
-    /// Version of the firmware as the driver words it; only shown. Absent: it tells none.
+    /// Version of the firmware in the driver's format; only shown. Absent: not reported.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub firmware: Fact<String>,
-    /// The way to the device's bus; only shown. Absent: not on PCI Express.
+    /// The device's PCI Express link; only shown. Absent: not a PCI Express device.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub pcie: Fact<Pcie>,
-    /// Interrupt moderation of each queue that answered. Absent: the driver has it for the device only.
+    /// Interrupt moderation of each queue that answered. Absent: the driver has it only for the whole device.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub queue_coalesce: Fact<BTreeMap<u32, Coalesce>>,
     /// Flow steering rules. Absent: the driver has none.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub rules: Fact<crate::Rules>,
-    /// From `napi-get`, and from sysfs what holds for the whole device.
+    /// Instances from `napi-get`, values of the whole device from sysfs.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub napi: Fact<crate::Napi>,
     /// Users of the queues besides the network stack. Absent: there are none.
@@ -77,7 +77,7 @@ pub struct Nic {
     pub unread: Vec<Unread>,
 }
 
-/// What sort of device an interface is.
+/// The kind of device behind an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NicKind {
@@ -87,11 +87,11 @@ pub enum NicKind {
     Vf,
     /// `virtio_net`, on the PCI bus or another.
     Virtio,
-    /// Other paravirtual devices without interrupts of their own that we know (hv_netvsc, xen-netfront).
+    /// Other paravirtual devices, without known interrupts of their own (hv_netvsc, xen-netfront).
     Paravirtual,
     /// vlan, bond, bridge, veth, tun, macvlan, dummy, …: no queues of their own to tune.
     Software {
-        /// `IFLA_INFO_KIND` or `DEVTYPE`; `other` where neither is there.
+        /// `IFLA_INFO_KIND` or `DEVTYPE`; `other` if neither exists.
         kind: String,
     },
     /// `lo`.
@@ -115,7 +115,7 @@ pub struct Link {
     pub mtu: Fact<u32>,
 }
 
-/// Channel counts, now and at most. A member that the driver does not report is `None`.
+/// Channel counts, present and maximum. `None`: the driver does not report this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
     /// Channels that only receive.
@@ -128,12 +128,12 @@ pub struct Channels {
     pub other: Option<Count>,
 }
 
-/// A number that the driver limits.
+/// A number with a limit set by the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// In use.
+    /// The present value.
     pub now: u32,
-    /// Most that the driver accepts.
+    /// The largest value that the driver accepts.
     pub max: u32,
 }
 
@@ -149,8 +149,8 @@ impl Channels {
     }
 }
 
-/// Interrupt moderation of the device: every parameter the driver reports, by its netlink name
-/// (`rx-usecs`, `rx-max-frames`, `use-adaptive-rx` as 0/1, …). The reply is the capability map.
+/// Interrupt moderation of the device: every parameter that the driver reports, by its netlink name (`rx-usecs`,
+/// `rx-max-frames`, `use-adaptive-rx` as 0/1, …). The reply shows which parameters the driver supports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Coalesce(pub BTreeMap<String, u32>);
@@ -158,27 +158,27 @@ pub struct Coalesce(pub BTreeMap<String, u32>);
 /// Pause frames (`pause-get`). `None`: not reported by the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Negotiated with the other end.
+    /// Negotiated with the link partner.
     pub autoneg: Option<bool>,
-    /// Pause frames of the other end are obeyed.
+    /// Pause frames of the link partner are obeyed.
     pub rx: Option<bool>,
     /// Pause frames are sent.
     pub tx: Option<bool>,
 }
 
-/// The PCI Express link of a device, now and at most.
+/// The PCI Express link of a device, present and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pcie {
     /// As negotiated (`current_link_speed`, `current_link_width`).
     pub now: PcieLink,
-    /// As the device could (`max_link_speed`, `max_link_width`).
+    /// The maximum of the device (`max_link_speed`, `max_link_width`).
     pub max: PcieLink,
 }
 
 /// Speed and width of a PCI Express link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PcieLink {
-    /// Megatransfers a second of one lane: 8000 for 8 GT/s. `None`: the kernel does not know.
+    /// Megatransfers per second of one lane: 8000 for 8 GT/s. `None`: the kernel does not know.
     pub mtps: Option<u32>,
     /// Number of lanes.
     pub lanes: u32,
@@ -198,12 +198,12 @@ pub struct Rss {
     /// Input transform: `none`, `symmetric-xor`, `symmetric-or-xor`. Absent: the driver or kernel has none.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub symmetric: Fact<String>,
-    /// Further contexts by number. Absent: the driver has none.
+    /// Further contexts by number. Absent: the driver does not support them.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub contexts: Fact<BTreeMap<u32, RssContext>>,
 }
 
-/// An RSS context beside the device's own: rules send flows to it.
+/// An RSS context besides the device's own. Flow rules steer packets to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RssContext {
     /// Receive queue of each entry.
@@ -213,7 +213,7 @@ pub struct RssContext {
     pub key: Option<String>,
 }
 
-/// Of parts that were not read.
+/// The value of parts that were not read.
 pub fn not_asked<T>() -> Fact<T> {
     Fact::not_asked(KNOB)
 }
@@ -240,7 +240,7 @@ pub enum User {
         /// Number of the queue.
         queue: u32,
     },
-    /// An RDMA device on top, by its name.
+    /// An RDMA device on the same function, by its name.
     Rdma {
         /// `mlx5_0`.
         device: String,
@@ -273,13 +273,14 @@ impl Nic {
         })
     }
 
-    /// Has queues and, as far as one can see, hardware (or a hypervisor) behind them.
+    /// Whether it has queues and, as far as ringwise can see, hardware (or a hypervisor) behind them.
     pub fn has_own_queues(&self) -> bool {
         !matches!(self.kind, NicKind::Software { .. } | NicKind::Loopback) && !self.rx_queues.is_empty()
     }
 
     /// Queues of one direction that are in use: as many as the driver reports, and no more than there are directories
-    /// (mlx5 shows more than it uses). `None`: neither of them tells; every device has at least one queue of each.
+    /// (mlx5 shows more than it uses). `None`: neither number is known; every device has at least one queue of each
+    /// direction.
     pub fn queues_in_use(&self, dir: Dir) -> Option<u32> {
         let reported = self.channels.known().map(|c| if dir == Dir::Rx { c.rx_queues() } else { c.tx_queues() });
         let listed = if dir == Dir::Rx { self.rx_queues.len() } else { self.tx_queues.len() } as u32;
@@ -297,7 +298,7 @@ impl Nic {
         self.unread.iter().find(|u| matches!(u.subject, Some(Subject::Queues | Subject::Device)))
     }
 
-    /// Known to have a link now.
+    /// Whether it is known to have a link now.
     pub fn link_is_up(&self) -> bool {
         self.link.carrier.known() == Some(&true) || self.link.operstate.known().is_some_and(|s| s == "up")
     }

@@ -1,4 +1,4 @@
-//! What a command line requests of the planner, and what came of it.
+//! What a command line requests of the planner, and the resulting intent.
 
 use serde::{Deserialize, Serialize};
 
@@ -138,18 +138,18 @@ pub struct Requested {
     /// `None`: a reviewed plan was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flags: Option<IntentFlags>,
-    /// With the configuration file, as it was merged then.
+    /// Includes the configuration file as it was merged then.
     pub intent: Intent,
 }
 
 impl Requested {
-    /// Whether both make the host one for the same goals.
+    /// Whether both have the same goals for the host and its interfaces.
     pub fn has_goals_of(&self, other: &Self) -> bool {
         let (a, b) = (&self.intent, &other.intent);
         a.goal == b.goal && a.dev_goals == b.dev_goals
     }
 
-    /// Without what a person has typed: files, names of groups and policies, flags.
+    /// Without text that a person typed: files, names of groups and policies, flags.
     pub fn without_typed_text(self) -> Self {
         let mut intent = Intent { config: None, groups: Vec::new(), policies: Vec::new(), ..self.intent };
         intent.wishes.iter_mut().for_each(|w| w.by = ConfiguredBy::default());

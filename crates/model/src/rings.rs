@@ -1,6 +1,6 @@
-//! Ring parameters of a device, and the one table of them: adding a parameter is a field in [`Rings`] and in
+//! Ring parameters of a device, and the one table of them. A new parameter needs a field in [`Rings`] and in
 //! [`RingValues`], and an entry in [`RingPart::ALL`]. The configuration key with its check, printing, merging, export
-//! and schema, comparison, projection, commands and the pages that show it are made from the table.
+//! and schema, the comparison, projection, commands and the pages that show it are made from the table.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -14,10 +14,10 @@ pub struct Rings {
     pub rx: Option<Count>,
     /// Descriptors of each transmit ring.
     pub tx: Option<Count>,
-    /// Bytes of each receive buffer. No largest one is reported.
+    /// Bytes of each receive buffer. No maximum is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_buf_len: Option<u32>,
-    /// Headers and data of received TCP segments go to buffers of their own.
+    /// Headers and data of received TCP segments go to separate buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_data_split: Option<bool>,
     /// Bytes up to which a frame is not split, since Linux 6.14.
@@ -25,7 +25,7 @@ pub struct Rings {
     pub hds_thresh: Option<Count>,
 }
 
-/// Values of ring parameters that are requested or were found. `None`: left as it is.
+/// Values of ring parameters that are requested or were found. `None`: not changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingValues {
     /// Descriptors of each receive ring.
@@ -37,7 +37,7 @@ pub struct RingValues {
     /// Bytes of each receive buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_buf_len: Option<u32>,
-    /// Headers and data of received TCP segments go to buffers of their own.
+    /// Headers and data of received TCP segments go to separate buffers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_data_split: Option<bool>,
     /// Bytes up to which a frame is not split.
@@ -45,12 +45,12 @@ pub struct RingValues {
     pub hds_thresh: Option<u32>,
 }
 
-/// What the value of a ring parameter is.
+/// The type of a ring parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingKind {
     /// Descriptors of a ring, at least 1. Drivers round it up.
     Size,
-    /// A number from this one on, which drivers keep as it is.
+    /// A number of at least this, which drivers keep unchanged.
     Number(u32),
     /// 0 is off and 1 is on.
     Switch,
@@ -116,7 +116,7 @@ impl RingPart {
             word: "tcp-data-split",
             printed: "TCP data split",
             kind: RingKind::Switch,
-            about: "headers and data of received TCP segments go to buffers of their own",
+            about: "put headers and data of received TCP segments into separate buffers",
             value: |v| v.tcp_data_split.map(u32::from),
             set: |v, n| v.tcp_data_split = n.map(|n| n != 0),
             found: |r| r.tcp_data_split.map(|on| Count { now: u32::from(on), max: 0 }),
@@ -140,7 +140,7 @@ impl RingPart {
         Self::ALL.iter().find(|p| p.key == key)
     }
 
-    /// What the device has, with the largest value that the driver accepts; 0 where no largest one is reported.
+    /// The device's value and the largest value that the driver accepts; 0 if no maximum is reported.
     pub fn found(&self, rings: &Rings) -> Option<Count> {
         (self.found)(rings)
     }
@@ -214,7 +214,7 @@ impl RingValues {
         *self == Self::default()
     }
 
-    /// These values, and those of `other` for what has none here.
+    /// These values, completed with those of `other`.
     pub fn or(&self, other: &Self) -> Self {
         Self::each(|p| p.value(self).or(p.value(other)))
     }
@@ -224,7 +224,7 @@ impl RingValues {
         Self::each(|p| p.value(self).filter(|_| p.value(other).is_some()))
     }
 
-    /// As wishes hold it: sizes are written also where they are `null`, as every version did.
+    /// In the form of wishes: sizes are written even if they are `null`, as every version has done.
     pub(crate) fn as_wish<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
         for part in RingPart::ALL {
@@ -244,7 +244,8 @@ mod tests {
     use super::*;
     use crate::{Knob, Wish};
 
-    /// A parameter whose functions lead to another one's field would be compared and written as that.
+    /// Without this test, a parameter whose functions access another parameter's field would be compared and written as
+    /// that.
     #[test]
     fn each_parameter_has_a_field_of_its_own() {
         for (i, part) in RingPart::ALL.iter().enumerate() {

@@ -1,20 +1,20 @@
-//! Programs and configuration that would move what we set.
+//! Programs and configuration that would change the settings of ringwise.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
-/// One of them, with what it would do.
+/// One of them, and what it would change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rival {
     /// `tuned`, `udev .link file`, `set_irq_affinity`, …
     pub name: String,
-    /// In words: `channels, ring sizes`.
+    /// As text: `channels, ring sizes`.
     pub sets: String,
-    /// Interfaces; empty: any, or not to be told.
+    /// Interfaces. Empty: any, or unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
-    /// The file or the process that shows it.
+    /// The file or process that shows it.
     pub evidence: String,
     /// How it is set up: `profile throughput-performance`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ impl Rival {
     }
 }
 
-/// The irqbalance that runs.
+/// The running irqbalance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Irqbalance {
     /// Process id.
@@ -43,36 +43,36 @@ pub struct Irqbalance {
     pub socket: Fact<String>,
     /// Seconds between two rounds of balancing.
     pub interval_s: Fact<u32>,
-    /// As in its command line, without the program itself.
+    /// The arguments of its command line, without the program.
     pub args: Fact<Vec<String>>,
-    /// Interrupt numbers that it leaves alone because its command line or its socket says so; sorted.
-    /// What a policy script answers is not among them: it does not tell.
+    /// Interrupt numbers that it skips because of its command line or its socket; sorted. Those that a policy script
+    /// bans are missing, because irqbalance does not report them.
     pub banned: Fact<Vec<u32>>,
     /// The service that started it (`irqbalance.service`). Absent: no service did.
     pub unit: Fact<String>,
-    /// How that service starts it, as its files say, without what we add.
+    /// How that service starts it, according to its files, without ringwise's addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// Bus addresses that our policy script answers `ban=true` for, once irqbalance is started with it.
+    /// Bus addresses for which ringwise's policy script answers `ban=true` once irqbalance is started with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
-    /// Our addition to the unit is there, so the next one is started with the script.
+    /// ringwise's addition to the unit exists, so the next irqbalance is started with the script.
     #[serde(default)]
     pub addition: bool,
-    /// The one that runs was started with our policy script.
+    /// The running irqbalance was started with ringwise's policy script.
     #[serde(default)]
     pub by_policy: bool,
-    /// Interrupts that this run of irqbalance leaves alone by our doing, each behind the bus address of its device.
+    /// Interrupts that the running irqbalance skips because of ringwise, each after the bus address of its device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ours: Vec<(String, u32)>,
 }
 
 pub(crate) fn not_asked() -> Fact<Irqbalance> {
-    Fact::unknown("irqbalance", "not asked by the version that wrote this")
+    Fact::unknown("irqbalance", "not recorded by the version that wrote this")
 }
 
 impl Irqbalance {
-    /// Whether all interrupts of the device at this bus address are left alone by our policy script.
+    /// Whether ringwise's policy script makes irqbalance skip all interrupts of the device at this bus address.
     pub fn bans_device(&self, bus_address: &str) -> bool {
         self.by_policy && self.kept.iter().any(|k| k == bus_address)
     }

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the device can hold and holds.
+/// The rules of a device, and how many it can store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Places for rules; 0: the driver does not tell.
+    /// Locations for rules; 0: the driver does not report the number.
     pub capacity: u32,
-    /// The driver chooses a place itself where none is named (`RX_CLS_LOC_SPECIAL`).
+    /// The driver chooses a location for rules without one (`RX_CLS_LOC_SPECIAL`).
     pub chooses_location: bool,
     /// By location.
     pub rules: BTreeMap<u32, Rule>,
 }
 
-/// One rule in the words of ethtool(8). Fields that match anything are left out; a mask is written only
-/// where it is not the full one: `10.0.0.0 m 255.255.255.0` keeps ethtool's sense (set bits do not count).
+/// One rule in the syntax of ethtool(8). Fields that match anything are omitted. A mask is written only if it is not the
+/// full one, with ethtool's meaning: in `10.0.0.0 m 255.255.255.0`, set bits are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rule {
     /// `tcp4`, `udp4`, `sctp4`, `ah4`, `esp4`, `ip4`, the same with 6, `ether`.
@@ -25,7 +25,7 @@ pub struct Rule {
     pub fields: BTreeMap<String, String>,
     /// What happens to packets that match.
     pub action: Action,
-    /// RSS context that spreads what matches; then the action's queue is added to the table's.
+    /// RSS context that spreads the matching packets; the action's queue is then added to the table's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u32>,
 }

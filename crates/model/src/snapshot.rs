@@ -1,4 +1,4 @@
-//! Everything that was read about a host at one moment.
+//! Everything that was read from a host at one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ControlPath, Fact, IfIndex, Nic, NicKind, Topology, Unread, natural};
 
-/// Name of the JSON document `show -j` and captures hold.
+/// Name of the JSON document in `show -j` and in captures.
 pub const SCHEMA: &str = "ringwise.snapshot";
-/// Additive changes keep it; a removed or changed member raises it.
+/// An additional field does not change it; a removed or changed field raises it.
 pub const VERSION: u32 = 1;
 
-/// Everything that was read of a host at one time.
+/// Everything that was read from a host at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// What concerns the host as a whole.
+    /// The host as a whole.
     pub host: Host,
     /// CPUs and NUMA nodes.
     pub topology: Topology,
@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub nics: Vec<Nic>,
     /// Software interfaces that were only counted.
     pub bystanders: Bystanders,
-    /// Ways that must not be cut. Known and empty: looked, there is none.
+    /// Connections that must not be interrupted. Known and empty: there are none.
     #[serde(default = "not_asked")]
     pub control: Fact<Vec<ControlPath>>,
     /// Network functions that a user-space driver holds: they have no interface.
@@ -39,7 +39,7 @@ pub struct Host {
     pub name: Fact<String>,
     /// `6.12.48` as in `/proc/sys/kernel/osrelease`.
     pub kernel: Fact<String>,
-    /// Of this boot; journals of another one are not replayed.
+    /// ID of this boot; journals of another boot are not restored.
     pub boot_id: Fact<String>,
     /// `/etc/machine-id`.
     pub machine_id: Fact<String>,
@@ -47,12 +47,12 @@ pub struct Host {
     pub rps_sock_flow_entries: Fact<u32>,
     /// sysctl `net.core.rps_default_mask` (mask given to new queues).
     pub rps_default_mask: Fact<crate::CpuSet>,
-    /// Running programs that would move our settings, by name (`irqbalance`).
+    /// Running programs that would change the settings of ringwise, by name (`irqbalance`).
     pub rivals: Fact<Vec<String>>,
-    /// What each of them, and configuration at rest, would set.
+    /// What each of them, and configuration files, would set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rival_details: Vec<crate::Rival>,
-    /// The one that can be told to leave interrupts alone. Absent: it does not run.
+    /// irqbalance, which can be told to skip interrupts. Absent: it does not run.
     #[serde(default = "crate::rivals::not_asked")]
     pub irqbalance: Fact<crate::Irqbalance>,
     /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.
@@ -70,12 +70,12 @@ pub struct Host {
     pub read_only: Fact<bool>,
 }
 
-/// What decides how fast CPUs and buses wake up, and is not set by us.
+/// What determines how fast CPUs and buses wake up; ringwise does not set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Power {
     /// `scaling_governor`, and the CPUs that have it. Absent: nothing scales the frequency.
     pub governor: Fact<BTreeMap<String, crate::CpuSet>>,
-    /// `energy_performance_preference`, of CPUs that are not isolated: asking interrupts the CPU.
+    /// `energy_performance_preference` of CPUs that are not isolated, because reading it interrupts the CPU.
     pub preference: Fact<BTreeMap<String, crate::CpuSet>>,
     /// Frequencies above the nominal one are allowed (`intel_pstate/no_turbo`, `cpufreq/boost`).
     pub turbo: Fact<bool>,
@@ -83,7 +83,7 @@ pub struct Power {
     pub aspm: Fact<String>,
 }
 
-/// Interfaces without queues of their own: counted by kind, with what lies below them.
+/// Interfaces without queues of their own: counted by kind, with the interfaces below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bystanders {
     /// `vlan` → 2114.
@@ -102,7 +102,7 @@ pub struct Held {
 }
 
 fn not_asked() -> Fact<Vec<ControlPath>> {
-    Fact::unknown("control path", "not asked by the version that wrote this")
+    Fact::unknown("control path", "not recorded by the version that wrote this")
 }
 
 impl Snapshot {
@@ -113,13 +113,13 @@ impl Snapshot {
         sorted.and_then(|i| self.nics.get(i)).or_else(|| self.nics.iter().find(|n| n.dev.name == name))
     }
 
-    /// The interface with this index. `None`: there is none, or its index is unknown.
+    /// The interface with this index. `None`: it does not exist, or its index is unknown.
     pub fn nic_by_index(&self, index: IfIndex) -> Option<&Nic> {
         self.nics.iter().find(|n| n.dev.ifindex == Some(index))
     }
 
-    /// Interfaces with queues of their own on which this one lies: the members of a bond or bridge, the interface below a
-    /// VLAN. Empty where it has queues of its own.
+    /// Interfaces with queues of their own on which this one is stacked: the members of a bond or bridge, the interface
+    /// below a VLAN. Empty if it has queues of its own.
     pub fn members_of(&self, nic: &Nic) -> Vec<&Nic> {
         let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::new());
         let mut todo: Vec<&Nic> = if nic.has_own_queues() { Vec::new() } else { vec![nic] };
@@ -135,7 +135,7 @@ impl Snapshot {
         found.into_values().collect()
     }
 
-    /// All interfaces by number, for a look at each of them: [`Self::nic_by_index`] searches through all.
+    /// All interfaces by number, for many lookups: [`Self::nic_by_index`] searches the whole list each time.
     pub fn by_index(&self) -> BTreeMap<IfIndex, &Nic> {
         let mut out = BTreeMap::new();
         for n in &self.nics {

@@ -27,22 +27,22 @@ pub enum Title {
         /// Interface names.
         devs: Vec<String>,
     },
-    /// As a person asked for it: the transaction that is undone, with all later ones.
+    /// As a user requested it: the transaction that is undone, with all later ones.
     Rollback {
-        /// Number of that transaction. 0: as first found.
+        /// Number of that transaction. 0: the state first found.
         of: u64,
     },
-    /// As a guard asks for it. 0: as first found.
+    /// As a guard requested it. 0: the state first found.
     BackToBefore {
         /// Number of the transaction that is undone first.
         transaction: u64,
     },
-    /// What a rollback had to leave while CPUs were offline.
+    /// What a rollback had to skip while CPUs were offline.
     RestOf {
         /// Number of the rollback.
         transaction: u64,
     },
-    /// A state of a measurement. `None`: its name was left out.
+    /// A state of a measurement. `None`: its name was removed.
     Bench {
         /// Its name.
         state: Option<String>,
@@ -60,7 +60,7 @@ pub enum Title {
     },
 }
 
-/// Written instead of a text that a person may have typed.
+/// Written in place of text that a person may have typed.
 const LEFT_OUT: &str = "(left out)";
 
 /// The content of the document.
@@ -72,12 +72,12 @@ struct Parts {
 }
 
 impl Title {
-    /// Nothing is known of what it is for.
+    /// Whether the purpose is unknown.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())
     }
 
-    /// Without what a person has typed: names of files, of states, and of interfaces that are not among these.
+    /// Without text that a person typed: names of files, of states, and of interfaces that are not in this list.
     pub fn without_names(&self, interfaces: &[impl AsRef<str>]) -> Self {
         match self {
             Self::Plan { .. } => Self::Plan { file: None },
@@ -105,9 +105,9 @@ impl fmt::Display for Title {
             Self::Adopt { devs } if devs.is_empty() => f.write_str("adopt --all"),
             Self::Adopt { devs } => write!(f, "adopt {}", devs.join(" ")),
             Self::Rollback { of } => write!(f, "rollback of {of}"),
-            Self::BackToBefore { transaction: 0 } => f.write_str("back to as first found"),
-            Self::BackToBefore { transaction } => write!(f, "back to before transaction {transaction}"),
-            Self::RestOf { transaction } => write!(f, "the rest of transaction {transaction}"),
+            Self::BackToBefore { transaction: 0 } => f.write_str("state as first found"),
+            Self::BackToBefore { transaction } => write!(f, "state before transaction {transaction}"),
+            Self::RestOf { transaction } => write!(f, "rest of transaction {transaction}"),
             Self::Bench { state: Some(state) } => write!(f, "bench: {state}"),
             Self::Bench { state: None } => f.write_str("bench"),
             Self::Text(text) | Self::Other { title: text, .. } => f.write_str(text),
@@ -129,7 +129,7 @@ impl Serialize for Title {
     }
 }
 
-/// Also reads the text alone, of earlier versions, and keeps what a later version wrote.
+/// Also reads the plain text of earlier versions, and keeps what a later version wrote.
 impl<'de> Deserialize<'de> for Title {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let Parts { title, purpose } = Parts::deserialize(d)?;
@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for Title {
     }
 }
 
-/// The goal in the text of an earlier version, which had nothing else for programs.
+/// The goal in the text of an earlier version, which recorded only the text.
 fn earlier(title: String) -> Title {
     let goal = title.split_once(' ').filter(|(kind, _)| *kind == "goal").and_then(|(_, goal)| goal.parse().ok());
     goal.map_or(Title::Text(title), |goal| Title::Goal { goal })
@@ -163,11 +163,11 @@ mod tests {
             (Title::Adopt { devs: vec!["eth0".into(), "eth1".into()] }, "adopt eth0 eth1"),
             (Title::Adopt { devs: Vec::new() }, "adopt --all"),
             (Title::Rollback { of: 13 }, "rollback of 13"),
-            (Title::BackToBefore { transaction: 0 }, "back to as first found"),
-            (Title::BackToBefore { transaction: 4 }, "back to before transaction 4"),
-            (Title::RestOf { transaction: 4 }, "the rest of transaction 4"),
+            (Title::BackToBefore { transaction: 0 }, "state as first found"),
+            (Title::BackToBefore { transaction: 4 }, "state before transaction 4"),
+            (Title::RestOf { transaction: 4 }, "rest of transaction 4"),
             (Title::Bench { state: Some("acme".into()) }, "bench: acme"),
-            (Title::Text("by hand".into()), "by hand"),
+            (Title::Text("own text".into()), "own text"),
             (Title::default(), ""),
         ] {
             assert_eq!(title.to_string(), text);

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuId, CpuSet, Fact, NodeId};
 
-/// What `/sys/devices/system/cpu` and `/sys/devices/system/node` say.
+/// The contents of `/sys/devices/system/cpu` and `/sys/devices/system/node`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// CPUs that are online now.
     pub online: CpuSet,
-    /// CPUs the kernel could ever have; the width of a mask.
+    /// CPUs that the kernel can have; the width of a mask.
     pub possible: Fact<CpuSet>,
     /// CPUs that are plugged in, online or not.
     pub present: Fact<CpuSet>,
@@ -27,7 +27,7 @@ pub struct Topology {
     pub cpus: BTreeMap<CpuId, Cpu>,
     /// Absent: a kernel without NUMA. Unknown: no node directory in the capture.
     pub nodes: Fact<BTreeMap<NodeId, Node>>,
-    /// `kvm`, `vmware`, `xen`, …: topologies of guests are doubted.
+    /// `kvm`, `vmware`, `xen`, …: the topology of a guest may be wrong.
     pub hypervisor: Fact<String>,
 }
 
@@ -74,7 +74,7 @@ impl Topology {
         self.cpus.get(&cpu)?.node.known().copied()
     }
 
-    /// Threads of the CPU's core; only itself where that is not known.
+    /// Threads of the CPU's core; only the CPU itself if they are unknown.
     pub fn siblings_of(&self, cpu: CpuId) -> CpuSet {
         match self.cpus.get(&cpu).and_then(|c| c.siblings.known()) {
             Some(s) => s.clone(),
@@ -82,7 +82,8 @@ impl Topology {
         }
     }
 
-    /// CPUs sharing the L3 of `cpu`: the kernel's word, else its node, else its package, else itself.
+    /// CPUs that share the L3 cache of `cpu`: as the kernel reports, otherwise its node, otherwise its package,
+    /// otherwise itself.
     pub fn l3_of(&self, cpu: CpuId) -> CpuSet {
         let Some(c) = self.cpus.get(&cpu) else {
             return CpuSet::from_iter([cpu]);
@@ -104,13 +105,13 @@ impl Topology {
         self.nodes.known()?.get(&id)
     }
 
-    /// Distance between two nodes as the firmware tells it; 10 for the same node even where the table is missing.
+    /// Distance between two nodes as the firmware reports it; 10 for the same node even without a table.
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let told = self.node(from).and_then(|n| n.distances.known()).and_then(|d| d.get(&to)).copied();
         told.or((from == to).then_some(10))
     }
 
-    /// CPUs that the kernel was told to keep quiet.
+    /// CPUs that are isolated, by whichever option of the kernel.
     pub fn isolated_all(&self) -> CpuSet {
         let mut all = CpuSet::new();
         for f in [&self.isolated, &self.nohz_full, &self.cgroup_isolated] {

@@ -19,14 +19,14 @@ pub struct Vector {
     pub confidence: Confidence,
     /// Where `role` is from.
     pub source: MapSource,
-    /// NAPI instance behind the vector, where netdev genl names it. Changes on every restart of the device.
+    /// NAPI instance of the vector, if netdev genl reports it. Changes with every restart of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub napi: Option<u32>,
     /// The requested affinity, `smp_affinity_list`.
     pub asked: Fact<CpuSet>,
-    /// `effective_affinity_list`: where it goes. On x86 it moves at the next interrupt.
+    /// `effective_affinity_list`: where the interrupt is delivered. On x86 it changes with the next interrupt.
     pub effective: Fact<CpuSet>,
-    /// `affinity_hint` of the driver. Empty: it gives none.
+    /// `affinity_hint` of the driver. Empty: the driver gives none.
     pub hint: Fact<CpuSet>,
     /// NUMA node that the kernel chose for the interrupt (`/proc/irq/N/node`).
     pub node: Fact<NodeId>,
@@ -51,7 +51,7 @@ pub enum Role {
     Control,
     /// No driver requests it now (spare vectors, device down).
     Idle,
-    /// Belongs to the device, but nothing says what it serves.
+    /// It belongs to the device, but no source shows what it serves.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ impl Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Nothing ties it to a queue.
+    /// No source connects it to a queue.
     None,
     /// A pattern that more than one driver uses, or without the MSI list of the device.
     Likely,
@@ -74,7 +74,7 @@ pub enum Confidence {
     Sure,
 }
 
-/// Where it is from what a vector serves.
+/// The source for what a vector serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapSource {
@@ -96,7 +96,7 @@ pub enum Movable {
     Yes,
     /// A write fails.
     No(Immovable),
-    /// The kernel tells only when it is tried.
+    /// Only an attempt shows it.
     UnknownUntilTried,
 }
 

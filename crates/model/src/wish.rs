@@ -161,7 +161,7 @@ pub enum Knob {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Table {
-    /// The driver's own; it counts as not set by a user then.
+    /// The driver's own table, which then counts as not set by a user.
     Default,
     /// Entries spread evenly over `queues` queues (`equal`).
     Equal {
@@ -188,17 +188,17 @@ pub struct GroupWish {
     pub name: String,
     /// Name of the interface.
     pub dev: String,
-    /// Name of a built-in or own policy.
+    /// Name of a built-in policy or of one in the configuration.
     pub policy: String,
     /// Which queues belong to it.
     pub queues: GroupQueues,
-    /// CPUs of its queues. `None`: as the goal chooses.
+    /// CPUs of its queues. `None`: the goal chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
-    /// Part of the device's table, relative to the other groups'; 0: only what rules send here.
+    /// Share of the device's table, relative to the other groups; 0: only what rules steer here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
-    /// An RSS context of its own instead of a part of the table.
+    /// An RSS context of its own instead of a share of the table.
     #[serde(default)]
     pub context: bool,
     /// Flows that are steered to it.
@@ -213,11 +213,11 @@ pub struct GroupWish {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupQueues {
-    /// So many, as ringwise chooses.
+    /// This many; ringwise chooses which.
     Count(u32),
     /// These receive queues.
     These(Vec<u32>),
-    /// As the goal divides them.
+    /// The goal divides the queues.
     Auto,
 }
 
@@ -227,7 +227,7 @@ pub enum GroupQueues {
 pub enum Flow {
     /// Flow type and fields, without an action.
     Match {
-        /// Flow type in ethtool's words: `tcp4`.
+        /// Flow type in ethtool's syntax: `tcp4`.
         flow: String,
         /// `dst-port` → `443`, as in [`Rule::fields`].
         fields: BTreeMap<String, String>,
@@ -245,9 +245,9 @@ pub struct Policy {
     pub name: String,
     /// By their netlink names.
     pub params: BTreeMap<String, u32>,
-    /// Instead, where the driver has no moderation of single queues but the kernel defers by NAPI instance.
+    /// Used instead if the driver cannot moderate single queues but the kernel can defer by NAPI instance.
     #[serde(default)]
     pub napi: NapiValues,
-    /// When it is right: a sentence.
+    /// When to use the policy: a sentence.
     pub when: String,
 }

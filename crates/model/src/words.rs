@@ -1,22 +1,22 @@
-//! Numbers, columns and line breaks, as everything that prints for people writes them.
+//! Numbers, columns and line breaks, for everything that prints for people.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What a terminal acts on: control characters, tab and newline among them, line separators, and what turns the direction
-/// of writing.
+/// Characters on which a terminal acts: control characters (tab and newline among them), line separators, and
+/// characters that change the direction of writing.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A name that others choose (of a host, a process, a unit, a file), in a text for people: whatever could begin a line of
-/// its own, or make the terminal act, is written out (`\x0a`).
+/// Escapes a name that others choose (of a host, a process, a unit, a file) for a text: characters that could begin a
+/// new line or control the terminal are written as `\x0a`.
 pub fn visible(name: &str) -> Cow<'_, str> {
     written_out(name, acts)
 }
 
-/// A paragraph or a cell: one line, whatever names are in it. Colours are left alone.
+/// A paragraph or a cell: one line, whatever names it contains. Colours are kept.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     written_out(text, |c| matches!(c, '\t'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}'))
 }
@@ -36,7 +36,7 @@ fn written_out(text: &str, which: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Thousands commas, for people.
+/// With commas between thousands.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -71,8 +71,8 @@ pub fn plural(n: usize, one: &str) -> String {
     }
 }
 
-/// For XML and HTML, in attributes as well. Characters that cannot stand in XML are replaced: names come from the kernel,
-/// which takes nearly any byte.
+/// Escapes text for XML and HTML, also in attributes. Characters that XML does not allow are replaced, because names
+/// come from the kernel, which accepts nearly any byte.
 pub fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -96,7 +96,7 @@ pub fn article(word: &str) -> String {
     format!("{} {word}", if an { "an" } else { "a" })
 }
 
-/// Width in columns; everything we print is one column a character.
+/// Width in columns; every printed character is one column wide.
 pub fn len(s: &str) -> usize {
     s.chars().count()
 }
@@ -113,8 +113,8 @@ pub fn right(s: &str, width: usize) -> String {
     format!("{}{s}", " ".repeat(width.saturating_sub(len(&s))))
 }
 
-/// `text` behind `head`, broken between words, further lines indented to the head's width.
-/// A word longer than a line stays whole. Only here do lines break: names cannot.
+/// Prints `text` after `head`, wrapped between words, with further lines indented to the width of the head. A word
+/// longer than a line stays whole, because names cannot be broken.
 pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     let (head, text) = (&*one_line(head), &*one_line(text));
     let indent = len(head);
@@ -142,7 +142,7 @@ pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     out
 }
 
-/// Columns two blanks apart, as wide as their widest cell; those named in `numbers` right-aligned.
+/// Columns, two blanks apart and as wide as their widest cell. The columns in `numbers` are right-aligned.
 pub fn plain(rows: &[Vec<String>], numbers: &[usize]) -> String {
     let rows: Vec<Vec<Cow<str>>> = rows.iter().map(|r| r.iter().map(|c| one_line(c)).collect()).collect();
     let n = rows.iter().map(Vec::len).max().unwrap_or(0);

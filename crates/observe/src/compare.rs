@@ -82,7 +82,7 @@ const LINK: [OfLink; 14] = [
     ("tx_megabits_per_second", "sent Mb/s", |o| o.link.tx.mbps),
     ("dropped_nic_per_second", "lost by the NIC/s", |o| per_second(o.link.drops.nic, o.rates.seconds)),
     ("dropped_stack_per_second", "lost in driver and stack/s", |o| per_second(o.link.drops.stack, o.rates.seconds)),
-    ("dropped_tx_per_second", "lost by sending/s", |o| per_second(o.link.drops.tx, o.rates.seconds)),
+    ("dropped_tx_per_second", "lost on transmit/s", |o| per_second(o.link.drops.tx, o.rates.seconds)),
     ("dropped_qdisc_per_second", "lost in qdiscs/s", |o| per_second(o.link.drops.qdisc, o.rates.seconds)),
     ("rx_max_over_mean", "busiest receive queue/mean", |o| o.share(Dir::Rx)),
     ("tx_max_over_mean", "busiest transmit queue/mean", |o| o.share(Dir::Tx)),
@@ -149,18 +149,17 @@ impl Comparison {
             for (name, l) in &r.links {
                 if !l.reset.is_empty() {
                     let list = l.reset.join(", ");
-                    out.notes
-                        .push(format!("{name}: counters were reset in the window {when}, and are not told: {list}"));
+                    out.notes.push(format!("{name}: counters were reset in the window {when} and are omitted: {list}"));
                 }
                 if l.queues.iter().any(|q| q.mark == Some(crate::Mark::Reset)) {
                     out.notes.push(format!("{name}: counters of queues were reset in the window {when}"));
                 }
             }
             for name in &r.gone {
-                out.notes.push(format!("{name} went away in the window {when}"));
+                out.notes.push(format!("{name} disappeared in the window {when}"));
             }
             for name in &r.came {
-                out.notes.push(format!("{name} came in the window {when}"));
+                out.notes.push(format!("{name} appeared in the window {when}"));
             }
         }
         out

@@ -96,5 +96,5 @@ fn what_is_not_known_stays_so() {
     let mut gone = sample(30, 1100, 550, 0);
     gone.links.clear();
     let gone = Comparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), gone)));
-    assert!(gone.notes.contains(&"eth1 went away in the window after".to_string()), "{:?}", gone.notes);
+    assert!(gone.notes.contains(&"eth1 disappeared in the window after".to_string()), "{:?}", gone.notes);
 }

@@ -37,7 +37,7 @@ impl Idle {
     ) {
         if of.len() > CPUS {
             if !std::mem::replace(&mut self.told, true) {
-                let why = format!("{} CPUs take interrupts; idle states are read of at most {CPUS}", of.len());
+                let why = format!("{} CPUs handle interrupts; idle states are read for at most {CPUS}", of.len());
                 notes.0.push(Unread::new("/sys/devices/system/cpu/cpuN/cpuidle", None, why));
             }
             return;

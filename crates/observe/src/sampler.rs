@@ -330,7 +330,7 @@ fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, CpuSample>, notes
     for row in notes.parsed(softnet::parse(&text)).unwrap_or_default() {
         // The kernel has no rows for offline CPUs, so a row without a CPU number cannot be assigned to a CPU.
         let Some(cpu) = row.cpu else {
-            notes.0.push(Unread::new("/proc/net/softnet_stat", None, "this kernel does not name the CPU of a row"));
+            notes.0.push(Unread::new("/proc/net/softnet_stat", None, "this kernel does not report the CPU of a row"));
             return;
         };
         let wide = |n: Option<u32>| n.map(u64::from);

@@ -83,7 +83,7 @@ mod tests {
             thread::sleep(Duration::from_millis(10));
             round(long())
         });
-        assert_eq!(answer, Some(3), "the second is told to nobody");
+        assert_eq!(answer, Some(3), "the second answer is dropped");
     }
 
     #[test]

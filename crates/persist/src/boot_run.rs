@@ -1,4 +1,4 @@
-//! `apply --boot`: what differs when no user is present.
+//! The parts of `apply --boot` that differ from `apply`, because no user is present.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Files that set something else at boot: units, rules, `.link` files, sysctl settings.
+//! Finds files that set other values at boot: units, rules, `.link` files, sysctl settings.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const RFS: &str = "net.core.rps_sock_flow_entries";
 pub fn conflicts(host: &dyn Host, s: &Snapshot, i: &Intent) -> Vec<String> {
     let mut out = Vec::new();
     for r in s.host.rival_details.iter().filter(|r| !r.running) {
-        out.push(format!("{} ({}) sets {} too; what acts last holds", r.shown(), r.name, r.sets));
+        out.push(format!("{} ({}) sets {} too; the one that runs last decides", r.shown(), r.name, r.sets));
     }
     let mut want: BTreeMap<String, String> = BTreeMap::new();
     for w in &i.wishes {

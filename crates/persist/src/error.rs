@@ -1,4 +1,4 @@
-//! Why settings cannot be kept over a reboot, or are not applied at this boot.
+//! Why settings cannot be applied at every boot, or are not applied at this boot.
 
 use ringwise_model::errno::EROFS;
 use std::io;
@@ -64,7 +64,7 @@ pub enum Error {
         error: serde_json::Error,
     },
     /// A later version of ringwise wrote the mark in this file.
-    #[error("{} is of a newer version", .0.display())]
+    #[error("{} was written by a newer version of ringwise", .0.display())]
     MarkNewer(PathBuf),
     /// The mark could not be turned into JSON.
     #[error("{0}")]
@@ -73,10 +73,10 @@ pub enum Error {
     #[error("{0}")]
     Sys(#[from] ringwise_sys::Error),
     /// The mark cannot be read or written. Without it a boot that dies would be repeated, so nothing is applied.
-    #[error("the next boot could not know that this one applied: {0}")]
+    #[error("cannot record that this boot applies the configuration, which the next boot must know: {0}")]
     NoMark(Box<Error>),
     #[error(
-        "skipped: an earlier boot ended within five minutes of tuning and was not shut down in order; nothing was touched"
+        "skipped: an earlier boot ended within five minutes of tuning, without an orderly shutdown; nothing was touched"
     )]
     /// An earlier boot applied and did not survive it: neither five minutes nor an orderly shutdown were recorded.
     EarlierBootDied,
@@ -95,7 +95,7 @@ pub enum Error {
     },
 
     /// The running init is not systemd.
-    #[error("systemd does not run here: nothing would start the units of ringwise persist")]
+    #[error("systemd does not run on this host, so the units of ringwise persist would never be started")]
     NoSystemd {
         /// The program that should be started at boot.
         program: PathBuf,
@@ -103,7 +103,7 @@ pub enum Error {
         config: PathBuf,
     },
     /// The program is in a place that is empty or not mounted early at boot.
-    #[error("this program is {}, and {why}: a boot could not start it", .program.display())]
+    #[error("this program is {}, and {why}: it could not be started at boot", .program.display())]
     ProgramAbsent {
         /// The program, as its absolute path.
         program: PathBuf,
@@ -111,7 +111,7 @@ pub enum Error {
         why: String,
     },
     /// Other users than root can change the program.
-    #[error("{why}: whoever can change this program would be root at the next boot")]
+    #[error("{why}: users who can change this program would run code as root at the next boot")]
     ProgramOfOthers {
         /// The program, as its absolute path.
         program: PathBuf,
@@ -119,7 +119,7 @@ pub enum Error {
         why: String,
     },
     /// The configuration is in a place that is empty or not mounted early at boot.
-    #[error("the configuration is {}, and {why}: a boot could not read it", .config.display())]
+    #[error("the configuration is {}, and {why}: it could not be read at boot", .config.display())]
     ConfigAbsent {
         /// The configuration file.
         config: PathBuf,
@@ -127,7 +127,7 @@ pub enum Error {
         why: String,
     },
     /// Other users than root can change the configuration or the state directory.
-    #[error("{why}: whoever can change {what} {} decides what root does at boot", .path.display())]
+    #[error("{why}: users who can change {what} {} would control what root does at boot", .path.display())]
     OfOthers {
         /// Which of the two, as a noun with its article.
         what: &'static str,
@@ -137,13 +137,13 @@ pub enum Error {
         why: String,
     },
     /// A file of this name exists, and `persist` did not write it.
-    #[error("{} is there, and ringwise persist did not write it", .0.display())]
+    #[error("{} exists, but was not written by ringwise persist", .0.display())]
     Foreign(PathBuf),
     /// A file is where the link that enables the service belongs.
-    #[error("{} is there, and is no link", .0.display())]
+    #[error("{} exists, but is not a symbolic link", .0.display())]
     NoLink(PathBuf),
     /// The link that enables the service points to another file.
-    #[error("{} leads to {}, which is not ours", .link.display(), .to.display())]
+    #[error("{} links to {}, which is not the unit of ringwise persist", .link.display(), .to.display())]
     LinkElsewhere {
         /// The link.
         link: PathBuf,
@@ -151,7 +151,7 @@ pub enum Error {
         to: PathBuf,
     },
     /// Something other than a regular file is at the place of a unit; a masked unit is a link to `/dev/null`.
-    #[error("{} is no file, perhaps a masked unit; nothing was written", .0.display())]
+    #[error("{} is not a regular file, perhaps a masked unit; nothing was written", .0.display())]
     Masked(PathBuf),
     /// `stays`: files that could not be restored.
     #[error("{error}{}; nothing was changed", .stays.concat())]

@@ -1,5 +1,5 @@
-//! Keeping settings over a reboot: the units and the udev rule that `ringwise persist` writes and removes, and the mark by
-//! which a boot that did not survive its tuning is known.
+//! Applying settings at every boot: the units and the udev rule that `ringwise persist` writes and removes, and the mark by
+//! which a boot that did not survive its tuning is recognized.
 //!
 //! ```text
 //!   persist ─► Installation: check ─► write ─► enabled            persist --remove ─► remove

@@ -132,7 +132,7 @@ pub(crate) fn alone(state_dir: &Path, within: Duration, command: &str) -> Result
     let mut open = OpenOptions::new();
     open.create(true).read(true).write(true).truncate(false).mode(0o600).custom_flags(trust::NO_LINK);
     let mut lock = open.open(&path).map_err(&failed)?;
-    // Earlier versions made the file readable for everybody, and whoever can open a lock file can hold the lock.
+    // Earlier versions made the file readable for all users, and any process that can open a lock file can hold the lock.
     lock.set_permissions(Permissions::from_mode(0o600)).map_err(&failed)?;
     let end = Instant::now() + within;
     loop {
@@ -182,7 +182,7 @@ mod tests {
         assert!(decide(&d, "two").is_err(), "the next boot");
         assert_eq!(read_mark(&d).unwrap().unwrap(), mark("one", Fate::Skipped));
         lived(&d).unwrap();
-        assert!(decide(&d, "three").is_err(), "and every later one, until somebody looks");
+        assert!(decide(&d, "three").is_err(), "and every later one, until the user runs persist");
         forget(&d).unwrap();
         decide(&d, "three").unwrap();
         write_mark(&d, &mark("three", Fate::Applying)).unwrap();

@@ -58,13 +58,13 @@ fn systemd(program: &Path, config: &Path) -> Result<()> {
 fn absent_at_boot(path: &Path, mounts: &str) -> Option<String> {
     if let Some(dir) = PASSING.iter().find(|d| path.starts_with(d)) {
         return Some(match *dir {
-            "/home" => "home directories may come later, or be locked".to_string(),
-            dir => format!("what is in {dir} does not stay"),
+            "/home" => "home directories may be mounted later, or be encrypted".to_string(),
+            dir => format!("files in {dir} do not survive a reboot"),
         });
     }
     let (at, kind) = mount_of(path, mounts)?;
     let passing = ABSENT.contains(&kind.as_str()) || kind.starts_with("fuse");
-    passing.then(|| format!("{} is {kind}, which is empty or not there yet", at.display()))
+    passing.then(|| format!("{} is {kind}, which is empty or not mounted yet at boot", at.display()))
 }
 
 /// The mount point that holds a path, and the type of its file system.
@@ -102,7 +102,7 @@ pub(crate) fn write_all(
                     None => std::fs::remove_file(path).map_err(|e| e.to_string()),
                 };
                 if let Err(e) = undone {
-                    stays.push(format!("\nringwise: {} stays written ({e})", path.display()));
+                    stays.push(format!("\nringwise: {} could not be restored ({e})", path.display()));
                 }
             }
             return Err(Error::NotWritten { error, stays });
@@ -131,9 +131,9 @@ mod tests {
             assert_eq!(why(fine), None, "{fine}");
         }
         for (p, words) in [
-            ("/tmp/x/ringwise", "/tmp does not stay"),
-            ("/run/lab/ringwise", "/run does not stay"),
-            ("/home/me/ringwise", "home directories may come later"),
+            ("/tmp/x/ringwise", "/tmp do not survive"),
+            ("/run/lab/ringwise", "/run do not survive"),
+            ("/home/me/ringwise", "home directories may be mounted later"),
             ("/srv/my disk/ringwise", "/srv/my disk is nfs4"),
             ("/opt/ringwise", "/opt is tmpfs"),
             ("/mnt/f/ringwise", "/mnt/f is fuse.sshfs"),

@@ -1,4 +1,4 @@
-//! The texts of the files: a service at boot, a service for an interface that appears late, and what starts them.
+//! The texts of the files: a service at boot, a service for an interface that appears late, and the files that start them.
 
 use crate::paths::{LATE, LIVED, RULES, SERVICE, TIMER, names};
 
@@ -44,13 +44,13 @@ const APPLIES: &str = "# What ringwise needs, and what is not restricted because
 # NET_ADMIN: netlink, ethtool and the files below /sys/class/net. SYS_NICE: CPUs of NAPI threads.
 # SYS_PTRACE and DAC_READ_SEARCH: which process holds which socket (ssh sessions, programs that the configuration names),
 # and whether the first process, which starts the guard, sees the same files. SYS_RESOURCE: a guard that is started
-# without systemd is not the first to go when memory runs out.
+# without systemd is not the first process to be killed when memory runs out.
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_SYS_RESOURCE
 # Unix: systemd, irqbalance, the guard, the journal. Netlink: settings. Inet: ethtool's ioctl; no packet is sent.
 RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET
 # ProtectKernelTunables: /proc/irq, /proc/sys/net and /sys/class/net are written. ProtectControlGroups: a guard that is
 # started without systemd leaves this unit's group. ProtectProc, ProcSubset: see SYS_PTRACE, and /proc/interrupts is read.
-# UMask: /run/ringwise/status.json is for everybody. PrivateTmp: a state directory may lie there.
+# UMask: all users may read /run/ringwise/status.json. PrivateTmp: the state directory may be in /tmp.
 ";
 
 /// Hardening of the unit that writes one file of the state directory.
@@ -82,11 +82,11 @@ impl Units<'_> {
         format!("\n{own}{COMMON}{dir}")
     }
 
-    /// Without `Before=`: only the end of multi-user.target waits for it, and that no longer than the time of its start.
+    /// No `Before=`: only the end of multi-user.target waits for this service, at most for its start timeout.
     fn service(&self) -> String {
         format!(
             "{HEAD}[Unit]
-Description=Tunes network interfaces as {config} says
+Description=Tune network interfaces as configured in {config}
 Documentation=man:ringwise-persist(8)
 After=network-pre.target network.target systemd-sysctl.service irqbalance.service tuned.service
 Wants=ringwise-lived.timer
@@ -113,7 +113,7 @@ WantedBy=multi-user.target
     fn late(&self) -> String {
         format!(
             "{HEAD}[Unit]
-Description=Tunes network interfaces now that %i is there
+Description=Tune network interfaces after %i appeared
 Documentation=man:ringwise-persist(8)
 After=ringwise.service network-pre.target
 Before=ringwise-lived.timer
@@ -132,7 +132,7 @@ TimeoutStartSec=5min
     fn lived(&self) -> String {
         format!(
             "{HEAD}[Unit]
-Description=Remembers that this boot outlived the tuning of its network interfaces
+Description=Record that this boot outlived the tuning of its network interfaces
 
 [Service]
 Type=oneshot
@@ -147,7 +147,7 @@ ExecStart={program} persist --lived
 fn timer() -> String {
     format!(
         "{HEAD}[Unit]
-Description=Five minutes after network interfaces were tuned
+Description=Wait five minutes after network interfaces were tuned
 After=ringwise.service
 
 [Timer]
@@ -169,7 +169,7 @@ fn percent(text: &str) -> String {
     text.replace('%', "%%")
 }
 
-/// One word of a command line in a unit.
+/// Quotes one argument of a command line in a unit.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@+=".contains(c);
     if text.chars().all(plain) {

@@ -112,7 +112,7 @@ fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], inten
     let rest: Vec<&str> = all.iter().copied().filter(|n| !in_plan.contains(n)).collect();
     if !rest.is_empty() {
         out.warnings.push(format!(
-            "{name}: {} of it {} not in this plan, so its members may be laid out differently",
+            "{name}: {} {} not in this plan, so the members may get different layouts",
             rest.join(" "),
             if rest.len() == 1 { "is" } else { "are" }
         ));
@@ -122,8 +122,8 @@ fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], inten
         let each = planned.iter().zip(&counts).map(|(n, c)| format!("{n} has {c}")).collect::<Vec<_>>().join(", ");
         let least = counts.iter().min().copied().unwrap_or(1);
         out.warnings.push(format!(
-            "{name}: its members have different numbers of queues ({each}); one layout needs the same (--queues {least} \
-             --allow-disruption)"
+            "{name}: its members have different numbers of queues ({each}); the same layout needs equal numbers (--queues \
+             {least} --allow-disruption)"
         ));
     }
 }

@@ -32,7 +32,7 @@ fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
 pub(crate) fn outage(driver: Option<&str>) -> &'static str {
     match driver {
         Some("igb") => "link down about 3 s",
-        Some("virtio_net") => "packets may be lost for a moment, the link stays",
+        Some("virtio_net") => "packets may be lost for a moment, the link stays up",
         _ => "link may drop for some seconds",
     }
 }
@@ -161,7 +161,7 @@ pub(crate) fn decide(
     }
     if allowed {
         if let Fact::Unknown(u) = &d.nic.users {
-            out.warnings.push(format!("{name}: whether somebody else uses its queues could not be read ({u})"));
+            out.warnings.push(format!("{name}: could not read whether another program uses its queues ({u})"));
         }
         (d.rx, d.tx) = (want, Some(want));
         d.channels = Some(setting);
@@ -181,7 +181,7 @@ pub(crate) fn decide(
 }
 
 /// Counts that the user configured. They override the goal.
-#[allow(clippy::too_many_arguments, reason = "what is planned from, each from another part of the planner")]
+#[allow(clippy::too_many_arguments, reason = "inputs from different parts of the planner")]
 fn laid_down(
     s: &Snapshot,
     d: &mut Dev,
@@ -243,7 +243,7 @@ pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>,
 /// A flow rule that steers to a queue which would be removed, and that is not configured. ringwise does not delete it for
 /// the change. Rules of a queue group are planned again with the group.
 fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> {
-    let spoken_of = |at: u32, rule: &Rule| {
+    let mentioned = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
             m.as_left
                 && matches!(&m.setting, Setting::FlowRule { dev, rule: Some(r), .. } if dev == d.name() && r == rule)
@@ -253,7 +253,7 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> 
         let group = |g: &&GroupWish| g.flows.iter().any(flow);
         d.rules.contains(&at) || d.groups.iter().any(group) || made.iter().any(of_group)
     };
-    let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
+    let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !mentioned(*at, r)).collect();
     let (at, rule) = all.first()?;
     let (dev, more) = (d.name().to_string(), all.len() as u32 - 1);
     let why = Obstacle::RuleNeedsQueue { dev: dev.clone(), location: *at, rule: (*rule).clone(), queues: left, more };

@@ -22,7 +22,7 @@ pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<Cut> {
                 paths.iter().filter(|p| p.over(dev) != Ok(false)).map(ControlPath::to_string).collect()
             }
             Fact::Absent => Vec::new(),
-            Fact::Unknown(u) => vec![format!("perhaps the way in, which could not be looked for ({u})")],
+            Fact::Unknown(u) => vec![format!("possibly the control path, which could not be determined ({u})")],
         };
         if !ways.is_empty() {
             out.push(Cut { address, ways });

@@ -174,7 +174,7 @@ impl<'a> Dev<'a> {
 
     /// The key that devices with the same candidate CPUs share.
     pub(crate) fn zone(&self) -> (Near, Goal) {
-        // A device with one queue has nothing to divide into groups, so it needs no other CPU policy.
+        // A single queue cannot be divided into groups, so the device needs no other CPU policy.
         let whole = self.goal == Goal::Mixed && self.pairs() < 2;
         (self.near.clone(), if whole { Goal::Balanced } else { self.goal })
     }

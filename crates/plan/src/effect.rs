@@ -137,21 +137,21 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         _ if d.channels.is_some() && d.rx < d.rx_now => match d.goal {
             _ if intent.queues.is_some() || d.configured_by.is_some() => said("there are fewer queues, as requested"),
             Goal::Latency => said("there are fewer queues, on half of the physical cores"),
-            Goal::Forward => said("there are fewer queues, one a CPU"),
-            _ => said("there are fewer queues, one a physical core"),
+            Goal::Forward => said("there are fewer queues, one per CPU"),
+            _ => said("there are fewer queues, one per physical core"),
         },
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
-        _ if d.table.is_some() => said("a CPU that has a core to itself carries more than one that shares it"),
+        _ if d.table.is_some() => said("a CPU with a core of its own carries more than a CPU that shares its core"),
         _ if ends_far() => said("more of its interrupts are on its own node"),
         Goal::Latency => said("the other cores are left to programs"),
         Goal::Rpc | Goal::Stream if intent.smt.is_none() => {
-            said("one queue a physical core: second threads are left to programs")
+            said("one queue per physical core: second threads are left to programs")
         }
         _ if intent.smt == Some(Smt::OnePerCore) => {
-            said("one queue a physical core: second threads are left to programs")
+            said("one queue per physical core: second threads are left to programs")
         }
-        Goal::Forward => said("ports have the same layout, so that a flow leaves on the CPU where it came in"),
-        Goal::Mixed => said("queues of two policies have no CPU in common"),
+        Goal::Forward => said("ports have the same layout, so that one CPU receives and sends a flow"),
+        Goal::Mixed => said("queues with different policies share no CPU"),
         _ => all.clone(),
     }
 }
@@ -194,7 +194,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             };
             push(&mut out, Some(dev), busiest_percent(&b), then, unit, |b, a| match b {
                 Some(b) => format!("busiest CPU takes {a:.0} % of {dev}'s {what} instead of {b:.0} %"),
-                None => format!("busiest CPU takes {a:.0} % of {dev}'s {what}; how much it takes now is unknown"),
+                None => format!("busiest CPU takes {a:.0} % of {dev}'s {what}; its current share is unknown"),
             });
             push(&mut out, Some(dev), fullest_core(m, &b), fullest_core(m, &a), "queues", |b, a| match b {
                 Some(b) => format!("most queues of {dev} on one physical core: {a:.0} instead of {b:.0}"),
@@ -211,8 +211,8 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             let b = none.map(|c| m.topo.online.difference(&c).len() as f64);
             let a = if d.cpu.iter().all(Option::is_none) { b } else { Some(0.0) };
             push(&mut out, Some(dev), b, a, "CPUs", |b, a| match b {
-                Some(b) => format!("CPUs without a transmit queue of {dev} laid down: {a:.0} instead of {b:.0}"),
-                None => format!("CPUs without a transmit queue of {dev} laid down: {a:.0}; now unknown"),
+                Some(b) => format!("CPUs in no XPS mask of {dev}: {a:.0} instead of {b:.0}"),
+                None => format!("CPUs in no XPS mask of {dev}: {a:.0}; now unknown"),
             });
         }
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
@@ -247,8 +247,8 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         {
             let b = sum(false).map(|b| f64::from(b.0));
             push(&mut out, None, b, Some(f64::from(a)), "interrupts", |b, a| match b {
-                Some(b) => format!("interrupts off their device's node: {a:.0} of {of} instead of {b:.0}"),
-                None => format!("interrupts off their device's node: {a:.0} of {of}; now unknown"),
+                Some(b) => format!("interrupts on a remote node: {a:.0} of {of} instead of {b:.0}"),
+                None => format!("interrupts on a remote node: {a:.0} of {of}; now unknown"),
             });
             if let Some(e) = out.last_mut().filter(|_| b.is_some_and(|b| b < f64::from(a))) {
                 let leaves = |d: &&Dev| off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 > b.0);
@@ -265,8 +265,8 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
     match d.goal {
         _ if intent.pair_as_article => said("the layout of the article"),
         _ if intent.cpus.is_some() || intent.far_node == Some(FarNode::Ok) => said("as requested"),
-        Goal::Mixed => said("every CPU of the node has a queue, and queues of two policies have no CPU in common"),
-        Goal::Forward => said("an idle core of a node close by goes before the second thread of a busy one"),
+        Goal::Mixed => said("every CPU of the node has a queue, and queues with different policies share no CPU"),
+        Goal::Forward => said("an idle core of a nearby node is preferred to the second thread of a busy core"),
         _ if !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
             said("CPUs of the node are kept free, as requested")
         }
@@ -274,9 +274,9 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
             let zone = m.zone(&d.near, false);
             let cpus = || d.cpu.iter().flatten();
             match () {
-                () if !cpus().any(|c| zone.home[*c]) => said("no CPU of the node may carry queues"),
+                () if !cpus().any(|c| zone.home[*c]) => said("no CPU of the node may handle queues"),
                 () if cpus().any(|c| zone.class[*c] == Class::Socket) => {
-                    said("a CPU without a queue on a node of the same socket goes before one that has a queue")
+                    said("a CPU without a queue on a node of the same socket is preferred to one with a queue")
                 }
                 () => None,
             }

@@ -374,7 +374,7 @@ fn wake(
         }
     }
     let most = wake_usecs(&intent.policies);
-    let what = "wake-up time of the queues' CPUs";
+    let what = "wake-up latency of the queues' CPUs";
     let mut said = false;
     for cpu in cpus {
         let setting = Setting::CpuLatency { cpu, value: most.to_string() };
@@ -405,16 +405,17 @@ fn wake(
 fn advice(devs: &[Dev], out: &mut Out) {
     if devs.iter().any(|d| d.goal == Goal::Latency) {
         out.advice.push(
-            "A program waits less still if it polls its queue: SO_BUSY_POLL with SO_PREFER_BUSY_POLL (Linux 5.11), or epoll \
-             with irq-suspend-timeout (6.13). That keeps a CPU busy and is for the program to ask for; nothing of it is set here."
+            "A program waits even less if it polls its queue: SO_BUSY_POLL with SO_PREFER_BUSY_POLL (Linux 5.11), or epoll \
+             with irq-suspend-timeout (6.13). Polling keeps a CPU busy, and the program must request it; ringwise sets none \
+             of this."
                 .into(),
         );
     }
     let grows = |d: &Dev| d.nic.rings.known().and_then(|r| r.rx).is_some_and(|r| r.now < r.max);
     if let Some(d) = devs.iter().find(|d| d.goal == Goal::Stream && grows(d)) {
         out.advice.push(format!(
-            "Receive rings stay as they are, because a plan sees no losses. Where the driver's counters of missed packets \
-             grow (ethtool -S {0}), a larger one helps: --set {0}.rings.rx=N.",
+            "Receive rings stay unchanged, because a plan does not see packet losses. If the driver's counters of missed \
+             packets grow (ethtool -S {0}), use a larger ring: --set {0}.rings.rx=N.",
             d.name()
         ));
     }

@@ -99,8 +99,8 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
 pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out) {
     let Some(n) = intent.latency_queues.filter(|_| !devs.iter().any(|d| sized_by_number(d, intent))) else { return };
     out.warnings.push(format!(
-        "{n} latency queues (--latency-queues, or latency_queues) change nothing: they size group latency of goal mixed, and \
-         no interface here has it"
+        "{n} latency queues (--latency-queues, or latency_queues) have no effect: they set the size of group latency of \
+         goal mixed, and no interface here has this group"
     ));
 }
 
@@ -214,28 +214,34 @@ fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     let mixed = d.goal == ringwise_model::Goal::Mixed;
     if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.by.is_none()) {
         out.advice.push(
-            "How busy the CPUs are is not known, so bulk queues get policy bulk, which is right while they are lightly \
-             loaded; on busy CPUs give the group policy cpu."
+            "The load of the CPUs is unknown, so bulk queues get policy bulk, which suits lightly loaded CPUs; on busy CPUs, \
+             give the group policy cpu."
                 .into(),
         );
     }
     if mixed {
         out.advice.push(
             "Workload unknown? Keep adaptive moderation: ringwise plan without --goal mixed. Fixed values are better only \
-             where it is known what the queues carry."
+             if you know what traffic the queues carry."
                 .into(),
         );
         let latency = teams.iter().find(|t| t.name.eq_ignore_ascii_case(teams::LATENCY) && !t.listed);
         let how = latency.map_or_else(
             || {
                 let now: Vec<String> = teams.iter().map(|t| format!("{} {}", t.name, t.queues.len())).collect();
-                format!("in the file ({dev}: {} of {} now)", now.join(", "), d.rx)
+                format!("in the configuration file ({dev}: {} of {} now)", now.join(", "), d.rx)
             },
-            |t| format!("with --latency-queues N ({dev}: {} of {} now), or in the file", t.queues.len(), d.rx),
+            |t| {
+                format!(
+                    "with --latency-queues N ({dev}: {} of {} now), or in the configuration file",
+                    t.queues.len(),
+                    d.rx
+                )
+            },
         );
         out.advice.push(format!(
-            "The groups have fixed sizes: with traffic of one kind only, the queues of the other are lost to it. Resize \
-             them {how}."
+            "The groups have fixed sizes: if there is only one kind of traffic, it cannot use the queues of the other group. \
+             Resize them {how}."
         ));
     }
 }

@@ -291,8 +291,8 @@ mod tests {
     fn a_code_its_facts_and_both_texts() {
         let wrong = of(Mistake::RingSize { now: 512, most: Some(4096) });
         let json = json!({
-            "said": "--set", "what": "eth1 rings rx 9", "found": "the driver has 512 now and at most 4096",
-            "right": "1 to 4096 descriptors", "code": "ring_size", "facts": { "now": 512, "most": 4096 },
+            "said": "--set", "what": "eth1 rings rx 9", "found": "the current value is 512, and the driver supports at most 4096",
+            "right": "expected 1 to 4096 descriptors", "code": "ring_size", "facts": { "now": 512, "most": 4096 },
         });
         assert_eq!(serde_json::to_value(&wrong).unwrap(), json);
         assert_eq!(serde_json::from_value::<WrongWish>(json).unwrap(), wrong);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_versions_wrote_is_kept() {
+    fn data_of_other_versions_is_kept() {
         let old = json!({ "said": "--set", "what": "eth1 x", "found": "a", "right": "b" });
         let later =
             json!({ "said": "--set", "what": "eth1 x", "found": "a", "right": "b", "code": "c", "facts": { "x": 1 } });

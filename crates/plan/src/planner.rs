@@ -141,7 +141,7 @@ fn on_one_cpu(
     hands: &Hands,
     mut out: Out,
 ) -> Result<Plan, Refusal> {
-    out.warnings.push("one CPU: nothing to place".into());
+    out.warnings.push("the host has one CPU, so queues are not placed".into());
     let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
     for d in &mut devs {
@@ -220,14 +220,15 @@ fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Ou
     let t = &s.topology;
     let named_isolated = intent.cpus.as_ref().map_or_else(CpuSet::new, |c| c.intersection(&u.isolated));
     if !named_isolated.is_empty() {
-        out.warnings.push(format!("CPUs {named_isolated} are isolated, but --cpus names them: queues go there"));
+        out.warnings
+            .push(format!("CPUs {named_isolated} are isolated, but --cpus names them: queues are placed there"));
     }
     if let Fact::Unknown(why) = &t.isolated {
-        out.warnings.push(format!("which CPUs are isolated could not be read ({why})"));
+        out.warnings.push(format!("could not read which CPUs are isolated ({why})"));
     }
     if let Fact::Known(h) = &t.hypervisor {
         out.warnings.push(format!(
-            "this is a virtual machine ({h}): cores, caches and nodes are what it was told, not always what it runs on"
+            "this is a virtual machine ({h}): the cores, caches and nodes that it sees may differ from the hardware"
         ));
     }
 }
@@ -237,33 +238,32 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
     match &d.near {
         Near::All if m.has_nodes() => {
             out.warnings.push(format!(
-                "{dev}: its node is unknown; all CPUs count as equally near (name better ones with --cpus)"
+                "{dev}: its node is unknown, so all CPUs count as equally near (name better ones with --cpus)"
             ));
         }
-        Near::Cpus(c) => {
-            out.warnings.push(format!("{dev}: its node is unknown; near are CPUs {c}, as the device says"))
-        }
+        Near::Cpus(c) => out.warnings.push(format!("{dev}: its node is unknown; the device reports CPUs {c} as local")),
         _ => {}
     }
     if place.far_instead {
-        out.warnings.push(format!("{dev}: no near CPU is left, so its queues go to other nodes"));
+        out.warnings.push(format!("{dev}: no nearby CPU is left, so its queues are placed on remote nodes"));
     } else if goal::far_when_full(d.goal) {
         let far = d.cpu.iter().flatten().filter(|c| place.zone.class[**c] == Class::Far).count();
         if far > 0 {
             out.warnings.push(format!(
-                "{dev}: every near CPU has a queue, so {far} of its queues go to other nodes (--far-node never keeps them near)"
+                "{dev}: every nearby CPU has a queue, so {far} of its queues are placed on remote nodes (--far-node never prevents it)"
             ));
         }
     }
     if !d.nic.link_is_up() {
-        out.warnings
-            .push(format!("{dev}: its link is not known to be up; where interrupts go shows only with traffic"));
+        out.warnings.push(format!(
+            "{dev}: its link is not known to be up; the CPUs of its interrupts are known only when there is traffic"
+        ));
     }
     let lost = d.unknown_vectors();
     if lost > 0 {
         out.warnings.push(match lost {
-            1 => format!("{dev}: the queue of 1 interrupt is not known; it stays as it is"),
-            n => format!("{dev}: the queue of {n} interrupts is not known; they stay as they are"),
+            1 => format!("{dev}: the queue of 1 interrupt is unknown; it stays unchanged"),
+            n => format!("{dev}: the queues of {n} interrupts are unknown; they stay unchanged"),
         });
     }
     for v in d.nic.vectors.iter().filter(|v| !v.is_queue()) {
@@ -272,7 +272,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
             && v.role == ringwise_model::Role::Control
         {
             let name = v.names.first().map_or_else(|| format!("interrupt {}", v.irq), Clone::clone);
-            out.warnings.push(format!("{dev}: {name} (serves no queue) is on isolated CPU {c}; it is left as it is"));
+            out.warnings.push(format!("{dev}: {name} (serves no queue) is on isolated CPU {c}; it stays unchanged"));
         }
     }
 }
@@ -385,7 +385,7 @@ fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Vec<String>) {
     let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
     let far = if m.has_nodes() && cpus < m.cpus.len() { "use other CPUs too (--far-node ok), or " } else { "" };
     warnings.push(format!(
-        "{dev}: {queues} queues on {cpus} CPU{}, up to {most} on one: {far}have fewer queues (--queues {cpus} --allow-disruption)",
+        "{dev}: {queues} queues on {cpus} CPU{}, up to {most} on one: {far}reduce the queues (--queues {cpus} --allow-disruption)",
         if cpus == 1 { "" } else { "s" }
     ));
 }

@@ -13,7 +13,7 @@ pub const NAPI_SOURCE: &str = "kernel documentation, networking/napi: software I
 
 /// Name, microseconds between receive and between transmit interrupts, when the policy is useful.
 const BUILT_IN: [(&str, u32, u32, &str); 3] = [
-    ("latency", 5, 10, "Small messages whose answer somebody waits for; costs the most CPU time per packet."),
+    ("latency", 5, 10, "Small messages whose sender waits for the answer; costs the most CPU time per packet."),
     (
         "bulk",
         62,
@@ -24,7 +24,7 @@ const BUILT_IN: [(&str, u32, u32, &str); 3] = [
         "cpu",
         125,
         250,
-        "Streams and packets of any size while the CPUs are busy: high throughput with the fewest interrupts, later answers.",
+        "Streams and packets of any size while the CPUs are busy: high throughput with the fewest interrupts, but higher latency.",
     ),
 ];
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_policy_goes_before_a_built_in() {
+    fn an_own_policy_overrides_a_built_in_one() {
         let mut mine = find("bulk", &[]).unwrap();
         mine.params.insert("rx-usecs".into(), 80);
         let voice = Policy { name: "voice".into(), ..mine.clone() };

@@ -75,21 +75,21 @@ fn one(
     let (cpus, why) = match kind {
         Kind::Requests => (
             m.set(own.iter().copied().filter(|c| usable[*c])),
-            "the CPUs of its interrupts: request and answer stay in one cache while there is headroom",
+            "the CPUs of its interrupts: request and answer stay in one cache as long as the CPUs have headroom",
         ),
         Kind::Streams => match (all(&|c| l3s.contains(&m.l3[c])), all(&|c| nodes.contains(&m.node[c]))) {
             (same_l3, _) if !same_l3.is_empty() => (
                 same_l3,
-                "other physical cores of the same L3: the program and its interrupts do not take each other's time",
+                "other physical cores with the same L3 cache: the program and its interrupts do not compete for CPU time",
             ),
             (_, same_node) if !same_node.is_empty() => (
                 same_node,
-                "the node's physical cores without a queue: the program and its interrupts do not take each other's time",
+                "the node's physical cores without a queue: the program and its interrupts do not compete for CPU time",
             ),
             _ => {
                 let of = team.map_or_else(String::new, |t| format!(" group {}", t.name));
                 return Found::NoFreeCore(format!(
-                    "{}{of}: every physical core near its queues carries one, so none is free for programs; fewer queues leave some free",
+                    "{}{of}: every physical core near its queues has a queue, so no core is free for programs; fewer queues free some",
                     d.name()
                 ));
             }

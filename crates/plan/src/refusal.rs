@@ -19,7 +19,7 @@ pub enum Refusal {
         /// Interfaces with queues of their own, in natural order; may be empty.
         have: Vec<String>,
     },
-    /// The user named an interface that has nothing to tune.
+    /// The user named an interface that cannot be tuned.
     NotTunable {
         /// As the user wrote it.
         dev: String,
@@ -137,59 +137,59 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownDevice { dev, have } if have.is_empty() => {
-                write!(f, "there is no interface {dev} here, and none that could be tuned")
+                write!(f, "there is no interface {dev}, and this host has no interface that could be tuned")
             }
             Self::UnknownDevice { dev, have } => {
-                write!(f, "there is no interface {dev} here; those with queues of their own are {}", have.join(" "))
+                write!(f, "there is no interface {dev}; interfaces with queues of their own are {}", have.join(" "))
             }
             Self::NotTunable { dev, why } => write!(f, "{dev} cannot be tuned: {why}"),
             Self::NothingTunable { left_alone } if left_alone.is_empty() => {
                 f.write_str("no interface of this host has a driver and queues of its own")
             }
             Self::NothingTunable { left_alone } => {
-                f.write_str("no interface of this host can be planned by itself: ")?;
+                f.write_str("no interface of this host is planned unless it is named: ")?;
                 for (i, l) in left_alone.iter().enumerate() {
                     write!(f, "{}{} ({})", if i > 0 { ", " } else { "" }, l.dev, l.why)?;
                 }
-                f.write_str("; name one to plan it all the same")
+                f.write_str("; name one to plan it")
             }
             Self::CpuBeyondMachine { option, cpus, online } => {
-                write!(f, "{option} names CPUs {} that are not online here; online are {}", set(cpus), set(online))
+                write!(f, "{option} names CPUs {} that are not online; online CPUs are {}", set(cpus), set(online))
             }
             Self::NoCandidates { online, isolated, reserved, cpus } => {
                 write!(
                     f,
-                    "no CPU is left to place queues on: online {}, isolated {}, reserved or excluded {}",
+                    "no CPU is left for queues: online {}, isolated {}, reserved or excluded {}",
                     set(online),
                     set(isolated),
                     set(reserved)
                 )?;
                 match cpus {
-                    Some(c) => write!(f, ", asked for with --cpus {}", set(c)),
+                    Some(c) => write!(f, ", requested with --cpus {}", set(c)),
                     None => f.write_str("; name the CPUs to use with --cpus, or reserve fewer"),
                 }
             }
             Self::NoNearCandidates { dev, near, candidates } => write!(
                 f,
-                "{dev}: none of the usable CPUs {} is near it (near are {}); --far-node last would use others",
+                "{dev}: none of the usable CPUs {} is nearby (nearby CPUs are {}); --far-node last permits others",
                 set(candidates),
                 set(near)
             ),
             Self::TooManyQueues { dev, asked, max } => {
-                write!(f, "{dev} cannot have {}; 1 to {max} are possible", plural(*asked as usize, "queue"))
+                write!(f, "{dev} cannot have {}; expected 1 to {max}", plural(*asked as usize, "queue"))
             }
             Self::Conflict { dev, first, first_cpu, second, second_cpu } => write!(
                 f,
-                "{dev}: {first} and {second} share one interrupt, but are to go to CPU {first_cpu} and CPU {second_cpu}"
+                "{dev}: {first} and {second} share one interrupt, but are configured for CPU {first_cpu} and CPU {second_cpu}"
             ),
             Self::GoalNotPossible { goal, why } => write!(f, "goal {goal} is not possible here: {why}"),
             Self::WrongWishes { wrong } => {
                 match wrong.len() {
-                    1 => f.write_str("one thing that was laid down cannot be:")?,
-                    n => write!(f, "{n} things that were laid down cannot be:")?,
+                    1 => f.write_str("one configured setting is not possible:")?,
+                    n => write!(f, "{n} configured settings are not possible:")?,
                 }
                 wrong.iter().try_for_each(|WrongWish { said, what, mistake }| {
-                    write!(f, "\n  {said}: {what}: {}; right: {}", mistake.found(), mistake.right())
+                    write!(f, "\n  {said}: {what}: {}; {}", mistake.found(), mistake.right())
                 })
             }
         }

@@ -76,8 +76,10 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         let needed = want != Rfs::Off;
         out.want(None, learned, Wanted { setting, live, matched, anew: false, needed }, || why_host(want, entries));
     } else {
-        out.warnings
-            .push(format!("the host's RFS table stays as it is: {} not planned here, use it", others.join(" ")));
+        out.warnings.push(format!(
+            "the host's RFS table stays unchanged: interfaces outside this plan use it ({})",
+            others.join(" ")
+        ));
     }
     for d in devs {
         let want = goal::rfs(d.goal);

@@ -78,7 +78,7 @@ fn sentence(r: &Rival) -> String {
         (false, _) => "when it runs",
     };
     format!(
-        "{} ({}) sets {}{on} {next}, over what is planned here; ringwise verify shows it then",
+        "{} ({}) sets {}{on} {next}, and overwrites this plan; ringwise verify reports that",
         r.name,
         r.shown(),
         r.sets

@@ -32,7 +32,7 @@ fn helpers(m: &Machine, at: Option<usize>, place: &Place, may: &[bool], one_per_
     m.set(found)
 }
 
-#[allow(clippy::too_many_arguments, reason = "what is planned from, each from another part of the planner")]
+#[allow(clippy::too_many_arguments, reason = "inputs from different parts of the planner")]
 pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,

@@ -98,7 +98,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The current value, or a record of why there is none to change.
+    /// The current value. If it is missing, the reason is recorded.
     pub(crate) fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: Obstacle) -> Option<&'f T> {
         match fact {
             Fact::Known(v) => return Some(v),
@@ -270,7 +270,7 @@ impl Laid {
                 Whose::Planned(d) => Some(d),
                 Whose::NotNow => continue,
                 Whose::LeftAlone(why) => {
-                    let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.by);
+                    let what = format!("{} settings", wish.dev.as_deref().unwrap_or_default());
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
                     cx.cannot_any(None, what, Obstacle::LeftAlone { obstacle: Box::new(why) });
                     continue;

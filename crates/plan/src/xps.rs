@@ -168,7 +168,8 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
         return cannot(out, Obstacle::NoXpsFile);
     }
     if (0..n).any(|q| d.tx_queue(q).is_some_and(|t| t.xps_rxqs.known().is_some_and(|r| !r.is_empty()))) {
-        out.warnings.push(format!("{name}: xps_rxqs is set and goes before the XPS CPUs; it is left as it is"));
+        out.warnings
+            .push(format!("{name}: xps_rxqs is set and takes precedence over the XPS CPUs; it stays unchanged"));
     }
     for (q, cpus) in masks.into_iter().enumerate() {
         let q = q as u32;

@@ -47,7 +47,7 @@ fn learned(s: &Snapshot, asked: Setting, what: What) -> Learned {
 }
 
 #[test]
-fn a_refused_interrupt_stays_and_the_others_go_round_it() {
+fn other_interrupts_are_placed_around_a_refused_one() {
     let s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 4) }]);
     let asked = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("2"), on: None };
     let l = learned(&s, asked, What::Refused { errno: 1, words: "Operation not permitted".into() });
@@ -77,7 +77,7 @@ fn an_ignored_mask_is_not_written_again() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_written() {
+fn unreadable_settings_are_not_written() {
     let mut s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 4) }]);
     s.nics[0].vectors[2].asked = Fact::unknown("/proc/irq/32/smp_affinity_list", "needs root");
     s.nics[0].tx_queues[3].xps_cpus = Fact::unknown("tx-3/xps_cpus", "needs root");
@@ -111,7 +111,7 @@ fn an_unknown_node_is_not_node_0() {
 }
 
 #[test]
-fn a_node_without_cpus_has_its_nearest_ones() {
+fn a_node_without_cpus_uses_the_nearest_cpus() {
     let mut s = host(vec![igb("eth1", 0, 4)]);
     if let Fact::Known(nodes) = &mut s.topology.nodes {
         let far = [(NodeId(0), 21), (NodeId(1), 15), (NodeId(7), 10)].into();
@@ -125,16 +125,16 @@ fn a_node_without_cpus_has_its_nearest_ones() {
 }
 
 #[test]
-fn far_cpus_only_when_nothing_near_is_left() {
+fn remote_cpus_only_if_no_nearby_cpu_is_left() {
     let s = host(vec![igb("eth1", 0, 4)]);
     let away = Intent { exclude_cpus: set("0-7"), ..Intent::default() };
     let p = ok(&s, &away);
     assert_eq!(cpus(&p, "eth1"), [Some(8), Some(10), Some(12), Some(14)]);
-    assert!(p.warnings.iter().any(|w| w.contains("no near CPU is left")), "{:?}", p.warnings);
+    assert!(p.warnings.iter().any(|w| w.contains("no nearby CPU is left")), "{:?}", p.warnings);
     let never = Intent { far_node: Some(FarNode::Never), ..away };
     let refusal = plan(&s, &never, &[]).expect_err("nothing near");
     assert_eq!(refusal.kind(), "no_near_candidates");
-    assert!(refusal.to_string().contains("near are 0-7"), "{refusal}");
+    assert!(refusal.to_string().contains("nearby CPUs are 0-7"), "{refusal}");
     // Twelve queues stay on the local node, with several queues per core, unless the intent permits otherwise.
     let s = host(vec![NicSpec::new("eth1", "ice", Some(0), 12, 12)]);
     assert!(ok(&s, &Intent::default()).layout[0].queues.iter().all(|q| q.far == Some(false)));
@@ -144,7 +144,7 @@ fn far_cpus_only_when_nothing_near_is_left() {
 }
 
 #[test]
-fn isolated_cpus_only_by_name() {
+fn isolated_cpus_only_if_they_are_named() {
     let mut s = host(vec![igb("eth1", 0, 2)]);
     s.topology.isolated = Fact::Known(set("0-3"));
     assert_eq!(cpus(&ok(&s, &Intent::default()), "eth1"), [Some(4), Some(6)]);
@@ -154,7 +154,7 @@ fn isolated_cpus_only_by_name() {
 }
 
 #[test]
-fn a_control_interrupt_on_an_isolated_cpu_is_told_and_left() {
+fn a_control_interrupt_on_an_isolated_cpu_is_reported_and_not_moved() {
     let mut s = host(vec![igb("eth1", 0, 2)]);
     s.topology.isolated = Fact::Known(set("0"));
     let p = ok(&s, &Intent::default());
@@ -188,7 +188,7 @@ fn down_software_and_driverless_devices() {
 }
 
 #[test]
-fn channels_in_use_are_left_alone() {
+fn channels_in_use_are_not_changed() {
     for user in [User::AfXdp { queue: 3 }, User::Rdma { device: "mlx5_0".into() }, User::Ovs] {
         let s = host(vec![NicSpec { users: vec![user.clone()], ..igb("eth1", 0, 8) }]);
         let p = ok(&s, &Intent { queues: Some(4), allow_disruption: true, ..Intent::default() });
@@ -202,7 +202,7 @@ fn channels_in_use_are_left_alone() {
 }
 
 #[test]
-fn queues_by_number_need_the_users_word() {
+fn another_number_of_queues_needs_permission() {
     let s = host(vec![igb("eth1", 0, 8)]);
     let asked = Intent { queues: Some(2), reserve: set("0"), ..Intent::default() };
     let p = ok(&s, &asked);
@@ -233,15 +233,15 @@ fn names_do_not_change_the_layout() {
 }
 
 #[test]
-fn interrupts_whose_queue_is_not_known() {
+fn interrupts_whose_queue_is_unknown() {
     let mut s = host(vec![igb("eth1", 0, 2)]);
     s.nics[0].vectors.iter_mut().for_each(|v| v.confidence = Confidence::None);
     let p = ok(&s, &Intent::default());
     assert!(p.steps.is_empty(), "{:?}", p.steps);
-    let text = "eth1: the queue of 2 interrupts is not known; they stay as they are";
+    let text = "eth1: the queues of 2 interrupts are unknown; they stay unchanged";
     assert!(p.warnings.iter().any(|w| w == text), "{:?}", p.warnings);
     s.nics[0].vectors.retain(|v| v.rx() != [0]);
-    let text = "eth1: the queue of 1 interrupt is not known; it stays as it is";
+    let text = "eth1: the queue of 1 interrupt is unknown; it stays unchanged";
     assert!(ok(&s, &Intent::default()).warnings.iter().any(|w| w == text));
     assert_eq!(cpus(&p, "eth1"), [None, None]);
     // A single queue without a known interrupt still gets help from the CPUs of its node.
@@ -251,7 +251,7 @@ fn interrupts_whose_queue_is_not_known() {
 }
 
 #[test]
-fn the_hosts_rfs_table_belongs_to_all() {
+fn the_rfs_table_of_the_host_is_shared() {
     let mut s = host(vec![
         NicSpec { rps_flow_cnt: 4096, ..igb("eth1", 0, 2) },
         NicSpec { rps_flow_cnt: 512, ..igb("eth2", 1, 2) },
@@ -300,7 +300,7 @@ fn the_drop_in_of_programs_names_cpus_and_memory() {
 }
 
 #[test]
-fn a_score_of_any_layout() {
+fn the_score_of_a_layout() {
     let s = host(vec![igb("eth1", 0, 8), igb("eth2", 1, 8)]);
     let before = score(&s);
     assert_eq!((before.queues, before.far, before.stacked, before.smt_shared), (16, 8, 16, 0));
@@ -325,17 +325,17 @@ fn the_expected_effect_in_numbers() {
     let p = ok(&s, &Intent::default());
     let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
     assert!(texts.contains(&"busiest CPU takes 12 % of eth1's queues instead of 50 %"), "{texts:?}");
-    assert!(texts.contains(&"interrupts off their device's node: 0 of 8 instead of 2"), "{texts:?}");
+    assert!(texts.contains(&"interrupts on a remote node: 0 of 8 instead of 2"), "{texts:?}");
     // No interrupt occurred yet: the current CPUs are unknown and reported as unknown.
     let s = host(vec![NicSpec { irqs: Irqs::NoneYet, ..igb("eth1", 0, 8) }]);
     let p = ok(&s, &Intent::default());
-    let busiest = p.expected.iter().find(|e| e.unit == "percent of queues").expect("told");
+    let busiest = p.expected.iter().find(|e| e.unit == "percent of queues").expect("reported");
     assert_eq!((busiest.before, busiest.after), (None, Some(12.5)));
     assert!(busiest.text.ends_with("unknown"));
 }
 
 #[test]
-fn only_members_of_the_same_bond_are_missing_from_a_plan() {
+fn only_members_of_the_same_bond_are_reported_as_missing() {
     let in_bond = |name: &str, bond| NicSpec { master: Some(bond), ..igb(name, 0, 4) };
     let nics = vec![in_bond("eth1", 20), in_bond("eth2", 20), in_bond("eth3", 21), in_bond("eth4", 21)];
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
@@ -344,5 +344,5 @@ fn only_members_of_the_same_bond_are_missing_from_a_plan() {
     let p = ok(&s, &Intent { devs: vec!["eth1".into()], ..Intent::default() });
     let about: Vec<&String> = p.warnings.iter().filter(|w| w.contains("not in this plan")).collect();
     let [one] = about[..] else { panic!("{about:?}") };
-    assert!(one.contains("eth2 of it is not in this plan") && !one.contains("eth3"), "{one}");
+    assert!(one.contains("eth2 is not in this plan") && !one.contains("eth3"), "{one}");
 }

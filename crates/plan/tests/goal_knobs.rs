@@ -28,7 +28,7 @@ fn of(s: &Snapshot, goal: Goal, allow_disruption: bool) -> Plan {
 
 /// Switching pause frames off interrupts the link: a step only with permission, and no step if they are off.
 #[test]
-fn pause_frames_go_off_only_with_permission() {
+fn pause_frames_are_switched_off_only_with_permission() {
     let with = |on: bool| {
         let mut s = host(4);
         s.nics[0].pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(on), tx: Some(on) });
@@ -101,7 +101,7 @@ fn fewer_cpus_for_latency_leave_cores_to_programs() {
 
 /// An interrupt that is delivered to a CPU outside its mask counts on that CPU.
 #[test]
-fn an_interrupt_outside_of_its_mask_counts_where_it_arrives() {
+fn an_interrupt_outside_its_mask_counts_on_its_effective_cpu() {
     let mut s = host(4);
     for (v, cpu) in s.nics[0].vectors.iter_mut().zip(["8", "8", "9", "2"]) {
         v.asked = Fact::Known("0-3".parse().expect("a list"));
@@ -110,11 +110,11 @@ fn an_interrupt_outside_of_its_mask_counts_where_it_arrives() {
     let p = of(&s, Goal::Balanced, false);
     let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
     assert!(texts.contains(&"busiest CPU takes 25 % of eth1's queues instead of 50 %"), "{texts:?}");
-    assert!(texts.contains(&"interrupts off their device's node: 0 of 4 instead of 3"), "{texts:?}");
+    assert!(texts.contains(&"interrupts on a remote node: 0 of 4 instead of 3"), "{texts:?}");
 }
 
 #[test]
-fn another_program_that_sets_the_same_is_named_with_its_time() {
+fn competing_programs_are_reported_with_the_time_of_their_writes() {
     let warned = |name: &str, devices: &[&str], running| {
         let mut s = host(4);
         s.host.rival_details = vec![Rival {
@@ -129,7 +129,7 @@ fn another_program_that_sets_the_same_is_named_with_its_time() {
     };
     let one: Vec<String> = warned("tuned", &[], true);
     let text = "tuned (process 41, profile router) sets channels, ring sizes when it starts, changes its profile or a \
-                device appears, over what is planned here; ringwise verify shows it then";
+                device appears, and overwrites this plan; ringwise verify reports that";
     assert_eq!(one, [text]);
     let link: Vec<String> = warned(Rival::UDEV_LINK, &["OriginalName=eth1"], false);
     assert!(link.len() == 1 && link[0].contains(" on OriginalName=eth1 when the device appears (boot"), "{link:?}");

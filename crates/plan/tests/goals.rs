@@ -40,7 +40,7 @@ fn text(p: &Plan) -> String {
         writeln!(w, "x {}: {}", r.what, r.why).unwrap();
     }
     for l in &p.left_alone {
-        writeln!(w, "left alone: {}: {}", l.dev, l.why).unwrap();
+        writeln!(w, "skipped: {}: {}", l.dev, l.why).unwrap();
     }
     for x in &p.warnings {
         writeln!(w, "warning: {x}").unwrap();
@@ -72,7 +72,7 @@ fn run(host: &str) {
                 assert!(allow_disruption || !s.interrupts_traffic);
             }
             for e in p.expected.iter().filter(|e| e.before.is_some() && e.after > e.before) {
-                assert!(e.worth.is_some(), "{host}, goal {goal}: {}: nothing is gained for it", e.text);
+                assert!(e.worth.is_some(), "{host}, goal {goal}: {}: the plan names no benefit for it", e.text);
             }
             let may = if allow_disruption { " --allow-disruption" } else { "" };
             writeln!(out, "== {goal}{may}\n{}", text(&p)).unwrap();

@@ -82,10 +82,9 @@ fn has(p: &Plan, what: &str) -> bool {
 
 fn wrong(s: &Snapshot, i: &Intent) -> Vec<String> {
     match plan(s, i, &[]) {
-        Err(Refusal::WrongWishes { wrong }) => wrong
-            .into_iter()
-            .map(|w| format!("{}: {}; right: {}", w.what, w.mistake.found(), w.mistake.right()))
-            .collect(),
+        Err(Refusal::WrongWishes { wrong }) => {
+            wrong.into_iter().map(|w| format!("{}: {}; {}", w.what, w.mistake.found(), w.mistake.right())).collect()
+        }
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -120,7 +119,7 @@ fn forty_eight_queues_on_two_nodes() {
     // No flows are steered: the table stays, and the plan reports that.
     assert!(!has(&p, "ens1f0 RSS table"));
     assert!(
-        p.advice.iter().any(|a| a.starts_with("Nothing leads flows to the groups of ens1f0 yet")),
+        p.advice.iter().any(|a| a.starts_with("No flows are steered to the groups of ens1f0 yet")),
         "{:?}",
         p.advice
     );
@@ -131,7 +130,7 @@ fn forty_eight_queues_on_two_nodes() {
 }
 
 #[test]
-fn resized_and_kept_near() {
+fn groups_are_resized_and_kept_on_the_local_node() {
     let p = plan(&article(), &Intent { latency_queues: Some(24), ..mixed() }, &[]).unwrap();
     assert_eq!(group(&p, "latency").cpus.to_string(), "0-11,24-35");
     assert!(p.layout[0].queues[..24].iter().all(|q| q.far == Some(false)));
@@ -143,7 +142,7 @@ fn resized_and_kept_near() {
         assert_eq!(
             got,
             [format!(
-                "ens1f0 group latency of {n} queues: there are 48 queues, and 47 of them can be its own; right: 1 to 47 queues"
+                "ens1f0 group latency of {n} queues: the interface has 48 queues, and the group can have 47 of them; expected 1 to 47 queues"
             )]
         );
     }
@@ -161,9 +160,9 @@ fn the_articles_layout_with_its_policies() {
 }
 
 #[test]
-fn a_number_of_latency_queues_is_never_passed_over() {
+fn a_number_of_latency_queues_is_never_ignored() {
     let number = |p: &Plan| {
-        p.warnings.iter().any(|w| w.starts_with("3 latency queues (--latency-queues, or latency_queues) ch"))
+        p.warnings.iter().any(|w| w.starts_with("3 latency queues (--latency-queues, or latency_queues) have no"))
     };
     let three = Intent { latency_queues: Some(3), ..mixed() };
     let p = plan(&article(), &Intent { goal: Goal::Rpc, ..three.clone() }, &[]).unwrap();
@@ -173,7 +172,7 @@ fn a_number_of_latency_queues_is_never_passed_over() {
     let p = plan(&article(), &Intent { groups: vec![web.clone()], ..three.clone() }, &[]).unwrap();
     assert!(number(&p), "{:?}", p.warnings);
     assert!(
-        p.advice.iter().any(|a| a.ends_with("Resize them in the file (ens1f0: web 4 of 48 now).")),
+        p.advice.iter().any(|a| a.ends_with("Resize them in the configuration file (ens1f0: web 4 of 48 now).")),
         "{:?}",
         p.advice
     );
@@ -186,7 +185,7 @@ fn a_number_of_latency_queues_is_never_passed_over() {
         assert_eq!((latency.queues.len(), latency.policy.as_deref()), (3, Some("cpu")));
         // The name of the policy does not matter.
         let now = match queues {
-            GroupQueues::These(_) => "in the file (ens1f0: latency 3, bulk 45 of 48 now)",
+            GroupQueues::These(_) => "in the configuration file (ens1f0: latency 3, bulk 45 of 48 now)",
             _ => "with --latency-queues N (ens1f0: 3 of 48 now)",
         };
         assert!(p.advice.iter().any(|a| a.contains(now)), "{:?}", p.advice);
@@ -194,15 +193,15 @@ fn a_number_of_latency_queues_is_never_passed_over() {
     for queues in [GroupQueues::Count(1), GroupQueues::These(vec![7])] {
         assert_eq!(
             wrong(&article(), &group(queues)),
-            ["ens1f0 group latency of 1 queue: --latency-queues, or latency_queues, says 3; \
-              right: the same number, or one of them alone"]
+            ["ens1f0 group latency of 1 queue: --latency-queues, or latency_queues, is 3; \
+              expected the same number, or only one of the two"]
         );
     }
     let paired = Intent { pair_as_article: true, ..three };
     let p = plan(&article(), &paired, &[]).unwrap();
     assert_eq!((group_len(&p, "latency"), group_len(&p, "bulk")), (3, 45));
     let Err(e) = plan(&article(), &Intent { latency_queues: Some(48), ..paired }, &[]) else { panic!("not refused") };
-    assert!(e.to_string().contains("with 48 latency queues: ens1f0 has 48 queues, so 1 to 47"), "{e}");
+    assert!(e.to_string().contains("with 48 latency queues: ens1f0 has 48 queues; expected 1 to 47"), "{e}");
 }
 
 fn group_len(p: &Plan, name: &str) -> usize {
@@ -210,15 +209,15 @@ fn group_len(p: &Plan, name: &str) -> usize {
 }
 
 #[test]
-fn no_group_stands_beside_the_articles() {
+fn no_other_group_beside_the_layout_of_the_article() {
     let mut w = wish("latency", "cpu", GroupQueues::Auto);
     w.cpus = Some("2-3".parse().unwrap());
     for goal in [Goal::Mixed, Goal::Balanced] {
         let i = Intent { pair_as_article: true, groups: vec![w.clone()], goal, ..Intent::default() };
         assert_eq!(
             wrong(&article(), &i),
-            ["ens1f0 group latency: --pair-as-article makes groups latency and bulk of all queues; \
-              right: the group, or --pair-as-article"]
+            ["ens1f0 group latency: --pair-as-article divides all queues into groups latency and bulk; \
+              use either the group or --pair-as-article"]
         );
     }
 }
@@ -265,7 +264,7 @@ fn named_flows_get_a_context_and_the_rest_stays_off_their_queues() {
 }
 
 #[test]
-fn without_contexts_each_rule_leads_to_a_queue() {
+fn without_contexts_each_rule_steers_to_one_queue() {
     let mut s = article();
     if let Fact::Known(r) = &mut s.nics[0].rss {
         r.contexts = Fact::Absent;
@@ -279,7 +278,7 @@ fn without_contexts_each_rule_leads_to_a_queue() {
     assert_eq!(rules, ["tcp4 dst-port 443 action 0", "tcp4 dst-port 53 action 1"]);
     assert!(p.refused.iter().any(|r| r.what == "ens1f0 RSS context of group latency"));
     assert!(
-        p.warnings.iter().any(|w| w.contains("2 of the 4 queues of group latency get nothing from its 2 rules")),
+        p.warnings.iter().any(|w| w.contains("2 of the 4 queues of group latency get no flows from its 2 rules")),
         "{:?}",
         p.warnings
     );
@@ -359,7 +358,7 @@ fn queues_without_moderation_of_their_own_are_deferred() {
 }
 
 #[test]
-fn one_queue_has_nothing_to_divide() {
+fn one_queue_cannot_be_divided() {
     let one = with_knobs(spec(CpuSpec::flat(4, 1), vec![NicSpec::new("eth0", "e1000e", Some(0), 1, 1)]).snapshot());
     let p = plan(&one, &mixed(), &[]).unwrap();
     assert!(p.groups.is_empty() && p.warnings.iter().any(|w| w.contains("it has one queue")), "{:?}", p.warnings);
@@ -379,29 +378,31 @@ fn two_groups_never_claim_one_queue() {
     assert_eq!(
         got,
         [
-            "ens1f0 group backup queue 2: group web has it already; right: each queue in one group",
-            "ens1f0 group backup queue 99: there are 48 rx queues; right: queues 0-47",
-            "ens1f0 group voice policy fast: there is no such policy; right: one of latency bulk cpu",
-            "ens1f0 group web: there are two of that name; right: one group of each name",
-            "ens1f0 group web cpus: CPUs 99 are not online; right: online are 0-47",
+            "ens1f0 group backup queue 2: it already belongs to group web; expected each queue in one group only",
+            "ens1f0 group backup queue 99: there are 48 rx queues; expected queues 0-47",
+            "ens1f0 group voice policy fast: there is no such policy; expected one of latency bulk cpu",
+            "ens1f0 group web: two groups have this name; expected a different name for each group",
+            "ens1f0 group web cpus: CPUs 99 are not online; online CPUs are 0-47",
         ]
     );
     let all = wish("all", "bulk", GroupQueues::Count(49));
     let got = wrong(&article(), &Intent { groups: vec![all], ..Intent::default() });
     assert_eq!(
         got,
-        ["ens1f0 group all of 49 queues: there are 48 queues, and 48 of them can be its own; right: 1 to 48 queues"]
+        [
+            "ens1f0 group all of 49 queues: the interface has 48 queues, and the group can have 48 of them; expected 1 to 48 queues"
+        ]
     );
     // Queues are divided only among valid groups: with an invalid one, numbers are not checked.
     let unknown = wish("voice", "fast", GroupQueues::Count(49));
     assert_eq!(
         wrong(&article(), &Intent { groups: vec![unknown], ..Intent::default() }),
-        ["ens1f0 group voice policy fast: there is no such policy; right: one of latency bulk cpu"]
+        ["ens1f0 group voice policy fast: there is no such policy; expected one of latency bulk cpu"]
     );
     let twins = vec![wish("web", "bulk", GroupQueues::Count(49)), wish("web", "bulk", GroupQueues::Count(1))];
     assert_eq!(
         wrong(&article(), &Intent { groups: twins, ..Intent::default() }),
-        ["ens1f0 group web: there are two of that name; right: one group of each name"]
+        ["ens1f0 group web: two groups have this name; expected a different name for each group"]
     );
 }
 
@@ -482,7 +483,7 @@ proptest! {
 
 /// An interface with one queue has no groups: it stays on the local node, on a CPU that has a queue already.
 #[test]
-fn one_queue_is_not_sent_to_the_far_node() {
+fn one_queue_is_not_placed_on_a_remote_node() {
     let nics = vec![
         NicSpec::new("eth0", "ice", Some(1), 8, 8),
         NicSpec { vectors: Vectors::Shared, ..NicSpec::new("eth1", "e1000e", Some(1), 1, 0) },
@@ -497,7 +498,7 @@ fn one_queue_is_not_sent_to_the_far_node() {
 
 /// The number of queues after the plan counts: planning again finds one queue there and must not move it.
 #[test]
-fn an_interface_that_is_left_one_queue_stays_near_as_well() {
+fn an_interface_with_one_queue_left_stays_on_the_local_node() {
     let nics = ["eth0", "eth1"].map(|n| NicSpec::new(n, "igb", Some(1), if n == "eth0" { 1 } else { 2 }, 2));
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(1, 1) };
     let s = spec(cpu, nics.to_vec()).snapshot();

@@ -60,7 +60,7 @@ fn around(s: &Snapshot, hands: Hands) -> Plan {
 }
 
 #[test]
-fn a_step_on_somebodys_change_is_marked_and_stays_a_step() {
+fn a_step_that_undoes_a_manual_change_is_marked() {
     let (s, setting) = moved();
     let h = hand(Origin::ByHand, setting.clone(), "4");
     let other = hand(Origin::ByHand, Setting::XpsCpus { dev: "eth9".into(), queue: 0, cpus: set("1") }, "2");
@@ -71,7 +71,7 @@ fn a_step_on_somebodys_change_is_marked_and_stays_a_step() {
 }
 
 #[test]
-fn what_is_kept_is_no_step_and_the_layout_says_so() {
+fn a_kept_change_is_no_step_and_is_part_of_the_layout() {
     let (s, setting) = moved();
     for origin in [Origin::ByHand, Origin::Adopted] {
         let h = hand(origin, setting.clone(), "4");
@@ -90,7 +90,7 @@ fn what_is_kept_is_no_step_and_the_layout_says_so() {
 }
 
 #[test]
-fn what_is_kept_as_the_plan_has_it_anyway_is_not_worth_a_word() {
+fn a_kept_value_that_equals_the_plan_is_not_reported() {
     let s = tuned();
     let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("4"), on: None };
     let p = around(&s, Hands { keep: vec![hand(Origin::Adopted, setting, "4")], mark: vec![], ..Hands::default() });
@@ -98,7 +98,7 @@ fn what_is_kept_as_the_plan_has_it_anyway_is_not_worth_a_word() {
 }
 
 #[test]
-fn a_kept_interrupt_is_kept_by_every_name_of_its_vector() {
+fn a_kept_interrupt_is_kept_for_all_queues_of_its_vector() {
     let (s, _) = moved();
     let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("9"), on: None };
     let h = hand(Origin::ByHand, setting, "4");
@@ -107,7 +107,7 @@ fn a_kept_interrupt_is_kept_by_every_name_of_its_vector() {
 }
 
 #[test]
-fn the_others_are_planned_as_if_nothing_were_kept() {
+fn other_settings_are_planned_as_if_nothing_were_kept() {
     let (mut s, setting) = moved();
     set_to(&mut s, &Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("0-15"), on: None });
     set_to(&mut s, &Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() });
@@ -120,7 +120,7 @@ fn the_others_are_planned_as_if_nothing_were_kept() {
 }
 
 #[test]
-fn kept_channels_are_planned_for_as_they_are() {
+fn the_plan_uses_kept_channel_counts() {
     let s = tuned();
     let channels = Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) };
     let h = hand(Origin::ByHand, channels.clone(), "");

@@ -82,10 +82,10 @@ fn refused(s: &Snapshot, asked: Setting) -> Learned {
 }
 
 #[test]
-fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
+fn the_policy_of_a_group_is_adapted_to_the_driver() {
     let p = plan(&igb(), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
-    let no = p.refused.iter().find(|r| r.what == "eth0 tx-usecs").expect("said");
+    let no = p.refused.iter().find(|r| r.what == "eth0 tx-usecs").expect("reported");
     assert_eq!((no.needed, &no.why), (false, &Obstacle::OneInterval));
     // If instances defer interrupts, the device gets the latency policy, which this driver does not support.
     let p = plan(&with_instances(igb()), &mixed(), &[]).unwrap();
@@ -97,24 +97,24 @@ fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
 }
 
 #[test]
-fn what_a_driver_reports_and_may_not_take_stands_alone_if_it_must() {
+fn rx_usecs_alone_replaces_a_refused_pair() {
     let p = plan(&split(), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62 tx-usecs 122");
     assert_eq!(values(&device(&p).instead), ["rx-usecs 62"]);
     let p = plan(&split(), &mixed(), &[refused(&split(), device(&p).setting.clone())]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
-    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 122").expect("said");
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 122").expect("reported");
     let Obstacle::Instead { instead, .. } = &no.why else { panic!("{no:?}") };
     assert_eq!((no.needed, instead.value_text().as_str()), (false, "rx-usecs 62"));
 }
 
 #[test]
-fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
+fn a_value_that_the_driver_is_known_to_refuse_is_requested_with_a_warning() {
     let p = plan(&igb(), &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 5");
     assert!(device(&p).instead.is_empty());
-    let five = "eth0 moderation rx-usecs 5: igb is known to refuse it: it takes 0, 10 to 10000, and 1 3, modes of its own; \
-                10 is nearest (laid down in --set)";
+    let five = "eth0 moderation rx-usecs 5: igb is known to refuse it: it accepts 0, 10 to 10000, and 1 3 for its own modes; \
+                the nearest value is 10 (configured by --set)";
     assert!(p.warnings.iter().any(|w| w == five), "{:?}", p.warnings);
     // The other parameter of the request is not lost.
     let p = plan(&igb(), &wishes(&[("rx-usecs", 62), ("tx-usecs", 20)]), &[]).unwrap();
@@ -132,12 +132,12 @@ fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
         values(&p.target.iter().filter(|t| matches!(t, Setting::Coalesce { .. })).cloned().collect::<Vec<_>>()),
         ["rx-usecs 62"]
     );
-    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 20").expect("said");
-    assert!(no.needed && no.why.to_string().ends_with("; rx-usecs 62 in its place (laid down in --set)"), "{}", no.why);
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 20").expect("reported");
+    assert!(no.needed && no.why.to_string().ends_with("; rx-usecs 62 instead (configured by --set)"), "{}", no.why);
 }
 
 #[test]
-fn nothing_is_said_of_what_the_driver_takes_or_has() {
+fn accepted_values_give_no_warning() {
     for list in
         [&[("rx-usecs", 10), ("tx-usecs", 0)], &[("rx-usecs", 1), ("tx-usecs", 0)], &[("rx-usecs", 0), ("tx-usecs", 0)]]
     {
@@ -152,18 +152,15 @@ fn nothing_is_said_of_what_the_driver_takes_or_has() {
     assert!(device(&p).instead.is_empty() && !p.warnings.iter().any(|w| w.contains("moderation")), "{:?}", p.warnings);
     let ice = host("ice", Vectors::Paired, &[("rx-usecs", 50), ("tx-usecs", 50)]);
     let p = plan(&ice, &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
-    assert!(p.warnings.iter().any(|w| w == "eth0 moderation rx-usecs 5: ice keeps it as 4 (laid down in --set)"));
+    assert!(p.warnings.iter().any(|w| w == "eth0 moderation rx-usecs 5: ice rounds it to 4 (configured by --set)"));
 }
 
 #[test]
-fn strictly_it_is_an_error() {
+fn refused_values_are_an_error_with_strict() {
     let i = Intent { strict: true, ..wishes(&[("rx-usecs", 5), ("tx-usecs", 20)]) };
     let Err(Refusal::WrongWishes { wrong }) = plan(&igb(), &i, &[]) else { panic!("not refused") };
-    let text: Vec<String> = wrong.iter().map(|w| format!("{}; right: {}", w.what, w.mistake.right())).collect();
-    assert_eq!(
-        text,
-        ["eth0 moderation rx-usecs 5; right: 10 is nearest", "eth0 moderation tx-usecs 20; right: leave it out"]
-    );
+    let text: Vec<String> = wrong.iter().map(|w| format!("{}; {}", w.what, w.mistake.right())).collect();
+    assert_eq!(text, ["eth0 moderation rx-usecs 5; the nearest value is 10", "eth0 moderation tx-usecs 20; remove it"]);
 }
 
 fn group(policy: &str, queues: Vec<u32>) -> GroupWish {
@@ -181,7 +178,7 @@ fn group(policy: &str, queues: Vec<u32>) -> GroupWish {
 }
 
 #[test]
-fn a_plan_says_of_a_group_what_it_lays_down() {
+fn the_moderation_of_a_group_is_described() {
     let mut s = host("ice", Vectors::Paired, &[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1)]);
     let now = s.nics[0].coalesce.known().unwrap().clone();
     s.nics[0].queue_coalesce = Fact::Known((0..8).map(|q| (q, now.clone())).collect());
@@ -192,12 +189,12 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
         let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 0, .. })).unwrap();
         assert_eq!(step.setting.value_text(), "rx-usecs 99 use-adaptive-rx 0");
         let warned =
-            "eth0: moderation of queue 0 is the user's whole, so nothing of policy latency of group web is set there";
+            "eth0: the user configured the moderation of queue 0, so policy latency of group web is not applied there";
         assert!(p.warnings.iter().any(|w| w == warned), "{:?}", p.warnings);
         p.groups[0].moderation.clone().unwrap()
     };
-    assert_eq!(said(vec![0]), "rx-usecs 99 on each queue as laid down");
-    assert_eq!(said(vec![0, 1, 2]), "rx-usecs 99 on queue 0 as laid down, rx-usecs 5 tx-usecs 10 on queues 1-2");
+    assert_eq!(said(vec![0]), "rx-usecs 99 on each queue as configured");
+    assert_eq!(said(vec![0, 1, 2]), "rx-usecs 99 on queue 0 as configured, rx-usecs 5 tx-usecs 10 on queues 1-2");
     // A setting that was refused before is not reported as being in effect.
     let asked = Setting::QueueCoalesce {
         dev: "eth0".into(),
@@ -206,21 +203,21 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
     };
     let i = Intent { groups: vec![group("latency", vec![1, 2])], ..Intent::default() };
     let p = plan(&s, &i, &[refused(&s, asked)]).unwrap();
-    assert_eq!(p.groups[0].moderation.as_deref(), Some("rx-usecs 5 tx-usecs 10 on queue 1, nothing on queue 2"));
+    assert_eq!(p.groups[0].moderation.as_deref(), Some("rx-usecs 5 tx-usecs 10 on queue 1, unchanged on queue 2"));
 }
 
 #[test]
-fn moderation_of_the_device_laid_down_beside_groups() {
+fn moderation_of_the_device_configured_beside_groups() {
     let p = plan(&igb(), &Intent { goal: Goal::Mixed, ..wishes(&[("rx-usecs", 20)]) }, &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 20");
-    assert!(p.groups.iter().all(|g| g.moderation.as_deref() == Some("rx-usecs 20 for the whole device as laid down")));
+    assert!(p.groups.iter().all(|g| g.moderation.as_deref() == Some("rx-usecs 20 for the whole device as configured")));
     let no = p.refused.iter().find(|r| r.what == "eth0 moderation of single queues").unwrap();
     assert_eq!(no.why, Obstacle::ModerationConfigured);
 }
 
 /// igb is known to refuse microseconds: a number of frames with the same value is no interval.
 #[test]
-fn a_number_of_frames_is_not_taken_for_an_interval() {
+fn a_number_of_frames_is_no_interval() {
     let s = host("igb", Vectors::Split, &[("rx-usecs", 3), ("tx-usecs", 3), ("rx-max-frames", 64)]);
     let p = plan(&s, &wishes(&[("rx-max-frames", 5)]), &[]).unwrap();
     assert_eq!((device(&p).setting.value_text(), device(&p).instead.len()), ("rx-max-frames 5".to_string(), 0));

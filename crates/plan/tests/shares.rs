@@ -83,7 +83,7 @@ fn a_second_plan_has_no_step() {
 }
 
 #[test]
-fn even_where_every_cpu_carries_the_same() {
+fn an_even_table_if_all_cpus_have_the_same_capacity() {
     for queues in [2, 4, 8] {
         assert_eq!(table(&ok(&host(4, queues), Goal::Forward)), None, "{queues} queues on four cores");
     }
@@ -95,14 +95,14 @@ fn even_where_every_cpu_carries_the_same() {
 }
 
 #[test]
-fn no_other_goal_touches_it() {
+fn other_goals_do_not_change_the_table() {
     for goal in [Goal::Balanced, Goal::Rpc, Goal::Stream, Goal::Latency] {
         assert_eq!(table(&ok(&host(4, 6), goal)), None, "{goal}");
     }
 }
 
 #[test]
-fn a_table_that_somebody_has_set_stays() {
+fn a_table_set_outside_ringwise_stays() {
     let mut s = host(4, 6);
     let own: Vec<u32> = (0..128).map(|i| if i < 64 { 0 } else { i % 6 }).collect();
     s.nics[0].rss = rss(own.clone());
@@ -123,7 +123,7 @@ fn a_table_that_somebody_has_set_stays() {
 }
 
 #[test]
-fn without_a_table_or_with_one_too_short_there_is_none() {
+fn no_weights_without_a_table_or_with_a_short_one() {
     let mut s = host(4, 6);
     s.nics[0].rss = Fact::Absent;
     assert_eq!(table(&ok(&s, Goal::Forward)), None);

@@ -38,15 +38,15 @@ fn at(p: &Plan, f: impl Fn(&Address) -> bool) -> Option<(usize, &ringwise_knob::
 }
 
 #[test]
-fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
+fn a_rule_that_the_plan_does_not_mention_keeps_its_queue() {
     let s = host("ixgbe", &[(3, rule("80", 6)), (5, rule("81", 7)), (6, rule("82", 1))]);
     let p = plan(&s, &four(Vec::new()), &[]).unwrap();
     assert!(at(&p, |a| matches!(a, Address::Channels { .. })).is_none(), "{:?}", p.steps);
     let why = &p.refused.iter().find(|r| r.what == "eth1 channels").unwrap().why;
     assert_eq!(
         why.to_string(),
-        "flow rule 3 (tcp4 dst-port 80 action 6) sends to a queue that 4 would not have, and 1 more: delete it \
-         (ethtool -N eth1 delete 3), or lay down another one in its place"
+        "flow rule 3 (tcp4 dst-port 80 action 6) steers to a queue that would not exist with 4 queues (and 1 \
+         more): delete it (ethtool -N eth1 delete 3), or configure another rule in its place"
     );
     // Rules to queues with low numbers do not prevent the change.
     let p = plan(&host("ixgbe", &[(6, rule("82", 1))]), &four(Vec::new()), &[]).unwrap();
@@ -54,7 +54,7 @@ fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
 }
 
 #[test]
-fn one_that_is_turned_makes_way_first() {
+fn a_rule_is_moved_off_a_removed_queue_first() {
     let s = host("ixgbe", &[(3, rule("80", 6))]);
     let p = plan(&s, &four(vec![laid(Some(3), rule("80", 2)), laid(None, rule("443", 3))]), &[]).unwrap();
     let (turned, step) = at(&p, |a| matches!(a, Address::FlowRule { location: 3, .. })).unwrap();
@@ -66,7 +66,7 @@ fn one_that_is_turned_makes_way_first() {
 }
 
 #[test]
-fn where_the_driver_chooses_the_place() {
+fn drivers_that_choose_the_location() {
     let mut s = host("sfc", &[(40, rule("80", 1))]);
     if let Fact::Known(r) = &mut s.nics[0].rules {
         r.chooses_location = true;
@@ -80,14 +80,14 @@ fn where_the_driver_chooses_the_place() {
     assert!(at(&p, |a| matches!(a, Address::FlowRule { .. })).is_none(), "{:?}", p.steps);
     match plan(&s, &intent(laid(Some(3), rule("443", 2))), &[]) {
         Err(Refusal::WrongWishes { wrong }) => {
-            assert!(wrong[0].mistake.found().contains("chooses the places"), "{wrong:?}")
+            assert!(wrong[0].mistake.found().contains("chooses the locations"), "{wrong:?}")
         }
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn accelerated_rfs_where_the_driver_has_it() {
+fn accelerated_rfs_if_the_driver_supports_it() {
     let rpc = Intent { goal: Goal::Rpc, ..Intent::default() };
     let ntuple = |s: &Snapshot, i: &Intent| {
         let p = plan(s, i, &[]).unwrap();
@@ -105,5 +105,5 @@ fn accelerated_rfs_where_the_driver_has_it() {
     let mut s = host("ice", &[]);
     let fixed = Feature { on: false, wanted: false, fixed: true };
     s.nics[0].features = Fact::Known([("rx-ntuple-filter".to_string(), fixed)].into());
-    assert!(ntuple(&s, &rpc).0.is_none(), "what nobody can switch");
+    assert!(ntuple(&s, &rpc).0.is_none(), "a fixed feature");
 }

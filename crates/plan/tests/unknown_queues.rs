@@ -47,7 +47,7 @@ fn counts_come_from_the_driver_or_the_directories() {
 }
 
 #[test]
-fn unknown_transmit_queues_get_no_xps_and_the_plan_says_so() {
+fn unknown_transmit_queues_get_no_xps_and_are_reported() {
     let p = ok(&host(unread()), &Intent::default());
     assert!(p.target.iter().all(|t| !matches!(t, Setting::XpsCpus { .. })), "{:?}", p.target);
     let why: Vec<String> = p.refused.iter().filter(|r| r.what == "eth1 XPS CPUs").map(|r| r.why.to_string()).collect();
@@ -57,7 +57,7 @@ fn unknown_transmit_queues_get_no_xps_and_the_plan_says_so() {
 }
 
 #[test]
-fn as_many_queues_as_there_are_is_no_change() {
+fn the_current_number_of_queues_is_no_change() {
     let intent = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
     let four = |s: &Snapshot| ok(s, &intent).steps.iter().any(|s| matches!(s.setting, Setting::Channels { .. }));
     assert!(!four(&host(channels(None, None, Some(4)))), "no interruption for a direction that is not listed");

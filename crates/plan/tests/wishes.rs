@@ -74,16 +74,15 @@ fn laid(p: &Plan) -> Vec<String> {
 
 fn wrong(s: &Snapshot, i: &Intent) -> Vec<String> {
     match plan(s, i, &[]) {
-        Err(Refusal::WrongWishes { wrong }) => wrong
-            .into_iter()
-            .map(|w| format!("{}: {}; right: {}", w.what, w.mistake.found(), w.mistake.right()))
-            .collect(),
+        Err(Refusal::WrongWishes { wrong }) => {
+            wrong.into_iter().map(|w| format!("{}: {}; {}", w.what, w.mistake.found(), w.mistake.right())).collect()
+        }
         other => panic!("not refused: {other:?}"),
     }
 }
 
 #[test]
-fn in_the_plan_with_where_it_was_said() {
+fn configured_settings_are_planned_with_their_source() {
     let p = plan(
         &host(),
         &intent(vec![Knob::RssTable { context: None, table: Table::Weight { weights: vec![3, 1], start: 0 } }]),
@@ -91,7 +90,7 @@ fn in_the_plan_with_where_it_was_said() {
     )
     .unwrap();
     assert_eq!(laid(&p), ["eth1 RSS table: 128 entries: 0:96 1:32"]);
-    let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets by the RSS table";
+    let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets from the RSS table";
     assert!(p.warnings.iter().any(|w| w == starved), "{:?}", p.warnings);
     let step = p.steps.iter().find(|s| s.rule == "W01").unwrap();
     let by = vec![ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 7 }];
@@ -101,7 +100,7 @@ fn in_the_plan_with_where_it_was_said() {
 }
 
 #[test]
-fn before_what_the_goal_would_have() {
+fn configured_settings_override_the_goal() {
     let cpus: CpuSet = "5".parse().unwrap();
     let p = plan(&host(), &intent(vec![Knob::IrqCpus { queues: Some(vec![0]), cpus: cpus.clone() }]), &[]).unwrap();
     let of_zero: Vec<&Setting> =
@@ -116,7 +115,7 @@ fn before_what_the_goal_would_have() {
 }
 
 #[test]
-fn adaptive_goes_off_before_a_fixed_value() {
+fn adaptive_moderation_is_switched_off_before_a_fixed_value() {
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
@@ -129,13 +128,13 @@ fn adaptive_goes_off_before_a_fixed_value() {
     assert_eq!(
         wrong(&host(), &intent(vec![both])),
         [
-            "eth1 moderation rx-usecs 5: use-adaptive-rx is to be on and would overwrite it; right: use-adaptive-rx off, or no fixed value"
+            "eth1 moderation rx-usecs 5: use-adaptive-rx is configured as on and would overwrite it; expected use-adaptive-rx off, or no fixed value"
         ]
     );
 }
 
 #[test]
-fn the_devices_values_go_to_each_queue_where_one_has_its_own() {
+fn device_values_are_written_to_each_queue_if_one_has_its_own() {
     let knobs = vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 62), ("use-adaptive-rx", 0)]) },
         Knob::Coalesce { queues: Some(vec![1]), params: params(&[("rx-usecs", 5), ("use-adaptive-rx", 0)]) },
@@ -149,7 +148,7 @@ fn the_devices_values_go_to_each_queue_where_one_has_its_own() {
 }
 
 #[test]
-fn a_rule_needs_the_feature_and_a_place() {
+fn a_rule_needs_the_feature_and_a_location() {
     let rules = |l| Knob::FlowRule { location: l, rule: rule("443", 2) };
     let p = plan(&host(), &intent(vec![rules(None), Knob::FlowRule { location: Some(0), rule: rule("80", 1) }]), &[])
         .unwrap();
@@ -184,9 +183,7 @@ fn a_context_comes_before_the_rule_that_names_it() {
     assert!(mine[2].starts_with("eth1 flow rule 0: tcp4 dst-port 443 context 1"), "{mine:?}");
     assert_eq!(
         wrong(&host(), &intent(vec![knobs[0].clone()])),
-        [
-            "eth1 flow rule tcp4 dst-port 443 context 1 action 0: there is no RSS context 1; right: lay down the context too"
-        ]
+        ["eth1 flow rule tcp4 dst-port 443 context 1 action 0: there is no RSS context 1; configure the context too"]
     );
     let third = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
     // With the requested context number, whichever lower numbers are free.
@@ -206,7 +203,9 @@ fn ring_parameters_that_the_driver_reports() {
     assert_eq!(laid(&p), ["eth1 rings: tcp-data-split on hds-thresh 256"]);
     assert_eq!(
         wrong(&s, &wanted(Some(5000))),
-        ["eth1 rings hds_thresh 5000: the driver has 0 now and at most 1023; right: 0 to 1023"]
+        [
+            "eth1 rings hds_thresh 5000: the current value is 0, and the driver supports at most 1023; expected 0 to 1023"
+        ]
     );
     // Nothing is requested from a driver that reports no counts: there would be no value to restore.
     let p = plan(&host(), &Intent { allow_disruption: true, ..wanted(None) }, &[]).unwrap();
@@ -215,7 +214,7 @@ fn ring_parameters_that_the_driver_reports() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_mistakes_are_reported_together() {
     let mut i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },
         Knob::Coalesce { queues: Some([3].into_iter().chain(8..100).collect()), params: params(&[("rx-usecs", 5)]) },
@@ -250,29 +249,29 @@ fn all_that_is_wrong_is_said_at_once() {
     });
     let got = wrong(&host(), &i);
     let want = [
-        "eth1 channels combined 9: the driver has at most 8; right: 0 to 8",
-        "eth1 moderation rx-usecs-high: the driver has no such parameter; right: it has rx-usecs tx-usecs use-adaptive-rx use-adaptive-tx",
-        "eth1 moderation of queues 8-99: there are 8 rx queues; right: queues 0-7",
-        "eth1 rings rx 8192: the driver has 512 now and at most 4096; right: 1 to 4096 descriptors",
-        "eth1 lro on: it is fixed at off; right: leave it out: nobody can change it on this device ([fixed] in ethtool -k eth1)",
-        "eth1 rx-grow: the kernel knows no such feature of this device; right: there is rx-gro, rx-ntuple-filter",
-        "eth1 RSS table: the weights sum to zero: at least one must not be 0; right: a table of 128 entries over queues 0-7",
-        "eth1 RSS table: queue 8 does not exist: there are only queues 0-7; right: a table of 128 entries over queues 0-7",
-        "eth1 RSS key: it has 2 bytes; right: 40 bytes in hex",
-        "eth1 RSS fields udp7: no such flow type; right: there are tcp4 udp4",
-        "eth1 RSS fields udp4 sdx: 'x' is no field; right: letters of mvtsdfnelr, such as sdfn",
-        "eth1 interrupt CPU: CPUs 9 of 0,9 are not online; right: online are 0-7",
-        "eth1 XPS CPUs of queue 9: there are 8 tx queues; right: queues 0-7",
-        "eth9 pause frames: there is no such interface; right: there are eth1",
-        "net.ipv4.ip_forward: not among the sysctls that are set here; right: one of net.core.netdev_budget",
-        "resume latency fast: not what the file takes; right: microseconds, 0 for no limit, n/a for no waiting at all",
-        "eth1 flow rule tcp4 dst-port 443 action 8 of queue 8: there are 8 rx queues; right: queues 0-7",
+        "eth1 channels combined 9: the driver supports at most 8; expected 0 to 8",
+        "eth1 moderation rx-usecs-high: not supported by the driver; the driver supports rx-usecs tx-usecs use-adaptive-rx use-adaptive-tx",
+        "eth1 moderation of queues 8-99: there are 8 rx queues; expected queues 0-7",
+        "eth1 rings rx 8192: the current value is 512, and the driver supports at most 4096; expected 1 to 4096 descriptors",
+        "eth1 lro on: fixed at off by the driver; remove it: this feature cannot be changed ([fixed] in ethtool -k eth1)",
+        "eth1 rx-grow: the device has no such feature; expected, for example, rx-gro, rx-ntuple-filter",
+        "eth1 RSS table: the weights sum to zero: at least one must not be 0; expected a table of 128 entries over queues 0-7",
+        "eth1 RSS table: queue 8 does not exist: there are only queues 0-7; expected a table of 128 entries over queues 0-7",
+        "eth1 RSS key: the key has 2 bytes; expected 40 bytes in hex",
+        "eth1 RSS fields udp7: there is no such flow type; expected one of tcp4 udp4",
+        "eth1 RSS fields udp4 sdx: 'x' is not a hash field; expected letters of mvtsdfnelr, such as sdfn",
+        "eth1 interrupt CPU: CPUs 9 of 0,9 are not online; online CPUs are 0-7",
+        "eth1 XPS CPUs of queue 9: there are 8 tx queues; expected queues 0-7",
+        "eth9 pause frames: there is no such interface; expected one of eth1",
+        "net.ipv4.ip_forward: ringwise does not set this sysctl here; expected one of net.core.netdev_budget",
+        "resume latency fast: not a valid resume latency; expected microseconds, 0 for no limit, or n/a for no latency at all",
+        "eth1 flow rule tcp4 dst-port 443 action 8 of queue 8: there are 8 rx queues; expected queues 0-7",
     ];
     assert_eq!(got, want);
 }
 
 #[test]
-fn what_the_device_does_not_have_is_a_word_in_the_plan() {
+fn unsupported_settings_are_listed_in_the_plan() {
     let mut s = host();
     s.nics[0].queue_coalesce = Fact::Absent;
     s.nics[0].rules = not_asked();
@@ -284,19 +283,19 @@ fn what_the_device_does_not_have_is_a_word_in_the_plan() {
         Knob::RssHash { function: None, key: None, symmetric: Some("symmetric-xor".into()) },
     ]);
     let p = plan(&s, &i, &[]).unwrap();
-    let said = "(laid down in /etc/ringwise/ringwise.toml line 7)";
+    let said = "(configured in /etc/ringwise/ringwise.toml line 7)";
     let got: Vec<String> = p.refused.iter().map(|r| format!("{}: {}", r.what, r.why)).collect();
     assert_eq!(
         got,
         [
-            format!("eth1 pause frames: the driver has no pause frames to set {said}"),
+            format!("eth1 pause frames: the driver does not support setting pause frames {said}"),
             format!(
-                "eth1 moderation of queues 0-1: the driver moderates the device as a whole, not single queues {said}"
+                "eth1 moderation of queues 0-1: the driver moderates only the whole device, not single queues {said}"
             ),
-            format!("eth1 NAPI: not readable, so it could not be put back: knob: not asked {said}"),
+            format!("eth1 NAPI: not readable, so it could not be restored: knob: not read {said}"),
             format!("eth1 RSS hash: this kernel has no symmetric transforms (Linux 6.8 and later) {said}"),
             format!(
-                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it could not be put back: knob: not asked {said}"
+                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it could not be restored: knob: not read {said}"
             ),
         ]
     );
@@ -306,7 +305,7 @@ fn what_the_device_does_not_have_is_a_word_in_the_plan() {
 }
 
 #[test]
-fn what_interrupts_traffic_waits_for_the_word() {
+fn settings_that_interrupt_traffic_need_permission() {
     let knobs = vec![
         Knob::Channels { rx: None, tx: None, combined: Some(4) },
         Knob::Rings { values: RingValues::sizes(Some(1024), None) },
@@ -322,7 +321,7 @@ fn what_interrupts_traffic_waits_for_the_word() {
 }
 
 #[test]
-fn queues_that_a_later_change_would_bring() {
+fn queues_that_exist_only_after_a_skipped_change() {
     let mut s = host();
     let fewer = NicSpec::new("eth1", "ice", Some(0), 4, 8);
     s.nics = machines::host("w", CpuSpec::flat(8, 1), vec![fewer]).snapshot().nics;
@@ -347,7 +346,7 @@ fn queues_that_a_later_change_would_bring() {
         Knob::Channels { rx: None, tx: None, combined: Some(8) },
         Knob::XpsCpus { queues: Some(vec![8]), cpus: "6".parse().unwrap() },
     ]);
-    assert_eq!(wrong(&s, &i), ["eth1 XPS CPUs of queue 8: there are 4 tx queues; right: queues 0-3"]);
+    assert_eq!(wrong(&s, &i), ["eth1 XPS CPUs of queue 8: there are 4 tx queues; expected queues 0-3"]);
 }
 
 #[test]
@@ -357,12 +356,12 @@ fn xps_by_receive_queue_needs_queues_that_exist() {
     assert_eq!(laid(&p), ["eth1 tx-1 xps_rxqs: 0,7", "eth1 tx-2 xps_rxqs: 0,7"]);
     assert_eq!(
         wrong(&host(), &by(&[0, 8])),
-        ["eth1 XPS rx queues of queue 8: there are 8 rx queues; right: queues 0-7"]
+        ["eth1 XPS rx queues of queue 8: there are 8 rx queues; expected queues 0-7"]
     );
 }
 
 #[test]
-fn queues_of_one_interrupt_go_to_one_place() {
+fn queues_of_one_interrupt_share_one_affinity() {
     let nics = vec![NicSpec { vectors: Vectors::Twos, ..NicSpec::new("eth1", "ice", Some(0), 4, 4) }];
     let s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();
     let to = |q: u32, cpus: &str| Knob::IrqCpus { queues: Some(vec![q]), cpus: cpus.parse().unwrap() };
@@ -370,7 +369,7 @@ fn queues_of_one_interrupt_go_to_one_place() {
     assert_eq!(
         got,
         [
-            "eth1 interrupt CPU 4: queue 0 shares its interrupt and is to go to CPUs 3 (/etc/ringwise/ringwise.toml line 7); right: one CPU set for queues of one interrupt"
+            "eth1 interrupt CPU 4: it shares its interrupt with queue 0, which is configured for CPUs 3 (/etc/ringwise/ringwise.toml line 7); expected the same CPUs for all queues of one interrupt"
         ]
     );
     // The same queue is configured twice: the later entry applies.
@@ -379,7 +378,7 @@ fn queues_of_one_interrupt_go_to_one_place() {
 }
 
 #[test]
-fn the_later_word_goes_before_the_earlier_one_and_leaves_the_rest() {
+fn later_values_override_earlier_ones_and_keep_the_rest() {
     let i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5), ("tx-usecs", 7), ("use-adaptive-rx", 0)]) },
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 9)]) },
@@ -408,7 +407,7 @@ fn interfaces_that_are_not_planned() {
 }
 
 #[test]
-fn one_cpu_takes_wishes_too() {
+fn a_host_with_one_cpu_accepts_configured_settings() {
     let mut s = host();
     let small = machines::host("w", CpuSpec::flat(1, 1), vec![NicSpec::new("eth1", "ice", Some(0), 1, 1)]).snapshot();
     let old = s.nics.remove(0);
@@ -420,7 +419,7 @@ fn one_cpu_takes_wishes_too() {
 
 /// The kernel's request for single queues has no field for them.
 #[test]
-fn what_only_a_device_has_is_refused_for_queues() {
+fn parameters_of_the_device_are_refused_for_queues() {
     let mut s = host();
     let values = params(&[("rx-usecs", 50), ("use-cqe-mode-rx", 0), ("rx-profile.0.usec", 1)]);
     s.nics[0].coalesce = Fact::Known(Coalesce(values));
@@ -429,17 +428,15 @@ fn what_only_a_device_has_is_refused_for_queues() {
     let found = wrong(&s, &intent(vec![of(Some(vec![0, 3]))]));
     assert_eq!(
         found,
-        [
-            "eth1 moderation of queues 0,3 rx-profile.0.usec use-cqe-mode-rx: the kernel sets this for a device, not for \
-          single queues; right: the same without queues"
-        ]
+        ["eth1 moderation of queues 0,3 rx-profile.0.usec use-cqe-mode-rx: the kernel sets this only for the \
+          whole device, not for single queues; configure it without queues"]
     );
     let p = plan(&s, &intent(vec![of(None)]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-profile.0.usec 2 rx-usecs 5 use-cqe-mode-rx 1"]);
 }
 
 #[test]
-fn a_kernel_without_transforms_says_so() {
+fn a_kernel_without_transforms_is_reported() {
     let transform = |name: &str| Knob::RssHash { function: None, key: None, symmetric: Some(name.into()) };
     let p = plan(&host(), &intent(vec![transform("symmetric-xor")]), &[]).unwrap();
     assert!(laid(&p).is_empty());
@@ -455,7 +452,7 @@ fn a_kernel_without_transforms_says_so() {
 
 /// One thread per queue, on the CPU of the queue's interrupt; also for a thread that the plan creates.
 #[test]
-fn threads_go_with_their_queue() {
+fn napi_threads_run_on_the_cpu_of_their_queue() {
     let mut s = host();
     let own = NapiValues { threaded: Some(0), ..NapiValues::default() };
     let thread = |q: u32| NapiThread { pid: 100 + q, cpus: Fact::Known(CpuSet::range(0, 7)) };
@@ -509,7 +506,7 @@ fn threads_go_with_their_queue() {
 }
 
 #[test]
-fn a_sysctl_is_laid_down_where_the_kernel_has_it() {
+fn a_sysctl_is_configured_if_the_kernel_has_it() {
     let knob = Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() };
     let i = Intent {
         wishes: vec![Wish { dev: None, knob, by: ConfiguredBy::Flag { name: "--set".into() } }],

@@ -14,19 +14,19 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The first line that can be read is not the beginning of a recording.
-    #[error("{}: is no recording of ringwise watch (--record)", path.display())]
+    #[error("{} is not a recording of ringwise watch --record", path.display())]
     NotARecording {
         /// The file that was to be read.
         path: PathBuf,
     },
     /// The file that was to be appended to has other contents.
-    #[error("{}: is no recording of ringwise watch; nothing is appended to it", path.display())]
+    #[error("{} is not a recording of ringwise watch, so nothing was appended to it", path.display())]
     NotAppended {
         /// The file; it stays as it was.
         path: PathBuf,
     },
     /// A later version of ringwise wrote the file, in a format that this one does not know.
-    #[error("{}: was recorded by a later version (format {format})", path.display())]
+    #[error("{} was recorded by a later version of ringwise (format {format})", path.display())]
     Later {
         /// The recording.
         path: PathBuf,
@@ -34,13 +34,13 @@ pub enum Error {
         format: u32,
     },
     /// The window before the change is missing or was broken off ([`measured::read`](crate::measured::read)).
-    #[error("{} holds no window before", path.display())]
+    #[error("{} does not contain the measurement before the change", path.display())]
     NoWindow {
         /// The recording.
         path: PathBuf,
     },
     /// No two samples of the same recording follow each other, so there is no interval to show.
-    #[error("the recording holds no two samples one after the other")]
+    #[error("the recording contains no two consecutive samples")]
     NoInterval,
 }
 

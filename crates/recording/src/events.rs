@@ -16,7 +16,7 @@ pub struct Event {
 /// What happened between the two samples, of which `r` are the rates.
 pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
     let mut texts = Vec::new();
-    for (list, what) in [(&r.gone, "is gone"), (&r.came, "is new: told from the next interval on")] {
+    for (list, what) in [(&r.gone, "is gone"), (&r.came, "is new: shown from the next interval on")] {
         texts.extend(list.iter().map(|n| format!("{n} {what}")));
     }
     for (list, what) in [(&r.cpus_gone, "went offline"), (&r.cpus_came, "came online")] {
@@ -34,7 +34,7 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
             }
         }
         if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
-            texts.push(format!("{name} lost or found its link, {}", plural(*n as usize, "time")));
+            texts.push(format!("{name} lost or regained its link, {}", plural(*n as usize, "time")));
         }
         let stuck: u64 = l.queues.iter().filter_map(|q| q.timeouts).sum();
         if stuck > 0 {
@@ -45,7 +45,7 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
             let less = |k: &&String| n.counts.get(*k) < b.counts.get(*k);
             let wrapped: Vec<String> = l.counts.keys().filter(less).cloned().collect();
             if !wrapped.is_empty() {
-                texts.push(format!("{name} {} wrapped; counted on", few(&wrapped)));
+                texts.push(format!("{name} {} wrapped; counting continues", few(&wrapped)));
             }
         }
     }
@@ -57,7 +57,7 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
             let wrapped = c.counts.iter().filter(|(k, _)| n.counts.get(*k) < b.counts.get(*k));
             let wrapped: Vec<String> = wrapped.map(|(k, _)| k.name().to_string()).collect();
             if !wrapped.is_empty() {
-                texts.push(format!("CPU {cpu}: {} wrapped; counted on", few(&wrapped)));
+                texts.push(format!("CPU {cpu}: {} wrapped; counting continues", few(&wrapped)));
             }
         }
     }

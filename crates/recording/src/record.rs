@@ -83,7 +83,7 @@ impl Recorder {
     }
 }
 
-/// The last word of every line.
+/// Ends every line.
 const END: &str = " .\n";
 
 pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
@@ -176,13 +176,13 @@ impl Replay {
         let mut out = Vec::new();
         if self.damaged > 0 {
             out.push(format!(
-                "left out, because unreadable: {} of {}",
+                "skipped as unreadable: {} of {}",
                 plural(self.damaged as usize, "line"),
                 self.path.display()
             ));
         }
         if self.torn {
-            out.push(format!("{} ends within a line; that one is left out", self.path.display()));
+            out.push(format!("{} ends within a line; that line was skipped", self.path.display()));
         }
         out
     }

@@ -71,7 +71,7 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
         }
         Address::Sysctl { name } => plain(23, name, None),
         Address::CpuLatency { cpu } => plain(24, "resume latency", Some(cpu.0)),
-        // This belongs to the host, although it names a device; `rivals.rs` shows it.
+        // These are settings of the host, although they name a device; the part of the host shows them.
         Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => plain(25, "irqbalance", None),
     }
 }
@@ -80,7 +80,7 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
 fn noun(a: &Address) -> &'static str {
     match a {
         Address::RssContext { .. } => "context",
-        Address::FlowRule { .. } => "place",
+        Address::FlowRule { .. } => "location",
         Address::CpuLatency { .. } => "CPU",
         _ => "queue",
     }

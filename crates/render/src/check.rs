@@ -61,10 +61,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     }
     if let Some(why) = &r.no_plan {
         out += &wrap(
-            &format!(
-                "No plan can be made, so nothing is said about the layout: {}",
-                why.lines().next().unwrap_or_default()
-            ),
+            &format!("No plan can be made, so the layout was not checked: {}", why.lines().next().unwrap_or_default()),
             0,
             style,
         );
@@ -86,18 +83,18 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &summary(r, unread);
     let fixes = fixes(&r.findings, style);
     for (command, ids) in &fixes {
-        out += &wrap(&format!("Mended by {command}: {}", ids.join(" ")), 2, style);
+        out += &wrap(&format!("Fixed by {command}: {}", ids.join(" ")), 2, style);
         out.push('\n');
     }
     if !r.not_evaluated.is_empty() {
         let mut ids: Vec<&str> = r.not_evaluated.iter().map(String::as_str).collect();
         ids.sort();
-        let text = format!("Not evaluated, for want of two samples (capture --for 5s): {}", ids.join(" "));
+        let text = format!("Not evaluated, needs two samples (capture --for 5s): {}", ids.join(" "));
         out += &wrap(&text, 2, style);
         out.push('\n');
     }
     if let Some(f) = r.findings.first() {
-        out += &format!("Why and how: ringwise check --explain {}\n", f.rule);
+        out += &format!("Explain it: ringwise check --explain {}\n", f.rule);
         let accept = format!("ringwise check --accept {} --reason \"...\" --until {until}", f.rule);
         let accept = match style.recording.is_one() {
             true => style.recording.reads(accept) + " --baseline FILE",
@@ -163,7 +160,7 @@ fn groups(findings: &[Finding], style: &Style) -> String {
             }
             if !more.is_empty() {
                 let names: Vec<&str> = more.iter().map(|o| o.dev.as_deref().unwrap_or("host")).collect();
-                text += &format!(" ({} too)", names.join(" "));
+                text += &format!(" (also on {})", names.join(" "));
             }
             let dev = pad(f.dev.as_deref().unwrap_or("host"), width);
             out += &format!("  {:<5} {dev}  {}\n", f.rule, wrap(&text, 10 + width, style));
@@ -218,7 +215,7 @@ fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
     let here = |c: String| style.recording.reads(c);
     let told = |f: Fix| match f.devs.is_empty() {
         true => (here(f.command), f.ids),
-        false => (format!("{} ({} alike)", here(f.command), f.devs.join(" ")), f.ids),
+        false => (format!("{} (likewise {})", here(f.command), f.devs.join(" ")), f.ids),
     };
     all.into_iter().map(told).collect()
 }
@@ -242,7 +239,7 @@ fn could_not(r: &Report, style: &Style) -> String {
             rules.push(&u.rule);
         }
     }
-    let mut out = "COULD NOT READ (not counted as fine)\n".to_string();
+    let mut out = "COULD NOT READ (not counted as passed)\n".to_string();
     for (why, whats) in by {
         if whats.len() > MANY && style.verbose == 0 {
             let mut ids: Vec<&str> = whats.values().flatten().copied().collect();
@@ -295,7 +292,7 @@ pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
     let mut shared: Vec<(&str, usize)> = shared.into_iter().filter(|(_, n)| *n > 1).collect();
     shared.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     if !shared.is_empty() {
-        out += "\nOn several of them:\n";
+        out += "\nOn several hosts:\n";
         for (id, n) in shared {
             let title = ringwise_check::find(id).map_or("", |r| r.title);
             out += &format!("  {id:<5} {n} of {}  {title}\n", all.len());

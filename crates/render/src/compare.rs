@@ -97,7 +97,7 @@ fn by_cpu(nics: &[&Nic]) -> String {
         rows.push([vec![c.to_string()], cells, vec![total.to_string()]].concat());
     }
     if rows.len() == 1 {
-        return "no queue's CPU is known\n".into();
+        return "The CPU of no queue is known.\n".into();
     }
     super::table::plain(&rows, &[0, rows[0].len() - 1])
 }

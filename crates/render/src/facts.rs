@@ -14,7 +14,7 @@ const ALWAYS: &[&str] =
 /// More such features, shown only if they are on.
 const WHERE_ON: &[&str] = &["rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding", "tx-nocache-copy"];
 
-/// `tso` stands for several features; the one shown is the one that every driver with TSO has.
+/// `tso` is the name of several features. The one that every driver with TSO has is shown.
 fn label(name: &str) -> &str {
     if name == "tx-tcp-segmentation" { "tso" } else { short_name(name) }
 }
@@ -42,12 +42,8 @@ pub(crate) fn features(n: &Nic) -> Option<String> {
     let never = named(ALWAYS, |f| !f.on && f.fixed);
     let waiting: Vec<&str> = all.iter().filter(|(_, f)| f.wanted && !f.on && !f.fixed).map(|(k, _)| label(k)).collect();
     let part = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{} {what}", names.join(" ")));
-    let parts = [
-        part("on", on),
-        part("off", off),
-        part("off (fixed)", never),
-        part("asked for, and not to be had now", waiting),
-    ];
+    let parts =
+        [part("on", on), part("off", off), part("off (fixed)", never), part("requested, not available now", waiting)];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
@@ -85,7 +81,7 @@ pub(crate) fn device(n: &Nic, style: &Style) -> String {
     }
     if let Fact::Known(flags) = &n.private_flags {
         let text: Vec<String> = flags.iter().map(|(k, on)| format!("{k} {}", if *on { "on" } else { "off" })).collect();
-        rows.push(("private", text.join(", ")));
+        rows.push(("priv flags", text.join(", ")));
     }
     block(rows, style)
 }
@@ -125,7 +121,7 @@ fn latency(h: &Host) -> String {
     }
     let one = |(v, c): (&str, &CpuSet)| match v {
         "0" => format!("no limit {}", set(c)),
-        "n/a" => format!("no waiting at all {}", set(c)),
+        "n/a" => format!("no latency allowed {}", set(c)),
         us => format!("{us} us {}", set(c)),
     };
     by.iter().map(|(v, c)| one((v, c))).collect::<Vec<_>>().join(", ")

@@ -9,7 +9,7 @@ use ringwise_text::{hang, plural};
 pub(super) fn reached(g: &Group) -> String {
     let mut out = String::new();
     if let Some(p) = &g.policy {
-        let how = g.moderation.as_deref().unwrap_or("not moderated by itself");
+        let how = g.moderation.as_deref().unwrap_or("no moderation of its own");
         out.push_str(&format!(", policy {p} ({how})"));
     }
     match g.entries {
@@ -36,7 +36,7 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     if plan.programs.is_empty() {
         return String::new();
     }
-    let mut out = String::from("Programs do best on these CPUs (nothing is moved):\n");
+    let mut out = String::from("Recommended CPUs for programs (ringwise moves none):\n");
     for p in &plan.programs {
         let of = p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
         out.push_str(&hang("  ", &format!("{of}: CPUs {}: {}", p.cpus, p.why), w));

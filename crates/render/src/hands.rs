@@ -65,13 +65,13 @@ pub struct Advice {
 pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) -> String {
     let mut out = String::new();
     if let Some(text) = looks_like(drifted, &a.evidence) {
-        out.push_str(&hang("Looks like: ", &text, style.width));
+        out.push_str(&hang("Likely cause: ", &text, style.width));
     }
     let there = |c: &str| style.recording.there(c);
     let Some(again) = a.again.as_deref() else {
         let shown = a.last.map_or_else(|| "ringwise history".into(), |id| format!("ringwise history {id}"));
         let over = if changed { ", with --take-over" } else { "" };
-        let text = format!("run the apply that {} shows again{over}", there(&shown));
+        let text = format!("run the apply command from {} again{over}", there(&shown));
         out.push_str(&hang("Put back: ", &text, style.width));
         return out + &keep(drifted, style);
     };
@@ -104,18 +104,18 @@ fn keep(drifted: &[&Standing], style: &Style) -> String {
 
 /// A transaction of this boot whose journal is damaged, or which only a later version can read.
 pub fn newer(n: &Newer, style: &Style) -> String {
-    let text = format!("transaction {} is not counted here: {} ({})", n.transaction, n.why, n.path.display());
+    let text = format!("transaction {} is not included here: {} ({})", n.transaction, n.why, n.path.display());
     let mut out = hang("", &text, style.width);
     out.push_str(if n.damaged {
-        "By hand, as far as it can be read (compare with the host before you use any of it):\n"
+        "Manual undo, as far as the journal can be read (compare it with the host first):\n"
     } else {
-        "By hand, as it says itself:\n"
+        "Manual undo, from its journal:\n"
     });
     n.undo.iter().for_each(|c| out.push_str(&format!("  {c}\n")));
     out
 }
 
-/// `Looks like: …`: a guess at the cause, with the evidence for it.
+/// `Likely cause: …`: a guess at the cause, with the evidence for it.
 pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
@@ -125,10 +125,7 @@ pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
     };
     let anew = names(|h| *h == Happened::SetUpAnew);
     if !anew.is_empty() {
-        return Some(format!(
-            "{} was set up anew (another interface index: driver or device came again)",
-            anew.join(", ")
-        ));
+        return Some(format!("{} was created again (new interface index: driver or device reloaded)", anew.join(", ")));
     }
     let channels: Vec<String> = e
         .devices
@@ -139,32 +136,32 @@ pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
         })
         .collect();
     if !channels.is_empty() {
-        return Some(format!("somebody changed the channels ({}), and that resets others", channels.join(", ")));
+        return Some(format!("the channels were changed ({}), which resets other settings", channels.join(", ")));
     }
     let irq_only = drifted.iter().all(|s| s.want.address().is_some_and(|a| a.family() == Family::Irq));
     let mut facts = Vec::new();
     match &e.rivals {
         Some(r) if !r.is_empty() && irq_only => {
-            return Some(format!("{} (running), or written by hand or by a script", r.join(", ")));
+            return Some(format!("{} (running), or a manual change or a script", r.join(", ")));
         }
-        Some(r) if r.is_empty() => facts.push("no program that moves interrupts runs".to_string()),
-        Some(r) => facts.push(format!("{} does not write these", r.join(", "))),
+        Some(r) if r.is_empty() => facts.push("no program that moves interrupts is running".to_string()),
+        Some(r) => facts.push(format!("{} does not change these settings", r.join(", "))),
         None => {}
     }
     let same = names(|h| *h == Happened::Nothing);
     if !same.is_empty() {
-        facts.push(format!("{} not set up anew, channels unchanged", same.join(", ")));
+        facts.push(format!("{} not created again, channels unchanged", same.join(", ")));
     }
     let why = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join("; ")) };
-    Some(format!("written by hand or by a script{why}"))
+    Some(format!("a manual change or a script{why}"))
 }
 
-/// `by hand, since 02:51` or `adopted in transaction 15`.
+/// `changed manually after 02:51` or `adopted in transaction 15`.
 fn origin(h: &Hand, utc: bool) -> String {
     match (h.origin, &h.changed) {
         (Origin::Adopted, _) => format!("adopted in transaction {}", h.transaction),
-        (Origin::ByHand, Some(w)) => format!("by hand, changed {}", between(w, None, utc)),
-        (Origin::ByHand, None) => "by hand".into(),
+        (Origin::ByHand, Some(w)) => format!("changed manually {}", between(w, None, utc)),
+        (Origin::ByHand, None) => "changed manually".into(),
     }
 }
 
@@ -200,10 +197,10 @@ pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
     if plan.kept.is_empty() {
         return String::new();
     }
-    let mut out = hang("", "Kept, because somebody has set it so:", style.width);
+    let mut out = hang("", "Manual changes and adopted settings that are kept:", style.width);
     for k in &plan.kept {
         let text = format!(
-            "{}, {}; wanted {}",
+            "{}, {}; planned {}",
             k.hand.setting.value_text(),
             origin(&k.hand, style.utc),
             k.wanted.value_text()
@@ -211,10 +208,10 @@ pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
         out.push_str(&hang(&format!("  = {}  ", address(&k.hand.setting)), &text, style.width));
     }
     let again = if again.is_empty() { String::new() } else { format!(" {again}") };
-    out.push_str(&format!("  overwrite it:  ringwise apply{again} --take-over\n"));
+    out.push_str(&format!("  overwrite:  ringwise apply{again} --take-over\n"));
     let by_hand: Vec<&Hand> = plan.kept.iter().map(|k| &k.hand).filter(|h| h.origin == Origin::ByHand).collect();
     if !by_hand.is_empty() {
-        out.push_str(&format!("  keep it for good:  ringwise adopt {}\n", devices(&by_hand)));
+        out.push_str(&format!("  keep permanently:  ringwise adopt {}\n", devices(&by_hand)));
     }
     out
 }
@@ -231,13 +228,13 @@ pub fn undone(plan: &Plan, style: &Style) -> String {
     if !changed.is_empty() {
         let n = changed.len();
         text.push(format!(
-            "{n} of these {} a change somebody made by hand. Keep it instead: ringwise adopt {}",
+            "{n} of these {} a manual change. Keep it instead: ringwise adopt {}",
             verb(n),
             devices(&changed)
         ));
     }
     if adopted > 0 {
-        text.push(format!("{adopted} of these {} what was adopted.", verb(adopted)));
+        text.push(format!("{adopted} of these {} an adopted setting.", verb(adopted)));
     }
     text.iter().map(|t| hang("", t, style.width)).collect()
 }
@@ -245,7 +242,7 @@ pub fn undone(plan: &Plan, style: &Style) -> String {
 /// The question before an apply that would undo manual changes.
 pub fn question(list: &[Hand], style: &Style) -> String {
     let verb = if list.len() == 1 { "was" } else { "were" };
-    let mut out = format!("{} of this plan {verb} changed by hand:\n", plural(list.len(), "setting"));
+    let mut out = format!("{} of this plan {verb} changed manually:\n", plural(list.len(), "setting"));
     for h in list {
         let text = format!(
             "now {}, {}; transaction {} had set {}",
@@ -256,7 +253,7 @@ pub fn question(list: &[Hand], style: &Style) -> String {
         );
         out.push_str(&hang(&format!("  {}  ", address(&h.setting)), &text, style.width));
     }
-    out.push_str("[K]eep, [t]ake over, or anything else to leave?");
+    out.push_str("[K]eep, [t]ake over, or anything else to quit?");
     out
 }
 

@@ -23,7 +23,7 @@ pub fn text(list: &[Learned], forgotten: bool, errno_text: fn(i32) -> String, st
     }
     let mut sorted: Vec<&Learned> = list.iter().collect();
     sorted.sort_by_key(|l| (l.device.name.clone(), l.address.clone(), l.unix_time));
-    let mut rows = vec![["SETTING", "ASKED", "FOUND", "KERNEL", "WHEN"].map(String::from).to_vec()];
+    let mut rows = vec![["SETTING", "REQUESTED", "FOUND", "KERNEL", "WHEN"].map(String::from).to_vec()];
     for l in sorted {
         let when = when::minute(l.unix_time, style.utc);
         rows.push(vec![l.address.to_string(), l.asked.value_text(), found(l, errno_text), l.kernel.clone(), when]);

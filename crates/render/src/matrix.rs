@@ -47,7 +47,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
         list(t, nic, &vectors, &ranks, style)
     } else {
         let label = rows.iter().map(|r| len(&r.label) + 1).chain([15]).max().unwrap_or(15);
-        let tail = 3 + rows.iter().map(|r| len(&r.asked)).chain([5]).max().unwrap_or(5);
+        let tail = 3 + rows.iter().map(|r| len(&r.asked)).chain([8]).max().unwrap_or(8);
         let fits = |cells: &[Cell]| {
             style.width.is_none_or(|w| label + cells.iter().map(|c| c.gap + c.width).sum::<usize>() + tail <= w)
         };
@@ -228,7 +228,7 @@ fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String
             line.push_str(&" ".repeat(c.gap));
             line.push_str(&right(&cols[c.columns[0]].cpu.to_string(), c.width));
         }
-        return format!("{out}{line}   asked\n");
+        return format!("{out}{line}   affinity\n");
     }
     out + &upright_heads(cols, cells, label)
 }
@@ -287,7 +287,7 @@ fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
             line.push_str(&pad(&text, c.width));
         }
         if last {
-            line.push_str("   asked");
+            line.push_str("   affinity");
         }
         if !line.trim().is_empty() {
             rows.push(line);
@@ -302,7 +302,7 @@ fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
     out
 }
 
-/// One line for each queue: `TxRx-0  CPU 4  node 0 core 2  L3 0   asked 4`.
+/// One line for each queue: `TxRx-0  CPU 4  node 0 core 2  L3 0  affinity 4`.
 fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Style) -> String {
     let names: Vec<String> = vectors.iter().map(|v| vector_label(v)).collect();
     let width = names.iter().map(|n| len(n)).max().unwrap_or(0);
@@ -310,8 +310,13 @@ fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Sty
     let middle = lines.iter().map(|(l, _)| len(l)).max().unwrap_or(0);
     let mut out = String::new();
     for ((v, name), (line, m)) in vectors.iter().zip(&names).zip(&lines) {
-        let text =
-            format!("{}  {} {}  asked {}", pad(name, width), style.mark(*m), pad(line, middle), asked(&v.asked, style));
+        let text = format!(
+            "{}  {} {}  affinity {}",
+            pad(name, width),
+            style.mark(*m),
+            pad(line, middle),
+            asked(&v.asked, style)
+        );
         let text = text.trim_end();
         out.push_str(&if *m == Mark::Far { style.paint(Tint::Yellow, text) } else { text.to_string() });
         out.push('\n');
@@ -327,7 +332,7 @@ fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Sty
     if most > 0 {
         let at: CpuSet = per.iter().filter(|(_, n)| **n == most).map(|(c, _)| ringwise_model::CpuId(*c)).collect();
         let at = if at.len() > 8 { plural(at.len(), "CPU") } else { format!("CPU {at}") };
-        let text = format!("at most {most} ({at}); {} of {} CPUs carry none", thousands(idle as u64), t.online.len());
+        let text = format!("at most {most} ({at}); {} of {} CPUs have none", thousands(idle as u64), t.online.len());
         out.push_str(&hang("per CPU  ", &text, style.width));
     }
     out
@@ -361,12 +366,12 @@ fn legend(t: &Topology, nic: &Nic, rows: &[Row], style: &Style) -> String {
     let used = |m: Mark| rows.iter().any(|r| r.marks.contains(&m));
     let mut parts = Vec::new();
     for (m, text) in [
-        (Mark::Here, "interrupt goes here"),
-        (Mark::Far, "here, on the far node"),
-        (Mark::Could, "could"),
+        (Mark::Here, "interrupt is delivered here"),
+        (Mark::Far, "here, on a remote node"),
+        (Mark::Could, "not used"),
         (Mark::Isolated, "isolated"),
         (Mark::Offline, "offline"),
-        (Mark::Unknown, "asked for, where it goes is unknown"),
+        (Mark::Unknown, "possible, actual CPU unknown"),
     ] {
         if used(m) {
             parts.push((m, text));
@@ -378,7 +383,11 @@ fn legend(t: &Topology, nic: &Nic, rows: &[Row], style: &Style) -> String {
     let mut out = hang("", &text.join("\u{2}\u{2} "), style.width).replace(['\u{1}', '\u{2}'], " ");
     out = out.lines().map(|l| format!("{}\n", l.trim_end())).collect();
     if !nic.node.is_known() && t.nodes.known().is_some_and(|n| n.len() > 1) {
-        out.push_str(&hang("", "near and far cannot be told apart: the device's node is unknown", style.width));
+        out.push_str(&hang(
+            "",
+            "local and remote CPUs cannot be distinguished: the device's node is unknown",
+            style.width,
+        ));
     }
     out
 }

@@ -40,7 +40,7 @@ fn values(v: &NapiValues) -> Vec<String> {
     }
     match v.threaded {
         Some(1) => out.push("threaded".into()),
-        Some(2) => out.push("threaded, polling busily".into()),
+        Some(2) => out.push("threaded, busy polling".into()),
         _ => {}
     }
     out
@@ -67,7 +67,7 @@ pub(crate) fn napi(n: &Nic) -> Option<String> {
         }
     }
     for (v, queues) in groups {
-        let text = if v.is_empty() { "nothing of it".into() } else { v.join(", ") };
+        let text = if v.is_empty() { "none of these".into() } else { v.join(", ") };
         parts.push(format!("queues {} {text}", set(queues)));
     }
     let pinned = napi.instances.iter().filter_map(|i| {
@@ -91,7 +91,7 @@ pub(crate) fn instead(o: &Outcome, width: Option<usize>) -> String {
             Setting::Coalesce { .. } => "the whole device instead".to_string(),
             _ => format!("{} instead", kept.family().title()),
         };
-        let first = format!("{asked} asked {}, set {kept} {}", i.asked.value_text(), i.kept.value_text());
+        let first = format!("{asked} requested {}, set {kept} {}", i.asked.value_text(), i.kept.value_text());
         groups.entry((why, what)).or_insert((0, first)).0 += 1;
     }
     let mut out = String::new();

@@ -55,12 +55,14 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
             format!("{clock}  transaction {transaction} begins: {}", plural(*steps, "change"))
         }
         Event::Note { text } => format!("{clock}  {}", one_line(text)),
-        Event::AlreadySo { phase, setting } if style.verbose > 0 => line(clock, *phase, &change(setting), "so already"),
+        Event::AlreadySo { phase, setting } if style.verbose > 0 => {
+            line(clock, *phase, &change(setting), "already set")
+        }
         Event::Done { phase, setting, now, how, took: t } => {
             let end = match how {
                 Match::Same => "ok".to_string(),
                 Match::Pending => "ok, pending".into(),
-                Match::Adjusted => yellow(&format!("kept as {}", now.value_text())),
+                Match::Adjusted => yellow(&format!("adjusted to {}", now.value_text())),
                 Match::Differs => yellow(&format!("reads back as {}", now.value_text())),
                 Match::Gone => yellow("gone"),
                 Match::Unknown(u) => yellow(&format!("not readable: {}", u.why)),
@@ -94,13 +96,13 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
             line(clock, Phase::Apply, &format!("{dev} {bond} uses it again"), &format!("ok{}", took(*t)))
         }
         Event::Replanned { steps } => {
-            format!("{clock}  planned again without what was refused: {}", plural(*steps, "change"))
+            format!("{clock}  planned again without the refused settings: {}", plural(*steps, "change"))
         }
         Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("putting back: {why}"))),
         Event::Verified { phase, ok, of, pending } => {
             let what = match phase {
                 Phase::PutBack => "as before",
-                _ => "read back as asked",
+                _ => "read back as requested",
             };
             let mut text = format!("{clock}  verify: {ok} of {of} settings {what}");
             if !pending.is_empty() {
@@ -150,7 +152,7 @@ fn count(o: &Outcome) -> String {
         text.push_str(&format!("; {} refused by the kernel or the driver: {}", refused.len(), words.join(", ")));
     }
     if ignored > 0 {
-        text.push_str(&format!("; {ignored} accepted by the driver and not kept"));
+        text.push_str(&format!("; {ignored} accepted by the driver but not kept"));
     }
     text + ";"
 }
@@ -197,15 +199,15 @@ fn not_as_asked(o: &Outcome, w: Option<usize>) -> String {
         let now = fact(&i.now);
         out.push_str(&hang(
             "ignored: ",
-            &format!("{} asked {}, is {now}; remembered", address(&i.asked), i.asked.value_text()),
+            &format!("{} requested {}, is {now}; remembered", address(&i.asked), i.asked.value_text()),
             w,
         ));
     }
     out.push_str(&super::moderation::instead(o, w));
     for a in &o.adjusted_by_driver {
         out.push_str(&hang(
-            "kept otherwise: ",
-            &format!("{} asked {}, kept {}", address(&a.asked), a.asked.value_text(), a.kept.value_text()),
+            "adjusted: ",
+            &format!("{} requested {}, driver set {}", address(&a.asked), a.asked.value_text(), a.kept.value_text()),
             w,
         ));
     }
@@ -220,7 +222,7 @@ fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
         Verdict::NothingToDo if o.already_so.is_empty() => out.push_str("Nothing to do. Nothing was written.\n"),
         Verdict::NothingToDo => {
             out.push_str(&format!(
-                "Nothing to do: {} are so already. Nothing was written.\n",
+                "Nothing to do: {} already as requested. Nothing was written.\n",
                 plural(o.already_so.len(), "setting")
             ));
         }
@@ -234,9 +236,9 @@ fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
                 None => out.push_str(&format!("Undo: ringwise rollback {id}\n")),
             }
             if verb == "Applied" {
-                out.push_str("Gone after a reboot.\n");
+                out.push_str("The settings are lost at reboot.\n");
                 if !o.refused.is_empty() || !o.ignored.is_empty() || !o.instead.is_empty() {
-                    let text = "What was refused or ignored is remembered; later plans leave it out.";
+                    let text = "Refused and ignored settings are remembered; later plans skip them.";
                     out.push_str(&hang("", text, w));
                     out.push_str("List: ringwise learned\n");
                 }
@@ -264,18 +266,18 @@ fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
                 ),
                 w,
             ));
-            out.push_str(&format!("Account: ringwise history {id}\n"));
+            out.push_str(&format!("Details: ringwise history {id}\n"));
         }
         Verdict::PutBackIncomplete => {
             if let Some(f) = &o.failed {
                 out.push_str(&failed(f, w));
             }
             out.push_str(&style.paint(Tint::Red, "NOT fully put back."));
-            out.push_str(&format!(" {} of {} settings are as before; not so:\n", o.verified, o.verified_of));
+            out.push_str(&format!(" {} of {} settings are as before; the others:\n", o.verified, o.verified_of));
             for n in &o.put_back_incomplete {
                 out.push_str(&not_back(n, w));
             }
-            out.push_str(&format!("The account is kept: ringwise history {id}. Finish later: ringwise recover\n"));
+            out.push_str(&format!("Details: ringwise history {id}. Finish later: ringwise recover\n"));
         }
     }
     out
@@ -295,9 +297,9 @@ fn on_trial(t: &OnTrial, style: &Style) -> String {
     let until = when::clock(t.until_unix, style.utc);
     let head = format!("ON TRIAL until {until} ({} s).", t.seconds);
     let end =
-        format!("Without it everything is put back at {until}, also if this session, this process or sshd is gone.");
+        format!("Without it everything is put back at {until}, even if this session, this process or sshd has ended.");
     format!(
-        "{} If all is well, from any session:\n    ringwise confirm\n{}",
+        "{} If everything works, run from any session:\n    ringwise confirm\n{}",
         style.paint(Tint::Yellow, &head),
         hang("", &end, style.width)
     )
@@ -315,7 +317,7 @@ fn failed(f: &Failure, w: Option<usize>) -> String {
 fn fact(f: &Fact<Setting>) -> String {
     match f {
         Fact::Known(s) => s.value_text(),
-        Fact::Absent => "not there".into(),
+        Fact::Absent => "missing".into(),
         Fact::Unknown(u) => format!("unknown ({})", u.why),
     }
 }
@@ -330,8 +332,8 @@ fn not_back(n: &NotPutBack, w: Option<usize>) -> String {
         _ if !n.offline.is_empty() => {
             out.push_str(&format!("    when {} online again:  ringwise recover\n", is(&n.offline)));
         }
-        Some(c) => out.push_str(&format!("    by hand:  {c}\n")),
-        None => out.push_str("    by hand:  nothing to write to now; when it is back: ringwise recover\n"),
+        Some(c) => out.push_str(&format!("    manually:  {c}\n")),
+        None => out.push_str("    nothing to write to now; when it is back: ringwise recover\n"),
     }
     out
 }

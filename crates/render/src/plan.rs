@@ -65,7 +65,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
         let (n, kept) = (plan.target.len(), plan.kept.len());
         let mut out = named(plan, w);
         out += &if n == 0 {
-            hang("", &format!("{}: nothing to place, nothing to change.", name(plan)), w)
+            hang("", &format!("{}: nothing to plan, nothing to change.", name(plan)), w)
         } else {
             let so = n.saturating_sub(kept);
             hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
@@ -101,7 +101,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
     }
     out.push_str(&groups::programs(plan, w));
     if !plan.expected.is_empty() {
-        out.push_str("Expected, and to be checked afterwards:\n");
+        out.push_str("Expected results, to be checked afterwards:\n");
         for e in &plan.expected {
             out.push_str(&hang("  ", e.text.trim_end_matches(['.', ';']), w));
         }
@@ -145,7 +145,7 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     }
     alone.append(&mut soft);
     if !alone.is_empty() {
-        text.push_str(&format!(" Left alone: {}.", alone.join(", ")));
+        text.push_str(&format!(" Skipped: {}.", alone.join(", ")));
     }
     out.push_str(&hang("", &text, w));
     out.push_str(&control::head(plan, w));
@@ -154,7 +154,7 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
 }
 
 fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style: &Style) -> String {
-    let as_planned = || format!("{dev}   as planned already\n\n");
+    let as_planned = || format!("{dev}   already as planned\n\n");
     let Some(part) = index.device(dev) else { return as_planned() };
     let bands = bands(part, s);
     if bands.is_empty() {
@@ -195,7 +195,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes,
         if doubled.len() > limit {
             list.push_str(&format!(" and {} more", doubled.len() - limit));
         }
-        let text = format!("{} of more than one queue: CPUs {list}", plural(doubled.len(), "core"));
+        let text = format!("{} with more than one queue: CPUs {list}", plural(doubled.len(), "core"));
         out.push_str(&hang("  ", &text, style.width));
     }
     out.push('\n');
@@ -279,13 +279,13 @@ fn rest(plan: &Plan, w: Option<usize>) -> String {
         let tail = if *needed { "; the goal is not fully met without it" } else { "; not needed for this goal" };
         out.push_str(&hang("x ", &format!("{what}: {why}{tail}"), w));
     }
-    out.push_str(&left_out(plan.left_out.iter().filter(|l| !l.is_named()), "Left out, because", w));
+    out.push_str(&left_out(plan.left_out.iter().filter(|l| !l.is_named()), "Skipped because", w));
     out
 }
 
 /// Settings that the user requested and the plan skipped. They come first on the page.
 fn named(plan: &Plan, w: Option<usize>) -> String {
-    left_out(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned, because", w)
+    left_out(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned because", w)
 }
 
 fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<usize>) -> String {
@@ -299,7 +299,7 @@ fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<
     let mut out = String::new();
     for (outage, list) in by {
         let why = if outage.is_empty() {
-            "it is yours to decide".into()
+            "the decision is yours".into()
         } else {
             format!("it interrupts traffic ({outage})")
         };
@@ -315,7 +315,7 @@ fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<
 
 /// `41 changes: 40 on eth1 eth2, 1 on the host. None interrupts traffic.`
 pub fn totals(plan: &Plan, w: Option<usize>) -> String {
-    out_of(plan, w, "Nothing was changed. What apply changes is gone after a reboot.")
+    out_of(plan, w, "Nothing was changed. What apply changes is lost at reboot.")
 }
 
 fn out_of(plan: &Plan, w: Option<usize>, tail: &str) -> String {
@@ -335,7 +335,7 @@ fn next(plan: &Plan, how: &Page) -> String {
         return format!("Next: {apply}\n");
     }
     format!(
-        "Next: ringwise apply{again}\n  or, to have exactly this reviewed first:\n      ringwise plan{again} --out {file}\n      \
+        "Next: ringwise apply{again}\n  or, to review exactly this plan first:\n      ringwise plan{again} --out {file}\n      \
          ringwise apply {file}\n"
     )
 }

@@ -14,7 +14,7 @@ pub fn line(s: &Snapshot) -> String {
     match (&s.host.irqbalance, &s.host.rivals) {
         (Fact::Known(b), _) => parts.push(irqbalance(s, b)),
         (Fact::Unknown(u), Fact::Known(names)) if names.iter().any(|n| n == "irqbalance") => {
-            parts.push(format!("irqbalance running; what it leaves alone is unknown ({})", u.why));
+            parts.push(format!("irqbalance running; its banned interrupts are unknown ({})", u.why));
         }
         _ => {}
     }
@@ -23,18 +23,18 @@ pub fn line(s: &Snapshot) -> String {
     parts.extend(running.iter().map(|r| other(r)));
     if !at_rest.is_empty() {
         let names: Vec<String> = at_rest.iter().map(|r| format!("{} ({})", r.evidence, r.sets)).collect();
-        parts.push(format!("at rest: {}", names.join(", ")));
+        parts.push(format!("not running now: {}", names.join(", ")));
     }
     if !s.held.is_empty() {
-        let held: Vec<String> = s.held.iter().map(|h| format!("{} by {}", h.bus_address, h.driver)).collect();
-        parts.push(format!("held by user space: {}", held.join(", ")));
+        let held: Vec<String> = s.held.iter().map(|h| format!("{} ({})", h.bus_address, h.driver)).collect();
+        parts.push(format!("bound to a user-space driver: {}", held.join(", ")));
     }
     // Old recordings have only the names of programs.
     for name in s.host.rivals.known().into_iter().flatten() {
         let told = name == "irqbalance" && (s.host.irqbalance.is_known() || !parts.is_empty())
             || s.host.rival_details.iter().any(|r| r.running && r.name.starts_with(name.as_str()));
         if !told {
-            parts.push(format!("{name} running; may move our interrupts"));
+            parts.push(format!("{name} running; may move interrupts"));
         }
     }
     match &s.host.rivals {
@@ -45,7 +45,7 @@ pub fn line(s: &Snapshot) -> String {
     }
 }
 
-/// Devices all of whose interrupts irqbalance leaves alone, and the number of these interrupts.
+/// Devices with all interrupts banned from irqbalance, and the number of these interrupts.
 fn left_alone(s: &Snapshot) -> (Vec<&str>, usize) {
     let all = |n: &&ringwise_model::Nic| {
         matches!(live_ban(s, n.name()), Fact::Known(Setting::IrqbalanceBan { left: Left::All, .. }))
@@ -59,22 +59,22 @@ fn irqbalance(s: &Snapshot, b: &Irqbalance) -> String {
     let (devs, n) = left_alone(s);
     if devs.is_empty() {
         return match &b.banned {
-            Fact::Unknown(u) => format!("irqbalance running; what it leaves alone is unknown ({})", u.why),
-            _ => format!("irqbalance running, looks{every} for interrupts to move"),
+            Fact::Unknown(u) => format!("irqbalance running; its banned interrupts are unknown ({})", u.why),
+            _ => format!("irqbalance running, may move interrupts{every}"),
         };
     }
     let restart = devs.iter().all(|d| {
         b.by_policy || matches!(live_restart(s, d), Fact::Known(Setting::IrqbalanceRestart { left: true, .. }))
     });
-    let after = if restart { "" } else { " (not after its restart)" };
+    let after = if restart { "" } else { " (until it restarts)" };
     format!("irqbalance running, {} of {} banned{after}", plural(n, "interrupt"), devs.join(" "))
 }
 
 fn other(r: &Rival) -> String {
     let how = r.setup.as_ref().map(|s| format!(", {s}")).unwrap_or_default();
     match r.sets.as_str() {
-        "" if r.name == "tuned" => format!("{} running{how}: sets nothing of ours", r.name),
-        "" => format!("{} running: its interfaces' channels are left alone", r.name),
+        "" if r.name == "tuned" => format!("{} running{how}: sets nothing that ringwise manages", r.name),
+        "" => format!("{} running: ringwise does not change its interfaces' channels", r.name),
         sets => format!("{} running{how}: sets {sets}", r.name),
     }
 }
@@ -99,11 +99,11 @@ pub fn band(steps: &[&Step], s: Option<&Snapshot>, style: &Style) -> String {
     let every = every.map(|n| format!(" within {n} s")).unwrap_or_default();
     let now = match bans {
         true => format!("running, would move {what} of {}{every}", devs.join(" ")),
-        false => format!("running, leaves {what} of {} alone until its restart", devs.join(" ")),
+        false => format!("running, {what} of {} banned until it restarts", devs.join(" ")),
     };
     // If the systemd unit cannot be extended, no setting keeps the ban across a restart.
     let lasts = |d: &String| s.is_some_and(|s| live_restart(s, d).is_known());
-    let after = if devs.iter().all(lasts) { "again after its restart" } else { "until its restart" };
+    let after = if devs.iter().all(lasts) { "also after its restart" } else { "until it restarts" };
     let then = format!("running, all of them banned ({after})");
     format!(
         "{}{}",

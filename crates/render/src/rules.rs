@@ -11,13 +11,13 @@ use ringwise_text::{hang, pad};
 /// The number of rules that `-v` prints; the JSON has all of them.
 const MOST: usize = 256;
 
-/// `2 in 64 places, ntuple on`. `None`: nothing is known about rules.
+/// `2 in 64 locations, ntuple on`. `None`: nothing is known about rules.
 pub(crate) fn line(n: &Nic) -> Option<String> {
     let ntuple = n.features.known().and_then(|all| all.get(NTUPLE));
     let all = match &n.rules {
         f if silent(f) => return None,
         Fact::Known(r) => r,
-        Fact::Absent => return Some("none: the driver takes none".into()),
+        Fact::Absent => return Some("none: not supported by the driver".into()),
         Fact::Unknown(u) => return Some(format!("unknown ({})", u.why)),
     };
     let feature = match ntuple {
@@ -32,9 +32,9 @@ pub(crate) fn line(n: &Nic) -> Option<String> {
     };
     let places = match all.capacity {
         0 => String::new(),
-        n => format!(" in {n} places"),
+        n => format!(" in {n} locations"),
     };
-    let chosen = if all.chooses_location { ", the driver chooses the place" } else { "" };
+    let chosen = if all.chooses_location { ", the driver chooses the location" } else { "" };
     Some(format!("{count}{places}{feature}{chosen}"))
 }
 
@@ -64,15 +64,15 @@ mod tests {
         let (rule, _) = ringwise_kfmt::rule::parse_rule(words).unwrap();
         let s = build::host(4, 1).mqnic("mq0", 0, 4).virtio("eth1", 0, 2).done();
         let mut n = s.nics[0].clone();
-        assert_eq!(line(&n).unwrap(), "none in 64 places, ntuple off");
+        assert_eq!(line(&n).unwrap(), "none in 64 locations, ntuple off");
         if let Fact::Known(all) = &mut n.rules {
             all.rules.insert(7, rule);
             all.chooses_location = true;
         }
-        assert_eq!(line(&n).unwrap(), "1 in 64 places, ntuple off, the driver chooses the place");
+        assert_eq!(line(&n).unwrap(), "1 in 64 locations, ntuple off, the driver chooses the location");
         let listed = list(&n, &Style::plain(Some(100)));
         assert_eq!(listed, "flow rules   7: tcp4 dst-port 443 src-ip 10.0.0.0 m 0.255.255.255 action 2\n");
-        assert_eq!(line(&s.nics[1]).unwrap(), "none: the driver takes none");
+        assert_eq!(line(&s.nics[1]).unwrap(), "none: not supported by the driver");
         n.rules = ringwise_model::not_asked();
         assert_eq!(line(&n), None);
     }

@@ -109,7 +109,7 @@ pub(crate) fn queues(n: &Nic) -> String {
 pub fn device(s: &Snapshot, n: &Nic, style: &Style) -> String {
     let mut out = head(n, style);
     if let Some(why) = no_answer(n) {
-        let text = format!("{why}: what the device itself must tell is unknown; the rest follows");
+        let text = format!("{why}: values that only the device can report are unknown");
         out.push_str(&style.paint(Tint::Yellow, &hang("  ", &text, style.width)));
     }
     out.push('\n');
@@ -175,7 +175,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         _ => {}
     }
     if n.has_own_queues() {
-        out.push(("map", map(n)));
+        out.push(("IRQ map", map(n)));
         if let Some(fixed) = fixed(n) {
             out.push(("not movable", fixed));
         }
@@ -203,7 +203,7 @@ fn unmapped(n: &Nic) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    format!("{}: their interrupt is unknown, so is the CPU", parts.join(" "))
+    format!("{}: interrupt and CPU unknown", parts.join(" "))
 }
 
 fn carries(s: &Snapshot, n: &Nic) -> String {
@@ -241,7 +241,7 @@ fn map(n: &Nic) -> String {
         let why = if n.vectors.is_empty() {
             "the device shows no interrupt"
         } else {
-            "no interrupt could be tied to a queue"
+            "no interrupt could be matched to a queue"
         };
         return format!("unknown: {why}");
     }
@@ -256,11 +256,11 @@ fn map(n: &Nic) -> String {
     let mut out = parts.join("; ");
     let other = n.vectors.iter().filter(|v| v.role == Role::Control).count();
     if other > 0 {
-        out.push_str(&format!("; {} not of a queue", plural(other, "interrupt")));
+        out.push_str(&format!("; {} without a queue", plural(other, "interrupt")));
     }
     let odd = n.vectors.iter().filter(|v| matches!(v.role, Role::Unknown)).count();
     if odd > 0 {
-        out.push_str(&format!("; {} of unknown use", plural(odd, "interrupt")));
+        out.push_str(&format!("; {} of unknown purpose", plural(odd, "interrupt")));
     }
     out
 }
@@ -288,7 +288,7 @@ fn not_read(n: &Nic, style: &Style) -> String {
 
 /// With `-v`: every vector with its number.
 fn vectors(n: &Nic) -> String {
-    let head = ["IRQ", "SERVES", "ASKED", "EFFECTIVE", "COUNT", "MAP", "MOVABLE", "NAME"].map(String::from).to_vec();
+    let head = ["IRQ", "SERVES", "AFFINITY", "EFFECTIVE", "COUNT", "MAP", "MOVABLE", "NAME"].map(String::from).to_vec();
     let mut rows = vec![head];
     for v in &n.vectors {
         let serves = match &v.role {

@@ -19,7 +19,7 @@ fn now(s: &Standing) -> String {
         (Match::Gone, _) => "gone".into(),
         (Match::Unknown(u), _) => format!("unknown ({})", u.why),
         (_, Fact::Known(v)) => v.value_text(),
-        (_, Fact::Absent) => "not there".into(),
+        (_, Fact::Absent) => "missing".into(),
         (_, Fact::Unknown(u)) => format!("unknown ({})", u.why),
     }
 }
@@ -84,7 +84,7 @@ pub fn verify(
     let host = visible(host);
     let mut out = String::new();
     if v.settings.is_empty() {
-        out.push_str(&format!("{host}: nothing applied by ringwise is in force in this boot.\n"));
+        out.push_str(&format!("{host}: no setting of ringwise is in effect in this boot.\n"));
     } else {
         let ids: BTreeSet<u64> = v.settings.iter().map(|s| s.transaction).collect();
         let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
@@ -110,7 +110,7 @@ pub fn verify(
     if pending > 0 {
         out.push_str(&hang(
             "  ",
-            &format!("{} not yet seen on the new CPU: idle since", plural(pending, "interrupt")),
+            &format!("{} not yet seen on the new CPU: idle since the change", plural(pending, "interrupt")),
             w,
         ));
     }
@@ -119,10 +119,10 @@ pub fn verify(
     }
     if let Some(h) = &v.running {
         let who = h.pid.map_or("another ringwise".into(), |p| format!("process {p}"));
-        out.push_str(&format!("a transaction is under way ({who}); look again when it is done\n"));
+        out.push_str(&format!("a transaction is running ({who}); run verify again when it has ended\n"));
     }
     if let Some(id) = v.unfinished {
-        let text = format!("transaction {id} was cut short and is half-applied");
+        let text = format!("transaction {id} was interrupted and is partly applied");
         out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
         out.push_str(&format!("Finish:   {}\n", style.recording.there("ringwise recover")));
     } else if !drifted.is_empty() {
@@ -143,21 +143,21 @@ fn counts(list: &[Counted], seconds: f64, style: &Style) -> String {
     let polled = list.iter().filter(|c| c.polled && c.stuck.is_none()).count();
     let plain = |c: &&Counted| !c.astray() && c.seen_on.is_some() && !c.idle() && c.stuck.is_none() && !c.polled;
     let good = list.iter().filter(plain).count();
-    let mut parts = vec![format!("{good} on their CPU and on no other")];
+    let mut parts = vec![format!("{good} only on their CPU")];
     if idle > 0 {
         parts.push(format!("{idle} idle"));
     }
     if !astray.is_empty() {
-        parts.push(format!("{} elsewhere", astray.len()));
+        parts.push(format!("{} on other CPUs", astray.len()));
     }
     if untold > 0 {
-        parts.push(format!("{untold} not to be told (restarted meanwhile)"));
+        parts.push(format!("{untold} unknown (counters restarted)"));
     }
     if stuck > 0 {
         parts.push(format!("{stuck} stuck"));
     }
     if polled > 0 {
-        parts.push(format!("{polled} still polled elsewhere"));
+        parts.push(format!("{polled} still polled on another CPU"));
     }
     let text = format!("{}: {}", plural(list.len(), "queue interrupt"), parts.join(", "));
     let mut out = hang(&format!("  counted for {seconds:.1} s: "), &text, style.width);
@@ -183,16 +183,16 @@ fn stands_still(c: &Counted) -> Option<String> {
             return Some(format!("stuck: completed nothing for {} s, {bytes} bytes in flight", ms / 1000));
         }
         Some(How::TimedOut { times }) => {
-            return Some(format!("stuck: timed out, {} by the kernel's watchdog", plural(times as usize, "time")));
+            return Some(format!(
+                "stuck: timed out, {} according to the kernel's watchdog",
+                plural(times as usize, "time")
+            ));
         }
         None => {}
     }
     let packets = c.packets.filter(|_| c.polled)?;
     let place = c.polled_on.map_or_else(|| "another CPU".into(), |cpu| format!("CPU {cpu}"));
-    Some(format!(
-        "still polled on {place} ({}): it moves when the queue is empty once",
-        plural(packets as usize, "packet")
-    ))
+    Some(format!("still polled on {place} ({}): it moves once the queue is empty", plural(packets as usize, "packet")))
 }
 
 fn state(e: &Entry) -> String {
@@ -206,13 +206,13 @@ fn state(e: &Entry) -> String {
         Ending::OnTrial { .. } => "on trial: ringwise confirm".into(),
         // A rollback leaves no setting of ringwise in effect.
         Ending::Kept if e.this_boot && matches!(e.kind, Kind::Rollback { .. }) => "done".into(),
-        Ending::Kept if e.this_boot => "in force".into(),
-        Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "gone with a reboot".into()),
+        Ending::Kept if e.this_boot => "in effect".into(),
+        Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "lost at reboot".into()),
         Ending::PutBack => "failed, put back".into(),
         Ending::PutBackIncomplete => "NOT fully put back".into(),
         Ending::Unfinished => "unfinished: ringwise recover".into(),
-        Ending::Running { pid: Some(pid) } => format!("under way (process {pid})"),
-        Ending::Running { pid: None } => "under way".into(),
+        Ending::Running { pid: Some(pid) } => format!("running (process {pid})"),
+        Ending::Running { pid: None } => "running".into(),
         Ending::Closed { why } => format!("closed: {why}"),
     }
 }
@@ -234,7 +234,7 @@ fn trial(e: &Entry) -> Option<String> {
 /// `goal forward`, `rollback of 12`.
 pub fn title(e: &Entry) -> String {
     match &e.kind {
-        Kind::Rollback { before: 0 } => "rollback to as first found".into(),
+        Kind::Rollback { before: 0 } => "rollback to the initial state".into(),
         Kind::Rollback { before } => format!("rollback of {before}"),
         _ => e.title.to_string(),
     }
@@ -304,7 +304,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
         rows.push(vec![e.id.to_string(), time, who, what(e), state(e)]);
     }
     if list.iter().any(|e| e.this_boot) {
-        rows.push(["0", "-", "-", "as first found since boot", "rollback 0"].map(String::from).to_vec());
+        rows.push(["0", "-", "-", "initial state since boot", "rollback 0"].map(String::from).to_vec());
     }
     table::plain(&rows, &[0])
 }
@@ -312,17 +312,17 @@ pub fn history(list: &[Entry], style: &Style) -> String {
 /// The page of `rollback -n`: each setting with its present value and the value that would be restored.
 pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
     let then = match id {
-        0 => "as first found since boot".to_string(),
-        id => format!("as before transaction {id}"),
+        0 => "from before the first transaction of this boot".to_string(),
+        id => format!("from before transaction {id}"),
     };
     let mut out = match w.steps.len() {
-        0 => format!("Nothing to restore: every setting is {then}.\n"),
-        n => format!("Would restore {} {then}:\n", plural(n, "setting")),
+        0 => format!("Nothing to restore: every setting has its value {then}.\n"),
+        n => format!("Would restore {} to the value {then}:\n", plural(n, "setting")),
     };
     for st in &w.steps {
         let now = match &st.from {
             Fact::Known(v) => v.value_text(),
-            Fact::Absent => "not there".into(),
+            Fact::Absent => "missing".into(),
             Fact::Unknown(u) => format!("unknown ({})", u.why),
         };
         out.push_str(&hang(
@@ -335,7 +335,7 @@ pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
         out.push_str(&hang("note: ", n, style.width));
     }
     if w.steps.iter().any(|st| st.interrupts_traffic) {
-        out.push_str("Steps among them interrupt traffic.\n");
+        out.push_str("Some of these steps interrupt traffic.\n");
     }
     if !w.moved.is_empty() {
         let list: Vec<String> = w.moved.iter().map(|m| m.address.to_string()).collect();
@@ -361,10 +361,10 @@ pub fn entry(e: &Entry, style: &Style) -> String {
         line("undone", why);
     }
     if let Some(Fate::Confirmed { by }) = e.trial.as_ref().map(|t| &t.fate) {
-        line("confirmed", by.as_deref().unwrap_or("by somebody"));
+        line("confirmed", by.as_deref().unwrap_or("by an unknown user"));
     }
     if e.damaged > 0 {
-        line("damaged", &format!("{} of its journal cannot be read", plural(e.damaged, "line")));
+        line("damaged", &format!("{} of the journal cannot be read", plural(e.damaged, "line")));
     }
     line("journal", &e.path.display().to_string());
     if let Some(o) = &e.outcome {
@@ -378,7 +378,7 @@ pub fn entry(e: &Entry, style: &Style) -> String {
         out.push_str(&outcome::summary(o, "Applied", style));
     }
     if !e.undo.is_empty() {
-        out.push_str("\nBy hand, with the interrupt numbers of that time:\n");
+        out.push_str("\nManual undo, with the interrupt numbers of that time:\n");
         for c in &e.undo {
             out.push_str(&format!("  {c}\n"));
         }

@@ -104,10 +104,10 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
             line("pending", &text);
         }
     }
-    line("rivals", &rivals::line(s));
+    line("competing", &rivals::line(s));
     if how.passive {
         let text = "requests to the kernel, link speed, carrier and XPS (--passive)";
-        line("not asked", text);
+        line("not read", text);
     }
     out.push('\n');
     let extra = remarks(s, st);
@@ -119,14 +119,14 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
 
 fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
     match (&st.last, &st.verify) {
-        _ if recorded => "not known from a recording".into(),
+        _ if recorded => "unknown (this is a recording)".into(),
         (_, None) => format!("unknown ({})", st.unreadable.clone().unwrap_or_default()),
         (Some(e), Some(v)) if !v.settings.is_empty() => {
             let reason = e.reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
             format!("transaction {}, {}, {} by {}{reason}", e.id, e.title, when::minute(e.unix_time, style.utc), e.who)
         }
         _ => match &st.rolled_back {
-            Some(e) => format!("nothing any more (transaction {}: {})", e.id, standing::title(e)),
+            Some(e) => format!("nothing (transaction {}: {})", e.id, standing::title(e)),
             None => "nothing in this boot".into(),
         },
     }
@@ -135,16 +135,16 @@ fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
 /// What the next boot applies, as text.
 fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
     Some(match b {
-        None | Some(Boot::Nothing) if in_force => "settings are gone after a reboot".into(),
+        None | Some(Boot::Nothing) if in_force => "settings are lost at reboot".into(),
         None | Some(Boot::Nothing) => return None,
         Some(Boot::Applies { config }) => format!("{config} is applied (ringwise.service)"),
         Some(Boot::Missing { config }) => {
-            style.paint(Tint::Yellow, &format!("nothing is applied: {config} is not there (ringwise persist)"))
+            style.paint(Tint::Yellow, &format!("nothing is applied: {config} does not exist (ringwise persist)"))
         }
         Some(Boot::Skipped { unix_time }) => style.paint(
             Tint::Red,
             &format!(
-                "SKIPPED, at every boot until ringwise persist: one ended within five minutes of tuning, {}",
+                "SKIPPED at every boot until ringwise persist: a boot ended within five minutes of tuning, {}",
                 when::minute(*unix_time, style.utc)
             ),
         ),
@@ -157,17 +157,17 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
     let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
     let left_out = v.drifted().count() - drifted.len();
     if drifted.is_empty() && left_out > 0 {
-        return format!("{} of {} settings as applied, {left_out} not asked", v.holding(), v.settings.len());
+        return format!("{} of {} settings as applied, {left_out} not read", v.holding(), v.settings.len());
     }
     if drifted.is_empty() {
         let all = v.settings.len();
         let text =
-            if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
+            if all == 1 { "the only setting is as applied".into() } else { format!("all {all} settings as applied") };
         // For a single transaction: the number of settings that had the right value before.
         let of_last = last.filter(|e| e.steps < all && v.settings.iter().all(|s| s.transaction == e.id));
         let whole = |e: &&Entry| e.outcome.as_ref().is_some_and(|o| o.refused.is_empty() && o.ignored.is_empty());
         return match of_last.filter(whole) {
-            Some(e) => format!("{text} ({}, the others were so before)", plural(e.steps, "change")),
+            Some(e) => format!("{text} ({}, the others had these values before)", plural(e.steps, "change")),
             None => text,
         };
     }
@@ -190,11 +190,11 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
         }));
     }
     if let Some(id) = v.unfinished {
-        out.push(red(format!("transaction {id} was cut short: ringwise recover")));
+        out.push(red(format!("transaction {id} was interrupted: ringwise recover")));
     }
     if let Some(e) = &st.stuck {
         let why = e.reason.as_deref().unwrap_or_default();
-        out.push(red(format!("transaction {}: the guard went {}: {why}", e.id, e.title)));
+        out.push(red(format!("transaction {}, by the guard: {}: {why}", e.id, e.title)));
     }
     if let Some(id) = st.half_way {
         out.push(red(format!("transaction {id} failed and is not fully put back: ringwise recover")));
@@ -203,7 +203,7 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
         let what = format!("{} of rollback {}", plural(w.settings, "setting"), w.transaction);
         out.push(match w.ready {
             true => red(format!("{what} can be restored now that a CPU is online again: ringwise recover")),
-            false => format!("{what} to be restored when {} online again", outcome::is(&w.offline)),
+            false => format!("{what} can be restored when {} online again", outcome::is(&w.offline)),
         });
     }
     for n in &v.newer {
@@ -212,10 +212,10 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     if let Some(h) = &v.running {
         let pid = h.pid.map_or("another ringwise".into(), |p| format!("process {p}"));
         let who = h.who.as_ref().map(|w| format!(" of {w}")).unwrap_or_default();
-        out.push(format!("a transaction is under way ({pid}{who})"));
+        out.push(format!("a transaction is running ({pid}{who})"));
     }
     if out.is_empty() {
-        out.push("nothing waits for confirmation, no unfinished journal".into());
+        out.push("no transaction is on trial or unfinished".into());
     }
     out
 }
@@ -224,9 +224,9 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
 pub fn overdue(p: &Pending, late: Duration, until: &str) -> String {
     let (id, late) = (p.transaction, plural(usize::try_from(late.as_secs()).unwrap_or(usize::MAX), "second"));
     let why = match &p.guard {
-        Some(Holder { pid: Some(pid), .. }) => format!("its guard (process {pid}) does not put it back"),
-        Some(_) => "its guard does not put it back".into(),
-        None => "its guard is gone: nobody puts it back".into(),
+        Some(Holder { pid: Some(pid), .. }) => format!("its guard (process {pid}) does not roll it back"),
+        Some(_) => "its guard does not roll it back".into(),
+        None => "its guard is gone, so nothing rolls it back".into(),
     };
     format!("transaction {id} of {} is OVERDUE: its trial ended at {until}, {late} ago, and {why}", p.who)
 }
@@ -246,7 +246,7 @@ fn trial(p: &Pending, style: &Style) -> String {
             format!("transaction {} of {} is ON TRIAL until {until}: ringwise confirm", p.transaction, p.who)
         }
         (Fate::Pending, None) => format!(
-            "transaction {} was on trial until {until} and its guard is gone: nobody puts it back: \
+            "transaction {} was on trial until {until} and its guard is gone, so nothing rolls it back: \
              ringwise confirm or ringwise recover",
             p.transaction
         ),
@@ -326,6 +326,6 @@ fn otherwise(s: &Snapshot, style: &Style) -> String {
             let show = reads(format!("ringwise show {}", n.name()));
             format!("Next: {show}\n      {}\n", reads("ringwise plan".into()))
         }
-        None => "Nothing here has queues of its own to tune.\n".into(),
+        None => "No interface has queues of its own to tune.\n".into(),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn rss(f: &Fact<Rss>) -> String {
             return "none: the device has no table".into();
         }
         let mut parts = vec![table(&r.table)];
-        parts.push(sentence(&r.function, "function not told", String::clone));
+        parts.push(sentence(&r.function, "hash function not reported", String::clone));
         if let Fact::Known(x) = &r.symmetric
             && x != "none"
         {
@@ -49,7 +49,7 @@ fn contexts(all: &Fact<BTreeMap<u32, RssContext>>) -> Option<String> {
     let all = match all {
         Fact::Known(all) if all.is_empty() => return None,
         Fact::Known(all) => all,
-        Fact::Unknown(u) if u.errno.is_some() => return Some(format!("contexts not known: {}", u.why)),
+        Fact::Unknown(u) if u.errno.is_some() => return Some(format!("contexts unknown: {}", u.why)),
         _ => return None,
     };
     let each: Vec<String> = all.iter().map(|(n, c)| format!("context {n}: {}", table(&c.table))).collect();
@@ -203,7 +203,7 @@ pub(crate) fn xps(n: &Nic, style: &Style) -> String {
     let by_cpu = match gs.as_slice() {
         [] => no_queue(n, "transmit"),
         [(_, Fact::Known(c))] if c.is_empty() => format!("not set on any of {}", plural(total, "queue")),
-        [(_, Fact::Absent)] => "not for a device with one transmit queue".into(),
+        [(_, Fact::Absent)] => "not available with one transmit queue".into(),
         [(_, f @ Fact::Unknown(_))] => sentence(f, "", |_| String::new()),
         gs => {
             let one = |f: &Fact<CpuSet>| sentence(f, "-", |c| cpus(c, style));
@@ -213,7 +213,7 @@ pub(crate) fn xps(n: &Nic, style: &Style) -> String {
     if rxqs.is_empty() {
         return by_cpu;
     }
-    let parts: Vec<String> = rxqs.into_iter().map(|(q, r)| format!("tx-{q} of rx-{}", numbers(r))).collect();
+    let parts: Vec<String> = rxqs.into_iter().map(|(q, r)| format!("tx-{q} for rx-{}", numbers(r))).collect();
     format!("{by_cpu}; by receive queue: {}", parts.join(", "))
 }
 
@@ -269,14 +269,14 @@ pub(crate) fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
         out.push("RPS off: packets stay on the CPU of the queue's interrupt");
     }
     if n.tx_queues.iter().any(|q| empty(&q.xps_cpus)) {
-        out.push("XPS not set: no CPU prefers that queue; a CPU without a queue takes one by a hash of the flow");
+        out.push("XPS not set: no CPU prefers that queue; a CPU without a queue gets one by flow hash");
     }
     if host.rps_sock_flow_entries.known() == Some(&0) || n.rx_queues.iter().any(|q| q.rps_flow_cnt.known() == Some(&0))
     {
-        out.push("RFS 0: off; it needs both the socket flow table and entries of the queue");
+        out.push("RFS 0: off; it needs both the socket flow table and per-queue entries");
     }
     if n.vectors.iter().any(|v| v.is_queue() && empty(&v.effective)) {
-        out.push("no effective CPU: the interrupt is not started (link down) or has not come yet");
+        out.push("no effective CPU: the interrupt is not started (link down) or has not fired yet");
     }
     out
 }

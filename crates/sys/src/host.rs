@@ -30,7 +30,7 @@ impl Error {
         Self { what: what.into(), data: None, errno: Some(errno), words: None, cause: Cause::Other }
     }
 
-    /// An error that is not the kernel's answer; `words` say why there is none.
+    /// An error that does not come from the kernel; `words` contains the reason.
     pub fn other(what: impl Into<String>, words: impl Into<String>) -> Self {
         Self { what: what.into(), data: None, errno: None, words: Some(words.into()), cause: Cause::Other }
     }

@@ -121,7 +121,7 @@ fn owner_by_diag(name: &str) -> crate::Result<Option<u32>> {
             rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
         if its == wanted.as_bytes() {
-            found = Some(uid.ok_or_else(|| crate::Error::other("unix_diag (dump)", "the kernel names no owner"))?);
+            found = Some(uid.ok_or_else(|| crate::Error::other("unix_diag (dump)", "the kernel reports no owner"))?);
         }
     }
     Ok(found)

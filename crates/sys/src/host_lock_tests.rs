@@ -99,7 +99,10 @@ fn a_full_queue_does_not_hide_its_owner() {
 fn another_user_cannot_hold_it_against_us() {
     let p = prefix("user");
     if euid() != 0 {
-        return ringwise_testkit::skipped("another_user_cannot_hold_it_against_us", "needs root to be somebody else");
+        return ringwise_testkit::skipped(
+            "another_user_cannot_hold_it_against_us",
+            "needs root to become another user",
+        );
     }
     const NOBODY: u32 = 65534;
     let their = std::thread::scope(|s| {

@@ -26,7 +26,7 @@ fn last(what: &str) -> Error {
 pub fn pin(cpu: u32) -> Result<()> {
     let what = format!("sched_setaffinity to CPU {cpu}");
     if cpu > isolation::MAX_CPU {
-        return Err(Error::other(what, format!("CPUs end at {}", isolation::MAX_CPU)));
+        return Err(Error::other(what, format!("the highest CPU number is {}", isolation::MAX_CPU)));
     }
     isolation::allow(&[cpu].into()).map_err(|e| Error::errno(what, e.raw_os_error().unwrap_or(0)))
 }
@@ -52,7 +52,7 @@ pub fn thread_cpu_time() -> Duration {
 pub fn enter_netns(name: &str) -> Result<()> {
     let what = format!("network namespace {name}");
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
-        return Err(Error::other(what, "a name below /run/netns is expected"));
+        return Err(Error::other(what, "expected the name of a file in /run/netns"));
     }
     let path = Path::new("/run/netns").join(name);
     let file = File::open(&path).map_err(|e| io_error("open", &path.to_string_lossy(), &e))?;
@@ -65,7 +65,7 @@ pub fn enter_netns(name: &str) -> Result<()> {
 ///
 /// Errors: the hard limit is lower and may not be raised; `words` name it.
 pub fn room_for_files(wanted: u64) -> Result<()> {
-    let what = format!("room for {wanted} open files");
+    let what = format!("a limit of {wanted} open files");
     // SAFETY: all-zero is a valid rlimit (plain integers).
     let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
     // SAFETY: `limit` is a live rlimit.
@@ -137,7 +137,7 @@ pub fn socket_drops(fd: &impl AsRawFd) -> Result<u32> {
         return Err(last("SO_MEMINFO"));
     }
     if (size as usize) < (DROPS + 1) * 4 {
-        return Err(Error::other("SO_MEMINFO", format!("{size} bytes: this kernel does not tell drops")));
+        return Err(Error::other("SO_MEMINFO", format!("{size} bytes: this kernel does not report drops")));
     }
     Ok(info[DROPS])
 }
@@ -228,7 +228,7 @@ pub fn send_many(socket: &UdpSocket, bytes: &mut [u8], size: usize, count: usize
 }
 
 /// Receives up to [`AT_ONCE`] datagrams or frames: the first `head` bytes of each (into `bytes`, which has space for that many),
-/// and its whole length into `lengths`. Does not wait; EAGAIN: there is none.
+/// and its whole length into `lengths`. Does not wait; EAGAIN: no message is waiting.
 pub fn receive_many(
     socket: &impl AsRawFd,
     bytes: &mut [u8],

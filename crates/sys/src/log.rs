@@ -216,7 +216,7 @@ mod tests {
         }
         assert!(received(&ear).starts_with(b"MESSAGE=0\n"));
         drop(ear);
-        log.line(Priority::Info, "nobody is there", &[]);
+        log.line(Priority::Info, "no listener", &[]);
         Log::at(&place.0.join("a"), &place.0.join("b")).line(Priority::Info, "nor here", &[]);
         Log::nowhere().line(Priority::Info, "nor here", &[]);
     }

@@ -42,11 +42,11 @@ pub fn others_write(path: &Path) -> Option<String> {
             continue;
         }
         if m.mode() & 0o002 != 0 {
-            return Some(format!("everybody may write to {}", p.display()));
+            return Some(format!("every user can write to {}", p.display()));
         }
         // Debian gives /usr/local to the group staff, whose members are trusted with programs of root.
         if m.mode() & 0o020 != 0 && m.gid() != 0 && !p.starts_with("/usr/local") {
-            return Some(format!("group {} may write to {}", m.gid(), p.display()));
+            return Some(format!("group {} can write to {}", m.gid(), p.display()));
         }
     }
     None
@@ -131,10 +131,10 @@ mod tests {
         assert_eq!(others_write(&dir.join("a/b")), None, "judged by what is there");
         mode(&dir, 0o777);
         let said = others_write(&dir.join("a/b")).unwrap();
-        assert_eq!(said, format!("everybody may write to {}", dir.display()));
+        assert_eq!(said, format!("every user can write to {}", dir.display()));
         mode(&dir, 0o1777);
         fs::create_dir(dir.join("mine")).unwrap();
-        assert_eq!(others_write(&dir.join("mine")), None, "nobody else can take it away");
+        assert_eq!(others_write(&dir.join("mine")), None, "no other user can remove it");
         assert!(others_write(&dir).is_some(), "but they can put files there");
         fs::remove_dir_all(&dir).unwrap();
     }

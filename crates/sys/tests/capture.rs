@@ -104,9 +104,9 @@ fn what_was_recorded_is_replayed_from_every_form() {
             host.kernel(&drvinfo()).is_ok(),
             recording.kernel.values().any(|r| r.name == "ETHTOOL_GDRVINFO" && r.answer.is_ok())
         );
-        assert!(host.write("/sys/x", b"1").unwrap_err().to_string().contains("recorded host"));
+        assert!(host.write("/sys/x", b"1").unwrap_err().to_string().contains("this host is a recording"));
         let set = Request::EthtoolSet { cmd: 18, name: "channels-set", dev: "lo".into(), attrs: vec![] };
-        assert!(host.kernel(&set).unwrap_err().to_string().contains("recorded host"));
+        assert!(host.kernel(&set).unwrap_err().to_string().contains("this host is a recording"));
         assert_eq!(host.unix_time(), recording.info.unix_time);
         assert_eq!(host.info().tool.as_deref(), Some(env!("CARGO_PKG_VERSION")));
         assert_eq!(

@@ -35,7 +35,7 @@ pub struct Size {
     pub qstats: bool,
 }
 
-/// Answers out of memory.
+/// Answers from memory.
 #[derive(Debug, Default)]
 pub struct Counting {
     /// Contents by path.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Whether golden results are to be rewritten: with `RINGWISE_BLESS=1` and no other value.
+/// Whether golden results are rewritten: only with `RINGWISE_BLESS=1`.
 pub fn blessing() -> bool {
     std::env::var_os("RINGWISE_BLESS").is_some_and(|v| v == "1")
 }
@@ -36,7 +36,7 @@ pub fn compare(path: &Path, got: &str) {
         match (w.next(), g.next()) {
             (a, b) if a == b && a.is_some() => {}
             (a, b) => panic!(
-                "{}:{line} differs; RINGWISE_BLESS=1 rewrites it, on purpose only\n  file: {}\n  now:  {}",
+                "{}:{line} differs; if this is intended, RINGWISE_BLESS=1 rewrites it\n  file: {}\n  now:  {}",
                 path.display(),
                 a.unwrap_or("(end, or only the last newline)"),
                 b.unwrap_or("(end, or only the last newline)")
@@ -59,7 +59,7 @@ const LINE: usize = 160;
 fn write(value: &Value, indent: usize, out: &mut String) {
     let short = value.to_string();
     let pad = " ".repeat(indent + 1);
-    // Lists of objects are always unfolded: each member is a thing of its own.
+    // Each object of a list gets its own line.
     let unfold = |v: &Value| v.as_array().is_some_and(|a| a.len() > 1 && a.iter().any(Value::is_object));
     match value {
         _ if short.len() <= LINE && !unfold(value) => out.push_str(&short),

@@ -15,7 +15,7 @@ use crate::topo::{CpuSpec, Numbering};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vectors {
-    /// `TxRx-N`: one a pair.
+    /// `TxRx-N`: one vector per pair.
     #[default]
     Paired,
     /// `rx-N` and `tx-N`.
@@ -24,7 +24,7 @@ pub enum Vectors {
     Shared,
     /// Two pairs on each.
     Twos,
-    /// Nothing ties an interrupt to a queue.
+    /// Interrupts cannot be matched to queues.
     None,
 }
 
@@ -49,15 +49,15 @@ pub struct NicSpec {
     pub name: String,
     /// Name of the kernel module, `igb`; `virtio_net` makes a virtio device.
     pub driver: String,
-    /// None: the firmware says -1.
+    /// `None`: the firmware reports -1.
     pub node: Option<u32>,
-    /// As `local_cpulist` in sysfs. None: the CPUs of `node`, or all online ones where that is none too.
+    /// As `local_cpulist` in sysfs. `None`: the CPUs of `node`, or all online CPUs without a node.
     pub local_cpus: Option<CpuSet>,
     /// Receive queues, and as many transmit queues.
     pub queues: u32,
     /// 0: the driver has no channel counts.
     pub max_queues: u32,
-    /// Also decides the names of the interrupts.
+    /// The assignment of queues to vectors; it also determines the names of the interrupts.
     pub vectors: Vectors,
     /// Requested and effective affinity, and the counts of interrupts.
     pub irqs: Irqs,
@@ -69,7 +69,7 @@ pub struct NicSpec {
     pub rps: CpuSet,
     /// Entries of the RFS table of every receive queue; 0: RFS is off.
     pub rps_flow_cnt: u32,
-    /// What holds the device besides the kernel's stack, such as an XDP program; empty: nothing does.
+    /// Users of the device besides the kernel's stack, such as an XDP program.
     pub users: Vec<User>,
     /// Interface index of the bond that it is a member of.
     pub master: Option<u32>,
@@ -159,8 +159,8 @@ pub(crate) fn tx_queue(id: u32, of: u32) -> TxQueue {
     }
 }
 
-/// An interface that is up at 1 Gbit/s, without a driver, queues or settings. What discovery reads only on request was
-/// not asked for.
+/// An interface that is up at 1 Gbit/s, without a driver, queues or settings. Values that discovery reads only on request were
+/// not requested.
 pub fn plain_nic(name: &str, index: u32) -> Nic {
     Nic {
         dev: DevId { name: name.into(), ifindex: Some(IfIndex(index)), bus_address: None, permanent_mac: None },
@@ -341,7 +341,7 @@ pub fn host(name: &str, cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
     }
 }
 
-/// Ten machines that a layout has to suit.
+/// Ten machines for which layouts are tested.
 pub fn ten() -> Vec<HostSpec> {
     let igb = |name: &str, node, queues| NicSpec::new(name, "igb", node, queues, 8);
     let two_nodes = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };

@@ -114,7 +114,7 @@ mod tests {
         let mut s = machine();
         s.nics[0].rings = Fact::unknown("rings-get eth0", "needs root");
         let rings = Setting::Rings { dev: dev(), values: ringwise_model::RingValues::sizes(Some(512), None) };
-        assert_eq!(project(&mut s, &rings), Err(NotProjected("not known of the device")));
+        assert_eq!(project(&mut s, &rings), Err(NotProjected("the value of the device is unknown")));
         let channels = Setting::Channels { dev: dev(), rx: None, tx: None, combined: Some(2) };
         project(&mut s, &channels).unwrap();
         assert_eq!((s.nics[0].rx_queues.len(), s.nics[0].vectors.iter().filter(|v| v.is_queue()).count()), (2, 2));

@@ -1,4 +1,4 @@
-//! Tests that cannot run here say so, and are counted.
+//! Tests that cannot run on this machine print the reason and are counted.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub fn fetched(path: &str) -> Option<PathBuf> {
 }
 
 /// Prints that `test` did not run and why, and adds a line to the file that `RINGWISE_SKIPPED` names (`cargo xtask ci` counts
-/// them). With `RINGWISE_REQUIRE_ALL=1`, which the lane sets that exists to run them, it fails instead.
+/// them). With `RINGWISE_REQUIRE_ALL=1`, which the full lane sets, it fails instead.
 ///
 /// # Panics
 /// With `RINGWISE_REQUIRE_ALL=1`; and when the file cannot be written.

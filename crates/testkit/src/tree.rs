@@ -17,23 +17,23 @@ use std::io::{self, Write};
 use cpu::Cpus;
 pub use desc::Host;
 
-/// Files and symbolic links by absolute path; directories are those that something lies in.
+/// Files and symbolic links by absolute path; a directory exists if it contains something.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     entries: BTreeMap<String, Entry>,
 }
 
-/// What lies at a path.
+/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// Content of a regular file.
     File(String),
-    /// Target as it stands in the link, relative.
+    /// The relative target, as written in the link.
     Link(String),
 }
 
 impl Tree {
-    /// What the host of this description shows. Errors name the member of the description.
+    /// The tree of the described host. Errors name the member of the description.
     pub fn build(host: &Host) -> Result<Self, String> {
         let cpus = Cpus::new(&host.cpu)?;
         let mut tree = Self::default();
@@ -46,7 +46,7 @@ impl Tree {
             let count = tree.entries.len();
             tree.entries.retain(|path, _| !text::matches(prefix, path));
             if tree.entries.len() == count {
-                return Err(format!("missing: nothing lies under {prefix}"));
+                return Err(format!("missing: the tree has nothing below {prefix}"));
             }
         }
         Ok(tree)
@@ -66,7 +66,7 @@ impl Tree {
         self.file(path, format!("{value}\n"));
     }
 
-    /// `to` is absolute; the link holds the relative way, as sysfs does.
+    /// `to` is absolute; the link contains the relative path, as in sysfs.
     fn link(&mut self, path: impl Into<String>, to: &str) {
         let path = path.into();
         let target = text::relative(&path, to);

@@ -89,7 +89,7 @@ pub fn source(s: MapSource) -> &'static str {
         MapSource::NetdevGenl => "the kernel's own table (netdev netlink)",
         MapSource::MsiAndName => "MSI vectors and names",
         MapSource::Name => "names in /proc/interrupts alone",
-        MapSource::Nothing => "nothing to go by",
+        MapSource::Nothing => "no source of information",
     }
 }
 

@@ -165,7 +165,8 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let room = usize::from(area.height).saturating_sub(2 + lines);
     let (from, n, words) = window(v.choice(Panel::Cpus).from, all.len(), room);
     let legend = if v.style.ascii { ".<10 -<40 =<60 *<90 #" } else { "·<10 ░<40 ▒<60 ▓<90 █" };
-    let more = if left_out > 0 { format!("  {} of heat not shown", plural(left_out, "line")) } else { String::new() };
+    let more =
+        if left_out > 0 { format!("  {} of the heat map not shown", plural(left_out, "line")) } else { String::new() };
     let head = heading(v, Panel::Cpus, &format!("CPUS softirq+irq %: {legend}{more}{words}"));
     pen.put(area, 0, 0, &head.text, head.tint);
     let Some(r) = &v.rates else { return };
@@ -189,7 +190,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     pen.table(body, &COLUMNS, &widths, &rows);
     let used = widths.iter().sum::<usize>() + widths.len();
     if usize::from(body.width) >= used + usize::from(TREND) {
-        pen.put(body, 0, body.width - TREND, "busy so far", Some(Tint::Bold));
+        pen.put(body, 0, body.width - TREND, "busy history", Some(Tint::Bold));
         for (y, (id, _)) in (1..body.height).zip(&shown) {
             let points = v.history.last(&Curve::Cpu(*id), usize::from(TREND));
             let text = curve(&points, 100.0, usize::from(TREND), 1, v.style.ascii);

@@ -103,7 +103,7 @@ pub(super) fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
 fn keys(v: &View, width: u16) -> String {
     if v.typing {
         let panel = ["interfaces", "queues", "CPUs", ""][v.listed() as usize];
-        return format!("filter {panel}: {}_   Enter keeps it, Esc takes it away", v.choice(v.listed()).filter);
+        return format!("filter {panel}: {}_   Enter keeps it, Esc clears it", v.choice(v.listed()).filter);
     }
     let mut parts =
         vec!["q quit", "? help", "Tab panel", "s sort", "r reverse", "/ filter", "a all queues", "space pause"];
@@ -123,7 +123,7 @@ fn remark(v: &View) -> Option<(String, Option<Tint>)> {
     let now = v.rates.as_ref()?.unix_time;
     if let Some(e) = v.remarks.back().filter(|e| now.saturating_sub(e.unix_time) <= FRESH) {
         let n = v.remarks.len();
-        let more = if n > 1 { format!("  ({n} remarks: 4)") } else { String::new() };
+        let more = if n > 1 { format!("  ({n} remarks: key 4)") } else { String::new() };
         return Some((format!("{} {}{more}", when::clock(e.unix_time, v.style.utc), e.text), Some(Tint::Yellow)));
     }
     Some((format!("not read: {}", v.unread.first()?), None))

@@ -11,7 +11,7 @@ use ringwise_text::thousands;
 /// Losses, and the bottleneck.
 pub(super) fn headline(v: &View) -> [Cell; 2] {
     let Some(r) = &v.rates else {
-        let first = Cell::new("The first interval is not over yet.", None);
+        let first = Cell::new("Waiting for the end of the first interval.", None);
         return [first, Cell::default()];
     };
     [losses(v, r.seconds), bottleneck(v)]
@@ -21,7 +21,7 @@ pub(super) fn headline(v: &View) -> [Cell; 2] {
 fn loss(v: &View, l: &Loss, seconds: f64) -> String {
     let n = thousands((l.packets as f64 / seconds).ceil() as u64);
     let place = match &l.place {
-        Place::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, most in rx{q}"),
+        Place::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, mostly on rx{q}"),
         Place::Ring(name, None) => format!("{name} NIC, no free descriptor{}", hot(v, name)),
         Place::Stack(name) => format!("{name} driver or stack"),
         Place::Tx(name) => format!("{name} transmission"),
@@ -43,7 +43,7 @@ fn hot(v: &View, link: &str) -> String {
     });
     let Some(q) = hot else { return String::new() };
     let cpu = q.cpu.map(|c| format!(" on CPU {c}")).unwrap_or_default();
-    format!("; hot is rx{}{cpu}", q.queue)
+    format!("; busiest queue rx{}{cpu}", q.queue)
 }
 
 fn losses(v: &View, seconds: f64) -> Cell {
@@ -54,9 +54,9 @@ fn losses(v: &View, seconds: f64) -> Cell {
         let Some(r) = &v.rates else { return Cell::default() };
         let untold: Vec<&str> = r.links.iter().filter(|(_, l)| !told(l)).map(|(n, _)| n.as_str()).collect();
         if !untold.is_empty() {
-            return Cell::new(format!("LOST  nothing seen; not known of {}", untold.join(" ")), Some(Tint::Yellow));
+            return Cell::new(format!("LOST  nothing seen; unknown for {}", untold.join(" ")), Some(Tint::Yellow));
         }
-        return Cell::new("LOST  nothing, at any place that counts", None);
+        return Cell::new("LOST  nothing: no loss counter has increased", None);
     }
     let all: Vec<String> = lost.iter().map(|l| loss(v, l, seconds)).collect();
     Cell::new(format!("LOST  {}", all.join("; ")), Some(Tint::Red))
@@ -70,7 +70,7 @@ fn bottleneck(v: &View) -> Cell {
         full += &format!("LINK  {} {} at {:.0} % of its {what}; ", f.link, f.dir, f.percent);
     }
     let Some(c) = &b.busiest else {
-        return Cell::new(format!("{full}CPU times are not told: the busiest CPU is unknown"), Some(Tint::Yellow));
+        return Cell::new(format!("{full}CPU times are not available: the busiest CPU is unknown"), Some(Tint::Yellow));
     };
     let (word, tint) = match c.load {
         Load::Full => ("FULL  ", Some(Tint::Red)),
@@ -95,11 +95,11 @@ fn bottleneck(v: &View) -> Cell {
                 text += &format!(", max/mean {:.2}", b.max_over_mean);
             }
             if q.far {
-                text += "; far from the NIC";
+                text += "; on a remote node";
             }
         }
         None if c.steered => text += " with packets that other CPUs steer to it (RPS)",
-        None => text += "; no interrupt of a queue that is watched",
+        None => text += "; no interrupt of a watched queue",
     }
     if c.squeezed > 0 {
         text += &format!("; squeezed {}", c.squeezed);

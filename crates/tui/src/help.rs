@@ -1,4 +1,4 @@
-//! The help page: keys, marks, and the sources of the numbers.
+//! The help page: keys, marks, and the short names of columns.
 
 use ratatui_core::layout::Rect;
 
@@ -8,11 +8,11 @@ use ringwise_text::Tint;
 
 const KEYS: &str = "\
 KEYS
- q, Ctrl-C   quit                       Tab, 1-4     panel that the keys go to
- Ctrl-Z      to the shell; fg: back     up, down     choose interface, scroll
- space, p    pause; nothing is missed   s, r         sort by, reverse
+ q, Ctrl-C   quit                       Tab, 1-4     select the panel
+ Ctrl-Z      suspend; fg resumes        up, down     choose interface, scroll
+ space, p    pause; data is kept        s, r         sort by, reverse
  a           queues of all interfaces   /            filter: node0 cpu3 hot
- Esc         filter off, choice back    Ctrl-L       draw anew
+ Esc         clear filter and choice    Ctrl-L       redraw
 ";
 const REPLAY: &str = "\
 RECORDING
@@ -21,15 +21,22 @@ RECORDING
 ";
 const MARKS: &str = "\
 MARKS
- hot    over 1.5 times the mean         far, !       not on the NIC's node
- reset  a counter went backwards        new, gone    the queue came, went
- bql    at its byte limit               stuck        found so by the watchdog
- line   share of 64-byte packets / of bits that fit; more in docs/watch.md
+ hot    over 1.5 times the mean         far, !       on a remote node
+ reset  a counter went backwards        new, gone    queue added, removed
+ bql    at its byte queue limit         stuck        reported by the watchdog
+ line   share of line rate, in 64-byte packets / in bits; see docs/watch.md
+";
+const COLUMNS: &str = "\
+COLUMNS
+ p/irq  packets per interrupt           BQL          bytes in flight / limit
+ soft   time in softirqs                stl          time taken by the host
+ ksoft  time of ksoftirqd               squ/s        NAPI polls cut short
+ rps/s  wake-ups by RPS                 flim, blog   flow limit, backlog
 ";
 
 pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let replay = if matches!(v.mode, Mode::Replay { .. }) { REPLAY } else { "" };
-    let blocks = [KEYS, replay, MARKS];
+    let blocks = [KEYS, replay, MARKS, COLUMNS];
     for (y, line) in (0..area.height).zip(blocks.iter().flat_map(|b| b.lines())) {
         let tint = (!line.starts_with(' ')).then_some(Tint::Bold);
         pen.put(area, y, 0, line, tint);

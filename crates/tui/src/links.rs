@@ -180,7 +180,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
             let points = v.history.last(&Curve::Rx(name.to_string()), usize::from(TREND));
             let text = curve(&points, top(&points), usize::from(TREND), 1, v.style.ascii);
             pen.put(line, 0, area.width - TREND, &text[0], None);
-            pen.put(area, 0, area.width - TREND, "RX pps so far", Some(Tint::Bold));
+            pen.put(area, 0, area.width - TREND, "RX pps history", Some(Tint::Bold));
         }
         if let Some(text) = note {
             pen.put(area, y + 1, 0, text, Some(Tint::Yellow));
@@ -189,6 +189,6 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
         left -= 1;
     }
     if left > 0 && y < area.height {
-        pen.put(area, y, 0, &format!("   {left} more of {}: 1 for more room, / to filter", names.len()), None);
+        pen.put(area, y, 0, &format!("   {left} more of {}: 1 to enlarge, / to filter", names.len()), None);
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {
     let sorts = super::view::SORTS[panel as usize];
     let mut text = format!("{mark}{words}");
     if c.sort > 0 {
-        text += &format!("  by {}", sorts[c.sort]);
+        text += &format!("  sorted by {}", sorts[c.sort]);
     }
     if c.backwards {
         text += "  reversed";

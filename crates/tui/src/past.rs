@@ -22,8 +22,11 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let Some(name) = v.link() else { return };
     let busiest = v.bottleneck.busiest.as_ref().map(|b| b.cpu);
     let seconds = v.rates.as_ref().map_or(1.0, |r| r.seconds);
-    let head =
-        heading(v, Panel::Past, &format!("HISTORY of {name}, an interval ({seconds:.1} s) a column, now at the right"));
+    let head = heading(
+        v,
+        Panel::Past,
+        &format!("HISTORY of {name}, one column per interval ({seconds:.1} s), newest at the right"),
+    );
     pen.put(area, 0, 0, &head.text, head.tint);
     let mut curves = vec![
         ("RX pps", Curve::Rx(name.into()), None, None),
@@ -63,7 +66,7 @@ pub(super) fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
         return;
     }
     let hidden = v.remarks.len().saturating_sub(usize::from(area.height - 1));
-    let more = if hidden > 0 { format!("  {hidden} before these") } else { String::new() };
+    let more = if hidden > 0 { format!("  {hidden} earlier") } else { String::new() };
     pen.put(area, 0, 0, &format!(" REMARKS{more}"), Some(Tint::Bold));
     for (y, e) in (1..area.height).zip(v.remarks.iter().skip(hidden)) {
         pen.put(area, y, 1, &format!("{} {}", when::clock(e.unix_time, v.style.utc), e.text), Some(Tint::Yellow));
@@ -73,6 +76,6 @@ pub(super) fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
         pen.put(area, y, 1, &format!("not read: {text}"), None);
     }
     if v.remarks.is_empty() && v.unread.is_empty() {
-        pen.put(area, 1, 1, "no counter was reset or wrapped, nothing came or went", None);
+        pen.put(area, 1, 1, "no counter was reset or wrapped; no device appeared or vanished", None);
     }
 }

@@ -120,7 +120,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let head = heading(v, Panel::Queues, &format!("{text}{words}"));
     pen.put(area, 0, 0, &head.text, head.tint);
     if all.is_empty() {
-        return pen.put(area, 1, 0, "   none, or none that the filter lets through", None);
+        return pen.put(area, 1, 0, "   no queue, or no queue matches the filter", None);
     }
     let rows: Vec<Vec<Cell>> = all.iter().skip(from).take(n).map(|q| row(v, q, r.seconds)).collect();
     let body = Rect { y: area.y + 1, height: area.height - 1, ..area };
@@ -128,7 +128,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     pen.table(body, &COLUMNS, &widths, &rows);
     let used = widths.iter().sum::<usize>() + widths.len();
     if usize::from(body.width) >= used + usize::from(TREND) {
-        pen.put(body, 0, body.width - TREND, "RX pps so far", Some(Tint::Bold));
+        pen.put(body, 0, body.width - TREND, "RX pps history", Some(Tint::Bold));
         for (line, q) in (1..body.height).zip(all.iter().skip(from).take(n)) {
             let points = v.history.last(&Curve::Queue(q.name.to_string(), Dir::Rx, q.id), usize::from(TREND));
             let text = curve(&points, top(&points), usize::from(TREND), 1, v.style.ascii);

@@ -78,7 +78,7 @@ impl Session {
         loop {
             while let Some(key) = self.pressed.pop_front() {
                 if cfg!(debug_assertions) && key == Key::Char('!') && std::env::var_os("RINGWISE_PANIC").is_some() {
-                    panic!("as asked for");
+                    panic!("requested by RINGWISE_PANIC");
                 }
                 match view.key(key) {
                     Act::Nothing => {}

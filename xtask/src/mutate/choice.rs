@@ -1,4 +1,4 @@
-//! Which faults are tested: by a seed, and so that an edit elsewhere changes nothing.
+//! Selects the faults that are tested, by a seed. An edit elsewhere does not change the selection.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) struct Fault {
     pub(super) name: String,
     /// The same without them.
     pub(super) what: String,
-    /// The line of the source where it is, without the space around it.
+    /// The line of the source with the fault, without the space around it.
     pub(super) line: String,
     /// File, fault, line and, where these are the same for several, which of them: holds across edits of other lines.
     pub(super) key: String,
@@ -97,7 +97,7 @@ pub(super) fn choose(all: Vec<Fault>, count: usize, seed: u64, wanted: impl Fn(&
     all.into_iter().map(|(_, f)| f).collect()
 }
 
-/// Keys that differ little must lie far apart: FNV alone does not do that.
+/// Similar keys must have very different hashes, which FNV alone does not achieve.
 fn rank(seed: u64, key: &str) -> u64 {
     let hash = cmd::hash(&[&seed.to_le_bytes(), key.as_bytes()]);
     let mut x = u64::from_str_radix(&hash, 16).unwrap_or_default();
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(before[0].what, "replace + with - in f");
         assert_eq!((before[2].line.as_str(), before[2].krate), ("c + d", "plan"));
         assert_eq!(before.iter().map(|f| f.place).collect::<Vec<_>>(), [(0, 3), (1, 3), (2, 3)]);
-        // The two of the same line of text are two.
+        // Two faults with the same line of text are different faults.
         assert_ne!(before[0].key, before[1].key);
     }
 
@@ -148,7 +148,7 @@ mod tests {
         let lines = |seed| choose(all.clone(), 20, seed, |_| true).into_iter().map(|f| f.line).collect::<Vec<_>>();
         assert_eq!(lines(1), lines(1));
         assert_ne!(lines(1), lines(2));
-        // One that is gone changes nothing else.
+        // A fault that is gone does not change the selection of others.
         let first = lines(1);
         let fewer: Vec<Fault> = all.iter().filter(|f| f.line != first[0]).cloned().collect();
         let again: Vec<String> = choose(fewer, 20, 1, |_| true).into_iter().map(|f| f.line).collect();

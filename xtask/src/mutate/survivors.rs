@@ -1,4 +1,5 @@
-//! `survivors.toml`: faults that no test can find, because the program does the same with them, each with its reason.
+//! `survivors.toml`: faults that no test can find, because they do not change the program's behaviour, each with its
+//! reason.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +39,7 @@ pub(super) fn is_listed(listed: &[Listed], f: &Fault) -> bool {
     listed.iter().any(|l| same(l, f))
 }
 
-/// Entries that describe no fault any more. `krate`: the only crate whose faults are known.
+/// Entries whose fault no longer exists. `krate`: the only crate whose faults are known.
 pub(super) fn without_fault<'a>(listed: &'a [Listed], all: &[Fault], krate: Option<&str>) -> Vec<&'a Listed> {
     let known = |l: &&Listed| krate.is_none_or(|c| l.file.starts_with(&format!("crates/{c}/")));
     listed.iter().filter(known).filter(|l| !all.iter().any(|f| same(l, f))).collect()

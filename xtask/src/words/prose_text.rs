@@ -1,6 +1,6 @@
 //! The text of a file that people read: comments, string literals, and documents without their code.
 
-/// What kind of file it is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Rust,
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// Between two texts that do not belong together.
+/// The separator between two texts that do not belong together.
 const GAP: char = '\u{0}';
 
 /// Lower case, with one space for any white space, and the line of each character.
@@ -71,7 +71,7 @@ pub(super) fn of(text: &str, kind: Kind) -> Prose {
     }
 }
 
-/// The text of a line without what is between backquotes.
+/// The text of a line without the parts between backquotes.
 fn words(out: &mut Prose, text: &str, line: usize) {
     for (i, part) in text.split('`').enumerate() {
         if i % 2 == 1 {
@@ -127,7 +127,7 @@ fn source(text: &str, kind: Kind) -> Prose {
             let end = comment.find('\n').unwrap_or(comment.len());
             words(&mut out, comment[..end].trim_start_matches(['/', '!']), line);
             rest = &comment[end..];
-            // Joined with a comment in the next line, and separated from code by what comes then.
+            // It is joined with a comment in the next line, and separated from code after it.
             out.push(' ', line);
         } else if let Some(comment) = rest.strip_prefix("/*") {
             let end = comment.find("*/").unwrap_or(comment.len());
@@ -163,7 +163,31 @@ fn source(text: &str, kind: Kind) -> Prose {
     out
 }
 
-/// A raw string literal: its text, and what follows.
+/// String literals of Rust with at least two words, without tests: what a user may see. A literal over several lines is one
+/// text, with its first line.
+pub(super) fn literals(text: &str) -> Vec<(usize, String)> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let (mut rest, mut line, mut out) = (text, 1, Vec::new());
+    while let Some(c) = rest.chars().next() {
+        let after = if rest.starts_with("//") {
+            &rest[rest.find('\n').unwrap_or(rest.len())..]
+        } else if let Some((literal, after)) = raw(rest, Kind::Rust).or_else(|| quoted(rest)) {
+            let folded: Vec<&str> = literal.split("\\\n").map(str::trim_start).collect();
+            let folded = folded.join("").replace('\n', " ");
+            if folded.split_whitespace().filter(|w| w.chars().any(char::is_alphabetic)).count() > 1 {
+                out.push((line, folded));
+            }
+            after
+        } else {
+            character(rest).unwrap_or(&rest[c.len_utf8()..])
+        };
+        line += rest[..rest.len() - after.len()].matches('\n').count();
+        rest = after;
+    }
+    out
+}
+
+/// A raw string literal: its text, and the rest of the text.
 fn raw(text: &str, kind: Kind) -> Option<(&str, &str)> {
     let hashes = text.strip_prefix('r').filter(|_| kind == Kind::Rust)?;
     let inner = hashes.trim_start_matches('#');
@@ -185,7 +209,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     Some((inner, ""))
 }
 
-/// What follows a character literal; a lifetime is none.
+/// The text after a character literal. A lifetime is not a literal.
 fn character(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('\'')?;
     if let Some(escape) = inner.strip_prefix('\\') {

@@ -7,11 +7,11 @@ use ringwise_model::words::plural;
 
 use crate::error::{SystemError, ThreadError};
 
-/// An address that is not that of one host.
+/// Why an address is not the address of a single host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotOneHost {
     /// The wildcard of its family.
-    #[error("{0} is every address; name one")]
+    #[error("{0} stands for every address; name a single one")]
     EveryAddress(IpAddr),
     /// A multicast group.
     #[error("{0} is a multicast group; name one host")]
@@ -21,22 +21,22 @@ pub enum NotOneHost {
     Broadcast(Ipv4Addr),
 }
 
-/// What was asked of a load and is not done, with the bounds that hold.
+/// Why a request for a load is refused, with the allowed bounds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidLoad {
-    /// It would not end, or not begin.
-    #[error("{time:?} after {warmup:?} of warm-up: a load lasts up to one hour, and so may the warm-up")]
+    /// The load would be too long, or would not begin.
+    #[error("{time:?} after {warmup:?} of warm-up: expected above 0 and up to one hour, and up to one hour of warm-up")]
     Time {
         /// Measured time that was asked for.
         time: Duration,
         /// Warm-up that was asked for.
         warmup: Duration,
     },
-    /// It has no group.
-    #[error("a load without a group sends nothing")]
+    /// The load has no group.
+    #[error("a load without a group sends nothing: expected at least one group")]
     NoGroup,
     /// Threads of one group, or of one end that answers.
-    #[error("{found} threads: 1 to {most}")]
+    #[error("{found} threads: expected 1 to {most}")]
     Threads {
         /// What was asked for.
         found: u32,
@@ -44,7 +44,7 @@ pub enum InvalidLoad {
         most: u32,
     },
     /// Threads of all groups together.
-    #[error("{found} threads: at most {most} in all")]
+    #[error("{found} threads: expected at most {most} in all")]
     ThreadsInAll {
         /// What was asked for.
         found: u64,
@@ -52,15 +52,15 @@ pub enum InvalidLoad {
         most: u32,
     },
     /// Flows of all groups together.
-    #[error("{found} flows: at most {most} in all")]
+    #[error("{found} flows: expected at most {most} in all")]
     FlowsInAll {
         /// What was asked for.
         found: u64,
         /// The highest number that is allowed.
         most: u32,
     },
-    /// Payload bytes of one message.
-    #[error("{found} bytes over {protocol}: {least} to {most} can be sent")]
+    /// The payload size of one message.
+    #[error("{found} bytes over {protocol}: expected {least} to {most}")]
     Size {
         /// What was asked for.
         found: u32,
@@ -72,7 +72,7 @@ pub enum InvalidLoad {
         most: u32,
     },
     /// Requests of a burst.
-    #[error("{found} requests on the way for each flow: 1 to {most}")]
+    #[error("{found} requests in flight per flow: expected 1 to {most}")]
     Burst {
         /// What was asked for.
         found: u32,
@@ -80,7 +80,7 @@ pub enum InvalidLoad {
         most: u32,
     },
     /// Zipf's exponent.
-    #[error("skew {found}: 0 (all flows alike) to {most}")]
+    #[error("skew {found}: expected 0 (all flows alike) to {most}")]
     Skew {
         /// What was asked for.
         found: f64,
@@ -88,13 +88,13 @@ pub enum InvalidLoad {
         most: f64,
     },
     /// Messages a second.
-    #[error("{0} a second: above 0, up to 1,000,000,000; none for as much as can be had")]
+    #[error("{0} per second: expected above 0 and up to 1,000,000,000, or no rate to send as fast as possible")]
     Rate(f64),
     /// No address to send to.
     #[error("no address to send to")]
     NoTarget,
     /// An address that reaches more than one host.
-    #[error("nothing is sent to {to}: {why}")]
+    #[error("cannot send to {to}: {why}")]
     Target {
         /// What was asked for.
         to: SocketAddr,
@@ -102,7 +102,7 @@ pub enum InvalidLoad {
         why: NotOneHost,
     },
     /// Port 0.
-    #[error("nothing is sent to {0}: it has no port")]
+    #[error("cannot send to {0}: it has no port")]
     NoPort(SocketAddr),
 }
 
@@ -124,7 +124,7 @@ pub enum LoadError {
         why: NotOneHost,
     },
     /// A socket of the end that answers.
-    #[error("listen on {ip}: {error}")]
+    #[error("cannot listen on {ip}: {error}")]
     Listen {
         /// Where it should listen.
         ip: IpAddr,
@@ -134,36 +134,36 @@ pub enum LoadError {
     /// A limit, a CPU, a timer or a buffer that the kernel refused.
     #[error(transparent)]
     Sys(#[from] ringwise_sys::Error),
-    /// A thread that is not there.
+    /// A thread that could not be started or ended early.
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// A load thread panicked.
-    #[error("a load thread broke off")]
+    #[error("a load thread panicked")]
     ThreadPanicked,
     /// A socket of a flow.
-    #[error("connect to {to}: {error}")]
+    #[error("cannot connect to {to}: {error}")]
     Connect {
         /// Where the flow goes.
         to: SocketAddr,
         /// The kernel's error.
         error: SystemError,
     },
-    /// The same, because every source port is taken.
-    #[error("connect to {to}: {error}: no source port is left (net.ipv4.ip_local_port_range)")]
+    /// The same, because every source port is in use.
+    #[error("cannot connect to {to}: {error}: no source port is left (net.ipv4.ip_local_port_range)")]
     NoSourcePort {
         /// Where the flow goes.
         to: SocketAddr,
         /// The kernel's error.
         error: SystemError,
     },
-    /// Which of a thread's flows could not be opened.
+    /// A flow of a thread could not be opened.
     #[error("flow {number} of this thread's {of}: {error}")]
     Flow {
         /// Counted from 1.
         number: usize,
         /// Flows of the thread.
         of: usize,
-        /// Why it could not.
+        /// Why it could not be opened.
         error: Box<LoadError>,
     },
     /// A call on an open socket.
@@ -182,7 +182,7 @@ pub enum LoadError {
         /// How many failed.
         errors: u64,
     },
-    /// By [`crate::side::Request::Stop`].
+    /// Stopped by [`crate::side::Request::Stop`].
     #[error("stopped before its time was over")]
     Stopped,
 }

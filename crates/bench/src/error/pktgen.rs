@@ -9,10 +9,10 @@ use crate::error::{HostError, SystemError};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PortFault {
     /// The destination of the frames.
-    #[error("{0:?} is no unicast MAC address; right: that of the port that is to receive, as 52:54:00:00:00:01")]
+    #[error("{0:?} is not a unicast MAC address; expected that of the receiving port, for example 52:54:00:00:00:01")]
     Mac(String),
     /// Length of the frames in bytes.
-    #[error("frames of {found} bytes; right: {least} to {most}, without FCS")]
+    #[error("frames of {found} bytes; expected {least} to {most}, without FCS")]
     FrameSize {
         /// What was asked for.
         found: u32,
@@ -22,10 +22,10 @@ pub enum PortFault {
         most: u32,
     },
     /// Packets a second.
-    #[error("{0} packets/s; right: 1 to 1e9")]
+    #[error("{0} packets/s; expected 1 to 1e9")]
     Rate(f64),
     /// How often each frame is sent.
-    #[error("each frame {found} times; right: 1 to {most}")]
+    #[error("each frame {found} times; expected 1 to {most}")]
     Copies {
         /// What was asked for.
         found: u32,
@@ -33,7 +33,7 @@ pub enum PortFault {
         most: u32,
     },
     /// Addresses that are not IPv4.
-    #[error("{what} {first} to {last}: only IPv4 is sent")]
+    #[error("{what} {first} to {last}: expected IPv4 addresses")]
     NotIpv4 {
         /// `sources` or `destinations`.
         what: &'static str,
@@ -43,7 +43,7 @@ pub enum PortFault {
         last: IpAddr,
     },
     /// A range of addresses whose first one is above its last one.
-    #[error("{what} {first} to {last}: backwards")]
+    #[error("{what} {first} to {last}: the first is above the last")]
     AddressesBackwards {
         /// `sources` or `destinations`.
         what: &'static str,
@@ -52,8 +52,8 @@ pub enum PortFault {
         /// Last address of the range.
         last: IpAddr,
     },
-    /// A range of addresses with a group in it.
-    #[error("{what} {first} to {last}: unicast addresses only")]
+    /// A range that contains multicast addresses.
+    #[error("{what} {first} to {last}: expected unicast addresses")]
     NotUnicast {
         /// `sources` or `destinations`.
         what: &'static str,
@@ -63,7 +63,7 @@ pub enum PortFault {
         last: IpAddr,
     },
     /// A range of UDP ports whose first one is above its last one.
-    #[error("source ports {0} to {1}: backwards")]
+    #[error("source ports {0} to {1}: the first is above the last")]
     PortsBackwards(u16, u16),
 }
 
@@ -73,8 +73,8 @@ pub enum PktgenError {
     /// A request without a port.
     #[error("pktgen: no port to send from")]
     NoPort,
-    /// Nothing is measured, or it would not end.
-    #[error("pktgen: {warmup:?} of warm-up and {time:?} behind it; right: up to {} s, and some behind the warm-up", .most.as_secs())]
+    /// The measured time is 0, or the run is too long.
+    #[error("pktgen: {warmup:?} of warm-up and {time:?} measured; expected up to {} s in all, and a measured time above 0", .most.as_secs())]
     Time {
         /// Warm-up that was asked for.
         warmup: Duration,
@@ -83,8 +83,8 @@ pub enum PktgenError {
         /// The longest time of both together.
         most: Duration,
     },
-    /// A text that no interface is called.
-    #[error("pktgen: {0:?} is no name of an interface")]
+    /// A text that cannot be the name of an interface.
+    #[error("pktgen: {0:?} is not the name of an interface")]
     NotAName(String),
     /// An interface that two ports name.
     #[error("pktgen: {0} is named twice")]
@@ -100,8 +100,8 @@ pub enum PktgenError {
 
     /// The module is not loaded.
     #[error(
-        "there is no /proc/net/pktgen: load the kernel's generator with `modprobe pktgen` (CONFIG_NET_PKTGEN), where the \
-         network namespace is already there or will be made later"
+        "there is no /proc/net/pktgen: load the kernel's generator with `modprobe pktgen` (CONFIG_NET_PKTGEN); the \
+         network namespace may exist before or be created later"
     )]
     NotLoaded,
     /// Its directory cannot be read.
@@ -118,7 +118,7 @@ pub enum PktgenError {
     /// The write of a command failed.
     #[error(
         "/proc/net/pktgen/{file}: {command:?}: {error}{}{}",
-        .result.as_ref().map_or(String::new(), |r| format!("; it says: {r}")),
+        .result.as_ref().map_or(String::new(), |r| format!("; pktgen reports: {r}")),
         hint(command, error)
     )]
     Write {
@@ -132,7 +132,7 @@ pub enum PktgenError {
         result: Option<String>,
     },
     /// The write succeeded, and pktgen reports that the command did not.
-    #[error("/proc/net/pktgen/{file}: {command:?}: it says: {result}")]
+    #[error("/proc/net/pktgen/{file}: {command:?}: pktgen reports: {result}")]
     Refused {
         /// Name of the file.
         file: String,
@@ -144,7 +144,7 @@ pub enum PktgenError {
 
     /// Another program uses pktgen in this network namespace.
     #[error(
-        "pktgen already sends from {dev} ({thread}), and that is not ours; `echo stop >/proc/net/pktgen/pgctrl` ends it"
+        "pktgen already sends from {dev} ({thread}) for another program; `echo stop >/proc/net/pktgen/pgctrl` stops it"
     )]
     InUse {
         /// The interface that sends.
@@ -152,33 +152,33 @@ pub enum PktgenError {
         /// The kernel thread that sends.
         thread: String,
     },
-    /// An interface stays with its thread.
-    #[error("pktgen does not let go of {dev} within {} s", .within.as_secs())]
+    /// A thread does not release an interface.
+    #[error("pktgen did not release {dev} within {} s", .within.as_secs())]
     NotReleased {
         /// The interface.
         dev: String,
-        /// How long it was waited for.
+        /// How long ringwise waited.
         within: Duration,
     },
     /// No kernel thread of pktgen for a CPU.
-    #[error("pktgen has no thread for CPU {cpu}: it is offline, or came online later; there are {}", .threads.join(", "))]
+    #[error("pktgen has no thread for CPU {cpu}: it is offline, or came online later; existing threads: {}", .threads.join(", "))]
     NoThread {
         /// The CPU that should send.
         cpu: u32,
-        /// The kernel threads that there are.
+        /// The kernel threads that exist.
         threads: Vec<String>,
     },
-    /// Our thread that writes `start` panicked.
+    /// The thread that writes `start` panicked.
     #[error("the thread that starts pktgen has ended")]
     StarterEnded,
-    /// Its file reports no run.
+    /// The file of a port reports no run.
     #[error("pktgen did not run: {}", .result.as_deref().unwrap_or("no result"))]
     NoRun {
         /// What pktgen reports instead.
         result: Option<String>,
     },
-    /// A port stopped before it was told to.
-    #[error("{dev}: pktgen ended by itself: is its link still there? It says: {result}")]
+    /// A port stopped early.
+    #[error("{dev}: pktgen stopped by itself: check its link; pktgen reports: {result}")]
     EndedByItself {
         /// The interface.
         dev: String,
@@ -186,22 +186,22 @@ pub enum PktgenError {
         result: String,
     },
     /// A port does not start.
-    #[error("{dev}: pktgen does not begin within {} s", .within.as_secs())]
+    #[error("{dev}: pktgen did not start within {} s", .within.as_secs())]
     NotBegun {
         /// The interface.
         dev: String,
-        /// How long it was waited for.
+        /// How long ringwise waited.
         within: Duration,
     },
-    /// By [`crate::side::Request::Stop`].
-    #[error("stopped before it was sent")]
+    /// Stopped by [`crate::side::Request::Stop`].
+    #[error("stopped before anything was sent")]
     Stopped,
     /// Counters of an interface.
     #[error(transparent)]
     Count(#[from] HostError),
 }
 
-/// What would help, where the kernel's words do not say it.
+/// The likely cause, if the kernel's message does not name it.
 fn hint(command: &str, error: &SystemError) -> &'static str {
     let SystemError::Errno(errno) = error else { return "" };
     // The kernel's own ENOTSUPP, 524, has no name outside it.

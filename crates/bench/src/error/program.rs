@@ -12,7 +12,7 @@ use crate::error::{InvalidLoad, NotOneHost, SystemError};
 pub struct ChildEnd {
     /// Its exit status, or why the kernel did not report one.
     pub status: Result<ExitStatus, SystemError>,
-    /// Of its standard error, else of its output; empty where it printed nothing.
+    /// The beginning of its standard error, otherwise of its output; empty if it printed nothing.
     pub words: String,
 }
 
@@ -29,11 +29,11 @@ impl fmt::Display for ChildEnd {
 /// Why another program did not generate or answer a load.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// Not one of those that are driven here.
-    #[error("{0} is not driven here: netperf, netserver and iperf3 are")]
+    /// A program that is not supported.
+    #[error("{0} is not supported: expected netperf, netserver or iperf3")]
     Unknown(String),
     /// It is not installed.
-    #[error("{name} is not in PATH: {}; the built-in load needs neither", installation(name))]
+    #[error("{name} is not in PATH: {}; the built-in load needs no other program", installation(name))]
     Missing {
         /// The program.
         name: String,
@@ -49,8 +49,8 @@ pub enum ProgramError {
     /// The load itself is refused.
     #[error(transparent)]
     Invalid(#[from] InvalidLoad),
-    /// Neither program counts in parts of a second.
-    #[error("{program} takes whole seconds, not {warmup:?} and {time:?}")]
+    /// Both programs accept only whole seconds.
+    #[error("{program} accepts only whole seconds, not {warmup:?} and {time:?}")]
     PartOfSecond {
         /// The program.
         program: String,
@@ -73,7 +73,7 @@ pub enum ProgramError {
     PortTaken {
         /// The program.
         name: String,
-        /// Of its control connection.
+        /// The port of its control connection.
         port: u16,
     },
     /// The server ended before it listened.
@@ -81,39 +81,39 @@ pub enum ProgramError {
     Ended {
         /// The program.
         name: String,
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
-    /// The server runs and does not listen.
+    /// The server runs but does not listen.
     #[error("{name} does not listen on {at} after {within:?}: {end}")]
     NotListening {
         /// The program.
         name: String,
-        /// Where it should.
+        /// The address where it should listen.
         at: SocketAddr,
-        /// How long it was waited for.
+        /// How long ringwise waited.
         within: Duration,
         /// What it printed until it was ended.
         end: Box<ChildEnd>,
     },
     /// The server had ended before it was stopped.
-    #[error("{name} had ended by itself: {end}")]
+    #[error("{name} had already exited: {end}")]
     EndedByItself {
         /// The program.
         name: String,
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
 
-    /// By [`crate::side::Request::Stop`].
+    /// Stopped by [`crate::side::Request::Stop`].
     #[error("stopped before its time was over")]
     Stopped,
-    /// A client runs on after its time.
-    #[error("{name} was not done {slack:?} after its time: {}", list(ends))]
+    /// A client still runs after its time.
+    #[error("{name} was still running {slack:?} after its time: {}", list(ends))]
     Late {
         /// The program.
         name: String,
-        /// How long it was waited for after its time.
+        /// How long ringwise waited after the end of its time.
         slack: Duration,
         /// What each client printed until it was ended.
         ends: Vec<ChildEnd>,
@@ -123,21 +123,21 @@ pub enum ProgramError {
     Failed {
         /// The program.
         name: &'static str,
-        /// How.
+        /// How it ended.
         end: ChildEnd,
     },
 
-    /// netperf has no intended times.
+    /// netperf cannot send at intended times.
     #[error("netperf sends as fast as it is answered: a rate needs the built-in load")]
     NetperfRate,
-    /// netperf has one socket a process.
-    #[error("netperf has one flow a thread: more, and skewed ones, need the built-in load")]
+    /// netperf has one socket per process.
+    #[error("netperf has one flow per thread: more flows or a skew need the built-in load")]
     NetperfFlows,
-    /// netperf's UDP stream is not read here.
-    #[error("UDP one way is not driven by netperf here: take iperf3 or the built-in load")]
+    /// The output of netperf's UDP stream is not supported.
+    #[error("UDP one way is not supported with netperf: use iperf3 or the built-in load")]
     NetperfUdpOneWay,
     /// A line that netperf should have printed.
-    #[error("netperf told no {selector}: {output:?}")]
+    #[error("netperf reported no {selector}: {output:?}")]
     NoSelector {
         /// Name of the output selector.
         selector: String,
@@ -145,7 +145,7 @@ pub enum ProgramError {
         output: String,
     },
     /// A value that should be a number.
-    #[error("netperf: {selector}={found} is no number")]
+    #[error("netperf: {selector}={found} is not a number")]
     NotANumber {
         /// Name of the output selector.
         selector: String,
@@ -153,7 +153,7 @@ pub enum ProgramError {
         found: String,
     },
     /// A latency that netperf reports as negative.
-    #[error("netperf: {selector}={found}: it was not measured (is it 2.6 or newer?)")]
+    #[error("netperf: {selector}={found}: it was not measured (netperf 2.6 or newer is needed)")]
     NotMeasured {
         /// Name of the output selector.
         selector: String,
@@ -161,7 +161,7 @@ pub enum ProgramError {
         found: f64,
     },
     /// A rate in another unit than the one that was asked for.
-    #[error("netperf tells its rate in {found}, not in {expected}")]
+    #[error("netperf reports its rate in {found}, not in {expected}")]
     Unit {
         /// The unit that it reports.
         found: String,
@@ -170,21 +170,21 @@ pub enum ProgramError {
     },
 
     /// iperf3 serves one test at a time.
-    #[error("iperf3 -s serves one test at a time: one group, or the built-in load")]
+    #[error("iperf3 -s serves one test at a time: use one group, or the built-in load")]
     Iperf3OneGroup,
     /// iperf3 has no requests and responses.
     #[error("iperf3 has streams only: requests and responses need netperf or the built-in load")]
     Iperf3StreamsOnly,
     /// iperf3 serves one client at a time.
-    #[error("iperf3 -s serves one client at a time: one thread with several flows, or the built-in load")]
+    #[error("iperf3 -s serves one client at a time: use one thread with several flows, or the built-in load")]
     Iperf3OneClient,
     /// iperf3's parallel streams.
-    #[error("iperf3 has up to {most} flows, all alike: the built-in load has more")]
+    #[error("iperf3 supports up to {most} equal flows: use the built-in load for others")]
     Iperf3Flows {
-        /// The highest number that it takes.
+        /// The highest number that it accepts.
         most: u32,
     },
-    /// There is no client whose report could be read.
+    /// No client was started, so there is no report.
     #[error("iperf3 was not started")]
     Iperf3NotRun,
     /// The error that iperf3 writes into its report.
@@ -205,7 +205,7 @@ pub enum ProgramError {
     #[error("iperf3's report has no packets in end.sum")]
     Iperf3NoPackets,
     /// The error of a report, with what the program printed beside it.
-    #[error("{error}; it said: {words}")]
+    #[error("{error}; iperf3 printed: {words}")]
     WithWords {
         /// What is wrong with the report.
         error: Box<ProgramError>,

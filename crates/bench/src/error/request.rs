@@ -22,7 +22,7 @@ pub enum HostError {
         dev: String,
     },
     /// The reply of the kernel lacks a counter.
-    #[error("{dev} does not tell {counter}")]
+    #[error("{dev} does not report {counter}")]
     NoCounter {
         /// The requested interface.
         dev: String,
@@ -45,9 +45,9 @@ pub enum Activity {
 impl fmt::Display for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Answering => "something answers or counts",
-            Self::Serving => "a program serves",
-            Self::Loading => "a load runs",
+            Self::Answering => "a task that answers or counts is running",
+            Self::Serving => "netserver or iperf3 is running",
+            Self::Loading => "a load is running",
         })
     }
 }
@@ -74,6 +74,6 @@ pub enum RequestError {
     #[error("{0} here: stop that first")]
     Busy(Activity),
     /// A proof of a secret without a challenge.
-    #[error("a proof without a challenge")]
+    #[error("received a proof without a challenge")]
     UnexpectedProof,
 }

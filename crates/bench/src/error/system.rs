@@ -31,10 +31,10 @@ impl From<&io::Error> for SystemError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadError {
     /// The kernel refused to start it.
-    #[error("start a thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     NotStarted(SystemError),
     /// It ended without a report that it is ready.
-    #[error("a {thread} ended before it began")]
+    #[error("a {thread} ended before it was ready")]
     EndedEarly {
         /// What it is for: `load thread`, or only `thread`.
         thread: &'static str,

@@ -44,7 +44,7 @@ pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
     let rows: Vec<&Row> = f.parts.iter().flat_map(|p| &p.1).collect();
     let most = rows.iter().filter_map(|r| r.change).map(f64::abs).reduce(f64::max)?;
     let band = rows.iter().map(|r| r.equivalent).fold(0.0, f64::max);
-    // An interval that is much wider than all changes would leave no space for the others, so it ends in an arrow.
+    // An interval that is much wider than all changes would compress the others, so it ends in an arrow.
     let most = (most * 1.6).max(band * 2.0).max(1.0);
     let ends = |r: &&Row| [r.low, r.high].into_iter().flatten().map(|v| v.clamp(-most, most)).collect::<Vec<_>>();
     let all: Vec<f64> =
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(forest(vec![none.clone()]), None);
         let svg = forest(vec![row(Some(5.0), 4.0, 6.0, Verdict::Better), none]).unwrap();
         assert_eq!(svg.matches(">words<").count(), 2);
-        // The better one in its row and in the key; of inconclusive only the key, as two rings.
+        // The better one is in its row and in the key; inconclusive is only in the key, as two rings.
         assert_eq!((svg.matches("r=\"4.8\" fill=\"#0072b2\"").count(), svg.matches("r=\"3.2\"").count()), (2, 1));
         assert!(svg.contains("equivalent within ±2 %"));
     }

@@ -1,4 +1,4 @@
-//! Answers transactions: a request comes back as it was, datagram by datagram or message by message of a stream.
+//! Answers transactions: each request is sent back unchanged, datagram by datagram or message by message of a stream.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -13,15 +13,15 @@ use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
 use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
 use crate::side::{Answer, Taken};
 
-/// Answers that wait for their time; above it requests wait in the socket.
+/// The most answers that wait for their time; further requests wait in the socket.
 const MOST_HELD: usize = 100_000;
-/// Sleep ends so long before the time of an answer, and the rest is waited for awake.
+/// Sleeping ends this long before the time of an answer; the rest is spent in a busy wait.
 const SPIN: Duration = Duration::from_micros(60);
 const IN_A_ROW: usize = 64;
 
-/// One socket and thread each. A delay puts off each answer by itself: it makes no queue.
+/// Each thread has one socket. A delay applies to each answer separately, so answers do not queue behind each other.
 ///
-/// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
+/// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
 pub fn answer(a: &Answer) -> Result<Service, LoadError> {
     let delay = Duration::from_micros(a.delay_us.into());
     start(&Asked { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
@@ -34,7 +34,7 @@ fn work(w: Worker, bound: &Bound) -> Taken {
     }
 }
 
-/// How long to sleep until that time.
+/// How long to sleep until this time.
 fn until(due: Option<Instant>) -> Duration {
     due.map_or(LOOK, |d| d.saturating_duration_since(Instant::now()).saturating_sub(SPIN).min(LOOK))
 }
@@ -44,7 +44,7 @@ fn datagrams(mut w: Worker, socket: &UdpSocket) -> Taken {
     let mut held: VecDeque<(Instant, SocketAddr, Vec<u8>)> = VecDeque::new();
     let mut buffer = vec![0; 1 << 16];
     let mut ready = Vec::new();
-    // What cannot be sent is lost, as on any way; the one who asked counts it.
+    // An answer that cannot be sent is lost, as in any network; the sender of the request counts it.
     let send = |bytes: &[u8], to: SocketAddr| drop(socket.send_to(bytes, to));
     while !w.stop.load(Ordering::Relaxed) {
         let wait = until(held.front().map(|h| h.0));
@@ -83,13 +83,13 @@ struct Connection {
     size: u64,
     /// Bytes of a message that is not complete.
     read: u64,
-    /// Bytes of answers that the kernel has not yet taken.
+    /// Bytes of answers that the kernel has not accepted yet.
     owed: u64,
 }
 
 struct Streams<'a> {
     listener: &'a TcpListener,
-    /// By key - 1.
+    /// The connections; the index is the key minus 1.
     connections: Vec<Option<Connection>>,
     held: VecDeque<(Instant, usize, u64)>,
     buffer: Vec<u8>,
@@ -139,7 +139,7 @@ impl<'a> Streams<'a> {
     fn accept(&mut self, w: &Worker) {
         let wanted = self.connections.len() as u64 + 512;
         while let Ok((stream, _)) = self.listener.accept() {
-            // Where there is no room the one who connects is told by its own error.
+            // If no more connections are possible, the client gets an error.
             let _ = room_for_files(wanted);
             let slot = self.connections.len();
             let good = stream.set_nonblocking(true).is_ok() && stream.set_nodelay(true).is_ok();
@@ -150,7 +150,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// Everything that has come. None: the connection is over, or is not one of ours.
+    /// Reads everything that has arrived. `None`: the connection has ended, or is not from this generator.
     fn serve(&mut self, slot: usize, delay: Duration) -> Option<()> {
         let Some(c) = self.connections.get_mut(slot).and_then(Option::as_mut) else { return Some(()) };
         c.write(&self.buffer)?;
@@ -179,7 +179,7 @@ impl<'a> Streams<'a> {
 }
 
 impl Connection {
-    /// Bytes read; those of the opening set the size and are counted as none of a message.
+    /// The number of bytes read. The bytes of the opening set the size and do not count for a message.
     fn open_or_read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.opened == OPENING {
             return self.stream.read(buffer);
@@ -190,13 +190,13 @@ impl Connection {
             let opened = packet::opened(self.opening).filter(|(kind, size)| *kind == REQUEST && *size > 0);
             let (_, size) = opened.ok_or(ErrorKind::InvalidData)?;
             self.size = size.into();
-            // What was read belongs to the opening: the first message starts now.
+            // The bytes so far belong to the opening; the first message starts now.
             return self.stream.read(buffer);
         }
         Ok(n)
     }
 
-    /// As much of what is owed as the kernel takes. None: the connection is over.
+    /// Sends as many pending bytes as the kernel accepts. `None`: the connection has ended.
     fn write(&mut self, bytes: &[u8]) -> Option<()> {
         while self.owed > 0 {
             let n = usize::try_from(self.owed).unwrap_or(usize::MAX).min(bytes.len());

@@ -1,4 +1,4 @@
-//! What is not sent, and where to it is not sent.
+//! Checks the parameters and destinations of a load.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(super) const MOST_TIME: Duration = Duration::from_secs(3600);
 const MOST_BURST: u32 = 4096;
 const MOST_SKEW: f64 = 10.0;
 
-/// Err: what was asked and the bounds that hold.
+/// Errors: the requested value and the allowed bounds.
 pub fn load(load: &Load) -> Result<(), InvalidLoad> {
     if load.time.is_zero() || load.time > MOST_TIME || load.warmup > MOST_TIME {
         return Err(InvalidLoad::Time { time: load.time, warmup: load.warmup });
@@ -65,14 +65,14 @@ pub(super) fn threads(n: u32) -> Result<(), InvalidLoad> {
     if (1..=most).contains(&n) { Ok(()) } else { Err(InvalidLoad::Threads { found: n, most }) }
 }
 
-/// One host, and a port. (The broadcast address of a network is refused by the kernel: our sockets never ask for
-/// `SO_BROADCAST`.)
+/// Checks that the address is one host and has a port. (The kernel refuses the broadcast address of a network, because
+/// the sockets do not set `SO_BROADCAST`.)
 pub(super) fn target(to: SocketAddr) -> Result<(), InvalidLoad> {
     one_host(to.ip()).map_err(|why| InvalidLoad::Target { to, why })?;
     if to.port() == 0 { Err(InvalidLoad::NoPort(to)) } else { Ok(()) }
 }
 
-/// Neither all of them nor a group.
+/// Checks that the address is neither a wildcard nor a group.
 pub fn one_host(ip: IpAddr) -> Result<(), NotOneHost> {
     match ip.to_canonical() {
         ip if ip.is_unspecified() => Err(NotOneHost::EveryAddress(ip)),

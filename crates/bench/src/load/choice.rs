@@ -1,13 +1,13 @@
-//! Which flow is next.
+//! The choice of the next flow.
 
 use crate::rng::Rng;
 
-/// Of flow number `rank` (from 0) by Zipf's law, not normalised.
+/// The weight of flow number `rank` (from 0) by Zipf's law, not normalised.
 pub(super) fn weight(rank: u32, skew: f64) -> f64 {
     (f64::from(rank) + 1.0).powf(-skew)
 }
 
-/// Round and round without a skew, by chance with one.
+/// Flows in turn without a skew, at random with a skew.
 pub(super) struct Choice {
     flows: usize,
     next: usize,
@@ -16,7 +16,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Among the flows of one thread, which are these among all.
+    /// The choice among the flows of one thread, with their ranks among all flows.
     pub(super) fn new(ranks: &[u32], skew: f64, seed: u64) -> Self {
         let mut sum = 0.0;
         let cumulative = if skew > 0.0 {

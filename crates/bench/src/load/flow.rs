@@ -1,4 +1,4 @@
-//! One socket of a load, and the requests on it that wait for an answer.
+//! One socket of a load, and its requests that wait for an answer.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -9,26 +9,26 @@ use crate::error::LoadError;
 use crate::load::packet;
 use crate::side::Protocol;
 
-/// In [`Waiting`]: it was answered, after one before it that was not.
+/// In [`Waiting`]: the request was answered, but an earlier one was not.
 const ANSWERED: u64 = u64::MAX;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Intended times of requests without an answer, by sequence: an answer finds its own in one step.
+/// Intended times of requests without an answer, by sequence number, so that an answer finds its request in one step.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// Of the first one.
+    /// Sequence number of the first one.
     first: u32,
     times: VecDeque<u64>,
 }
 
 impl Waiting {
-    /// Its sequence.
+    /// Its sequence number.
     pub(super) fn push(&mut self, intended: u64) -> u32 {
         self.times.push_back(intended);
         self.first.wrapping_add(self.times.len() as u32 - 1)
     }
 
-    /// Of the next one.
+    /// Sequence number of the next one.
     pub(super) fn next(&self) -> u32 {
         self.first.wrapping_add(self.times.len() as u32)
     }
@@ -37,7 +37,7 @@ impl Waiting {
         self.times.len()
     }
 
-    /// Intended time of this request, which is answered now. None: it was before, or given up, or never sent.
+    /// Intended time of this request, which is answered now. `None`: it was answered before, given up, or never sent.
     pub(super) fn answer(&mut self, seq: u32) -> Option<u64> {
         let at = seq.wrapping_sub(self.first) as usize;
         let slot = self.times.get_mut(at).filter(|t| **t != ANSWERED)?;
@@ -49,7 +49,7 @@ impl Waiting {
         Some(time)
     }
 
-    /// Forgets those intended before `time`, and says how many had no answer.
+    /// Removes requests that were intended before `time`. Returns how many had no answer.
     pub(super) fn forget(&mut self, time: u64) -> u64 {
         let mut lost = 0;
         while let Some(t) = self.times.front().filter(|t| **t == ANSWERED || **t < time) {
@@ -64,14 +64,14 @@ impl Waiting {
         self.first
     }
 
-    /// How many from this sequence to before that one have no answer.
+    /// How many requests between these sequence numbers have no answer.
     pub(super) fn unanswered(&self, from: u32, to: u32) -> usize {
         let at = |seq: u32| (seq.wrapping_sub(self.first) as usize).min(self.times.len());
         let (from, to) = (at(from), at(to));
         self.times.range(from.min(to)..to).filter(|t| **t != ANSWERED).count()
     }
 
-    /// How many of those intended before `time` wait since, from the first on.
+    /// How many requests that were intended before `time` are waiting, counted from the first one.
     pub(super) fn before(&self, time: u64) -> u32 {
         self.times.iter().take_while(|t| **t == ANSWERED || **t < time).count() as u32
     }
@@ -84,25 +84,25 @@ pub(super) enum Socket {
 
 pub(super) struct Flow {
     pub socket: Socket,
-    /// Of this flow of this run.
+    /// The tag of this flow in this run.
     pub tag: u32,
     pub waiting: Waiting,
-    /// Requests before this one no longer keep the next one back.
+    /// Requests before this one no longer delay the next one.
     pub given_up: u32,
-    /// TCP: bytes that the kernel has not yet taken.
+    /// TCP: bytes that the kernel has not accepted yet.
     pub owed: u64,
-    /// TCP: bytes that it has taken, of a message not yet complete.
+    /// TCP: bytes that it has accepted, of an incomplete message.
     pub written: u64,
-    /// TCP: bytes of an answer that is not yet complete.
+    /// TCP: bytes of an incomplete answer.
     pub read: u64,
-    /// TCP: broken, never used again.
+    /// TCP: the connection failed and is not used again.
     pub dead: bool,
-    /// TCP, one way: in the list of those that take more.
+    /// TCP, one way: the flow is in the list of flows that accept more data.
     pub listed: bool,
 }
 
 impl Flow {
-    /// Err: which call failed, with errno.
+    /// Errors: the call that failed, with errno.
     pub(super) fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, LoadError> {
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::WouldBlock => {

@@ -1,8 +1,8 @@
-//! The built-in generator: needs nothing but sockets.
+//! The built-in generator, which needs only sockets.
 //!
-//! With a rate, each request has an intended time, and its latency counts from then: a thread that is late, or a
-//! server that stalls, does not hide what waited (no coordinated omission). Requests do not wait for earlier answers
-//! there. Without a rate the next request of a flow is sent when the one before is answered.
+//! With a rate, each request has an intended time, and its latency counts from then: a thread that is late, or a server
+//! that stalls, does not hide the waiting time (no coordinated omission). Requests do not wait for earlier answers
+//! then. Without a rate, the next request of a flow is sent when the previous one was answered.
 
 mod answer;
 mod check;
@@ -31,17 +31,17 @@ pub use check::{load as check, one_host};
 pub use service::Service;
 pub use sink::sink;
 
-/// An answer later than this counts as lost; what is on the way at the end may still come within it.
+/// An answer later than this counts as lost; answers that are in flight at the end may still arrive within this time.
 pub const LOST_AFTER: Duration = Duration::from_secs(2);
 
 /// Runs all groups at the same time, warm-up first. Blocks until it is over or `stop` is set.
 ///
-/// Err: what was asked is refused; a socket, a thread or its CPU is not to be had (with errno); `stop`; or nothing at
-/// all got through and this was the first error.
+/// Errors: the request is refused; a socket, a thread or its CPU is not available (with errno); `stop` was set; or no
+/// message got through, with the first error.
 pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError> {
     check::load(load)?;
     let sockets: u64 = load.groups.iter().map(|g| u64::from(g.flows.max(g.threads)) + u64::from(g.threads)).sum();
-    // What else this process may have open, or open meanwhile.
+    // Reserve for other files of this process.
     ringwise_sys::load::room_for_files(sockets + 256)?;
     let mut rng = Rng::new(load.seed ^ u64::from(std::process::id()));
     let tag = rng.next_u64() as u32;
@@ -64,7 +64,7 @@ pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError>
         for _ in 0..started.iter().map(Vec::len).sum() {
             all_ready.recv().map_err(|_| ThreadError::EndedEarly { thread: "load thread" })??;
         }
-        // All begin together; those whose channel is dropped on an error above end at once.
+        // All threads begin together. After an error above, the channels are dropped and the threads end at once.
         let start = Instant::now() + Duration::from_millis(2);
         for (go, _) in started.iter().flatten() {
             let _ = go.send(start);
@@ -80,7 +80,7 @@ pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError>
     load.groups.iter().zip(tallies).map(|(g, t)| result(g, load.time, t)).collect()
 }
 
-/// Flow f belongs to thread f modulo their number, and a thread has as much of the rate as its flows.
+/// Flow f belongs to thread f modulo the number of threads. A thread's share of the rate is proportional to its flows.
 fn jobs(g: &Group, load: &Load, tag: u32, rng: &mut Rng) -> Vec<Job> {
     let flows = g.flows.max(g.threads);
     let weigh = |ranks: &[u32]| ranks.iter().map(|r| choice::weight(*r, g.skew)).sum::<f64>();
@@ -98,10 +98,10 @@ fn jobs(g: &Group, load: &Load, tag: u32, rng: &mut Rng) -> Vec<Job> {
             cpu: of_list(i, g.cpus.len()).map(|c| g.cpus[c]),
             to: g.to[i % g.to.len()],
             per_s: g.per_s.map(|r| r * weigh(&ranks) / total),
-            // Threads do not send at the same moments.
+            // The threads are offset, so that they do not send at the same moments.
             phase: (i as f64 + 0.5) / f64::from(g.threads),
             skew: g.skew,
-            // Groups differ, and so do runs.
+            // Each group and each run has its own seed.
             tag: tag ^ (rng.next_u64() as u32),
             seed: rng.next_u64(),
             ranks,
@@ -130,7 +130,7 @@ fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, 
         (true, Protocol::Udp) => Unit::Packets,
         (true, Protocol::Tcp) => Unit::Bytes,
     };
-    // What a stream took is on its way, and its kernel sees to it that it arrives.
+    // The kernel delivers everything that a stream accepted.
     let done = if one_way && g.protocol == Protocol::Tcp { per_s(all.sent) } else { per_s(all.done) };
     let bits_per_s = match unit {
         Unit::Transactions => per_s(all.done) * size * 16.0,
@@ -155,8 +155,8 @@ fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, 
     })
 }
 
-/// Completes what a one-way load over UDP cannot know by what the sinks took of it. The sinks must have been started
-/// before it and asked after it, and have served nothing else.
+/// Completes the results of a one-way load over UDP with the counts of the sinks. The sinks must have been started
+/// before the load and read after it, and must not have served another load.
 pub fn arrived(result: &mut LoadResult, time: Duration, taken: &[Taken]) {
     if result.unit != Unit::Packets {
         return;

@@ -1,25 +1,25 @@
-//! What our datagrams begin with, and what a TCP connection begins with.
+//! The head of datagrams, and the opening of a TCP connection.
 
-/// Bytes of the head of a datagram: `rwb` and its kind, tag, sequence, microseconds; little-endian.
+/// Size of the head of a datagram: `rwb` and its kind, tag, sequence number, microseconds; little-endian.
 pub(super) const HEAD: usize = 16;
-/// Bytes at the start of a connection: `rwb` and its kind, size of a message.
+/// Size of the opening of a connection: `rwb` and its kind, size of a message.
 pub(super) const OPENING: usize = 8;
 
 const MAGIC: [u8; 3] = *b"rwb";
 
-/// To be answered.
+/// Kind of a request, which is answered.
 pub(super) const REQUEST: u8 = 1;
-/// A request that comes back; never answered, so two ends cannot keep one alive between them.
+/// Kind of an answer. It is never answered, so that a datagram cannot circulate between two ends.
 pub(super) const ANSWER: u8 = 2;
-/// To be counted.
+/// Kind of a datagram that is counted.
 pub(super) const ONE_WAY: u8 = 3;
-/// The same, of the warm-up.
+/// The same kind during the warm-up.
 pub(super) const WARM_UP: u8 = 4;
-/// To be answered, of the warm-up.
+/// Kind of a request during the warm-up.
 pub(super) const WARM_REQUEST: u8 = 5;
 
-/// `tag` is of one flow of one run: answers to others are foreign. `us`: intended time since the start, for who
-/// reads a capture.
+/// `tag` identifies a flow of a run; answers with another tag are foreign. `us`: intended time since the start, for
+/// readers of a packet capture.
 pub(super) fn put(bytes: &mut [u8], kind: u8, tag: u32, seq: u32, us: u32) {
     bytes[..3].copy_from_slice(&MAGIC);
     bytes[3] = kind;
@@ -28,7 +28,7 @@ pub(super) fn put(bytes: &mut [u8], kind: u8, tag: u32, seq: u32, us: u32) {
     bytes[12..16].copy_from_slice(&us.to_le_bytes());
 }
 
-/// Kind, tag and sequence; None: not ours.
+/// Kind, tag and sequence number; `None`: the datagram is not from this generator.
 pub(super) fn get(bytes: &[u8]) -> Option<(u8, u32, u32)> {
     let head = bytes.get(..HEAD).filter(|h| h[..3] == MAGIC)?;
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -40,7 +40,7 @@ pub(super) fn opening(kind: u8, size: u32) -> [u8; OPENING] {
     [MAGIC[0], MAGIC[1], MAGIC[2], kind, s[0], s[1], s[2], s[3]]
 }
 
-/// Kind and size; None: not ours.
+/// Kind and size; `None`: the connection is not from this generator.
 pub(super) fn opened(bytes: [u8; OPENING]) -> Option<(u8, u32)> {
     (bytes[..3] == MAGIC).then(|| (bytes[3], u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])))
 }

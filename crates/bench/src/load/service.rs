@@ -1,4 +1,4 @@
-//! Threads with a socket each that answer or count until they are stopped.
+//! Threads with one socket each, which answer or count until they are stopped.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -14,9 +14,9 @@ use crate::error::{LoadError, ThreadError};
 use crate::load::check;
 use crate::side::{Protocol, Taken};
 
-/// Looks at least that often whether it is to stop.
+/// How often a thread checks whether it must stop.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
-/// For datagrams that wait, bytes of each socket.
+/// Size of the receive buffer of each socket in bytes.
 const ROOM: u32 = 8 << 20;
 
 pub(super) enum Bound {
@@ -24,14 +24,14 @@ pub(super) enum Bound {
     Tcp(TcpListener),
 }
 
-/// What a thread works with. The key of its socket in `poll` is 0.
+/// The resources of a thread. The key of its socket in `poll` is 0.
 pub(super) struct Worker<'a> {
     pub poll: Poll,
     pub delay: Duration,
     pub stop: &'a AtomicBool,
 }
 
-/// Ends when it is dropped.
+/// Running threads, which end when this value is dropped.
 pub struct Service {
     at: Vec<SocketAddr>,
     stop: Arc<AtomicBool>,
@@ -39,12 +39,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Where each thread listens.
+    /// The address where each thread listens.
     pub fn at(&self) -> &[SocketAddr] {
         &self.at
     }
 
-    /// What each thread has seen.
+    /// The counts of each thread.
     pub fn stop(mut self) -> Vec<Taken> {
         self.end()
     }
@@ -69,7 +69,7 @@ pub(super) struct Asked<'a> {
     pub delay: Duration,
 }
 
-/// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
+/// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
 pub(super) fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, LoadError> {
     check::threads(asked.threads)?;
     let ip = asked.bind.ok_or(LoadError::NoBindAddress)?;

@@ -1,4 +1,4 @@
-//! Takes what comes and counts it.
+//! Receives and counts messages.
 
 use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -12,12 +12,12 @@ use crate::load::packet::{self, HEAD, OPENING, WARM_UP};
 use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
 use crate::side::{Sink, Taken};
 
-/// Calls in a row before it looks whether it is to stop.
+/// Calls in a row before a thread checks whether it must stop.
 const IN_A_ROW: usize = 64;
 
-/// One socket and thread each. Datagrams of our generator's warm-up are not counted; over TCP everything is.
+/// Each thread has one socket. Datagrams of the generator's warm-up are not counted; over TCP everything is counted.
 ///
-/// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
+/// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
 pub fn sink(s: &Sink) -> Result<Service, LoadError> {
     let asked = Asked { protocol: s.protocol, bind: s.bind, threads: s.threads, cpus: &s.cpus, delay: Duration::ZERO };
     start(&asked, work)
@@ -51,10 +51,10 @@ fn datagrams(mut w: Worker, socket: &UdpSocket) -> Taken {
     taken
 }
 
-/// Reads are counted as packets: their number is that of the calls.
+/// Each read is counted as one packet.
 fn streams(mut w: Worker, listener: &TcpListener) -> Taken {
     let mut taken = Taken::default();
-    // By key - 1, with what is still to come of the opening.
+    // The connections by key minus 1, with the missing bytes of the opening.
     let mut streams: Vec<Option<(TcpStream, usize)>> = Vec::new();
     let (mut buffer, mut ready) = (vec![0; 256 << 10], Vec::new());
     while !w.stop.load(Ordering::Relaxed) {
@@ -65,7 +65,7 @@ fn streams(mut w: Worker, listener: &TcpListener) -> Taken {
             let Some(slot) = usize::try_from(key).unwrap_or_default().checked_sub(1) else {
                 while let Ok((stream, _)) = listener.accept() {
                     let slot = streams.len() as u64;
-                    // Where there is no room the one who connects is told by its own error.
+                    // If no more connections are possible, the client gets an error.
                     let _ = room_for_files(slot + 512);
                     if stream.set_nonblocking(true).is_ok() && w.poll.add(&stream, slot + 1, false).is_ok() {
                         streams.push(Some((stream, OPENING)));

@@ -1,4 +1,4 @@
-//! The part of a load thread that is about TCP: messages are bytes of one stream, answers come in order.
+//! The TCP part of a load thread: messages are bytes of one stream, and answers arrive in order.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -6,7 +6,7 @@ use crate::load::flow::Socket;
 use crate::load::thread::{Sent, Thread};
 
 impl Thread {
-    /// A request, of which the kernel takes as much as it has room for; the rest follows.
+    /// Sends a request. The kernel accepts as much as fits into its buffer; the rest follows later.
     pub(super) fn send_stream(&mut self, f: usize, intended: u64) -> Sent {
         let counted = self.measured(intended);
         let flow = &mut self.flows[f];
@@ -23,7 +23,7 @@ impl Thread {
         Sent::Yes
     }
 
-    /// One way, as much as it takes: one write.
+    /// One way: a single write, of as much as the kernel accepts.
     pub(super) fn stream(&mut self, f: usize) -> Sent {
         if self.flows[f].dead {
             return Sent::Failed;
@@ -33,7 +33,7 @@ impl Thread {
         self.write_owed(f);
         match (self.flows[f].dead, self.flows[f].owed) {
             (true, _) => Sent::Failed,
-            // What was not taken is written anew: all bytes are alike.
+            // Bytes that were not accepted are written again; all bytes are equal.
             (_, 1..) => Sent::Full,
             _ => Sent::Yes,
         }
@@ -77,7 +77,7 @@ impl Thread {
         }
         self.write_owed(f);
         let size = u64::from(self.job.size);
-        // It is told once that there is something to read: all of it is read.
+        // The kernel reports only once that data has arrived, so all of it is read.
         while !self.flows[f].dead {
             let flow = &mut self.flows[f];
             let Socket::Tcp(stream) = &mut flow.socket else { return };

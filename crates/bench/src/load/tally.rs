@@ -1,4 +1,4 @@
-//! What one load thread counts.
+//! The counters of one load thread.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use crate::hist::Hist;
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Requests whose time was within the measured stretch, and that were given to the kernel.
+    /// Requests whose intended time was in the measured interval, and that the kernel accepted.
     pub asked: u64,
-    /// Those of them that were answered.
+    /// How many of these were answered.
     pub answered: u64,
-    /// Handed to the kernel within the stretch, whenever they were intended.
+    /// Requests that the kernel accepted in the interval, whatever their intended time.
     pub sent: u64,
-    /// Answered within the stretch, whenever they were intended.
+    /// Requests that were answered in the interval, whatever their intended time.
     pub done: u64,
-    /// One way over TCP: taken by the kernel within the stretch.
+    /// One way over TCP: bytes that the kernel accepted in the interval.
     pub bytes: u64,
     pub latency: Hist,
-    /// Intended within the stretch, and more than 1 ms late, or never sent.
+    /// Requests whose intended time was in the interval, and that were more than 1 ms late or never sent.
     pub late: u64,
-    /// Times that the kernel took no more, at an intended time.
+    /// How often the kernel accepted no more at an intended time.
     pub full: u64,
-    /// Answers to nothing that was still waited for: a second time, or after [`super::LOST_AFTER`].
+    /// Answers without a waiting request: duplicates, or answers after [`super::LOST_AFTER`].
     pub again: u64,
-    /// Datagrams that were not answers to us.
+    /// Datagrams that were not answers to this load.
     pub foreign: u64,
     pub errors: u64,
     pub first_error: Option<LoadError>,
-    /// Of the thread within the stretch, without what it spent waiting for an intended time.
+    /// CPU time of the thread in the interval, without busy waiting for an intended time.
     pub cpu: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Tally {
         self.cpu = self.cpu.max(o.cpu);
     }
 
-    /// What a reader has to know besides the numbers.
+    /// Notes for the reader of the numbers.
     pub(super) fn trouble(&self) -> Option<String> {
         let mut out = Vec::new();
         if let Some(first) = &self.first_error {

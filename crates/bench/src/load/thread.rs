@@ -1,4 +1,4 @@
-//! One load thread: sends at its times, takes answers, counts.
+//! One load thread: sends at its intended times, receives answers, and counts.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -16,26 +16,27 @@ use crate::load::packet::{self, ANSWER, ONE_WAY, REQUEST, WARM_REQUEST, WARM_UP}
 use crate::load::tally::Tally;
 use crate::side::{Pattern, Protocol};
 
-/// Sleep ends so long before an intended time, ns: waking up takes a while, and that is not the network's.
+/// Sleeping ends this many ns before an intended time, because the time for waking up must not count as latency of the
+/// network.
 const SPIN: u64 = 50_000;
-/// Looks at least that often whether it is to stop and what was given up, ns.
+/// How often it checks whether it must stop and which requests were given up, ns.
 const SWEEP: u64 = 50_000_000;
-/// Without a rate: so long without an answer, and the flow sends the next request, ns.
+/// Without a rate: after this time without an answer, the flow sends the next request, ns.
 const GIVE_UP: u64 = 1_000_000_000;
-/// Sends again when the kernel has taken no more.
+/// The pause before it sends again after the kernel accepted no more.
 const FULL: Duration = Duration::from_micros(50);
-/// Sends or receives in a row before it looks at the other.
+/// The most sends or receives in a row.
 const IN_A_ROW: usize = 64;
-/// Requests of one flow that wait for an answer.
+/// The most requests of one flow that wait for an answer.
 const MOST_WAITING: usize = 1 << 20;
-/// So far behind its times it leaves out those before, ns: it cannot keep up, and says so.
+/// If it is later than this, it skips the missed times and reports that it cannot keep up, ns.
 const BEHIND: u64 = 1_000_000_000;
-/// Longest time in ns that one look for work takes; a longer one was interrupted.
+/// The longest time in ns that one search for work takes; a longer one was interrupted.
 const LOOK: u64 = 5_000;
-/// So many sockets of a thread have more room than usual for answers that wait, bytes.
+/// The total size of enlarged receive buffers of a thread's sockets, bytes.
 const FEW: usize = 16;
 const ROOM: u32 = 4 << 20;
-/// Later than its intended time counts as late, ns.
+/// A request that is sent this much after its intended time counts as late, ns.
 const LATE: u64 = 1_000_000;
 
 pub(super) struct Job {
@@ -44,12 +45,12 @@ pub(super) struct Job {
     pub size: u32,
     pub cpu: Option<u32>,
     pub to: SocketAddr,
-    /// Numbers of its flows among all of the group.
+    /// Numbers of its flows among all flows of the group.
     pub ranks: Vec<u32>,
     pub skew: f64,
-    /// Of this thread.
+    /// The rate of this thread.
     pub per_s: Option<f64>,
-    /// Of the interval between two requests, 0 to 1.
+    /// Offset as a share of the interval between two requests, 0 to 1.
     pub phase: f64,
     pub tag: u32,
     pub seed: u64,
@@ -58,7 +59,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Opens everything, reports it, waits for the common start. `go` closed: it does not take place.
+    /// Opens everything, reports that it is ready, and waits for the common start. If `go` is closed, the run does not
+    /// take place.
     pub(super) fn work(
         self,
         ready: &Sender<Result<(), LoadError>>,
@@ -86,7 +88,7 @@ impl Job {
     }
 }
 
-/// Times are ns since the start.
+/// The state of a run. Times are ns since the start.
 pub(super) struct Thread {
     pub(super) job: Job,
     pub(super) one_way: bool,
@@ -94,17 +96,17 @@ pub(super) struct Thread {
     choice: Choice,
     poll: Poll,
     pub(super) start: Instant,
-    /// Bounds of what is measured.
+    /// Bounds of the measured interval.
     from: u64,
     to: u64,
-    /// Intended times so far, and ns between two.
+    /// Number of intended times so far, and ns between two of them.
     slots: u64,
     interval: f64,
-    /// Chosen for the next slot, where the kernel took no more.
+    /// The flow of the next slot, if the kernel accepted no more.
     held: Option<usize>,
-    /// Without a rate: flows that may send, as often as they may.
+    /// Without a rate: flows that may send, once for each request.
     pub(super) free: Vec<usize>,
-    /// The same, after an error: not at once.
+    /// The same after an error, for later.
     resting: Vec<usize>,
     /// Requests without an answer.
     pub(super) open: u64,
@@ -115,7 +117,7 @@ pub(super) struct Thread {
 
 pub(super) enum Sent {
     Yes,
-    /// The kernel takes no more now.
+    /// The kernel accepts no more at present.
     Full,
     Failed,
 }
@@ -188,12 +190,12 @@ impl Thread {
         (self.from..self.to).contains(&time)
     }
 
-    /// Err: the kernel refused to wait.
+    /// Errors: the kernel refused to wait.
     fn run(&mut self, stop: &AtomicBool) -> ringwise_sys::Result<()> {
         let grace = LOST_AFTER.as_nanos() as u64;
         let mut ready = Vec::new();
         let mut sweep = SWEEP;
-        // CPU time and spinning at both bounds of what is measured.
+        // CPU time and busy waiting at both bounds of the measured interval.
         let (mut begun, mut ended) = (None, false);
         while !stop.load(Ordering::Relaxed) {
             let now = self.now();
@@ -211,7 +213,7 @@ impl Thread {
             }
             let slots = self.slots;
             let wait = if self.job.per_s.is_some() { self.send_due(now) } else { self.send_free(now) };
-            // One way over UDP nothing comes but errors, which the next send tells.
+            // One way over UDP nothing is received except errors, which the next send returns.
             if !(wait.is_zero() && self.one_way && self.job.protocol == Protocol::Udp) {
                 self.poll.wait(wait, &mut ready)?;
             }
@@ -241,7 +243,7 @@ impl Thread {
         self.job.per_s.is_some() && next < self.to && next <= now
     }
 
-    /// Slots of the measured stretch for which there was no time.
+    /// Slots of the measured interval that were missed.
     fn never_sent(&self) -> u64 {
         if self.job.per_s.is_none() {
             return 0;
@@ -253,7 +255,7 @@ impl Thread {
         (time as f64 / self.interval - self.job.phase).ceil().max(0.0) as u64
     }
 
-    /// Leaves out what is too far behind.
+    /// Skips the slots that are too late.
     fn catch_up(&mut self, now: u64) {
         let first = self.slots_before(now.saturating_sub(BEHIND).min(self.to));
         if first > self.slots {
@@ -263,7 +265,7 @@ impl Thread {
         }
     }
 
-    /// Everything whose time has come; how long there is nothing to do after that.
+    /// Sends everything that is due. Returns how long there is nothing to do afterwards.
     fn send_due(&mut self, now: u64) -> Duration {
         self.catch_up(now);
         for _ in 0..IN_A_ROW {
@@ -289,7 +291,7 @@ impl Thread {
         Duration::from_nanos(if gap <= SPIN { 0 } else { (gap - SPIN).min(SWEEP) })
     }
 
-    /// Each flow that may send does.
+    /// Sends on each flow that may send.
     fn send_free(&mut self, now: u64) -> Duration {
         let mut left = if now >= self.to { 0 } else { self.free.len() };
         while left > 0 && self.now() < self.to {
@@ -354,7 +356,7 @@ impl Thread {
             self.open += 1;
             self.tally.asked += u64::from(counted);
         }
-        // One way, what is counted here is what is marked for the sink.
+        // One way, the datagrams that are counted here are those that are marked for the sink.
         let now = if self.one_way { intended } else { self.now() };
         self.tally.sent += u64::from(self.measured(now));
         Sent::Yes
@@ -405,7 +407,7 @@ impl Thread {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // Of an earlier send: nobody listens there, no way to it, ...
+                // An error of an earlier send: no listener, no route, ...
                 Err(e) => self.tally.error("receive", &e),
             }
         }
@@ -419,7 +421,7 @@ impl Thread {
             self.tally.answered += 1;
             self.tally.latency.add(now.saturating_sub(intended));
         }
-        // Not a second time for one that was given up; over a stream none is.
+        // A request that was given up does not count twice; requests over a stream are never given up.
         let kept = || seq.wrapping_sub(self.flows[f].given_up) as i32 >= 0;
         if self.job.per_s.is_none() && (self.job.protocol == Protocol::Tcp || kept()) {
             self.free.push(f);

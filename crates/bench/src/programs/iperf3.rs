@@ -9,7 +9,7 @@ use crate::programs::{cpu, end, together};
 use crate::result::{Counted, LoadResult, Unit};
 use crate::side::{Group, Load, Pattern, Protocol};
 
-/// `-P` of iperf3 goes no further.
+/// The maximum of iperf3's option `-P`.
 const MOST_STREAMS: u32 = 128;
 
 pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
@@ -20,7 +20,7 @@ pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadR
     let args = args(port, g, load.warmup.as_secs(), load.time.as_secs());
     let all = together("iperf3", &[args], load.warmup + load.time, stop)?;
     let left = all.first().ok_or(ProgramError::Iperf3NotRun)?;
-    // It tells errors in its report and ends well.
+    // iperf3 reports errors in its report and exits with status 0.
     match result(g, &left.output) {
         Ok(r) if left.good() => Ok(vec![r]),
         Ok(_) => Err(ProgramError::Failed { name: "iperf3", end: end(left) }),
@@ -55,7 +55,7 @@ fn args(port: u16, g: &Group, warmup: u64, seconds: u64) -> Vec<String> {
     if let Some(c) = cpu(g, 0) {
         out.extend(pair("-A", c.to_string()));
     }
-    // Bits of payload of each stream; 0: as much as can be had (UDP would else be 1 Mbit/s).
+    // Payload bits of each stream; 0: as fast as possible (the default of UDP is 1 Mbit/s).
     let bits = g.per_s.map_or(0, |r| (r * f64::from(g.size_bytes) * 8.0 / f64::from(flows)).round().max(1.0) as u64);
     if g.protocol == Protocol::Udp {
         out.push("-u".into());
@@ -75,7 +75,7 @@ struct Report {
 
 #[derive(Default, Deserialize)]
 struct End {
-    /// UDP: what the receiver knows of all streams.
+    /// UDP: the receiver's counts of all streams.
     sum: Option<Sum>,
     sum_sent: Option<Sum>,
     sum_received: Option<Sum>,
@@ -96,7 +96,7 @@ struct Cpu {
     host_total: f64,
 }
 
-/// Err: iperf3's own words, or a report that lacks what it should have.
+/// Errors: iperf3's own message, or a report without an expected member.
 pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> {
     let report: Report = serde_json::from_str(text)
         .map_err(|e| ProgramError::Iperf3Report { error: e, start: text.trim().chars().take(200).collect() })?;
@@ -112,7 +112,7 @@ pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> 
         threads: 1,
         offered_per_s: g.per_s,
         counted: Counted::Payload,
-        // One thread for each stream since 3.16: with more than one nothing is known of the busiest.
+        // Since 3.16 each stream has its thread, so the busiest one is unknown with several streams.
         busiest_thread_percent: cpu.filter(|_| g.flows <= 1),
         generator_cpu_percent: cpu,
         ..LoadResult::default()
@@ -139,7 +139,7 @@ pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> 
         sent_per_s: sent.bytes / sent.seconds / size,
         done_per_s: received.bytes / received.seconds / size,
         bits_per_s: received.bytes / received.seconds * 8.0,
-        trouble: sent.retransmits.filter(|n| *n > 0).map(|n| format!("{n} segments were sent again")),
+        trouble: sent.retransmits.filter(|n| *n > 0).map(|n| format!("{n} segments were retransmitted")),
         ..base
     })
 }

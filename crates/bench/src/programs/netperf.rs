@@ -75,7 +75,7 @@ fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
         Pattern::Send => out.extend(["-m".into(), g.size_bytes.to_string()]),
         Pattern::Rr => out.extend(["-r".into(), format!("{0},{0}", g.size_bytes)]),
         Pattern::Burst(n) => {
-            // netperf counts those besides the one that is always on its way.
+            // netperf does not count the request that is always in flight.
             let more = n.saturating_sub(1);
             out.extend(["-r".into(), format!("{0},{0}", g.size_bytes), "-b".into(), more.to_string(), "-D".into()]);
         }
@@ -84,18 +84,18 @@ fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
     out
 }
 
-/// Of one process. Rates: transactions, or bits, a second.
+/// The result of one process. Rates are transactions or bits per second.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seen {
     pub per_s: f64,
     pub seconds: f64,
-    /// us: mean, deviation, p50, p90, p99, most. None: a stream has none.
+    /// Mean, deviation, p50, p90, p99 and maximum in microseconds. `None`: a stream has no latency.
     pub latency: Option<[f64; 6]>,
-    /// None: it could not be measured (netperf says a negative number).
+    /// `None`: it could not be measured (netperf prints a negative number).
     pub cpu_percent: Option<f64>,
 }
 
-/// Err: a selector is missing, or is not in the unit that was asked for.
+/// Errors: a selector is missing, or is not in the requested unit.
 pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> {
     let find = |name: &str| {
         let mut values = text.lines().filter_map(|l| l.trim().split_once('=')).filter(|(n, _)| *n == name);
@@ -162,9 +162,8 @@ pub(crate) fn result(g: &Group, seen: &[Seen]) -> LoadResult {
     });
     let size = f64::from(g.size_bytes);
     let done = if one_way { per_s / 8.0 / size } else { per_s };
-    let many = (seen.len() > 1 && !one_way).then(|| {
-        format!("percentiles are means of those of {} netperf processes, weighted by transactions", seen.len())
-    });
+    let many = (seen.len() > 1 && !one_way)
+        .then(|| format!("percentiles are means over {} netperf processes, weighted by transactions", seen.len()));
     LoadResult {
         group: g.name.clone(),
         unit: if one_way { Unit::Bytes } else { Unit::Transactions },

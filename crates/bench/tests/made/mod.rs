@@ -1,11 +1,11 @@
-//! Sessions that nobody measured, for what is shown of them.
+//! Generated sessions for tests of the reports.
 
 use ringwise_bench::compare::{compare, compare_all};
 use ringwise_bench::file::Results;
 use ringwise_bench::result::*;
 use ringwise_bench::rng::Rng;
 
-/// About 1, give or take a few per cent.
+/// About 1, with a deviation of a few per cent.
 fn near(rng: &mut Rng, percent: f64) -> f64 {
     let sum: f64 = (0..12).map(|_| rng.below(1_000_000) as f64 / 1e6).sum();
     1.0 + (sum - 6.0) * percent / 100.0

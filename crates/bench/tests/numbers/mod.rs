@@ -1,5 +1,5 @@
-//! The numbers of the pages, compared with the results that they are made from: tables by their cells, figures by where
-//! their lines, bars and signs lie.
+//! The numbers of the pages, compared with the results from which they are made: tables by their cells, figures by
+//! where their lines, bars and signs lie.
 
 use ringwise_bench::file::Results;
 use ringwise_bench::result::{Comparison, LoadResult, Metric, Trial, Verdict};
@@ -19,7 +19,7 @@ fn at<'a>(r: &'a Results, state: &str, label: &str) -> Vec<&'a Trial> {
     r.trials.iter().filter(|t| t.state == state && name(&t.point) == label).collect()
 }
 
-/// What a point is called where these are what varies.
+/// The label of a point if these members vary.
 fn name(p: &ringwise_bench::result::Point) -> String {
     let size = thousands(p.size_bytes.unwrap());
     match (&p.level, &p.mix) {
@@ -91,7 +91,7 @@ fn headings(page: &Element) -> Vec<String> {
     page.all("h2").iter().map(|h| h.text()).collect()
 }
 
-/// What every page has: the title, each figure once with its caption, the states, and the count of the verdicts.
+/// Checks what every page has: the title, each figure once with its caption, the states, and the count of the verdicts.
 fn structure(r: &Results, page: &Element, text: &str) {
     let title = r.session.title.clone().unwrap_or_else(|| page.all("title")[0].text());
     assert_eq!(page.all("h1")[0].text(), title);
@@ -122,7 +122,7 @@ fn structure(r: &Results, page: &Element, text: &str) {
 
 /// Each comparison is one row, with its change, means, pairs and verdict.
 fn comparisons(r: &Results, page: &Element, metrics: &[(Metric, &str)]) {
-    let t = Table::below(page, "Everything that was compared");
+    let t = Table::below(page, "All comparisons");
     assert_eq!(t.rows.len(), r.comparisons.len());
     for c in &r.comparisons {
         let Some((_, word)) = metrics.iter().find(|m| m.0 == c.metric) else { continue };
@@ -185,33 +185,33 @@ fn routing_by_size() {
             "Verdicts",
             "States",
             "Figures",
-            "What was measured",
-            "What it cost",
+            "Measured values",
+            "CPU cost and queue load",
             "Highest rate",
-            "Lost, by place",
-            "Everything that was compared",
-            "Doubts, and what is not known",
+            "Losses by place",
+            "All comparisons",
+            "Doubts and unknown values",
             "Design",
             "Environment",
             "The peer"
         ]
     );
-    let t = Table::below(&page, "What was measured");
+    let t = Table::below(&page, "Measured values");
     assert_eq!(t.rows.len(), 12);
     column(&r, &t, "packets/s", |t| Some(t.loads[0].done_per_s));
     column(&r, &t, "throughput", |t| Some(t.loads[0].bits_per_s));
     column(&r, &t, "loss %", |t| t.loads[0].lost_percent);
     column(&r, &t, "CPU %", |t| Some(cpu(t)));
     column(&r, &t, "% of line rate", |t| t.host.line_rate_percent);
-    let t = Table::below(&page, "What it cost");
+    let t = Table::below(&page, "CPU cost and queue load");
     column(&r, &t, "received/s", |t| t.host.received_per_s);
-    column(&r, &t, "sent on/s", |t| t.host.transmitted_per_s);
+    column(&r, &t, "forwarded/s", |t| t.host.transmitted_per_s);
     column(&r, &t, "CPU ns/packet", |t| t.host.cpu_ns_per_packet);
     column(&r, &t, "ns/packet at line rate", |t| t.host.budget_ns_per_packet);
     column(&r, &t, "interrupts/s", |t| t.host.interrupts_per_s);
     column(&r, &t, "interrupts/packet", |t| t.host.interrupts_per_packet);
     column(&r, &t, "delay max us", |t| t.host.cpus.iter().filter_map(|c| c.delay_max_us).reduce(f64::max));
-    let t = Table::below(&page, "Lost, by place");
+    let t = Table::below(&page, "Losses by place");
     for state in ["cpu0", "spread"] {
         for label in labels(&r) {
             let lost: u64 = at(&r, state, &label).iter().map(|t| t.host.lost["eth1 ring"]).sum();
@@ -299,16 +299,16 @@ fn latency_and_throughput_at_once() {
             "Verdicts",
             "States",
             "Figures",
-            "What was measured",
-            "What it cost",
+            "Measured values",
+            "CPU cost and queue load",
             "Score and its parts",
-            "Everything that was compared",
+            "All comparisons",
             "Design",
             "Environment",
             "The peer"
         ]
     );
-    let t = Table::below(&page, "What was measured");
+    let t = Table::below(&page, "Measured values");
     assert_eq!(t.rows.len(), 36);
     column(&r, &t, "transactions/s", |t| Some(load(t, "throughput").done_per_s));
     column(&r, &t, "throughput", |t| Some(load(t, "throughput").bits_per_s));

@@ -1,7 +1,7 @@
-//! A strict reader of the pages and figures: what a browser would forgive is a fault here. Tables come back as their cells,
-//! figures as the values that they draw.
+//! A strict parser of the pages and figures: errors that a browser tolerates are faults here. It returns tables as
+//! their cells, figures as the values that they draw.
 
-/// An element with what is in it.
+/// An element with its contents.
 #[derive(Debug, Default)]
 pub(crate) struct Element {
     pub(crate) name: String,
@@ -16,7 +16,7 @@ enum Node {
 }
 
 impl Element {
-    /// Empty where there is no such attribute.
+    /// Empty if the attribute does not exist.
     pub(crate) fn get(&self, attribute: &str) -> &str {
         self.attributes.iter().find(|(k, _)| k == attribute).map_or("", |(_, v)| v)
     }
@@ -183,7 +183,7 @@ impl Scale {
         if self.log { (low.ln() + share * (high.ln() - low.ln())).exp() } else { low + share * (high - low) }
     }
 
-    /// By how much a value that is drawn at this pixel may be another one.
+    /// The uncertainty of a value that is drawn at this pixel.
     fn slack(&self, pixel: f64) -> f64 {
         (self.value(pixel + PIXEL) - self.value(pixel - PIXEL)).abs()
     }

@@ -5,13 +5,13 @@ use std::fmt;
 use ringwise_model::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-use super::words::{count, queues, rate};
+use super::words::{count, cpus, queues, rate};
 
 /// Rates are per second, shares of time in per cent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum DropFound {
-    /// Packets were dropped at full backlogs. `each`: since the first sample. `limit`: `None` is unknown.
+    /// Packets were dropped at full backlogs. `each` counts from the first sample. `limit` is `None` if it is unknown.
     BeforeStack {
         /// Packets dropped at full backlogs.
         per_second: f64,
@@ -34,9 +34,10 @@ pub enum DropFound {
         /// Packets dropped.
         per_second: f64,
     },
-    /// The NIC lost packets. `counters`: since the first sample, `seconds` ago. `received`: `None` is unknown.
+    /// The NIC lost packets. `counters` count from the first sample, `seconds` ago. `received` is `None` if it is
+    /// unknown.
     InNic {
-        /// Packets lost, by the larger of the two counters.
+        /// Packets lost, according to the larger of the two counters.
         per_second: f64,
         /// `rx_missed_errors` and `rx_fifo_errors`, as far as the driver counts them.
         counters: Vec<Grown>,
@@ -45,17 +46,17 @@ pub enum DropFound {
         /// Packets received in the same time.
         received: Option<u64>,
     },
-    /// The driver got no memory for receive buffers.
+    /// The driver could not allocate memory for receive buffers.
     NoBuffers {
         /// Buffers that could not be allocated.
         per_second: f64,
     },
     /// Frames arrived damaged.
     Damaged {
-        /// Name of the kernel's counter, and its increase per second.
+        /// The kernel's name of the counter, and its increase per second.
         counters: Vec<(String, f64)>,
     },
-    /// `rx_dropped` grows although no backlog was full, so the packets were probably for no one on this host.
+    /// `rx_dropped` grows although no backlog was full, so probably no program on this host listens for the packets.
     ForNobody {
         /// Packets dropped.
         per_second: f64,
@@ -85,7 +86,7 @@ pub enum DropFound {
         /// Packets dropped.
         per_second: f64,
     },
-    /// A CPU often leaves its softirqs to its thread ksoftirqd.
+    /// A CPU often processes its softirqs in its thread ksoftirqd.
     Ksoftirqd {
         /// The CPU.
         cpu: CpuId,
@@ -125,11 +126,14 @@ impl fmt::Display for DropFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeforeStack { per_second, each, .. } => {
-                let cpus: CpuSet = each.iter().map(|(cpu, _)| *cpu).collect();
-                write!(f, "{} packets/s dropped before the stack, on CPUs {cpus}", rate(*per_second))
+                let full: CpuSet = each.iter().map(|(cpu, _)| *cpu).collect();
+                write!(f, "{} packets/s dropped at full backlogs of {}", rate(*per_second), cpus(&full))
             }
             Self::BudgetUsedUp { cpu, per_second, softirq_percent } => {
-                write!(f, "CPU {cpu}: budget used up {per_second:.0} times/s at {softirq_percent:.0} % softirq")
+                write!(
+                    f,
+                    "CPU {cpu}: softirq budget used up {per_second:.0} times/s at {softirq_percent:.0} % softirq time"
+                )
             }
             Self::FlowLimit { per_second } => {
                 write!(f, "{} packets/s of large flows dropped by the flow limit", rate(*per_second))
@@ -137,10 +141,12 @@ impl fmt::Display for DropFound {
             Self::InNic { per_second, .. } => {
                 write!(f, "{} packets/s lost in the NIC before any CPU saw them", rate(*per_second))
             }
-            Self::NoBuffers { per_second } => write!(f, "{} buffers/s could not be allocated", rate(*per_second)),
-            Self::Damaged { counters } => f.write_str(&each_rate(counters)),
+            Self::NoBuffers { per_second } => {
+                write!(f, "{} receive buffers/s could not be allocated", rate(*per_second))
+            }
+            Self::Damaged { counters } => write!(f, "damaged frames: {}", each_rate(counters)),
             Self::ForNobody { per_second } => {
-                write!(f, "{} packets/s dropped and none missed: mostly for nobody here", rate(*per_second))
+                write!(f, "{} packets/s dropped, none missed: probably no listener on this host", rate(*per_second))
             }
             Self::TransmitTimeout { queues: q } => write!(f, "transmit {} timed out", queues(q)),
             Self::UdpBuffers { per_second } => {
@@ -149,14 +155,16 @@ impl fmt::Display for DropFound {
             Self::ListenQueues { per_second } => {
                 write!(f, "{} connections/s lost at full listen queues", rate(*per_second))
             }
-            Self::Allowance { exceeded } => write!(f, "above the provider's allowance: {}", each_rate(exceeded)),
+            Self::Allowance { exceeded } => {
+                write!(f, "traffic above the provider's allowance: {}", each_rate(exceeded))
+            }
             Self::QueueDiscipline { per_second } => {
-                write!(f, "{} packets/s dropped before they were sent", rate(*per_second))
+                write!(f, "{} packets/s dropped by the queueing discipline before sending", rate(*per_second))
             }
             Self::Ksoftirqd { cpu, percent } => write!(f, "ksoftirqd/{cpu} runs {percent:.0} % of the time"),
             Self::OneCpu { cpu, percent, cpus, mean_percent } => write!(
                 f,
-                "CPU {cpu} at {percent:.0} % interrupt time while the mean of the {cpus} CPUs is {mean_percent:.0} %"
+                "CPU {cpu} is at {percent:.0} % interrupt time, while the mean of the {cpus} CPUs is {mean_percent:.0} %"
             ),
             Self::PauseFrames { sent_per_second, received_per_second } => {
                 write!(f, "pause frames: {}/s sent, {}/s received", rate(*sent_per_second), rate(*received_per_second))
@@ -177,7 +185,7 @@ impl DropFound {
                 let counters: Vec<String> = counters.iter().map(|c| format!("{} +{}", c.name, count(c.by))).collect();
                 vec![
                     format!("{} in {seconds:.1} s", counters.join(", ")),
-                    format!("received meanwhile {}", received.map_or("unknown".into(), count)),
+                    format!("received in the same time: {}", received.map_or("unknown".into(), count)),
                 ]
             }
             _ => Vec::new(),

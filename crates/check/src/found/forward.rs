@@ -1,4 +1,4 @@
-//! Hosts that forward, interfaces above and beside, links, and old kernels.
+//! Findings about forwarding, upper interfaces and members, links, and old kernels.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub enum ForwardFound {
         /// The larger one of the interface and of `all`.
         value: u64,
     },
-    /// Packets of a bridge go through the rules of iptables.
+    /// Packets that a bridge switches pass the rules of iptables.
     BridgeCallsIptables {
         /// Name of an interface that is a port of a bridge.
         port: String,
@@ -86,7 +86,7 @@ pub enum ForwardFound {
     },
     /// The link runs in half duplex.
     HalfDuplex,
-    /// Energy efficient Ethernet is active, and the goal is latency.
+    /// Energy-efficient Ethernet is active, and the goal is latency.
     EnergyEfficientEthernet,
     /// The interface receives packets for all addresses and is not a port of a bridge.
     Promiscuous,
@@ -95,14 +95,14 @@ pub enum ForwardFound {
         /// Fragments.
         per_second: f64,
     },
-    /// A queueing discipline assigns transmit queues to classes. `queues`: `None` is unknown.
+    /// A queueing discipline assigns transmit queues to traffic classes. `queues` is `None` if it is unknown.
     ClassesOwnQueues {
         /// The discipline, for example `mqprio`.
         discipline: String,
         /// Transmit queues of the interface.
         queues: Option<u32>,
     },
-    /// A tunnel is used, and the device does not look into its packets.
+    /// A tunnel is used, and the device does not parse the packets inside it.
     TunnelOffloadOff {
         /// `vxlan` or `geneve`.
         kind: String,
@@ -130,11 +130,11 @@ impl fmt::Display for ForwardFound {
                 count(*connections)
             ),
             Self::TrackingNearlyFull { connections, most } => {
-                write!(f, "{} of {} connections", count(*connections), count(*most))
+                write!(f, "{} of {} connection table entries are in use", count(*connections), count(*most))
             }
-            Self::IptablesTables { tables } => write!(f, "tables of iptables: {}", tables.join(" ")),
+            Self::IptablesTables { tables } => write!(f, "loaded iptables tables: {}", tables.join(" ")),
             Self::NoFlowtable { connections } => {
-                write!(f, "{} connections are tracked and no flowtable is there", count(*connections))
+                write!(f, "{} connections are tracked, but there is no flowtable", count(*connections))
             }
             Self::ReversePathFilter { value } => {
                 write!(f, "rp_filter is {value} ({})", if *value == 1 { "strict" } else { "loose" })
@@ -143,10 +143,11 @@ impl fmt::Display for ForwardFound {
                 write!(f, "bridge-nf-call-iptables is 1, and {port} is a port of a bridge")
             }
             Self::VlanOffloadsOff { features, vlans } => {
-                write!(f, "{} off with {vlans} VLANs above", features.join(", "))
+                let vlans = plural(*vlans as usize, "VLAN interface");
+                write!(f, "VLAN offloads are off, with {vlans}: {}", features.join(", "))
             }
             Self::BondHashesLayer2 { members } => {
-                write!(f, "xmit_hash_policy layer2 over {}", plural(*members as usize, "member"))
+                write!(f, "xmit_hash_policy is layer2, with {}", plural(*members as usize, "member"))
             }
             Self::RpsWithoutQueues { mask } => {
                 write!(f, "rps_cpus is {mask} on an interface without queues of its own")
@@ -156,25 +157,27 @@ impl fmt::Display for ForwardFound {
                     differs.iter().map(|(what, values)| format!("{what} {}", values.join(" and "))).collect();
                 write!(f, "members differ: {}", each.join(", "))
             }
-            Self::TwoDisciplines { here, below, dev } => write!(f, "{here} here and {below} on {dev}"),
-            Self::ModuleFromElsewhere { module } => write!(f, "{module} was not built with this kernel"),
+            Self::TwoDisciplines { here, below, dev } => {
+                write!(f, "{here} on this interface and {below} on {dev} below it")
+            }
+            Self::ModuleFromElsewhere { module } => write!(f, "module {module} is not part of this kernel"),
             Self::HalfDuplex => f.write_str("the link is half duplex"),
-            Self::EnergyEfficientEthernet => f.write_str("energy efficient ethernet is active"),
-            Self::Promiscuous => f.write_str("the interface is promiscuous and no port of a bridge"),
-            Self::Fragments { per_second } => write!(f, "{per_second:.0} fragments/s have to be put together"),
+            Self::EnergyEfficientEthernet => f.write_str("energy-efficient Ethernet is active"),
+            Self::Promiscuous => f.write_str("the interface is promiscuous, but not a bridge port"),
+            Self::Fragments { per_second } => write!(f, "the host reassembles {per_second:.0} fragments/s"),
             Self::ClassesOwnQueues { discipline, queues: Some(n) } => {
-                write!(f, "{discipline} hands the {n} transmit queues out to classes")
+                write!(f, "{discipline} assigns the {n} transmit queues to traffic classes")
             }
             Self::ClassesOwnQueues { discipline, queues: None } => {
-                write!(f, "{discipline} hands the transmit queues out to classes")
+                write!(f, "{discipline} assigns the transmit queues to traffic classes")
             }
             Self::TunnelOffloadOff { kind, interfaces } => write!(
                 f,
                 "rx-udp_tunnel-port-offload is off, with {}",
                 plural(*interfaces as usize, &format!("{kind} interface"))
             ),
-            Self::RouteCache { kernel } => write!(f, "kernel {kernel} keeps a cache of routes"),
-            Self::OldRouteTree { kernel } => write!(f, "kernel {kernel} has the old tree of routes"),
+            Self::RouteCache { kernel } => write!(f, "kernel {kernel} has a route cache"),
+            Self::OldRouteTree { kernel } => write!(f, "kernel {kernel} has the old, slower route tree"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The host around the device.
+//! Findings about the host: PCI Express, power, memory, CPUs.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-use super::words::{bytes, count, gts};
+use super::words::{self, bytes, count, gts};
 
 /// Speeds of PCI Express in MT/s a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,14 +19,14 @@ pub enum HostFound {
         /// Lanes that the device has.
         most: u32,
     },
-    /// The lanes run slower than the device can.
+    /// The lanes run slower than the device supports.
     SlowLanes {
         /// The present speed.
         mtps: u32,
         /// The highest speed of the device.
         most_mtps: u32,
     },
-    /// PCI Express carries less than the ports of the card together.
+    /// PCI Express carries less than all ports of the card together can send.
     LinkTooNarrow {
         /// The present speed.
         mtps: u32,
@@ -43,7 +43,7 @@ pub enum HostFound {
     SmallPayload {
         /// MaxPayload in use.
         bytes: u32,
-        /// MaxPayload that the device can do.
+        /// MaxPayload that the device supports.
         most: u32,
     },
     /// Read requests of the device are small for the speed of its link.
@@ -53,9 +53,9 @@ pub enum HostFound {
         /// Speed of the link.
         mbps: u32,
     },
-    /// The PCI Express link may enter power-saving states (ASPM). `None`: unknown.
+    /// The PCI Express link may enter power-saving states (ASPM).
     LinkMaySleep {
-        /// The policy of ASPM.
+        /// The policy of ASPM. `None`: unknown.
         policy: Option<String>,
     },
     /// CPUs with queue interrupts have a frequency governor other than `performance`.
@@ -129,52 +129,59 @@ pub enum HostFound {
 impl fmt::Display for HostFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FewLanes { lanes, most } => write!(f, "{lanes} of {most} lanes"),
-            Self::SlowLanes { mtps, most_mtps } => write!(f, "{} of {} a lane", gts(*mtps), gts(*most_mtps)),
+            Self::FewLanes { lanes, most } => write!(f, "the link uses {lanes} of {most} PCI Express lanes"),
+            Self::SlowLanes { mtps, most_mtps } => {
+                write!(f, "PCI Express lanes run at {} of {}", gts(*mtps), gts(*most_mtps))
+            }
             Self::LinkTooNarrow { mtps, lanes, carries_mbps, ports, needs_mbps } => write!(
                 f,
-                "{} x{lanes} carries about {} Mb/s, the {} of the card need {}",
+                "{} x{lanes} carries about {} Mb/s, but the card's {} {} {}",
                 gts(*mtps),
                 count(*carries_mbps),
                 plural(*ports as usize, "port"),
+                if *ports == 1 { "needs" } else { "need" },
                 count(*needs_mbps)
             ),
-            Self::SmallPayload { bytes, most } => write!(f, "MaxPayload {bytes} bytes, the device can do {most}"),
-            Self::SmallReadRequests { bytes, mbps } => write!(f, "MaxReadReq {bytes} bytes at {mbps} Mb/s"),
+            Self::SmallPayload { bytes, most } => write!(f, "MaxPayload is {bytes} bytes, the device supports {most}"),
+            Self::SmallReadRequests { bytes, mbps } => {
+                write!(f, "MaxReadReq is {bytes} bytes on a link of {mbps} Mb/s")
+            }
             Self::LinkMaySleep { policy } => {
-                write!(f, "the link may sleep (policy {})", policy.as_deref().unwrap_or("unknown"))
+                write!(f, "the PCI Express link may sleep (ASPM policy {})", policy.as_deref().unwrap_or("unknown"))
             }
             Self::Governor { governor, cpus } => {
-                write!(f, "governor {governor} on CPUs {cpus}, which take queue interrupts")
+                write!(f, "governor {governor} on {}, with queue interrupts", words::cpus(cpus))
             }
             Self::StrictIommu => f.write_str("strict IOMMU domain: every unmapping waits for the hardware"),
-            Self::BounceBuffer { slots } => write!(f, "{} slots of the bounce buffer are in use", count(*slots)),
+            Self::BounceBuffer { slots } => write!(f, "{} bounce buffer slots (swiotlb) are in use", count(*slots)),
             Self::NumaBalancing { value } => write!(f, "kernel.numa_balancing is {value}"),
-            Self::NodeUnknown => {
-                f.write_str("its node is not known (numa_node), and nothing else says which CPUs are near")
-            }
+            Self::NodeUnknown => f.write_str("the node of the device (numa_node) and its near CPUs are unknown"),
             Self::BuffersCleared { vulnerabilities } => write!(
                 f,
-                "{}: buffers are cleared at each return to a program, threads of a core are exposed all the same",
+                "{}: CPU buffers are cleared at each return to user space, SMT stays vulnerable",
                 vulnerabilities.join(" ")
             ),
             Self::PacketSockets { sockets, all_interfaces } => {
-                let take = if *sockets == 1 { "takes" } else { "take" };
+                let receive = if *sockets == 1 { "receives" } else { "receive" };
                 let of = if *all_interfaces { " of every interface" } else { "" };
-                write!(f, "{} {take} every packet{of}", plural(*sockets as usize, "packet socket"))
+                write!(f, "{} {receive} every packet{of}", plural(*sockets as usize, "packet socket"))
             }
-            Self::NmiWatchdog { isolated } => write!(f, "kernel.nmi_watchdog is 1, CPUs {isolated} are isolated"),
+            Self::NmiWatchdog { isolated } => {
+                write!(f, "kernel.nmi_watchdog is 1, with isolated {}", words::cpus(isolated))
+            }
             Self::StolenTime { cpu, percent } => {
-                write!(f, "{percent:.0} % of CPU {cpu}'s time is stolen, and it takes queue interrupts")
+                write!(f, "{percent:.0} % steal time on CPU {cpu}, which handles queue interrupts")
             }
-            Self::SlowClock { clock, faster } => write!(f, "the clock is {clock}, {faster} is there"),
+            Self::SlowClock { clock, faster } => {
+                write!(f, "the clock source is {clock}, although {faster} is available")
+            }
             Self::LittleFreeMemory { free_bytes, of_bytes } => {
                 write!(f, "vm.min_free_kbytes is {} of {}", bytes(*free_bytes), bytes(*of_bytes))
             }
             Self::GenericXdp => f.write_str("an XDP program runs in generic mode"),
             Self::CpuFlagsMissing { flags } => match flags.as_slice() {
-                [one] => write!(f, "the CPU flag {one} is not there"),
-                all => write!(f, "the CPU flags {} are not there", all.join(" ")),
+                [one] => write!(f, "the CPU flag {one} is missing"),
+                all => write!(f, "the CPU flags {} are missing", all.join(" ")),
             },
         }
     }

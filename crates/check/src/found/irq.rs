@@ -1,4 +1,4 @@
-//! Interrupts, and where they are delivered.
+//! Findings about interrupts and the CPUs that handle them.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-use super::words::{count, queues};
+use super::words::{count, cpus, queues};
 
 /// What the rules about interrupts found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum IrqFound {
-    /// All queue interrupts may move, and all are handled by one CPU.
+    /// All queue interrupts may move among CPUs, and one CPU handles all of them.
     AllOnOneCpu {
         /// Queue interrupts of the interface.
         interrupts: u32,
@@ -28,19 +28,19 @@ pub enum IrqFound {
     },
     /// A setting names offline CPUs. `of`: `rps_cpus`, `xps_cpus` or `irq_cpus`.
     OfflineCpu {
-        /// Which setting, by its name in `--set`.
+        /// Name of the setting in `--set`.
         of: String,
-        /// Queues of which the setting names offline CPUs.
+        /// Queues whose setting names offline CPUs.
         queues: Vec<u32>,
         /// The offline CPUs.
         cpus: CpuSet,
     },
-    /// Interrupts are delivered to other CPUs than configured.
+    /// Interrupts go to other CPUs than configured.
     Elsewhere {
         /// Each of these interrupts.
         interrupts: Vec<Misdelivered>,
     },
-    /// The driver hints at CPUs (`affinity_hint`), and no interrupt is pinned.
+    /// The driver proposes CPUs (`affinity_hint`), and no interrupt is pinned.
     HintsUnused {
         /// Interrupts with a hint.
         interrupts: u32,
@@ -66,7 +66,7 @@ pub enum IrqFound {
         /// Packets received and sent.
         packets_per_second: f64,
     },
-    /// An interrupt brings so many packets that the ring may overflow.
+    /// So many packets arrive between two interrupts that the ring may overflow.
     LongBatches {
         /// Packets for each interrupt of this queue.
         packets: f64,
@@ -75,9 +75,9 @@ pub enum IrqFound {
         /// Descriptors of its ring.
         ring: u32,
     },
-    /// One text for each setting: address, value that was applied, present value.
+    /// Settings differ from what was applied.
     Drift {
-        /// What differs from what was applied.
+        /// One text for each setting: its address, the applied value, the present value.
         settings: Vec<String>,
     },
     /// The kernel refuses to move interrupts (managed, or without affinity).
@@ -87,11 +87,11 @@ pub enum IrqFound {
         /// All queue interrupts of the interface.
         of: u32,
     },
-    /// Receive queues have no known interrupt. `unknown`: vectors of the interface whose purpose is unknown.
+    /// Receive queues have no known interrupt.
     NoInterruptKnown {
         /// Receive queues without a known interrupt.
         queues: Vec<u32>,
-        /// How many there are.
+        /// Vectors of the interface whose purpose is unknown.
         unknown: u32,
     },
     /// The NAPI threads of queues are not pinned.
@@ -106,21 +106,21 @@ pub enum IrqFound {
     },
 }
 
-/// An interrupt that is delivered to another CPU than configured.
+/// An interrupt that goes to another CPU than configured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misdelivered {
     /// Its name in `/proc/interrupts`. `None`: it has none.
     pub name: Option<String>,
     /// CPUs that were configured (`smp_affinity`).
     pub asked: CpuSet,
-    /// CPUs where it is delivered (`effective_affinity`).
+    /// CPUs that handle it (`effective_affinity`).
     pub goes_to: CpuSet,
 }
 
 impl fmt::Display for Misdelivered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("?");
-        write!(f, "{name} asked for CPU {}, goes to {}", self.asked, self.goes_to)
+        write!(f, "{name} configured for {}, goes to {}", cpus(&self.asked), cpus(&self.goes_to))
     }
 }
 
@@ -128,39 +128,37 @@ impl fmt::Display for IrqFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AllOnOneCpu { interrupts, cpu } => {
-                write!(f, "{interrupts} queue interrupts, all left to CPU {cpu}")
+                write!(f, "all {interrupts} queue interrupts go to CPU {cpu}, and none is pinned")
             }
             Self::RpsReachesIsolated { queues: q, isolated } => {
-                write!(f, "RPS of {} reaches isolated CPUs {isolated}", queues(q))
+                write!(f, "RPS of {} overlaps isolated {}", queues(q), cpus(isolated))
             }
-            Self::OfflineCpu { of, queues: q, cpus } => {
-                write!(f, "{of} of {} names CPU {cpus}, which is offline", queues(q))
+            Self::OfflineCpu { of, queues: q, cpus: offline } => {
+                write!(f, "{of} of {} names offline {}", queues(q), cpus(offline))
             }
             Self::Elsewhere { interrupts } => {
-                let go = if interrupts.len() == 1 { "goes" } else { "go" };
-                write!(f, "{} of its interrupts {go} elsewhere than asked: ", interrupts.len())?;
+                write!(f, "{} not on the configured CPU: ", plural(interrupts.len(), "interrupt"))?;
                 interrupts.first().map_or(Ok(()), |first| first.fmt(f))
             }
             Self::HintsUnused { interrupts } => {
-                let have = if *interrupts == 1 { "has" } else { "have" };
-                write!(f, "{} {have} a hint of the driver, none has a CPU", plural(*interrupts as usize, "interrupt"))
+                write!(f, "the driver hints at CPUs for {}, none is pinned", plural(*interrupts as usize, "interrupt"))
             }
             Self::OneVectorBusy { vectors, times } => {
-                write!(f, "one of {vectors} active vectors takes {times:.1} times their mean")
+                write!(f, "one of {vectors} active vectors has {times:.1} times the mean interrupt rate")
             }
             Self::ManyInterrupts { cpu, per_second } => {
-                write!(f, "CPU {cpu} takes {} interrupts/s of queues", count(*per_second as u64))
+                write!(f, "CPU {cpu} handles {} queue interrupts/s", count(*per_second as u64))
             }
             Self::InterruptAPacket { per_second, packets_per_second } => {
                 write!(f, "{per_second:.0} interrupts/s for {packets_per_second:.0} packets/s")
             }
             Self::LongBatches { packets, queue, ring } => {
-                write!(f, "{packets:.0} packets an interrupt on queue {queue}, with a ring of {ring}")
+                write!(f, "{packets:.0} packets per interrupt on queue {queue}, with a ring of {ring}")
             }
             Self::Drift { settings } => match settings.as_slice() {
                 [] => Ok(()),
                 [one] => f.write_str(one),
-                [first, ..] => write!(f, "{} settings differ from what was applied: {first}, …", settings.len()),
+                [first, ..] => write!(f, "{} settings changed since apply: {first}, …", settings.len()),
             },
             Self::Immovable { interrupts, of } => write!(f, "{interrupts} of {of} queue interrupts cannot be moved"),
             Self::NoInterruptKnown { queues: q, .. } => write!(f, "no interrupt is known for {}", queues(q)),

@@ -1,4 +1,4 @@
-//! Moderation, rings and offloads.
+//! Findings about interrupt moderation, rings and offloads.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::words::{bytes, list, queues, rate};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum ModerationFound {
-    /// `rx-usecs` is configured, but adaptive moderation overwrites it.
+    /// `rx-usecs` is configured, but adaptive moderation overrides it.
     AdaptiveOverwrites,
     /// The queues of an interface have different values of `rx-usecs`.
     QueuesDiffer {
@@ -83,11 +83,11 @@ impl fmt::Display for ModerationFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AdaptiveOverwrites => {
-                f.write_str("rx-usecs is laid down, but adaptive moderation is on and goes over it")
+                f.write_str("rx-usecs is configured, but adaptive moderation is on and overrides it")
             }
             Self::QueuesDiffer { rx_usecs } => write!(f, "rx-usecs differs by queue: {} us", list(rx_usecs)),
             Self::InterruptAFrame { rx_usecs } => {
-                write!(f, "rx-frames is 1, so rx-usecs {rx_usecs} never comes to pass")
+                write!(f, "rx-frames is 1, so rx-usecs {rx_usecs} has no effect")
             }
             Self::DeferralWithoutTime { defer_hard_irqs } => {
                 write!(f, "napi_defer_hard_irqs is {defer_hard_irqs}, gro_flush_timeout is 0: it has no effect")
@@ -97,27 +97,32 @@ impl fmt::Display for ModerationFound {
                 "gro_flush_timeout is {gro_flush_timeout_ns} ns, napi_defer_hard_irqs is 0: no interrupt is deferred"
             ),
             Self::SuspensionWithoutDeferral { queues: q } => {
-                write!(f, "irq-suspend-timeout is set on {} without deferral", queues(q))
+                write!(f, "irq-suspend-timeout is set on {}, but deferral is off", queues(q))
             }
             Self::RingTooSmall { lost_per_second, ring, most } => write!(
                 f,
-                "{} packets/s lost with a ring of {ring} (at most {most}), and no CPU is busy",
+                "{} packets/s lost with a ring of {ring} (at most {most}), while no CPU is busy",
                 rate(*lost_per_second)
             ),
             Self::RingsLargerThanCache { queues, ring, buffers_bytes, cache_bytes } => write!(
                 f,
-                "{queues} rings of {ring} share a cache: {} of buffers in {}",
+                "{queues} rings of {ring} need {} of buffers, but share a cache of {}",
                 bytes(*buffers_bytes),
                 bytes(*cache_bytes)
             ),
-            Self::GroOff => f.write_str("GRO is off: each packet of a stream goes through the stack alone"),
-            Self::LroOn => f.write_str("LRO is on: packets that it joined are dropped instead of forwarded"),
-            Self::OffloadsOff { features } => write!(f, "{} off", features.join(", ")),
+            Self::GroOff => f.write_str("GRO is off: each packet of a stream goes through the stack separately"),
+            Self::LroOn => f.write_str("LRO is on: packets that it merged are dropped instead of forwarded"),
+            Self::OffloadsOff { features } => write!(f, "offloads are off: {}", features.join(", ")),
             Self::NoCacheCopy => f.write_str("tx-nocache-copy is on"),
             Self::DataSplit => f.write_str("tcp-data-split is on"),
             Self::PauseFramesOn { rx, tx } => {
                 let word = |on: bool| if on { "on" } else { "off" };
-                write!(f, "pause frames rx {}, tx {}: a router that pauses slows its neighbour", word(*rx), word(*tx))
+                write!(
+                    f,
+                    "pause frames rx {}, tx {}: a router that pauses slows its link partner",
+                    word(*rx),
+                    word(*tx)
+                )
             }
         }
     }

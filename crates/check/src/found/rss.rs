@@ -1,4 +1,4 @@
-//! Queues, and how the device spreads flows over them.
+//! Findings about queues, and how the device spreads flows over them.
 
 use std::fmt;
 
@@ -164,41 +164,41 @@ impl fmt::Display for RssFound {
             }
             Self::TableUneven { queue, entries, of, queues } => write!(
                 f,
-                "queue {queue} has {entries} of {of} entries, {:.0} % instead of {:.0} %",
+                "queue {queue} has {entries} of {of} RSS table entries, {:.0} % instead of {:.0} %",
                 f64::from(*entries) * 100.0 / f64::from(*of),
                 100.0 / f64::from(*queues)
             ),
             Self::QueuesWithoutEntries { queues: idle, of, named } => {
                 let get = if idle.len() == 1 { "gets" } else { "get" };
-                write!(f, "{} of {of} {get} no flows: the table names only {named}", queues(idle))
+                write!(f, "{} of {of} {get} no flows: the RSS table names only {}", queues(idle), some(named, "queue"))
             }
-            Self::TableSmall { entries, queues } => write!(f, "{entries} entries for {queues} queues"),
+            Self::TableSmall { entries, queues } => {
+                write!(f, "the RSS table has {entries} entries for {queues} queues")
+            }
             Self::FewerRefused { obstacle } => obstacle.fmt(f),
             Self::FlowsUneven { times, queues } => {
-                write!(f, "the busiest receive queue has {times:.1} times the mean of {queues}")
+                write!(f, "the busiest of {queues} receive queues gets {times:.1} times the mean")
             }
             Self::KeyOfZeros => f.write_str("the hash key is all zeros: every flow goes to one queue"),
             Self::KeyRepeats { bytes } => write!(f, "the hash key repeats {bytes}: it is symmetric"),
-            Self::TwoQueuesAConnection { tracked } => write!(
-                f,
-                "{} connections are tracked, and the hash does not bring their two directions together",
-                count(*tracked)
-            ),
-            Self::RulesConfiguredFeatureOff => f.write_str("flow rules are laid down, but the feature ntuple is off"),
+            Self::TwoQueuesAConnection { tracked } => {
+                write!(f, "{} connections are tracked, and the hash is not symmetric", count(*tracked))
+            }
+            Self::RulesConfiguredFeatureOff => f.write_str("flow rules are configured, but the feature ntuple is off"),
             Self::RulesFeatureOff { rules } => {
-                write!(f, "{} although the feature ntuple is off", some(rules, "flow rule"))
+                write!(f, "{} in the device, but the feature ntuple is off", some(rules, "flow rule"))
             }
             Self::RuleToGoneContext { location, flow, context } => {
-                write!(f, "rule {location} leads {flow} to context {context}, which was deleted")
+                write!(f, "flow rule {location} sends {flow} to RSS context {context}, which does not exist")
             }
             Self::RuleToGoneQueue { location, flow, queue, of } => {
-                write!(f, "rule {location} leads {flow} to queue {queue} of {of}")
+                write!(f, "flow rule {location} sends {flow} to queue {queue}, but only {of} are in use")
             }
             Self::OwnSteeringReorders { per_second } => {
-                write!(f, "{per_second:.0} TCP segments/s come out of order while the driver steers flows by itself")
+                write!(f, "{per_second:.0} TCP segments/s arrive out of order while the driver steers flows itself")
             }
             Self::FunctionFewQueues { most, cpus } => {
-                write!(f, "{} at most for {cpus} CPUs", some(most, "queue"))
+                write!(f, "at most {} for {cpus} CPUs", some(most, "queue"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Queues in software.
+//! Findings about the software path: queueing disciplines, backlogs, busy polling.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ pub enum SoftFound {
         /// `net.core.netdev_max_backlog`, in packets.
         places: u64,
     },
-    /// Packets get their time stamp before RPS although a packet socket wants stamps.
+    /// Packets get their time stamp before RPS, and a packet socket may request stamps.
     StampsBeforeRps {
         /// Open packet sockets.
         packet_sockets: u32,
@@ -70,20 +70,20 @@ impl fmt::Display for SoftFound {
                 write!(f, "txqueuelen is {} with {discipline}", count(*packets))
             }
             Self::OneDiscipline { discipline, queues } => {
-                write!(f, "{discipline} alone over {queues} transmit queues: one lock")
+                write!(f, "one {discipline} for {queues} transmit queues: they share its lock")
             }
             Self::Shaper { discipline, queues, mbps } => {
-                write!(f, "{discipline} over {queues} transmit queues at {mbps} Mb/s: one lock")
+                write!(f, "one {discipline} for {queues} transmit queues at {mbps} Mb/s: they share its lock")
             }
             Self::ByteLimitsLow { queues: q } => {
                 write!(f, "limit_max of transmit {} is below two frames of the MTU", queues(q))
             }
             Self::ShortBacklog { cpu, places } => {
-                write!(f, "CPU {cpu} gets more than 100,000 packets/s with RPS, the backlog has {places} places")
+                write!(f, "CPU {cpu} gets more than 100,000 packets/s with RPS, the backlog holds {places}")
             }
             Self::StampsBeforeRps { packet_sockets } => write!(
                 f,
-                "netdev_tstamp_prequeue is 1 with RPS and {}",
+                "netdev_tstamp_prequeue is 1, with RPS on and {} open",
                 plural(*packet_sockets as usize, "packet socket")
             ),
         }

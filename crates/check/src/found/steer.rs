@@ -1,4 +1,4 @@
-//! Steering in software: RPS, RFS, XPS.
+//! Findings about steering in software: RPS, RFS, XPS.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use ringwise_model::CpuSet;
 use ringwise_model::words::plural;
 use serde::{Deserialize, Serialize};
 
-use super::words::{count, queues};
+use super::words::{self, count, queues};
 
 /// What the rules about RPS, RFS and XPS found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,19 +95,20 @@ impl fmt::Display for SteerFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RpsToOwnCpu { queues: q, cpus } => {
-                write!(f, "RPS of {} hands packets to CPUs {cpus}, which take their interrupts and are busy", queues(q))
+                let handles = if cpus.len() == 1 { "handles" } else { "handle" };
+                let verb = if cpus.len() == 1 { "is" } else { "are" };
+                let cpus = words::cpus(cpus);
+                write!(f, "RPS of {} includes {cpus}, which {handles} the interrupts and {verb} busy", queues(q))
             }
             Self::RpsToOtherNode { queues: q, cpus } => {
-                write!(f, "RPS of {} hands packets to CPUs {cpus} of another node", queues(q))
+                write!(f, "RPS of {} sends packets to {} on another node", queues(q), words::cpus(cpus))
             }
-            Self::RpsToSibling { queues: q, cpus } => write!(
-                f,
-                "RPS of {} hands packets to CPUs {cpus}, second threads of the cores that take them",
-                queues(q)
-            ),
+            Self::RpsToSibling { queues: q, cpus } => {
+                write!(f, "RPS of {} sends packets to {} on the cores of the interrupts", queues(q), words::cpus(cpus))
+            }
             Self::RfsShares { queues, flows, entries, share } => write!(
                 f,
-                "{} hold {} flows together, the host's table {}: {} each would be right",
+                "{} have {} RFS entries in total, the host {}: expected {} per queue",
                 plural(*queues as usize, "queue"),
                 count(*flows),
                 count((*entries).into()),
@@ -121,19 +122,24 @@ impl fmt::Display for SteerFound {
                 write!(f, "RFS with {} entries on a host that forwards", count((*entries).into()))
             }
             Self::RfsTableSmall { entries, sockets } => {
-                write!(f, "{} entries for {} TCP sockets", count((*entries).into()), count(*sockets))
+                write!(f, "the RFS table has {} entries for {} TCP sockets", count((*entries).into()), count(*sockets))
             }
             Self::AcceleratedRfsOff { driver } => {
                 write!(f, "RFS is on and {driver} could steer flows itself, but ntuple is off")
             }
-            Self::CpusWithoutXps { cpus } => write!(f, "CPUs {cpus} are in no XPS mask and fall back to the hash"),
+            Self::CpusWithoutXps { cpus } => {
+                let (are, fall) = if cpus.len() == 1 { ("is", "falls") } else { ("are", "fall") };
+                write!(f, "{} {are} in no XPS mask and {fall} back to the hash", words::cpus(cpus))
+            }
             Self::OneTransmitQueue { queue, of, percent } => {
                 write!(f, "transmit queue {queue} of {of} sends {percent} % of the bytes")
             }
             Self::RpsForNewQueues { mask } => {
-                write!(f, "net.core.rps_default_mask is {mask}: later interfaces get RPS over these CPUs")
+                write!(f, "net.core.rps_default_mask is {mask}: new interfaces get RPS on these CPUs")
             }
-            Self::NoFlowLimit => f.write_str("packets are dropped at full backlogs and no CPU has the flow limit"),
+            Self::NoFlowLimit => {
+                f.write_str("packets are dropped at full backlogs, and the flow limit is off on all CPUs")
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers as text.
 
-use ringwise_model::CpuId;
+use ringwise_model::{CpuId, CpuSet};
 
 /// `41,180`
 pub(crate) fn count(n: u64) -> String {
@@ -22,8 +22,13 @@ pub(crate) fn rate(per_second: f64) -> String {
 
 /// `queue 3`, `queues 3-5`
 pub(crate) fn queues(list: &[u32]) -> String {
-    let set: ringwise_model::CpuSet = list.iter().map(|q| CpuId(*q)).collect();
+    let set: CpuSet = list.iter().map(|q| CpuId(*q)).collect();
     if list.len() == 1 { format!("queue {set}") } else { format!("queues {set}") }
+}
+
+/// `CPU 3`, `CPUs 3-5`
+pub(crate) fn cpus(set: &CpuSet) -> String {
+    if set.len() == 1 { format!("CPU {set}") } else { format!("CPUs {set}") }
 }
 
 /// `0, 7 and 50`
@@ -57,6 +62,8 @@ mod tests {
     fn in_words() {
         assert_eq!((count(0), count(1_234_567)), ("0".into(), "1,234,567".into()));
         assert_eq!(queues(&[3, 4, 5, 9]), "queues 3-5,9");
+        let set = |text: &str| text.parse::<CpuSet>().unwrap();
+        assert_eq!((cpus(&set("3")), cpus(&set("3-5"))), ("CPU 3".into(), "CPUs 3-5".into()));
         assert_eq!((list(&[0, 7, 50]), list(&[5])), ("0, 7 and 50".into(), "5".into()));
         assert_eq!((rate(0.25), rate(2.0), rate(0.0)), ("0.25".into(), "2".into(), "0".into()));
     }

@@ -12,20 +12,24 @@ const STATS: &str = "kernel documentation, networking/statistics";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
-/// Share of a CPU's time in interrupts and softirqs, in per cent: above `BUSY` it is busy, above `WALL` at its limit.
+/// Share of a CPU's time in interrupts and softirqs, in per cent. Above `BUSY` the CPU is busy, above `WALL` it is at
+/// its limit.
 const BUSY: f64 = 50.0;
 const WALL: f64 = 90.0;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "D01",
-        title: "packets dropped before the stack",
-        reads: "/proc/net/softnet_stat column 2, by CPU",
-        condition: "it grows",
+        title: "packets dropped at a full backlog",
+        reads: "/proc/net/softnet_stat column 2, one line per CPU",
+        condition: "the counter grows",
+        confirm: "the second column of /proc/net/softnet_stat (hexadecimal, one line per CPU) grows while traffic flows",
         severity: Severity::Error,
-        why: "The queue of packets that wait for a CPU was full: RPS, tunnels, veth and the loopback use it.",
+        why: "The backlog of a CPU, its queue of packets that wait for processing, was full. RPS, tunnels, veth and the loopback interface use it.",
         source: SYSCTL,
-        by_hand: &["spread RPS over more CPUs first; a longer queue only helps with bursts"],
+        by_hand: &[
+            "spread RPS over more CPUs first; a longer backlog (net.core.netdev_max_backlog) only helps with bursts",
+        ],
         rates: true,
         under: &["D15"],
         judge: |cx, say| {
@@ -42,13 +46,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D02",
-        title: "softirq ran out of budget",
+        title: "softirq budget used up",
         reads: "/proc/net/softnet_stat column 3, /proc/stat",
-        condition: "more than 10 a second on a CPU that spends more than half of its time in softirq",
-        why: "Packets were left when the budget (net.core.netdev_budget) or its time was used up; the rest waits for the next turn, or for ksoftirqd.",
+        condition: "more than 10 times per second on a CPU that spends more than half of its time in softirqs",
+        confirm: "the third column of /proc/net/softnet_stat (hexadecimal, one line per CPU) grows while traffic flows",
+        why: "The softirq stopped with packets left, because the budget (net.core.netdev_budget) or its time limit was used up. The rest waits for the next softirq or for ksoftirqd.",
         source: SYSCTL,
         by_hand: &[
-            "spread the load first",
+            "spread the load over more CPUs first",
             "sysctl net.core.netdev_budget=600, and since kernel 4.12 net.core.netdev_budget_usecs=16000; watch the scheduling delay of programs",
         ],
         rates: true,
@@ -67,13 +72,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D03",
-        title: "large flows are clipped",
+        title: "large flows limited",
         reads: "/proc/net/softnet_stat column 11",
-        condition: "it grows",
+        condition: "the counter grows",
+        confirm: "the eleventh column of /proc/net/softnet_stat (hexadecimal, one line per CPU) grows",
         severity: Severity::Info,
-        why: "While a CPU's backlog is more than half full, the flow limit drops packets of a flow that sent more than half of the last 256. That is what it is for.",
+        why: "While a CPU's backlog is more than half full, the flow limit drops packets of a flow that sent more than half of the last 256 packets. This is its purpose.",
         source: "kernel documentation, networking/scaling",
-        by_hand: &["if it is not wanted: sysctl net.core.flow_limit_cpu_bitmap=0"],
+        by_hand: &["if you do not want the limit: sysctl net.core.flow_limit_cpu_bitmap=0"],
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -89,20 +95,21 @@ pub(super) static RULES: &[Rule] = &[
         id: "D04",
         title: "packets lost in the NIC",
         reads: "rx_missed_errors, rx_fifo_errors of the interface",
-        condition: "one of them grows; the larger one counts, as drivers count the same loss in both",
+        condition: "one of them grows; the larger one counts, because some drivers count the same loss in both",
+        confirm: "ip -s -s link show DEV (missed, fifo); ringwise watch --queues shows the queue and its CPU",
         severity: Severity::Error,
-        why: "The receive ring had no free descriptor: the CPU of the queue was too slow, or the ring too short for a burst.",
+        why: "The receive ring had no free descriptor: the CPU of the queue was too slow, or the ring was too short for a burst.",
         source: STATS,
-        more: "The budget at 10 Gbit/s (Duyck, 2015): a frame of 60 bytes takes 84 on the wire, so 14.88 million come in a second, one every 67.2 ns. One read that the L3 answers is 30 cycles, 12 ns at 2.6 GHz.",
+        more: "Time budget at 10 Gbit/s (Duyck, 2015): a frame of 60 bytes takes 84 bytes on the wire, so 14.88 million frames arrive per second, one every 67.2 ns. A read that the L3 cache answers takes 30 cycles, 12 ns at 2.6 GHz.",
         also: &["R1.01"],
         by_hand: &[
-            "see which queue's CPU is at its limit (ringwise watch --queues): more queues or another layout first, then a longer ring",
+            "find the queue whose CPU is at its limit (ringwise watch --queues): use more queues or another layout first, then a longer ring",
         ],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
                 let missed = l.counts.get("rx_missed_errors");
-                // igb counts packets without a descriptor by queue, and reports the sum in this counter.
+                // igb counts packets without a descriptor per queue, and reports the sum in this counter.
                 let fifo = l.counts.get("rx_fifo_errors");
                 let n = missed.max(fifo)?;
                 if *n > 0 {
@@ -124,11 +131,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "D05",
         title: "no memory for receive buffers",
         reads: "rx-alloc-fail of queues (qstats or ethtool -S)",
-        condition: "it grows",
-        why: "The driver found no page for a buffer: the kernel's reserve for such moments is too small.",
+        condition: "the counter grows",
+        confirm: "ethtool -S DEV, counters with alloc in their name",
+        why: "The driver found no memory page for a receive buffer: the kernel's reserve for allocations that cannot wait is too small.",
         source: ENA,
-        more: "Since 3.19 (Duyck, 2015) fragments of pages and skbs come from a cache that belongs to NAPI on each CPU, so that most packets need no allocator and no switching off of interrupts.",
-        by_hand: &["sysctl vm.min_free_kbytes=N, 1 to 3 % of the memory"],
+        more: "Since kernel 3.19 (Duyck, 2015), page fragments and socket buffers come from a cache that belongs to NAPI on each CPU, so most packets need no allocator call and no disabled interrupts.",
+        by_hand: &["sysctl vm.min_free_kbytes=N, with N at 1 to 3 % of the memory"],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
@@ -146,9 +154,10 @@ pub(super) static RULES: &[Rule] = &[
         title: "damaged frames",
         reads: "rx_crc_errors, rx_length_errors, rx_frame_errors",
         condition: "one of them grows",
-        why: "Cable, optics or port damage frames, or the two ends disagree about FEC or frame size. No tuning helps.",
+        confirm: "ip -s -s link show DEV (crc, length, frame)",
+        why: "The cable, the optics or a port damages frames, or the two ends disagree about FEC or the frame size. Tuning does not help.",
         source: STATS,
-        by_hand: &["ethtool -m DEV; ethtool --show-fec DEV; replace cable or optics"],
+        by_hand: &["check with ethtool -m DEV and ethtool --show-fec DEV; replace the cable or the optics"],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
@@ -165,13 +174,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D07",
-        title: "dropped, but not for want of speed",
+        title: "packets dropped without overload",
         reads: "rx_dropped, rx_missed_errors",
-        condition: "rx_dropped grows by more than 1 a second, nothing is missed and no backlog is full",
+        condition: "rx_dropped grows by more than 1 per second, while rx_missed_errors does not grow and no backlog is full",
+        confirm: "tcpdump -i DEV shows packets that no program on this host uses",
         severity: Severity::Info,
-        why: "Usually nobody listens: unknown protocols, VLANs that do not exist here, or the member of a bond that is not in use. Some drivers also count here what they had no descriptor or memory for (ena, gve).",
+        why: "Usually no program uses these packets: unknown protocols, VLANs that do not exist here, or the inactive member of a bond. Some drivers also count packets here for which they had no descriptor or memory (ena, gve).",
         source: STATS,
-        by_hand: &["not a loss of performance; tcpdump -i DEV shows what it is"],
+        by_hand: &["no loss of performance; tcpdump -i DEV shows which packets arrive"],
         rates: true,
         confidence: Confidence::Likely,
         judge: |cx, say| {
@@ -188,13 +198,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D09",
-        title: "transmit queue stuck",
+        title: "transmit queue timed out",
         reads: "queues/tx-*/tx_timeout",
-        condition: "it grows",
+        condition: "the counter grows",
+        confirm: "cat /sys/class/net/DEV/queues/tx-*/tx_timeout; dmesg (NETDEV WATCHDOG)",
         severity: Severity::Error,
-        why: "The watchdog found a queue that did not send for seconds: driver, firmware, or a CPU that never came to the completions.",
+        why: "The kernel's watchdog found a queue that had not sent for seconds. The cause is the driver, the firmware, or a CPU that did not process the completions.",
         source: "kernel documentation, ABI sysfs-class-net-queues",
-        by_hand: &["dmesg; newer driver or firmware; look at the CPU of the queue's interrupt"],
+        by_hand: &["read dmesg; use a newer driver or firmware; check the CPU of the queue's interrupt"],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |_, l, _, say| {
@@ -213,12 +224,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "D10",
         title: "UDP receive buffers overflow",
         reads: "/proc/net/snmp Udp RcvbufErrors, and of IPv6",
-        condition: "it grows",
-        why: "The program reads too slowly. It often sits on the CPU that takes the interrupts, or on its sibling: another core of the same cache received three times as much.",
+        condition: "the counter grows",
+        confirm: "nstat -az UdpRcvbufErrors Udp6RcvbufErrors; ss -uamp shows the drops of each socket (d)",
+        why: "The program reads too slowly. It often runs on the CPU that handles the interrupts, or on the other thread of that core: on another core of the same cache a program received three times as much.",
         source: "How to receive a million packets per second (Cloudflare, 2015); XDP paper, cpumap notes",
         by_hand: &[
             "move the thread to another core of the same cache: taskset -pc CPU TID",
-            "several sockets with SO_REUSEPORT; a larger SO_RCVBUF (net.core.rmem_max)",
+            "use several sockets with SO_REUSEPORT, or a larger SO_RCVBUF (limited by net.core.rmem_max)",
         ],
         rates: true,
         judge: |cx, say| {
@@ -236,9 +248,10 @@ pub(super) static RULES: &[Rule] = &[
         title: "connections lost at full listen queues",
         reads: "/proc/net/netstat TcpExt ListenOverflows, ListenDrops",
         condition: "one of them grows",
-        why: "The program accepts too slowly, or its queue is short. The NIC has nothing to do with it.",
+        confirm: "nstat -az TcpExtListenOverflows TcpExtListenDrops; ss -lnt shows the queue (Recv-Q) and its limit (Send-Q)",
+        why: "The program accepts connections too slowly, or its listen queue is too short. The NIC is not the cause.",
         source: "kernel documentation, networking/snmp_counter",
-        by_hand: &["the program's backlog and net.core.somaxconn, which bounds it"],
+        by_hand: &["raise the backlog of the program, and net.core.somaxconn, which limits it"],
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -252,14 +265,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D12",
-        title: "the provider's limit is reached",
+        title: "limit of the cloud provider reached",
         reads: "ethtool -S *_allowance_exceeded",
         guard: "driver ena",
         condition: "one of them grows",
+        confirm: "ethtool -S DEV | grep allowance_exceeded",
         severity: Severity::Error,
-        why: "The hypervisor drops or delays what exceeds the instance's allowance of bandwidth, packets or connections. Nothing on this host changes that.",
+        why: "The hypervisor drops or delays traffic above the instance's allowance of bandwidth, packets or connections. No setting of this host changes that.",
         source: ENA,
-        by_hand: &["a larger instance, or more interfaces"],
+        by_hand: &["use a larger instance, or more interfaces"],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |n, l, t, say| {
@@ -285,10 +299,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "D13",
         title: "packets dropped by the queueing discipline",
         reads: "drops of the root queueing discipline",
-        condition: "it grows",
-        why: "More is sent than the link or the discipline's limit takes. fq and fq_codel drop on purpose, to keep queues short.",
+        condition: "the counter grows",
+        confirm: "tc -s qdisc show dev DEV (dropped)",
+        why: "The host sends more than the link or the limit of the queueing discipline allows. fq and fq_codel drop packets on purpose, to keep queues short.",
         source: "tc(8)",
-        by_hand: &["tc -s qdisc show dev DEV; a limit that is too short, or a link that is too slow"],
+        by_hand: &[
+            "find the discipline with tc -s qdisc show dev DEV; raise a limit that is too low, or use a faster link",
+        ],
         rates: true,
         confidence: Confidence::Likely,
         judge: |cx, say| {
@@ -306,10 +323,11 @@ pub(super) static RULES: &[Rule] = &[
         id: "D14",
         title: "ksoftirqd is busy",
         reads: "/proc/PID/schedstat of ksoftirqd",
-        condition: "more than half of a CPU",
-        why: "There is so much softirq work that it was handed to a thread, which competes with programs at ordinary priority.",
+        condition: "ksoftirqd uses more than half of a CPU",
+        confirm: "top -H shows a high CPU use of ksoftirqd/N",
+        why: "The CPU has so much softirq work that the kernel moved it to a thread, which competes with programs at normal priority.",
         source: SYSCTL,
-        by_hand: &["spread interrupts; GRO; threaded NAPI where the threads are to be placed"],
+        by_hand: &["spread the interrupts; enable GRO; use threaded NAPI to choose where the threads run"],
         rates: true,
         under: &["D15", "A01", "A03"],
         judge: |cx, say| {
@@ -326,15 +344,16 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D15",
-        title: "one CPU is the limit",
+        title: "one CPU is the bottleneck",
         reads: "/proc/stat by CPU",
         guard: "more than one CPU",
-        condition: "one CPU above 90 % interrupt time while the mean is below 50 %",
+        condition: "one CPU is above 90 % interrupt time, while the mean is below 50 %",
+        confirm: "mpstat -P ALL 1 (columns %irq and %soft)",
         severity: Severity::Error,
-        why: "One CPU serves what several could: a router lost packets from 558,000 a second that six CPUs carried without loss.",
+        why: "One CPU does work that several could share: a router lost packets from 558,000 packets per second on, a rate that six CPUs carried without loss.",
         source: ROUTER,
         ours: Some(""),
-        by_hand: &["a single flow stays on one CPU whatever is done; more queues need --allow-disruption"],
+        by_hand: &["a single flow always stays on one CPU; more queues need --allow-disruption"],
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -358,17 +377,18 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D16",
-        title: "pause frames stop the neighbour",
+        title: "pause frames stop the link partner",
         reads: "pause frames sent and received",
-        condition: "one of them grows by more than 1 a second",
-        guard: "no RDMA on the device",
-        why: "A receiver that is slow for a moment stops the whole port of the switch: packets for idle queues wait too, also those of other hosts behind it.",
+        condition: "one of the counters grows by more than 1 per second",
+        confirm: "ethtool -S DEV | grep -i pause; ethtool -a DEV shows whether pause frames are on",
+        guard: "the device has no RDMA user",
+        why: "A receiver that is slow for a moment stops the whole switch port: packets for idle queues wait too, and so do packets for other hosts behind that port.",
         source: "Pushing the Limits of Kernel Networking (Duyck, 2015)",
-        by_hand: &["ethtool -A DEV autoneg off rx off tx off (not below RDMA or lossless storage)"],
+        by_hand: &["ethtool -A DEV autoneg off rx off tx off (not for RDMA or lossless storage)"],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |n, l, t, say| {
-                // An RDMA network needs pause frames to stay lossless.
+                // An RDMA network needs pause frames to be lossless.
                 if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Hosts that forward, interfaces above and beside, links, and rules for old kernels.
+//! Rules about forwarding, upper interfaces and members, links, and old kernels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhos
 
 const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 
-/// A value of a member of a bond; `None`: unknown, or the driver has none.
+/// A value of a member of a bond; `None`: unknown, or not supported by the driver.
 type MemberValue<'a> = &'a dyn Fn(&Nic) -> Option<String>;
 
 /// The bonds and teams, each with its listed members.
@@ -39,16 +39,17 @@ fn modules(cx: &Cx) -> Option<BTreeSet<String>> {
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "F01",
-        title: "connection tracking takes the time",
+        title: "connection tracking uses much CPU time",
         reads: "nf_conntrack_count, /proc/stat",
-        guard: "a host that forwards and tracks connections",
-        condition: "more than 1,000 connections, and a CPU above 80 % interrupt time",
-        why: "A look into the table, and a change of the entry, for every packet: measured by others, 1.8 instead of 4.8 million packets a second on a core.",
+        guard: "the host forwards and tracks connections",
+        condition: "more than 1,000 connections are tracked, and a CPU is above 80 % interrupt time",
+        confirm: "cat /proc/sys/net/netfilter/nf_conntrack_count; perf top shows nf_conntrack functions",
+        why: "Every packet needs a lookup in the connection table and a change of its entry. Measured by others: 1.8 instead of 4.8 million packets per second on a core.",
         source: XDP,
         rates: true,
         confidence: Confidence::Likely,
         by_hand: &[
-            "nft notrack for what needs none; a flowtable for what is only forwarded. Rules are yours: nothing is changed here",
+            "use nft notrack for traffic that needs no tracking, and a flowtable for traffic that is only forwarded; ringwise does not change firewall rules",
         ],
         judge: |cx, say| {
             if !cx.forwards() {
@@ -67,12 +68,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "F02",
         title: "the connection table is nearly full",
         reads: "nf_conntrack_count, nf_conntrack_max",
-        guard: "connections are tracked",
-        condition: "above four fifths of the maximum",
+        guard: "the host tracks connections",
+        condition: "the table is more than four fifths full",
+        confirm: "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max",
         severity: Severity::Error,
-        why: "When it is full packets of new connections are dropped.",
+        why: "When the table is full, the kernel drops packets of new connections.",
         source: CONNTRACK,
-        by_hand: &["sysctl net.netfilter.nf_conntrack_max=N, or shorter timeouts"],
+        by_hand: &["sysctl net.netfilter.nf_conntrack_max=N, or use shorter timeouts"],
         judge: |cx, say| {
             let n = say.take(cx.i.extra.number(TRACKED))?;
             let max = say.take(cx.i.extra.number("/proc/sys/net/netfilter/nf_conntrack_max"))?;
@@ -85,14 +87,17 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F03",
-        title: "firewall tables in the way",
+        title: "iptables tables are loaded",
         reads: "/proc/net/ip_tables_names",
-        guard: "a host that forwards; root",
+        guard: "the host forwards; needs root",
         condition: "tables of iptables are loaded",
+        confirm: "cat /proc/net/ip_tables_names",
         severity: Severity::Info,
-        why: "Every packet goes through the chains of every table that is loaded, empty ones too. Whether rules are needed is yours to say: nothing is changed or proposed here.",
+        why: "Every packet passes the chains of every loaded table, also empty ones. You decide whether the rules are needed: ringwise changes and proposes nothing here.",
         source: HTTP,
-        by_hand: &["iptables-save tells what is in them; raw notrack for what needs no tracking"],
+        by_hand: &[
+            "iptables-save shows the rules of the tables; use notrack in the table raw for traffic that needs no tracking",
+        ],
         judge: |cx, say| {
             if !cx.forwards() {
                 return None;
@@ -108,15 +113,16 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F04",
-        title: "forwarded flows could take the short way",
+        title: "no flowtable for forwarded flows",
         reads: "/proc/modules, nf_conntrack_count",
-        guard: "a host that forwards with nf_tables and tracks more than 1,000 connections",
+        guard: "the host forwards with nf_tables and tracks more than 1,000 connections",
         condition: "no flowtable module is loaded",
+        confirm: "nft list flowtables; lsmod | grep nf_flow_table",
         severity: Severity::Info,
-        why: "A flowtable sends packets of known connections on from the ingress, past routing and rules.",
+        why: "A flowtable forwards packets of known connections at ingress, without routing and firewall rules.",
         source: "kernel documentation, networking/nf_flowtable",
         confidence: Confidence::Likely,
-        by_hand: &["a flowtable in the nft ruleset; rules are yours, nothing is changed here"],
+        by_hand: &["add a flowtable to the nft ruleset; ringwise does not change firewall rules"],
         judge: |cx, say| {
             if !cx.forwards() {
                 return None;
@@ -135,14 +141,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F05",
-        title: "source addresses are looked up too",
+        title: "reverse path filtering is on",
         reads: "rp_filter of all and of the interface",
-        guard: "a host that forwards",
+        guard: "the host forwards",
         condition: "the larger of the two is not 0",
+        confirm: "sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.DEV.rp_filter",
         severity: Severity::Info,
-        why: "Each packet takes a second look into the routes, for its source. It keeps forged packets out: site policy decides.",
+        why: "Each packet needs a second route lookup, for its source address. The filter rejects packets with forged addresses: the site's policy decides.",
         source: IPSYS,
-        by_hand: &["sysctl net.ipv4.conf.DEV.rp_filter=0 and conf.all=0, if something else filters"],
+        by_hand: &["sysctl net.ipv4.conf.DEV.rp_filter=0 and conf.all=0, if another filter rejects forged packets"],
         judge: |cx, say| {
             if !cx.forwards() {
                 return None;
@@ -160,11 +167,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F07",
-        title: "bridged packets go through the firewall",
+        title: "bridged packets pass the firewall",
         reads: "net.bridge.bridge-nf-call-iptables, bridges",
-        guard: "a bridge with a port that has queues of its own",
-        condition: "it is 1",
-        why: "Frames that are only switched climb up to the rules for routed packets and back.",
+        guard: "a bridge has a port with queues of its own",
+        condition: "bridge-nf-call-iptables is 1",
+        confirm: "sysctl net.bridge.bridge-nf-call-iptables",
+        why: "Frames that are only switched also pass the rules for routed packets.",
         source: "kernel documentation, networking/ip-sysctl: bridge-nf",
         by_hand: &["sysctl net.bridge.bridge-nf-call-iptables=0, unless rules rely on it (container networks do)"],
         confidence: Confidence::Likely,
@@ -188,10 +196,11 @@ pub(super) static RULES: &[Rule] = &[
         id: "F08",
         title: "VLAN tags are handled by the CPU",
         reads: "features rx-vlan-hw-parse, tx-vlan-hw-insert; VLANs above",
-        guard: "VLANs lie on the interface",
-        condition: "one of them is off and can be switched on",
+        guard: "the interface carries VLANs",
+        condition: "one of the features is off and can be turned on",
+        confirm: "ethtool -k DEV | grep vlan",
         severity: Severity::Info,
-        why: "The tag is taken out and put in by copying headers, and some devices hash such frames by less.",
+        why: "The CPU removes and inserts the tag by copying headers, and some devices hash fewer fields of such frames.",
         source: "kernel documentation, networking/netdev-features",
         ours: Some("--set DEV.features.rxvlan=true --allow-disruption"),
         judge: |cx, say| {
@@ -215,14 +224,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F09",
-        title: "the bond chooses by MAC address",
+        title: "bond hashes MAC addresses only",
         reads: "mode and xmit_hash_policy of the bond",
-        guard: "a bond that spreads (802.3ad, balance-xor) on a host that forwards or serves",
+        guard: "a bond that spreads flows (802.3ad, balance-xor) on a host that forwards or serves",
         condition: "the policy is layer2",
+        confirm: "cat /sys/class/net/DEV/bonding/xmit_hash_policy",
         severity: Severity::Info,
-        why: "Behind a router all frames have the router's address: they leave by one member.",
+        why: "Behind a router, all frames have the MAC address of the router, so all of them leave by one member.",
         source: "kernel documentation, networking/bonding",
-        by_hand: &["ip link set DEV type bond xmit_hash_policy layer3+4 (with 802.3ad fragments may take two ways)"],
+        by_hand: &["ip link set DEV type bond xmit_hash_policy layer3+4 (with 802.3ad, fragments may take two paths)"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             let mut any = None;
@@ -250,13 +260,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F10",
-        title: "steered twice",
-        reads: "rps_cpus of bonds, bridges and other interfaces above",
-        guard: "interfaces without queues of their own lie above",
-        condition: "RPS is set there",
-        why: "The member has spread the packets already; a second step hands each one on again.",
+        title: "RPS on an upper interface",
+        reads: "rps_cpus of bonds, bridges and other upper interfaces",
+        guard: "upper interfaces without queues of their own exist",
+        condition: "RPS is set on them",
+        confirm: "cat /sys/class/net/DEV/queues/rx-0/rps_cpus",
+        why: "The member has already spread the packets; RPS moves each packet a second time.",
         source: "kernel documentation, networking/scaling",
-        by_hand: &["echo 0 > /sys/class/net/DEV/queues/rx-0/rps_cpus; tune the members"],
+        by_hand: &["echo 0 > /sys/class/net/DEV/queues/rx-0/rps_cpus; tune the members instead"],
         judge: |cx, say| {
             let mut any = None;
             for n in cx.s.nics.iter().filter(|n| !n.has_own_queues() && (n.bond.is_some() || !n.lower.is_empty())) {
@@ -281,10 +292,13 @@ pub(super) static RULES: &[Rule] = &[
         title: "members of a bond differ",
         reads: "channels, rings and moderation of the members",
         guard: "a bond with members of one driver",
-        condition: "they differ in the number of queues, ring lengths or moderation",
-        why: "Flows fare differently by the member they take, by accident of a hash.",
+        condition: "the members differ in the number of queues, ring sizes or moderation",
+        confirm: "ethtool -l, -g and -c of each member",
+        why: "Which treatment a flow gets depends on the member that its hash selects.",
         source: ROUTER,
-        by_hand: &["ringwise plan: members of one bond get one layout; rings and moderation by the configuration file"],
+        by_hand: &[
+            "ringwise plan gives the members of a bond one layout; set rings and moderation in the configuration file",
+        ],
         also: &["R0.13"],
         severity: Severity::Info,
         judge: |cx, say| {
@@ -304,7 +318,7 @@ pub(super) static RULES: &[Rule] = &[
                     ("rx-usecs", &|n| n.coalesce.known()?.0.get("rx-usecs").map(u32::to_string)),
                 ];
                 for m in &members {
-                    // Notes unknown values of a member. An unknown value does not count as a difference.
+                    // Notes unknown values of a member. An unknown value is not reported as a difference.
                     let _ = (say.get(&m.channels), say.get(&m.rings), say.get(&m.coalesce));
                 }
                 for (what, value) in kinds {
@@ -327,11 +341,12 @@ pub(super) static RULES: &[Rule] = &[
         title: "two queueing disciplines in a row",
         reads: "queueing disciplines of a hv_netvsc interface and of the function below it",
         guard: "hv_netvsc with a virtual function below it",
-        condition: "both have one that queues",
+        condition: "both interfaces have a discipline that queues",
+        confirm: "tc qdisc show",
         severity: Severity::Info,
-        why: "What is sent waits in the upper one and again in the lower one.",
+        why: "Sent packets wait in the upper discipline and again in the lower one.",
         source: "flatcar/Flatcar issue 1458",
-        by_hand: &["tc qdisc replace dev LOWER root noqueue (the member that is not addressed)"],
+        by_hand: &["tc qdisc replace dev LOWER root noqueue (LOWER is the member without an address)"],
         judge: |cx, say| {
             let mut any = None;
             let mut members = BTreeMap::new();
@@ -358,13 +373,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F14",
-        title: "driver from elsewhere",
+        title: "driver is not part of the kernel",
         reads: "taint of the driver's module",
-        condition: "it was built outside of the kernel",
+        condition: "the module was built outside of the kernel",
+        confirm: "modinfo DRIVER; cat /sys/module/DRIVER/taint (O)",
         severity: Severity::Info,
-        why: "It may behave otherwise than the kernel's own: defaults, names of interrupts and counters, what is supported.",
+        why: "It may differ from the kernel's own driver in defaults, names of interrupts and counters, and supported settings.",
         source: "kernel documentation, admin-guide/tainted-kernels",
-        by_hand: &["no fault; compare with the kernel's own when something is strange"],
+        by_hand: &["not a fault; compare with the kernel's own driver if something behaves unexpectedly"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let driver = n.driver.known()?;
@@ -382,11 +398,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "F15",
         title: "half duplex",
         reads: "duplex",
-        condition: "half",
+        condition: "the link is half duplex",
+        confirm: "ethtool DEV (Duplex)",
         severity: Severity::Error,
-        why: "The two ends did not agree: every collision costs, and frames are lost under load.",
+        why: "The two ends did not agree: every collision costs time, and frames are lost under load.",
         source: "ethtool(8)",
-        by_hand: &["autonegotiation on at both ends, or the same fixed values: ethtool -s DEV autoneg on"],
+        by_hand: &["use autonegotiation at both ends, or the same fixed values: ethtool -s DEV autoneg on"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let d = say.get(&n.link.duplex)?;
@@ -400,10 +417,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F16",
-        title: "the link sleeps between frames",
+        title: "energy-efficient Ethernet is on",
         reads: "EEE",
         guard: "a goal for latency",
-        condition: "energy efficient ethernet is active",
+        condition: "energy-efficient Ethernet is active",
+        confirm: "ethtool --show-eee DEV",
         why: "The first frame after a pause waits until the link is awake, up to tens of microseconds.",
         source: "ethtool(8)",
         by_hand: &["ethtool --set-eee DEV eee off (the link goes down for a moment)"],
@@ -423,14 +441,17 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F17",
-        title: "takes frames for others",
+        title: "promiscuous interface",
         reads: "flags of the interface",
-        guard: "no port of a bridge, bond or switch",
-        condition: "promiscuous",
+        guard: "the interface is not a port of a bridge, bond or switch",
+        condition: "the interface is promiscuous",
+        confirm: "ip -d link show DEV (promiscuity)",
         severity: Severity::Info,
-        why: "Frames that are for other hosts are thrown away by the CPU instead of the device.",
+        why: "The CPU, instead of the device, discards frames for other hosts.",
         source: "ip-link(8)",
-        by_hand: &["ip -d link show DEV counts who asked (promiscuity); ip link set DEV promisc off"],
+        by_hand: &[
+            "ip -d link show DEV shows how many programs requested it (promiscuity); ip link set DEV promisc off",
+        ],
         under: &["H18"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
@@ -449,13 +470,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F18",
-        title: "fragments arrive",
+        title: "many fragments arrive",
         reads: "/proc/net/snmp Ip ReasmReqds",
-        condition: "more than 10 a second",
-        why: "Fragments carry no ports: with ports hashed they take another queue than the rest of their flow and arrive out of order. They cost a table of their own besides.",
+        condition: "more than 10 fragments per second",
+        confirm: "nstat -az IpReasmReqds",
+        why: "Fragments carry no ports: if ports are hashed, fragments go to another queue than the rest of their flow and arrive out of order. Reassembly also needs a table of its own.",
         source: IPSYS,
         rates: true,
-        by_hand: &["the MTU along the way; keep UDP hashed by addresses (sd) while there are fragments"],
+        by_hand: &["correct the MTU along the path; keep UDP hashed by addresses (sd) while fragments arrive"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
             let rate = t.per_second(t.protocol("Ip:ReasmReqds"));
@@ -470,11 +492,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "F19",
         title: "queues belong to traffic classes",
         reads: "root queueing discipline",
-        condition: "mqprio, taprio or a tree of classes by queue",
+        condition: "mqprio, taprio or a tree of classes per queue",
+        confirm: "tc qdisc show dev DEV; tc class show dev DEV",
         severity: Severity::Info,
-        why: "Transmit queues are handed out to classes of traffic: XPS works within a class only, and queues must not be moved between them.",
+        why: "Transmit queues are assigned to traffic classes: XPS works only within a class, and queues must not move between classes.",
         source: "tc-mqprio(8)",
-        by_hand: &["leave the ranges as they are; lay down XPS within each class by hand"],
+        by_hand: &["keep the queue ranges as they are; configure XPS within each class manually"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let q = cx.qdisc(n, say)?;
@@ -489,12 +512,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "F20",
-        title: "tunnels are not looked into",
+        title: "tunnel offload is off",
         reads: "features for UDP tunnels, VXLAN and Geneve interfaces",
-        guard: "VXLAN or Geneve interfaces are there",
-        condition: "rx-udp_tunnel-port-offload is off and can be switched on",
+        guard: "the host has VXLAN or Geneve interfaces",
+        condition: "rx-udp_tunnel-port-offload is off and can be turned on",
+        confirm: "ethtool -k DEV | grep udp_tunnel",
         severity: Severity::Info,
-        why: "The device sees one outer flow a peer, and checks no inner checksum.",
+        why: "The device sees one outer flow per peer, and does not verify inner checksums.",
         source: "kernel documentation, networking/udp_tunnel",
         ours: Some("--set DEV.features.rx-udp_tunnel-port-offload=true --allow-disruption"),
         judge: |cx, say| {
@@ -519,11 +543,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.15",
         title: "routing cache",
         reads: "kernel version",
-        guard: "kernels before 3.6",
+        guard: "the kernel is older than 3.6",
         condition: "the host forwards",
-        why: "Such kernels keep an entry for every destination; many destinations fill it (\"dst cache overflow\") and it is thrown away as a whole.",
+        confirm: "uname -r; sysctl net.ipv4.ip_forward",
+        why: "Such kernels keep an entry for every destination. Many destinations fill the cache (\"dst cache overflow\"), and the kernel discards the whole cache.",
         source: ROUTER,
-        by_hand: &["a newer kernel: there is no such cache since 3.6"],
+        by_hand: &["use a newer kernel: the cache was removed in 3.6"],
         judge: |cx, say| {
             if cx.kernel()? >= (3, 6) || !cx.forwards() {
                 return None;
@@ -535,16 +560,17 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R1.18",
-        title: "route tables of old kernels",
+        title: "slow route tables of old kernels",
         reads: "kernel version",
-        guard: "kernels before 4.0",
+        guard: "the kernel is older than 4.0",
         condition: "the host forwards",
+        confirm: "uname -r; sysctl net.ipv4.ip_forward",
         severity: Severity::Info,
-        why: "The tree of routes was rewritten in 4.0, and the local and main tables joined in 4.1; before that statistics are shared between CPUs, and every level of the tree counts.",
+        why: "The route tree was rewritten in 4.0, and the tables local and main were joined in 4.1. Before, CPUs share the statistics, and every level of the tree costs time.",
         source: "Pushing the Limits of Kernel Networking (Duyck, 2015)",
-        more: "With 4.0 statistics became those of each CPU and depth costs much less; with 4.1 one look is saved. Before: an address like 192.168.122.1 makes the tree deep, those from .64 to .191 of the same net spare a level, and addresses of 10.0.0.0/8 differ in fewer bits.",
+        more: "Since 4.0 the statistics are per CPU, and depth costs much less; 4.1 saves one lookup. Before: an address like 192.168.122.1 makes the tree deep, addresses from .64 to .191 of the same network save a level, and addresses of 10.0.0.0/8 differ in fewer bits.",
         by_hand: &[
-            "a newer kernel; until then without CONFIG_IP_FIB_TRIE_STATS, and addresses that do not deepen the tree (not 192.168.122.1)",
+            "use a newer kernel; until then disable CONFIG_IP_FIB_TRIE_STATS, and use addresses that do not deepen the tree (not 192.168.122.1)",
         ],
         judge: |cx, say| {
             if cx.kernel()? >= (4, 0) || !cx.forwards() {

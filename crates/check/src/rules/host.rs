@@ -1,4 +1,4 @@
-//! The host around the device: PCI Express, power, memory, caches.
+//! Rules about the host: PCI Express, power, memory, CPUs.
 
 use ringwise_model::{CpuSet, Fact, Goal, Pcie, User};
 
@@ -13,7 +13,7 @@ const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 const HTTP: &str = "Extreme HTTP performance tuning (talawah.io, 2021)";
 
-/// Whether the host is a virtual machine, where the numbers of the PCI bus mean nothing.
+/// Whether the host is a virtual machine, where the properties of the PCI bus are not those of the hardware.
 fn is_guest(cx: &Cx) -> bool {
     cx.s.topology.hypervisor.is_known()
 }
@@ -23,8 +23,8 @@ fn irq_cpus(cx: &Cx) -> CpuSet {
     cx.nics.iter().flat_map(|n| n.queue_vectors()).filter_map(|v| cx.at(v)).collect()
 }
 
-/// Reports each PCI Express link of which one property is less than the device supports. `now_and_most`: this property
-/// as negotiated and as the device supports it; none where the kernel does not know both.
+/// Reports each PCI Express link with a property below what the device supports. `now_and_most` returns the negotiated
+/// and the supported value, or `None` if the kernel does not report both.
 fn reduced_links(
     cx: &Cx,
     say: &mut Say,
@@ -52,11 +52,12 @@ pub(super) static RULES: &[Rule] = &[
         title: "PCI Express link too narrow",
         reads: "current_link_width, max_link_width",
         guard: "not in a virtual machine",
-        condition: "fewer lanes than the device has",
+        condition: "the link uses fewer lanes than the device has",
+        confirm: "lspci -vv -s ADDRESS (LnkSta, LnkCap)",
         severity: Severity::Error,
-        why: "The card sits in a slot with fewer lanes, or some are dead: its bandwidth is that much less.",
+        why: "The card is in a slot with fewer lanes, or some lanes are defective: the bandwidth is reduced by the same factor.",
         source: "kernel source, drivers/pci/pci.c: pcie_print_link_status",
-        by_hand: &["reseat the card, or another slot; dmesg tells what limits the link"],
+        by_hand: &["reseat the card, or use another slot; dmesg shows what limits the link"],
         judge: |cx, say| {
             let lanes = |p: &Pcie| (p.now.lanes > 0 && p.max.lanes > 0).then_some((p.now.lanes, p.max.lanes));
             reduced_links(cx, say, lanes, |lanes, most| HostFound::FewLanes { lanes, most })
@@ -68,11 +69,12 @@ pub(super) static RULES: &[Rule] = &[
         title: "PCI Express link too slow",
         reads: "current_link_speed, max_link_speed",
         guard: "not in a virtual machine",
-        condition: "slower than the device can",
+        condition: "the link is slower than the device supports",
+        confirm: "lspci -vv -s ADDRESS (LnkSta, LnkCap), under load",
         severity: Severity::Error,
-        why: "The slot or the link's training bounds the rate of each lane. Power management may lower it while nothing is sent.",
+        why: "The slot or the training of the link limits the rate of each lane. Power management may lower the rate while there is no traffic.",
         source: "kernel source, drivers/pci/pci.c: pcie_print_link_status",
-        by_hand: &["look again under load; then slot, riser and firmware settings"],
+        by_hand: &["check again under load; then check slot, riser and firmware settings"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             let rate = |p: &Pcie| p.now.mtps.zip(p.max.mtps);
@@ -82,13 +84,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H03",
-        title: "the bus cannot carry the ports",
+        title: "PCI Express link too slow for the ports",
         reads: "current link of the bus, speed of all ports of the device",
         guard: "not in a virtual machine",
-        condition: "four fifths of the link's rate are less than the ports of the card together",
-        why: "Both ports at full rate do not fit through the slot.",
+        condition: "four fifths of the link's rate are less than the speed of all ports of the card together",
+        confirm: "lspci -vv -s ADDRESS (LnkSta); ethtool DEV (Speed) of each port",
+        why: "The ports together can receive more at full rate than the slot can carry.",
         source: "PCI Express base specification: encoding and overhead",
-        by_hand: &["a slot with more lanes or a later generation, or one port"],
+        by_hand: &["use a slot with more lanes or of a later generation, or use fewer ports"],
         under: &["H01", "H02"],
         judge: |cx, say| {
             if is_guest(cx) {
@@ -124,12 +127,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "H04",
         title: "small PCI Express payload",
         reads: "configuration space: DevCap, DevCtl",
-        guard: "not in a virtual machine; root",
-        condition: "MaxPayload is 128 bytes though the device can do more",
+        guard: "not in a virtual machine; needs root",
+        condition: "MaxPayload is 128 bytes, although the device supports more",
+        confirm: "lspci -vv -s ADDRESS (DevCap, DevCtl: MaxPayload)",
         severity: Severity::Info,
-        why: "More headers for the same data. The smallest on the way to the processor decides.",
+        why: "Small payloads need more headers for the same data. The smallest value on the path to the processor decides.",
         source: "kernel parameters: pci=pcie_bus_perf",
-        by_hand: &["pci=pcie_bus_perf, with care: it must fit every device below the port"],
+        by_hand: &["boot with pci=pcie_bus_perf, with care: the value must suit every device below the port"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             if is_guest(cx) {
@@ -152,12 +156,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "H05",
         title: "small PCI Express read requests",
         reads: "configuration space: DevCtl",
-        guard: "not in a virtual machine; root",
-        condition: "MaxReadReq below 512 bytes; below 4096 from 100 Gbit/s",
+        guard: "not in a virtual machine; needs root",
+        condition: "MaxReadReq is below 512 bytes, or below 4096 from 100 Gbit/s",
+        confirm: "lspci -vv -s ADDRESS (DevCtl: MaxReadReq)",
         severity: Severity::Info,
-        why: "The device fetches what it sends in requests of this size, and may have only so many on their way.",
+        why: "The device fetches the data that it sends in requests of this size, and can only have a limited number of requests in flight.",
         source: "Ubuntu wiki, FirmwareTestSuite: maxreadreq",
-        by_hand: &["the firmware's setting, or setpci on DevCtl after reading it"],
+        by_hand: &["change the firmware setting, or use setpci on DevCtl after reading it"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             if is_guest(cx) {
@@ -180,11 +185,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H06",
-        title: "PCI Express links sleep",
+        title: "PCI Express link may sleep",
         reads: "policy of pcie_aspm, LnkCtl",
         guard: "a goal for latency; not in a virtual machine",
-        condition: "the link may sleep and the policy is not performance",
-        why: "A link that sleeps takes microseconds to wake up, and the packet waits.",
+        condition: "ASPM is on for the link, and its policy is not performance",
+        confirm: "lspci -vv -s ADDRESS (LnkCtl: ASPM); cat /sys/module/pcie_aspm/parameters/policy",
+        why: "A sleeping link takes microseconds to wake up, and the packet waits.",
         source: "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)",
         by_hand: &["echo performance > /sys/module/pcie_aspm/parameters/policy"],
         judge: |cx, say| {
@@ -204,10 +210,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H07",
-        title: "CPUs that sleep deeply",
+        title: "deep CPU sleep states",
         reads: "pm_qos_resume_latency_us of the queues' CPUs",
         guard: "a goal for latency",
-        condition: "the plan has a limit for them",
+        condition: "the plan limits the wake-up latency of these CPUs",
+        confirm: "cat /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us; cpupower idle-info",
         ours: Some(""),
         also: &["R1.11"],
         judge: |cx, say| planned::judge("H07", cx, say),
@@ -215,11 +222,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H08",
-        title: "CPUs run slowly on purpose",
+        title: "CPU governor saves power",
         reads: "scaling_governor, energy_performance_preference",
         guard: "a goal for latency or stream",
-        condition: "the governor of a queue's CPU is powersave without a preference for performance, ondemand, conservative or schedutil",
-        why: "The CPU must first be seen to be busy before it runs faster.",
+        condition: "the governor of a queue's CPU is ondemand, conservative, schedutil, or powersave without a preference for performance",
+        confirm: "cpupower frequency-info",
+        why: "The kernel raises the frequency only after it has seen that the CPU is busy.",
         source: "kernel documentation, admin-guide/pm/cpufreq",
         by_hand: &["cpupower frequency-set -g performance"],
         judge: |cx, say| {
@@ -250,17 +258,18 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H10",
-        title: "IOMMU translates every buffer",
-        reads: "iommu_group/type of the device, functions held by VFIO",
-        guard: "the device is behind an IOMMU; nothing is passed through to guests; kernel 5.15, before which the same word stands for both kinds of domain",
-        condition: "the domain is strict (DMA; a lazy one is called DMA-FQ)",
-        why: "Each mapping that is taken away waits for the hardware to forget it. Receive buffers of drivers with a page_pool stay mapped, what is sent does not.",
+        title: "strict IOMMU",
+        reads: "iommu_group/type of the device, devices bound to VFIO",
+        guard: "the device is behind an IOMMU; no device is passed through to guests; kernel 5.15 or later, because earlier kernels report the same type for strict and lazy domains",
+        condition: "the domain is strict (type DMA; a lazy domain has type DMA-FQ)",
+        confirm: "cat /sys/class/net/DEV/device/iommu_group/type",
+        why: "Each unmapping waits until the hardware has dropped the mapping from its cache. Receive buffers of drivers with a page_pool stay mapped, sent packets do not.",
         source: LIMITS,
         by_hand: &[
-            "boot with iommu.strict=0: the waiting is put off, and a device may reach memory a little longer than it should",
-            "boot with iommu=pt (arm64: iommu.passthrough=1): nothing is translated for devices of the host, and none is kept from its memory",
+            "boot with iommu.strict=0: the wait is deferred, and a device may access memory a little longer than it should",
+            "boot with iommu=pt (arm64: iommu.passthrough=1): the host's devices use untranslated addresses, and no device is kept from the host's memory",
         ],
-        more: "What a mapping costs (Duyck, 2015): a lock to get or give back an address, and an access to the IOMMU's hardware to enter or remove it. Drivers avoid it by using pages again.",
+        more: "Cost of a mapping (Duyck, 2015): a lock to allocate or free an address, and an access to the IOMMU hardware to add or remove it. Drivers avoid this by reusing pages.",
         also: &["R1.08"],
         confidence: Confidence::Likely,
         severity: Severity::Info,
@@ -281,14 +290,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H11",
-        title: "packets are copied once more",
+        title: "packets are copied through bounce buffers",
         reads: "swiotlb io_tlb_used (debugfs)",
-        guard: "root, debugfs is mounted",
+        guard: "needs root and a mounted debugfs",
         condition: "bounce buffers are in use",
-        why: "The device cannot reach the memory (confidential machine, 32-bit DMA): each packet goes through a bounce buffer.",
+        confirm: "cat /sys/kernel/debug/swiotlb/io_tlb_used",
+        why: "The device cannot access the memory directly (confidential machine, 32-bit DMA), so each packet is copied through a bounce buffer.",
         source: "kernel documentation, core-api/swiotlb",
         by_hand: &[
-            "on confidential machines: a larger pool (swiotlb=N); else find out why the device cannot reach all memory",
+            "on confidential machines, use a larger pool (swiotlb=N); otherwise find out why the device cannot access all memory",
         ],
         judge: |cx, say| {
             let used = say.take(cx.i.extra.number("/sys/kernel/debug/swiotlb/io_tlb_used"))?;
@@ -301,14 +311,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H12",
-        title: "pages wander between nodes",
+        title: "automatic NUMA balancing is on",
         reads: "kernel.numa_balancing",
-        guard: "more than one node; a goal for latency",
-        condition: "it is on",
+        guard: "more than one node, and a goal for latency",
+        condition: "kernel.numa_balancing is on",
+        confirm: "sysctl kernel.numa_balancing",
         severity: Severity::Info,
-        why: "The kernel takes mappings away to see who uses a page; where programs are bound to CPUs that is jitter for nothing.",
+        why: "The kernel removes page mappings to find out which CPU uses a page. For programs that are bound to CPUs this is jitter without a benefit.",
         source: "kernel documentation, admin-guide/sysctl/kernel",
-        by_hand: &["sysctl kernel.numa_balancing=0, where programs are bound to their node"],
+        by_hand: &["sysctl kernel.numa_balancing=0, if programs are bound to their node"],
         judge: |cx, say| {
             if cx.nodes() < 2 || cx.goal() != Goal::Latency {
                 return None;
@@ -326,10 +337,11 @@ pub(super) static RULES: &[Rule] = &[
         title: "the device's node is unknown",
         reads: "numa_node, local_cpulist",
         guard: "more than one node",
-        condition: "the firmware names none, nor CPUs that are near",
-        why: "Every CPU counts as near, so queues may end on the far side.",
+        condition: "the firmware reports neither the node nor near CPUs",
+        confirm: "cat /sys/class/net/DEV/device/numa_node (-1) and local_cpulist",
+        why: "Every CPU counts as near, so queues may be placed on the remote node.",
         source: "kernel documentation, ABI sysfs-bus-pci: numa_node",
-        by_hand: &["name near CPUs: ringwise plan DEV --cpus LIST; a newer firmware"],
+        by_hand: &["name near CPUs: ringwise plan DEV --cpus LIST; or use a newer firmware"],
         severity: Severity::Info,
         judge: |cx, say| {
             if cx.nodes() < 2 {
@@ -347,14 +359,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H16",
-        title: "mitigations flush between threads",
+        title: "CPU mitigations do not protect threads",
         reads: "/sys/devices/system/cpu/vulnerabilities",
-        guard: "hardware threads are on; a goal for latency",
-        condition: "buffers of the CPU are cleared in software, and what runs on the other thread sees them all the same (SMT vulnerable)",
+        guard: "hardware threads are on, and the goal is latency",
+        condition: "the kernel clears CPU buffers in software, and the other thread of the core can still read them (SMT vulnerable)",
+        confirm: "grep . /sys/devices/system/cpu/vulnerabilities/*",
         severity: Severity::Info,
-        why: "Every return from the kernel to a program clears buffers of the CPU, after an interrupt too. All mitigations together took up to 28 % of a web benchmark. What risk is taken is the site's policy; nothing here proposes to switch it off.",
+        why: "Every return from the kernel to a program clears CPU buffers, also after an interrupt. All mitigations together took up to 28 % of a web benchmark. Which risk is acceptable is the site's policy: ringwise does not propose to turn mitigations off.",
         source: HTTP,
-        by_hand: &["read Documentation/admin-guide/hw-vuln; nothing is proposed"],
+        by_hand: &["read Documentation/admin-guide/hw-vuln; ringwise proposes no change"],
         judge: |cx, say| {
             if cx.goal() != Goal::Latency || cx.s.topology.smt_active != Fact::Known(true) {
                 return None;
@@ -380,12 +393,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H18",
-        title: "somebody listens to every packet",
+        title: "packet socket receives every packet",
         reads: "/proc/net/packet",
-        condition: "a packet socket for all protocols on the interface, or on every one",
-        why: "Each packet is looked at by its filter, and copied if it fits: dhclient, lldpd or a forgotten tcpdump cost 6 % of a web benchmark.",
+        condition: "a packet socket for all protocols is open on the interface, or on all interfaces",
+        confirm: "ss -0p; cat /proc/net/packet (Proto 0003)",
+        why: "The filter of the socket sees each packet, and the kernel copies it if it matches: dhclient, lldpd or a forgotten tcpdump cost 6 % of a web benchmark.",
         source: HTTP,
-        by_hand: &["ss -0p tells whose it is; stop it, or give it another interface"],
+        by_hand: &["ss -0p shows the program; stop it, or let it use another interface"],
         judge: |cx, say| {
             let all = say.get(cx.i.extra.packet_sockets.as_ref()?)?;
             let every = all.iter().filter(|p| p.protocol == 3 && p.ifindex == 0).count();
@@ -405,14 +419,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H20",
-        title: "the watchdog disturbs isolated CPUs",
+        title: "NMI watchdog disturbs isolated CPUs",
         reads: "kernel.nmi_watchdog, isolated CPUs",
         guard: "CPUs are isolated",
-        condition: "it is on",
+        condition: "the watchdog is on",
+        confirm: "sysctl kernel.nmi_watchdog kernel.watchdog_cpumask",
         severity: Severity::Info,
-        why: "Its counter interrupts every CPU every few seconds, isolated ones too (nohz_full ones are spared by default).",
+        why: "Its counter interrupts every CPU every few seconds, also isolated ones (by default not those in nohz_full).",
         source: "kernel documentation, admin-guide/lockup-watchdogs",
-        by_hand: &["sysctl kernel.nmi_watchdog=0, or watchdog_cpumask without them"],
+        by_hand: &["sysctl kernel.nmi_watchdog=0, or remove the isolated CPUs from kernel.watchdog_cpumask"],
         judge: |cx, say| {
             let quiet = cx.s.topology.isolated_all();
             let only_nohz = cx.s.topology.nohz_full.known().is_some_and(|n| quiet.is_subset(n));
@@ -431,12 +446,13 @@ pub(super) static RULES: &[Rule] = &[
         title: "the hypervisor takes CPU time",
         reads: "steal of /proc/stat",
         guard: "a virtual machine",
-        condition: "more than 5 % on a CPU that takes queue interrupts",
-        why: "While the virtual CPU does not run its queue fills up.",
+        condition: "more than 5 % steal time on a CPU that handles queue interrupts",
+        confirm: "mpstat -P ALL 1 (column %steal)",
+        why: "While the virtual CPU does not run, its queue fills up.",
         source: "kernel documentation, filesystems/proc: /proc/stat",
         rates: true,
         by_hand: &[
-            "move the queue to another virtual CPU (ringwise plan --exclude-cpus N), or ask for CPUs of your own",
+            "move the queue to another virtual CPU (ringwise plan --exclude-cpus N), or request dedicated CPUs from the provider",
         ],
         judge: |cx, say| {
             if !is_guest(cx) {
@@ -455,13 +471,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H23",
-        title: "slow clock",
+        title: "slow clock source",
         reads: "current_clocksource, available_clocksource",
-        guard: "a faster one is available",
-        condition: "it is hpet, acpi_pm or refined-jiffies",
-        why: "Every time stamp reads a device instead of a register: microseconds instead of nanoseconds.",
+        guard: "a faster clock source is available",
+        condition: "the clock source is hpet, acpi_pm or refined-jiffies",
+        confirm: "cat current_clocksource and available_clocksource in /sys/devices/system/clocksource/clocksource0",
+        why: "Every time stamp reads a device instead of a CPU register, which takes microseconds instead of nanoseconds.",
         source: "kernel documentation, timers/timekeeping",
-        by_hand: &["dmesg says why the kernel left the faster one"],
+        by_hand: &["dmesg shows why the kernel does not use the faster one"],
         judge: |cx, say| {
             let dir = "/sys/devices/system/clocksource/clocksource0";
             let now = say.take(cx.i.extra.file(&format!("{dir}/current_clocksource")))?;
@@ -480,15 +497,16 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H24",
-        title: "small reserve of memory",
+        title: "small memory reserve",
         reads: "vm.min_free_kbytes, MemTotal",
         guard: "an interface of 10 Gbit/s or more; buffers could not be allocated",
-        condition: "below 1 % of the memory, and below 1 GB",
+        condition: "the reserve is below 1 % of the memory, and below 1 GB",
+        confirm: "sysctl vm.min_free_kbytes; grep MemTotal /proc/meminfo",
         severity: Severity::Info,
-        why: "Drivers allocate buffers where nothing can wait; this reserve is what they have then.",
+        why: "Drivers allocate buffers in contexts that cannot wait. Then only this reserve is available.",
         source: ENA,
         rates: true,
-        by_hand: &["sysctl vm.min_free_kbytes=N, 1 to 3 % of the memory"],
+        by_hand: &["sysctl vm.min_free_kbytes=N, with N at 1 to 3 % of the memory"],
         under: &["D05"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -508,13 +526,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H25",
-        title: "XDP in the slow mode",
+        title: "XDP program in generic mode",
         reads: "the link's XDP programs",
         guard: "an XDP program is attached",
-        condition: "in generic mode",
-        why: "The program runs after the packet was allocated: the cost that XDP is to save is paid.",
+        condition: "the program runs in generic mode",
+        confirm: "ip link show DEV (xdpgeneric)",
+        why: "The program runs after the kernel has allocated the packet, so XDP does not save this cost.",
         source: "kernel documentation, networking/af_xdp",
-        by_hand: &["attach it in driver mode (ip link set DEV xdpdrv …); newer drivers have it"],
+        by_hand: &["attach it in driver mode (ip link set DEV xdpdrv …); newer drivers support it"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let users = say.get(&n.users)?;
@@ -532,24 +551,25 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H26",
-        title: "the guest's CPU shows no fast copies",
+        title: "CPU flags for fast copies are missing",
         reads: "flags of /proc/cpuinfo",
         guard: "a virtual machine on x86",
-        condition: "rep_good or erms is missing, and fsrm too",
+        condition: "rep_good or erms is missing, and so is fsrm",
+        confirm: "grep -o -w -e rep_good -e erms -e fsrm /proc/cpuinfo | sort -u",
         confidence: Confidence::Likely,
         severity: Severity::Info,
-        why: "By these flags the kernel chooses how it clears pages and copies memory; without them it takes longer loops. A CPU model that the hypervisor was told by name may leave them out though the hardware has them.",
+        why: "From these flags the kernel chooses how it clears pages and copies memory; without them it uses longer loops. A CPU model that is named in the hypervisor's configuration may omit them, although the hardware has them.",
         source: LIMITS,
-        by_hand: &["CPU model host-passthrough, or add the flags to the model"],
+        by_hand: &["use the CPU model host-passthrough, or add the flags to the model"],
         also: &["R1.16", "R1.17"],
-        more: "KVM passes no flags on that its CPU model does not name. Beside it: on x86 NET_IP_ALIGN is 0, because a partial write of a cache line makes the device read, change and write it back, which costs more than an unaligned header.",
+        more: "KVM passes on only flags that its CPU model names. A related detail: on x86 NET_IP_ALIGN is 0, because a partial write of a cache line makes the device read, change and write back the line, which costs more than an unaligned header.",
         judge: |cx, say| {
             if !is_guest(cx) {
                 return None;
             }
             let flags = say.take(cx.i.extra.file("/proc/cpuinfo"))?;
             let has = |f: &str| flags.split_ascii_whitespace().any(|w| w == f);
-            // Other architectures have other flags: judge only x86, which has these two.
+            // Other architectures have other flags. These two flags exist on every x86 CPU of interest.
             if !has("fpu") || !has("sse2") {
                 return None;
             }
@@ -569,7 +589,7 @@ fn encoding(mtps: u32) -> u64 {
     if mtps <= 5000 { 80 } else { 98 }
 }
 
-/// Whether the lanes can carry one port at full rate; false where the rates are not known.
+/// Whether the lanes can carry one port at full rate; false if the rates are unknown.
 fn enough(mtps: Option<u32>, lanes: u32, speed: Option<u32>) -> bool {
     let (Some(m), Some(s)) = (mtps, speed) else { return false };
     u64::from(s) <= u64::from(m) * u64::from(lanes) * encoding(m) / 100 * 8 / 10

@@ -1,4 +1,4 @@
-//! Interrupts, and the CPUs that handle them.
+//! Rules about interrupts and the CPUs that handle them.
 
 use std::collections::BTreeMap;
 
@@ -22,18 +22,20 @@ pub(super) static RULES: &[Rule] = &[
         title: "queues share a CPU",
         reads: "effective_affinity_list of the queue interrupts",
         needs: &[Needs::Interrupts],
-        guard: "more than one queue and more than one CPU",
-        condition: "nine tenths of a device's queue interrupts go to one CPU, or more of them than a CPU must take",
+        guard: "the device has more than one queue, and the host more than one CPU",
+        condition: "one CPU handles nine tenths of the device's queue interrupts, or more of them than an even distribution needs",
+        confirm: "cat /proc/irq/N/effective_affinity_list for the device's interrupts; ringwise show DEV lists queues with their CPUs",
         ours: Some(""),
         judge: |cx, say| planned::judge("A01", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "A02",
-        title: "interrupt may wander",
+        title: "interrupt is not pinned",
         reads: "smp_affinity_list of the queue interrupts",
         needs: &[Needs::Interrupts],
-        condition: "more than one CPU is allowed, or it is not known where it goes",
+        condition: "the interrupt may go to more than one CPU, or its CPU is unknown",
+        confirm: "cat /proc/irq/N/smp_affinity_list shows more than one CPU",
         ours: Some(""),
         under: &["A01", "A03"],
         judge: |cx, say| planned::judge("A02", cx, say),
@@ -44,10 +46,11 @@ pub(super) static RULES: &[Rule] = &[
         title: "interrupt away from the device",
         reads: "numa_node, effective_affinity_list, node distances",
         needs: &[Needs::Interrupts, Needs::Node],
-        guard: "more than one node, and the device's is known",
-        condition: "the CPU is on another node while a near one is free; an error above distance 20",
+        guard: "the host has more than one node, and the node of the device is known",
+        condition: "the CPU of the interrupt is on another node, although a near CPU is free; an error above node distance 20",
+        confirm: "cat /sys/class/net/DEV/device/numa_node, and compare with the node of the CPU in /proc/irq/N/effective_affinity_list (lscpu -e)",
         ours: Some(""),
-        more: "The near caches hold the packet already (DDIO, of Xeon E5 and later, writes there without a way over memory, and only on the device's socket); a far CPU fetches every line through the link between sockets.",
+        more: "The near caches already hold the packet: with DDIO (Xeon E5 and later) the device writes to the cache of its own socket without a detour through memory. A far CPU fetches every line over the link between the sockets.",
         also: &["R1.02"],
         judge: |cx, say| planned::judge("A03", cx, say),
         ..Rule::BASE
@@ -57,19 +60,21 @@ pub(super) static RULES: &[Rule] = &[
         title: "two queues on one physical core",
         reads: "effective_affinity_list, thread_siblings_list",
         needs: &[Needs::Interrupts],
-        condition: "two queue interrupts on threads of one core while a near core has none",
+        condition: "two queue interrupts go to threads of one core, although a near core has none",
+        confirm: "compare the CPUs in effective_affinity_list with /sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
         ours: Some(""),
         judge: |cx, say| planned::judge("A04", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "A06",
-        title: "irqbalance moves what was laid down",
+        title: "irqbalance moves pinned interrupts",
         reads: "irqbalance's process, command line and socket; smp_affinity_list",
         needs: &[Needs::Interrupts],
         guard: "irqbalance runs",
-        condition: "interrupts that go to one CPU each are not banned in it, or would not be after its restart",
-        why: "Every ten seconds it moves interrupts that it was not told to leave alone, and it does not know that two of them belong to one pair.",
+        condition: "interrupts that are pinned to one CPU are not banned in irqbalance, or their ban is lost when it restarts",
+        confirm: "pgrep -a irqbalance shows its options (--banirq, --policyscript); its socket answers the command setup with the banned interrupts",
+        why: "Every ten seconds irqbalance moves interrupts that are not banned, and it does not know that two of them belong to one queue pair.",
         source: "irqbalance(1), API and --policyscript",
         ours: Some(""),
         judge: |cx, say| planned::judge("A06", cx, say),
@@ -77,17 +82,18 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A07",
-        title: "nobody spreads the interrupts",
+        title: "no program spreads the interrupts",
         reads: "processes, smp_affinity_list, effective_affinity_list",
-        guard: "more than one queue",
-        condition: "no irqbalance, every queue interrupt may go anywhere, and all of them go to one CPU",
-        why: "Without irqbalance and without a layout the kernel or the interrupt controller chooses, and knows nothing of queues: here it chose one CPU for all.",
+        guard: "more than one queue; irqbalance does not run",
+        condition: "every queue interrupt may go to several CPUs, and all of them go to one CPU",
+        confirm: "pgrep irqbalance prints nothing; /proc/interrupts counts the device's interrupts on one CPU only",
+        why: "Without irqbalance and without pinning, the kernel or the interrupt controller chooses the CPU and does not know about queues. Here it chose one CPU for all interrupts.",
         source: IRQ,
         ours: Some(""),
         under: &["A01", "A02", "A03"],
         judge: |cx, say| {
-            let rivals = say.get(&cx.s.host.rivals)?;
-            if rivals.iter().any(|r| r == "irqbalance") || cx.s.topology.online.len() < 2 {
+            let programs = say.get(&cx.s.host.rivals)?;
+            if programs.iter().any(|r| r == "irqbalance") || cx.s.topology.online.len() < 2 {
                 return None;
             }
             cx.each(say, |n, say| {
@@ -113,7 +119,8 @@ pub(super) static RULES: &[Rule] = &[
         title: "isolated CPU disturbed",
         reads: "isolcpus, nohz_full, isolated cgroup partitions, masks of interrupts and RPS",
         guard: "CPUs are isolated",
-        condition: "a queue interrupt or RPS goes there",
+        condition: "a queue interrupt or RPS uses an isolated CPU",
+        confirm: "compare /sys/devices/system/cpu/isolated and nohz_full with effective_affinity_list and rps_cpus",
         severity: Severity::Error,
         ours: Some(""),
         judge: |cx, say| {
@@ -142,8 +149,9 @@ pub(super) static RULES: &[Rule] = &[
         id: "A09",
         title: "mask names an offline CPU",
         reads: "cpu/online, rps_cpus, xps_cpus, smp_affinity_list",
-        condition: "a mask names a CPU that is not online",
-        why: "Work for that CPU goes elsewhere: RPS leaves such packets where they came, XPS falls back to the hash, an interrupt is moved to another CPU. An interrupt mask cannot be written so, but a CPU may go offline later.",
+        condition: "a mask names an offline CPU",
+        confirm: "compare /sys/devices/system/cpu/online with rps_cpus, xps_cpus and smp_affinity_list",
+        why: "Work for that CPU goes elsewhere: RPS leaves the packets on the CPU that received them, XPS falls back to the hash, an interrupt moves to another CPU. The kernel refuses such an interrupt mask, but a CPU can go offline later.",
         source: "kernel documentation, core-api/cpu_hotplug",
         ours: Some("--set DEV.xps_cpus.N=\"CPUS\""),
         judge: |cx, say| {
@@ -166,7 +174,7 @@ pub(super) static RULES: &[Rule] = &[
                     }
                 }
                 for v in n.queue_vectors() {
-                    // A mask with several CPUs may well include offline ones.
+                    // A mask with several CPUs may include offline ones without harm.
                     if let Some(d) =
                         v.asked.known().filter(|a| a.len() == 1).map(|a| a.difference(online)).filter(|d| !d.is_empty())
                     {
@@ -194,12 +202,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A10",
-        title: "interrupt goes elsewhere than asked",
+        title: "interrupt is not on the configured CPU",
         reads: "smp_affinity_list, effective_affinity_list",
-        condition: "the CPU where it goes is not among those asked for",
-        why: "The move is pending (on x86 it happens with the next interrupt), or the CPU had no vector left when it was tried.",
+        condition: "the CPU that handles the interrupt is not one of the configured CPUs",
+        confirm: "compare smp_affinity_list and effective_affinity_list of the interrupt in /proc/irq/N",
+        why: "The move is pending (on x86 it happens with the next interrupt), or the CPU had no free vector when the kernel tried to move the interrupt.",
         source: IRQ,
-        by_hand: &["send traffic over the queue and look again; dmesg tells of vectors that ran out (ENOSPC)"],
+        by_hand: &["send traffic through the queue and check again; dmesg reports when vectors run out (ENOSPC)"],
         confidence: Confidence::Likely,
         severity: Severity::Info,
         judge: |cx, say| {
@@ -222,12 +231,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A11",
-        title: "the driver's own layout is not used",
+        title: "the driver's affinity hints are not used",
         reads: "affinity_hint, smp_affinity_list",
-        guard: "no irqbalance",
-        condition: "the driver hints at single CPUs, and every mask is wide",
+        guard: "irqbalance does not run",
+        condition: "the driver proposes CPUs for its interrupts, and every interrupt may go to several CPUs",
+        confirm: "compare affinity_hint and smp_affinity_list of the interrupts in /proc/irq/N",
         severity: Severity::Info,
-        why: "The driver proposes CPUs for each interrupt, and the masks do not follow: some drivers only publish the proposal, and whoever widened the masks since took no notice of it.",
+        why: "The driver proposes CPUs for each interrupt, but the masks do not follow the proposal: some drivers only publish it, or a program has widened the masks since.",
         source: IRQ,
         ours: Some(""),
         under: &["A01", "A02", "A03", "A07"],
@@ -253,14 +263,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A12",
-        title: "interrupts come unevenly",
+        title: "interrupt rates are uneven",
         reads: "interrupts by vector",
-        guard: "more than 1,000 interrupts a second in all",
-        condition: "one vector has more than three times the mean of those that are active",
-        why: "One queue does most of the work: a few large flows, or a table that does not spread.",
+        guard: "more than 1,000 interrupts per second in total",
+        condition: "one vector has more than three times the mean of the active vectors",
+        confirm: "ringwise watch --queues; watch -d cat /proc/interrupts",
+        why: "One queue does most of the work: a few large flows, or an RSS table that does not spread the flows.",
         source: SCALING,
         rates: true,
-        by_hand: &["ringwise watch --queues shows which; see the findings about RSS"],
+        by_hand: &["ringwise watch --queues shows the queue; see the findings about RSS"],
         under: &["Q20", "Q19", "Q18", "Q23"],
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
@@ -289,11 +300,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "A13",
         title: "too many interrupts",
         reads: "interrupts and packets by queue",
-        condition: "more than 100,000 interrupts a second on a CPU, or one a packet above 50,000 packets a second",
-        why: "Each interrupt costs a context switch and a wake-up; moderation joins them.",
+        condition: "more than 100,000 interrupts per second on a CPU, or at least one interrupt per packet above 50,000 packets per second",
+        confirm: "ringwise watch --queues; vmstat 1 (column in)",
+        why: "Each interrupt costs a context switch and a wake-up. Interrupt moderation combines several interrupts into one.",
         source: LIMITS,
         rates: true,
-        more: "Drivers' own intervals are often chosen for benchmarks and not for the load at hand (Duyck, 2015): try them on yours.",
+        more: "Drivers often choose their default intervals for benchmarks and not for your load (Duyck, 2015): measure with your traffic.",
         by_hand: &["ethtool -C DEV adaptive-rx on, or a longer rx-usecs"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -321,20 +333,22 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A14",
         title: "too few interrupts",
-        reads: "packets an interrupt, ring sizes",
-        condition: "a queue has more packets an interrupt than half of its ring",
-        why: "What arrives between two interrupts must fit into the ring; a little more and it overruns.",
+        reads: "packets per interrupt, ring sizes",
+        condition: "a queue gets more packets per interrupt than half of its ring holds",
+        confirm: "ringwise watch --queues (packets per interrupt); ethtool -g DEV shows the ring size",
+        why: "The packets that arrive between two interrupts must fit into the ring; with a few more it overflows.",
         source: LIMITS,
         rates: true,
-        more: "Too few interrupts cost three times (Duyck, 2015): the ring overruns, every packet waits, and where NAPI shares a CPU with the program a whole burst meets the socket's buffer before the program has read any of it.",
-        by_hand: &["a shorter rx-usecs (ethtool -C DEV rx-usecs N), or a longer ring"],
+        more: "Too few interrupts have three costs (Duyck, 2015): the ring overflows, every packet waits, and if NAPI shares a CPU with the program, a whole burst reaches the socket buffer before the program has read any of it.",
+        by_hand: &["use a shorter rx-usecs (ethtool -C DEV rx-usecs N), or a longer ring"],
         under: &["D15", "D04"],
         judge: |cx, say| {
             cx.each_rate(say, |n, l, t, say| {
                 let ring = say.get(&n.rings)?.rx?.now;
                 let seen: Vec<(u32, f64)> = l
                     .of(Dir::Rx)
-                    // A queue that is polled all the time raises no interrupts. Moderation is not the reason.
+                    // A queue that is polled all the time raises no interrupts, so moderation is not the reason for the
+                    // rate.
                     .filter(|q| q.interrupts.is_some_and(|i| t.per_second(i) >= 50.0))
                     .filter_map(|q| Some((q.queue, q.packets_per_interrupt?)))
                     .filter(|(_, p)| *p > f64::from(ring) / 2.0)
@@ -349,25 +363,27 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A15",
-        title: "interfaces pile up on the same CPUs",
+        title: "interfaces crowd the same CPUs",
         reads: "effective_affinity_list of all interfaces",
         needs: &[Needs::Interrupts],
         guard: "more than one interface",
-        condition: "a CPU takes more queues of all interfaces than a near one must, and the plan has a less loaded one",
+        condition: "a CPU handles more queues, counted over all interfaces, than an even distribution over near CPUs needs, and the plan has a CPU with fewer queues",
+        confirm: "ringwise show lists the CPUs of all interfaces' queues",
         ours: Some(""),
         judge: |cx, say| planned::judge("A15", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "A16",
-        title: "changed since it was applied",
-        reads: "the record of transactions, and everything that it holds",
-        guard: "something applied by ringwise is in force",
+        title: "settings changed since apply",
+        reads: "the journal of transactions, and every setting in it",
+        guard: "a transaction of ringwise is active",
         condition: "a setting differs from what was applied",
-        why: "Defaults come back after a driver reload, a channel change, a program that tunes too, or by somebody's hand.",
+        confirm: "ringwise verify lists each setting with its applied and its present value",
+        why: "Settings return to their defaults after a driver reload or a channel change, or a competing program or a manual change overwrites them.",
         source: "ringwise verify",
         ours: Some("--take-over"),
-        by_hand: &["what moved and when: ringwise verify; keep it: ringwise adopt DEV"],
+        by_hand: &["ringwise verify shows what changed and when; ringwise adopt DEV keeps the new values"],
         under: &[
             "A01", "A02", "A03", "A04", "A06", "A08", "A09", "A15", "Q04", "Q05", "Q07", "Q09", "Q10", "Q11", "Q14",
             "Q15", "Q16", "Q19", "Q20", "Q27", "Q28", "M01", "M03", "M05", "M08", "M10", "M11", "M14", "R0.09",
@@ -396,11 +412,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A17",
-        title: "interrupts that nobody can move",
+        title: "interrupts that cannot be moved",
         reads: "mode bits of smp_affinity",
-        condition: "the kernel manages them",
+        condition: "the kernel manages the interrupts and rejects changes of their CPUs",
+        confirm: "writing to /proc/irq/N/smp_affinity fails with EIO",
         severity: Severity::Info,
-        why: "The driver left the placement to the kernel, which spreads them over all CPUs and keeps it so.",
+        why: "The driver leaves the placement to the kernel, which spreads the interrupts over all CPUs and does not let programs move them.",
         source: "kernel parameters: isolcpus=managed_irq",
         by_hand: &["to keep them off CPUs: boot with isolcpus=managed_irq,LIST (kernel 5.6 and later)"],
         judge: |cx, say| {
@@ -423,25 +440,26 @@ pub(super) static RULES: &[Rule] = &[
         id: "A18",
         title: "queue without an interrupt",
         reads: "channels, queues, netdev-genl, msi_irqs, /proc/interrupts",
-        guard: "the interface has interrupts of queues, and it can be read how many queues are in use",
-        condition: "a queue in use has none that is known",
+        guard: "queue interrupts of the interface are known, and so is the number of queues in use",
+        condition: "no interrupt is known for a queue in use",
+        confirm: "ringwise show DEV; names of the interrupts in /proc/interrupts",
         severity: Severity::Info,
-        why: "It shares an interrupt under a name that says nothing, or is only there for AF_XDP. It is left out of the layout.",
+        why: "The queue shares an interrupt whose name does not show its purpose, or exists only for AF_XDP. The layout skips it.",
         source: "kernel documentation, networking/napi",
-        by_hand: &["ringwise show DEV tells which, and how the others were found"],
+        by_hand: &["ringwise show DEV lists the queues, and how their interrupts were found"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 n.queue_vectors().next()?;
-                // Without the number of channels, the extra queues of AF_XDP in sysfs would be taken for queues of the
-                // NIC.
+                // Without the number of channels, the extra queues of AF_XDP in sysfs cannot be distinguished from
+                // queues of the NIC.
                 if n.channels.unread().is_some() {
                     return say.get(&n.channels).map(|_| ());
                 }
-                let lost: Vec<u32> = (0..cx.rx_queues(n)).filter(|q| n.vector_of(Dir::Rx, *q).is_none()).collect();
-                if !lost.is_empty() {
+                let unmatched: Vec<u32> = (0..cx.rx_queues(n)).filter(|q| n.vector_of(Dir::Rx, *q).is_none()).collect();
+                if !unmatched.is_empty() {
                     let unknown = n.vectors.iter().filter(|v| v.role == Serves::Unknown).count();
-                    say.found(IrqFound::NoInterruptKnown { queues: lost, unknown: unknown as u32 });
+                    say.found(IrqFound::NoInterruptKnown { queues: unmatched, unknown: unknown as u32 });
                 }
                 Some(())
             })
@@ -450,11 +468,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A19",
-        title: "NAPI threads without a CPU",
+        title: "NAPI threads are not pinned",
         reads: "threaded, the CPUs of its threads",
-        guard: "threaded NAPI",
-        condition: "a thread may run on all CPUs",
-        why: "The scheduler moves the work of the queue from core to core; kept on the CPU of its interrupt it finds its data in the cache.",
+        guard: "threaded NAPI is on",
+        condition: "a NAPI thread may run on all CPUs",
+        confirm: "taskset -pc of the threads that ps -e lists as napi/DEV-N",
+        why: "The scheduler moves the work of the queue from core to core. A thread that is pinned to the CPU of the queue's interrupt finds its data in the cache.",
         source: "kernel documentation, networking/napi",
         ours: Some(""),
         under: &["R0.13"],
@@ -481,11 +500,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "A20",
-        title: "a pair on two cores",
+        title: "queue pair on two cores",
         reads: "names and CPUs of receive and transmit interrupts, ip_forward",
-        guard: "a host that forwards; receive and transmit queues with interrupts of their own",
-        condition: "the two of a pair go to different cores",
-        why: "What is received on one core is sent on another: for forwarding the two belong together.",
+        guard: "the host forwards, and receive and transmit queues have separate interrupts",
+        condition: "the receive and the transmit interrupt of a pair go to different cores",
+        confirm: "compare effective_affinity_list of the receive and the transmit interrupt; ringwise show DEV",
+        why: "Packets that one core receives are sent on another core. For forwarding, both belong on the same core.",
         source: "Multi-queue network interfaces with SMP on Linux (Greenhost)",
         ours: Some(""),
         under: &["A01", "A03", "A04", "A02", "R0.09", "R0.12"],
@@ -514,10 +534,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.09",
-        title: "a CPU that the goal does not use for this queue",
+        title: "interrupt on a CPU that the goal does not use",
         reads: "smp_affinity_list",
         needs: &[Needs::Interrupts],
-        condition: "the goal, an option or the order of the queues of a forwarding host requires another CPU",
+        condition: "the goal, an option, or the queue order of a host that forwards requires another CPU",
+        confirm: "ringwise plan --goal GOAL shows the CPU and the reason",
         severity: Severity::Info,
         ours: Some(""),
         judge: |cx, say| planned::judge("R0.09", cx, say),
@@ -525,10 +546,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.12",
-        title: "a pair on one CPU",
+        title: "queue pair gets its own CPU",
         reads: "smp_affinity_list",
         needs: &[Needs::Interrupts],
-        condition: "the plan lays the pair on a CPU of its own",
+        condition: "the plan gives the queue pair a CPU of its own",
+        confirm: "ringwise show DEV",
         severity: Severity::Info,
         ours: Some(""),
         judge: |cx, say| planned::judge("R0.12", cx, say),
@@ -538,8 +560,9 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.13",
         title: "NAPI thread away from its queue",
         reads: "the CPUs of NAPI threads",
-        guard: "threaded NAPI",
+        guard: "threaded NAPI is on",
         condition: "the plan has another CPU for the thread",
+        confirm: "taskset -pc of the threads that ps -e lists as napi/DEV-N",
         ours: Some(""),
         under: &["A01", "A02", "A03", "A04"],
         judge: |cx, say| planned::judge("R0.13", cx, say),

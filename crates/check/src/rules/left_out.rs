@@ -1,4 +1,4 @@
-//! Rules of the catalogue that are not judged.
+//! Rules of the catalogue that ringwise does not judge, with the reasons.
 
 /// A rule that ringwise deliberately does not judge.
 pub struct LeftOut {
@@ -19,54 +19,46 @@ pub const LEFT_OUT: &[LeftOut] = &[
     left(
         "D08",
         "transmit queue stops and wakes",
-        "the counters (tx-stop, tx-wake) are told by few drivers, and no rate of them is known to be too high",
+        "few drivers have the counters (tx-stop, tx-wake), and it is unknown which rate is too high",
     ),
     left(
         "A05",
-        "program on the sibling of an interrupt's CPU",
-        "needs every thread's CPU twice (/proc/PID/task/TID/stat); reading them all costs more than the rest of the audit together",
+        "program on the other thread of an interrupt's core",
+        "needs the CPU of every thread twice (/proc/PID/task/TID/stat), which costs more than the rest of the audit",
     ),
     left(
         "Q24",
-        "one flow takes a CPU",
-        "needs sampled flows; the counters of queues cannot tell one flow from many (Q23 tells what they can)",
+        "one flow uses a whole CPU",
+        "needs sampled flows; queue counters do not distinguish one flow from many (Q23 reports what they show)",
     ),
     left(
         "Q29",
         "traffic that RSS cannot hash",
-        "needs sampled packets: no counter tells tunnels, ESP or PPPoE by device",
+        "needs sampled packets: no counter of a device counts tunnels, ESP or PPPoE",
     ),
-    left("M12", "GRO in a test of packet rates", "a remark for a measurement, not a state of a host"),
+    left("M12", "GRO in a packet rate test", "advice for a measurement, not a property of a host"),
     left(
         "M13",
         "UDP is forwarded packet by packet",
-        "no counter tells how much of what is forwarded is UDP; without it the advice would be given to every router",
+        "no counter shows how much forwarded traffic is UDP; without one, every router would get the advice",
     ),
     left(
         "H09",
-        "CPUs run slower because of heat",
-        "the counters are since boot; without two readings of them an old event would be told for ever",
+        "CPUs throttled by heat",
+        "the counters count since boot; without two readings an old event would be reported forever",
     ),
-    left("H14", "program far from the device", "needs every thread's CPU; see A05"),
-    left(
-        "H15",
-        "receive memory of the wrong node",
-        "the counters exist under a name of each driver's own, in few drivers",
-    ),
+    left("H14", "program far from the device", "needs the CPU of every thread; see A05"),
+    left("H15", "receive memory on the wrong node", "few drivers have such counters, and each uses its own names"),
     left(
         "H17",
         "audit rules for system calls",
-        "the audit rules can only be asked by a socket that needs privileges and takes part in audit",
+        "reading audit rules needs a privileged socket that takes part in auditing",
     ),
-    left(
-        "H19",
-        "transparent huge pages",
-        "they do not matter to the way of packets and must not be changed for it: there is nothing to find",
-    ),
+    left("H19", "transparent huge pages", "they do not affect the path of packets and must not be changed for it"),
     left("H21", "real-time threads on interrupt CPUs", "needs the policy and the time of every thread; see A05"),
     left(
         "F06",
         "many routes",
-        "counting them walks the whole table (fib_triestat), on the very hosts where it is large; and there is nothing to change about them",
+        "counting routes walks the whole table (fib_triestat), which is slow where it is large, and no setting would help",
     ),
 ];

@@ -1,4 +1,4 @@
-//! Interrupt moderation, rings, offloads and pause frames.
+//! Rules about interrupt moderation, rings, offloads and pause frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ fn params<'a>(n: &'a Nic, say: &mut Say) -> Option<&'a BTreeMap<String, u32>> {
     say.get(&n.coalesce).map(|c| &c.0)
 }
 
-/// Whether single queues have other moderation on purpose.
+/// Whether the user configured moderation for single queues.
 fn grouped(cx: &Cx, n: &Nic) -> bool {
     let single = |w: &&Wish| matches!(&w.knob, Knob::Coalesce { queues: Some(_), .. });
     cx.wishes.of(n.name()).iter().any(single) || cx.goal_of(n) == Goal::Mixed || cx.grouped.contains(n.name())
@@ -41,11 +41,12 @@ fn set_features(n: &Nic, names: &[&str], on: bool) -> Fix {
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "M01",
-        title: "moderation as the goal wants it",
+        title: "interrupt moderation for the goal",
         reads: "coalesce",
         needs: &[Needs::Moderation],
-        guard: "a goal with a policy (rpc, stream, latency)",
+        guard: "the goal has a moderation policy (rpc, stream, latency)",
         condition: "the plan has other values",
+        confirm: "ethtool -c DEV",
         ours: Some(""),
         also: &["R1.05", "R1.06"],
         judge: |cx, say| planned::judge("M01", cx, say),
@@ -54,21 +55,22 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "M02",
         title: "fixed interval is overwritten",
-        reads: "coalesce, what is laid down",
-        guard: "a fixed interval is laid down, adaptive moderation is not",
+        reads: "coalesce, configured settings",
+        guard: "a fixed interval is configured, adaptive moderation is not",
         condition: "adaptive moderation is on",
+        confirm: "ethtool -c DEV (Adaptive RX, rx-usecs)",
         severity: Severity::Info,
-        why: "Adaptive moderation chooses the interval itself, over whatever was set.",
+        why: "Adaptive moderation chooses the interval itself and overrides the configured one.",
         source: "kernel documentation, networking/net_dim",
         ours: Some("--set DEV.coalesce.use-adaptive-rx=false"),
         under: &["R4.02"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
-                let laid = |key: &str| {
+                let configured = |key: &str| {
                     let has = |w: &&Wish| matches!(&w.knob, Knob::Coalesce { params, .. } if params.contains_key(key));
                     cx.wishes.of(n.name()).iter().any(has)
                 };
-                if !laid("rx-usecs") || laid("use-adaptive-rx") {
+                if !configured("rx-usecs") || configured("use-adaptive-rx") {
                     return None;
                 }
                 if params(n, say)?.get("use-adaptive-rx").is_some_and(|v| *v != 0) {
@@ -82,12 +84,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M03",
-        title: "queues are moderated differently",
+        title: "queues have different moderation",
         reads: "coalesce of each queue",
-        guard: "nobody laid it down by queue (groups, configuration)",
+        guard: "moderation is not configured for single queues on purpose (groups, configuration)",
         condition: "the queues have different intervals",
+        confirm: "ethtool --per-queue DEV --show-coalesce",
         severity: Severity::Info,
-        why: "Left over from groups or an experiment: flows wait longer on some queues than on others, by accident of their hash.",
+        why: "The values are left over from groups or an experiment. Flows wait longer on some queues than on others, depending on their hash.",
         source: ARTICLE,
         by_hand: &["ethtool -Q DEV queue_mask MASK --coalesce rx-usecs N, or ethtool -C DEV for all"],
         under: &["M01", "R4.04"],
@@ -108,7 +111,7 @@ pub(super) static RULES: &[Rule] = &[
                     v.dedup();
                     v
                 };
-                // With adaptive moderation these are the values that it has chosen for each queue.
+                // With adaptive moderation these are the values that the driver has chosen for each queue.
                 if n.coalesce.known().is_some_and(|c| c.0.get("use-adaptive-rx").is_some_and(|v| *v != 0)) {
                     return None;
                 }
@@ -125,10 +128,11 @@ pub(super) static RULES: &[Rule] = &[
         id: "M04",
         title: "an interrupt for every frame",
         reads: "coalesce",
-        guard: "no goal for latency",
+        guard: "the goal is not latency",
         condition: "rx-max-frames is 1 while an interval is set",
+        confirm: "ethtool -c DEV (rx-frames, rx-usecs)",
         severity: Severity::Info,
-        why: "One frame is enough for an interrupt, so the interval never comes to pass.",
+        why: "One frame triggers an interrupt, so the interval has no effect.",
         source: "ethtool(8)",
         ours: Some("--set DEV.coalesce.rx-max-frames=0"),
         judge: |cx, say| {
@@ -149,14 +153,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M05",
-        title: "interrupt deferral half set",
+        title: "interrupt deferral is half configured",
         reads: "napi_defer_hard_irqs, gro_flush_timeout of the device",
         condition: "one of the two is 0 and the other is not",
-        why: "Deferral needs both: how often a poll may come back empty, and the time until the next one.",
+        confirm: "cat /sys/class/net/DEV/napi_defer_hard_irqs /sys/class/net/DEV/gro_flush_timeout",
+        why: "Deferral needs both values: how many polls may find no packets, and the time until the next poll.",
         source: NAPI,
         ours: Some("--set DEV.napi.defer_hard_irqs=0 --set DEV.napi.gro_flush_timeout_ns=0"),
         by_hand: &[
-            "or write both: echo 100 > /sys/class/net/DEV/napi_defer_hard_irqs; echo 20000 > /sys/class/net/DEV/gro_flush_timeout",
+            "or set both: echo 100 > /sys/class/net/DEV/napi_defer_hard_irqs; echo 20000 > /sys/class/net/DEV/gro_flush_timeout",
         ],
         judge: |cx, say| {
             cx.each(say, |n, say| {
@@ -166,7 +171,7 @@ pub(super) static RULES: &[Rule] = &[
                     say.found(ModerationFound::DeferralWithoutTime { defer_hard_irqs: defer })
                         .fix(cx, Fix::set(n.name(), "napi.defer_hard_irqs", 0));
                 }
-                // Without deferral the time only delays the flush of GRO, which some users want.
+                // Without deferral the time only delays the flush of GRO, which some users set on purpose.
                 if defer == 0 && flush > 0 {
                     say.found(ModerationFound::TimeWithoutDeferral { gro_flush_timeout_ns: flush })
                         .severity(Severity::Info)
@@ -181,11 +186,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "M06",
         title: "interrupt suspension without deferral",
         reads: "irq-suspend-timeout, defer-hard-irqs, gro-flush-timeout of each NAPI instance",
-        guard: "a kernel that has irq-suspend-timeout",
-        condition: "it is set and one of the other two is 0",
-        why: "Suspension ends in deferral: without it the interrupt comes back at once, as if nothing had been set.",
+        guard: "the kernel has irq-suspend-timeout",
+        condition: "irq-suspend-timeout is set, and one of the other two is 0",
+        confirm: "the netdev netlink family: napi-get (ynl --family netdev --dump napi-get)",
+        why: "Suspension ends in deferral. Without deferral, interrupts return at once, as if suspension were not configured.",
         source: "Suspend IRQs during application busy periods (cover letter, merged in 6.13)",
-        by_hand: &["defer-hard-irqs 100 and gro-flush-timeout 20000 beside it (napi-set)"],
+        by_hand: &["also set defer-hard-irqs 100 and gro-flush-timeout 20000 (napi-set)"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let napi = say.get(&n.napi)?;
@@ -215,11 +221,14 @@ pub(super) static RULES: &[Rule] = &[
         reads: "rings, rx_missed_errors, /proc/stat",
         guard: "the ring can be longer",
         condition: "packets are lost in the NIC while no CPU is above 80 %",
-        why: "The CPUs keep up on the whole, so it is bursts that overrun the ring.",
+        confirm: "ethtool -g DEV; ip -s -s link show DEV (missed); mpstat -P ALL 1",
+        why: "The CPUs keep up on average, so bursts overflow the ring.",
         source: "kernel documentation, networking/statistics",
         rates: true,
         ours: Some("--set DEV.rings.rx=N --allow-disruption"),
-        by_hand: &["the smallest length that does not overrun: a long ring leaves the cache"],
+        by_hand: &[
+            "use the smallest length that does not overflow: the buffers of a long ring do not fit into the cache",
+        ],
         judge: |cx, say| {
             cx.each_rate(say, |n, l, t, say| {
                 let missed = l.counts.get("rx_missed_errors")?;
@@ -240,16 +249,17 @@ pub(super) static RULES: &[Rule] = &[
         id: "M09",
         title: "receive rings larger than the cache",
         reads: "rings, channels, MTU, size of an L3 cache",
-        guard: "a goal to forward or for latency; nothing is lost in the NIC meanwhile",
-        condition: "the buffers of the rings that share a cache are larger than it",
+        guard: "a goal to forward or for latency, and the NIC loses no packets",
+        condition: "the buffers of the rings that share a cache are larger than the cache",
+        confirm: "ethtool -g DEV; lscpu -C (size of the L3 cache)",
         severity: Severity::Info,
-        why: "Buffers come round before they are used again: each packet is fetched from memory.",
+        why: "A buffer leaves the cache before it is used again, so each packet is fetched from memory.",
         source: XDP,
         rates: true,
         confidence: Confidence::Likely,
         ours: Some("--set DEV.rings.rx=N --allow-disruption"),
         also: &["R1.20"],
-        more: "Measured by others, routing in XDP on six cores: rings of 256 forward 30.4 million packets a second, of 512 25.9, of 1024 22.9.",
+        more: "Measured by others with XDP routing on six cores: rings of 256 forward 30.4 million packets per second, rings of 512 25.9, rings of 1024 22.9.",
         judge: |cx, say| {
             let cpu = cx.s.topology.online.first()?;
             let size = say.take(cx.i.extra.file(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size")))?;
@@ -286,10 +296,11 @@ pub(super) static RULES: &[Rule] = &[
         title: "GRO is off",
         reads: "feature rx-gro",
         guard: "no XDP program in generic mode",
-        condition: "it is off",
+        condition: "the feature is off",
+        confirm: "ethtool -k DEV | grep generic-receive-offload",
         severity: Severity::Info,
         ours: Some("--set DEV.features.gro=true"),
-        by_hand: &["it may be off on purpose, where every packet is to be seen or pure packet rate counts"],
+        by_hand: &["GRO may be off on purpose, to see every packet or for the highest packet rate"],
         judge: |cx, say| {
             planned::judge("M10", cx, say);
             cx.each(say, |n, say| {
@@ -312,8 +323,9 @@ pub(super) static RULES: &[Rule] = &[
         id: "M11",
         title: "LRO on a host that forwards",
         reads: "features rx-lro, rx-gro-hw; ip_forward, bridge ports",
-        guard: "a host that forwards",
+        guard: "the host forwards",
         condition: "LRO is on",
+        confirm: "ethtool -k DEV | grep large-receive-offload",
         severity: Severity::Error,
         ours: Some("--set DEV.features.lro=false --allow-disruption"),
         judge: |cx, say| {
@@ -334,7 +346,8 @@ pub(super) static RULES: &[Rule] = &[
         id: "M14",
         title: "offloads are off",
         reads: "features for segmentation, checksums and scatter-gather",
-        condition: "one that the device has was switched off",
+        condition: "an offload that the device supports was turned off",
+        confirm: "ethtool -k DEV",
         severity: Severity::Info,
         ours: Some("--set DEV.features.NAME=true"),
         judge: |cx, say| {
@@ -361,10 +374,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M21",
-        title: "sends go round the cache",
+        title: "sent data bypasses the cache",
         reads: "feature tx-nocache-copy",
-        condition: "it is on",
-        why: "What is sent is copied past the cache, where the device would fetch it from: it comes from memory instead. It was the default from 3.0 to 3.13.",
+        condition: "the feature is on",
+        confirm: "ethtool -k DEV | grep tx-nocache-copy",
+        why: "The kernel copies sent data past the cache, so the device fetches it from memory instead of from the cache. This was the default from 3.0 to 3.13.",
         source: LIMITS,
         ours: Some("--set DEV.features.tx-nocache-copy=false"),
         also: &["R1.15"],
@@ -383,11 +397,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "M22",
         title: "headers and data are split",
         reads: "tcp-data-split of the rings",
-        condition: "it is on",
+        condition: "the split is on",
+        confirm: "ethtool -g DEV (TCP data split)",
         severity: Severity::Info,
-        why: "Every packet takes two buffers. It is needed where data goes to a program or device without a copy, and by nobody else.",
+        why: "Every packet takes two buffers. Only programs and devices that receive data without a copy need this.",
         source: "kernel documentation, networking/ethtool-netlink: rings",
-        by_hand: &["ethtool -G DEV tcp-data-split off, unless something receives without a copy"],
+        by_hand: &["ethtool -G DEV tcp-data-split off, unless a program receives data without a copy"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             cx.each(say, |n, say| {
@@ -404,10 +419,11 @@ pub(super) static RULES: &[Rule] = &[
         id: "R1.07",
         title: "pause frames are on",
         reads: "pause",
-        guard: "a host that forwards; no RDMA on the device",
-        condition: "receiving or sending them is on",
+        guard: "the host forwards, and the device has no RDMA user",
+        condition: "receiving or sending pause frames is on",
+        confirm: "ethtool -a DEV",
         severity: Severity::Info,
-        more: "What they cost (Duyck, 2015): packets wait in further buffers, so latency grows; one slow CPU holds up the whole link, and quick queues lose packets while they wait for it. Without them some devices drop by queue, and only where it is slow.",
+        more: "Costs (Duyck, 2015): packets wait in more buffers, so latency grows; one slow CPU stops the whole link, and fast queues lose packets while they wait for it. Without pause frames, some devices drop packets per queue, only where the queue is slow.",
         ours: Some("--goal forward --allow-disruption"),
         under: &["D16"],
         judge: |cx, say| {
@@ -435,53 +451,58 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R4.02",
-        title: "adaptive off before fixed values",
+        title: "adaptive moderation off for fixed values",
         reads: "coalesce",
         needs: &[Needs::Moderation],
-        guard: "groups of queues",
-        condition: "the plan switches it off",
+        guard: "groups of queues are configured",
+        condition: "the plan turns adaptive moderation off",
+        confirm: "ethtool -c DEV (Adaptive RX)",
         ours: Some(""),
         judge: |cx, say| planned::judge("R4.02", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "R4.04",
-        title: "a policy for each group of queues",
+        title: "moderation of each queue group",
         reads: "coalesce of queues, NAPI",
-        guard: "groups of queues",
+        guard: "groups of queues are configured",
         condition: "the plan has other values",
+        confirm: "ethtool --per-queue DEV --show-coalesce",
         ours: Some(""),
         judge: |cx, say| planned::judge("R4.04", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "R4.05",
-        title: "groups share the table",
+        title: "RSS table for queue groups",
         reads: "RSS table and contexts",
         needs: &[Needs::RssTable],
-        guard: "groups of queues",
+        guard: "groups of queues are configured",
         condition: "the plan has another table",
+        confirm: "ethtool -x DEV",
         ours: Some(""),
         judge: |cx, say| planned::judge("R4.05", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "R4.06",
-        title: "named flows reach their group",
+        title: "flow rules for queue groups",
         reads: "flow rules",
         needs: &[Needs::FlowRules],
-        guard: "groups of queues",
+        guard: "groups of queues are configured",
         condition: "the plan adds or removes rules",
+        confirm: "ethtool -n DEV",
         ours: Some(""),
         judge: |cx, say| planned::judge("R4.06", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "W01",
-        title: "not as it was laid down",
+        title: "setting differs from the configuration",
         reads: "the configuration file and the settings that it names",
-        guard: "a configuration, or settings on the command line",
-        condition: "a setting is otherwise",
+        guard: "a configuration file, or settings on the command line",
+        condition: "a setting has another value than configured",
+        confirm: "ringwise plan shows the present and the configured value",
         ours: Some(""),
         judge: |cx, say| planned::judge("W01", cx, say),
         ..Rule::BASE

@@ -1,4 +1,4 @@
-//! Queues, and how the device distributes flows to them.
+//! Rules about queues, and how the device distributes flows to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
     if rss.table.is_empty() || cx.planned_groups.contains(n.name()) || cx.goal_of(n) == Goal::Mixed {
         return None;
     }
-    let wished = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::RssTable { context: None, .. }));
+    let configured = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::RssTable { context: None, .. }));
     let mut by: BTreeMap<u32, u32> = BTreeMap::new();
     rss.table.iter().for_each(|q| *by.entry(*q).or_default() += 1);
-    (!wished && !planned_uneven(cx, n)).then_some(by)
+    (!configured && !planned_uneven(cx, n)).then_some(by)
 }
 
 /// Whether the plan has an uneven table for this interface.
@@ -37,7 +37,7 @@ fn planned_uneven(cx: &Cx, n: &ringwise_model::Nic) -> bool {
 }
 
 /// Interfaces for which the plan skipped the change of channels that this rule proposes.
-fn left_out<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
+fn skipped<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
     let all = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == rule);
     all.filter_map(|l| l.setting.dev()).collect::<BTreeSet<_>>()
 }
@@ -48,9 +48,9 @@ pub(crate) const SYMMETRIC: &[&str] = &["ice", "iavf"];
 /// Whether the table names as many queues as it can with this driver, although the device has more.
 fn table_reaches(cx: &Cx, n: &ringwise_model::Nic, named: u32) -> bool {
     match cx.driver(n) {
-        // 82599 and X540: a table names up to 16 queues; the driver's own steering reaches the others.
+        // 82599 and X540: a table names up to 16 queues; the driver's own steering uses the others.
         "ixgbe" => named == 16,
-        // A table names a power of two of them.
+        // A table names a power of two of the queues.
         "mlx4_en" | "mlx4_core" => named.is_power_of_two() && named * 2 > cx.rx_queues(n),
         _ => false,
     }
@@ -62,8 +62,9 @@ pub(super) static RULES: &[Rule] = &[
         title: "fewer queues than near cores",
         reads: "channels, topology, /proc/stat",
         needs: &[Needs::Channels],
-        guard: "the driver can have more queues",
-        condition: "fewer queues than near physical cores, and the CPU of one of them is above 80 % interrupt time",
+        guard: "the driver supports more queues",
+        condition: "there are fewer queues than near physical cores, and the CPU of one queue is above 80 % interrupt time",
+        confirm: "ethtool -l DEV; mpstat -P ALL 1",
         rates: true,
         ours: Some("--queues N --allow-disruption"),
         judge: |cx, say| {
@@ -98,12 +99,13 @@ pub(super) static RULES: &[Rule] = &[
         title: "more queues than physical cores",
         reads: "channels, topology",
         needs: &[Needs::Channels],
-        guard: "a goal that wants one queue a core (rpc, stream, latency)",
-        condition: "more receive queues than near physical cores",
+        guard: "the goal uses one queue per core (rpc, stream, latency)",
+        condition: "there are more receive queues than near physical cores",
+        confirm: "ethtool -l DEV; lscpu -e shows the cores of each node",
         severity: Severity::Info,
         ours: Some("--allow-disruption"),
         also: &["R0.07"],
-        more: "The limit of what helps differs: on hosts that only forward, both threads of a core together carry more than one; beside programs the second thread is the program's. The kernel's own default is half of the physical cores since 5.18, for drivers that ask it.",
+        more: "How many queues help depends on the work: on hosts that only forward, both threads of a core together process more packets than one; beside programs, the second thread belongs to the program. Since 5.18 the kernel's own default is half of the physical cores, for drivers that use it.",
         judge: |cx, say| {
             if !matches!(cx.goal(), Goal::Rpc | Goal::Stream | Goal::Latency) {
                 return None;
@@ -112,12 +114,12 @@ pub(super) static RULES: &[Rule] = &[
             if !say.findings.is_empty() {
                 return Some(());
             }
-            let left_out = left_out(cx, "Q02");
+            let skipped = skipped(cx, "Q02");
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
                 let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
-                if now > cores && left_out.contains(n.name()) {
+                if now > cores && skipped.contains(n.name()) {
                     say.found(RssFound::MoreQueuesThanCores { queues: now, near_cores: cores })
                         .fix(cx, Fix::planned().disruptive());
                 }
@@ -131,8 +133,9 @@ pub(super) static RULES: &[Rule] = &[
         title: "more queues than CPUs",
         reads: "channels, cpu/online",
         needs: &[Needs::Channels],
-        condition: "more receive queues than online CPUs; with goal forward, more than CPUs near the interface",
-        why: "Two queues of one CPU cost a second interrupt and a second ring, and share out nothing.",
+        condition: "there are more receive queues than online CPUs; with goal forward, more than CPUs near the interface",
+        confirm: "ethtool -l DEV; cat /sys/devices/system/cpu/online",
+        why: "Two queues on one CPU cost a second interrupt and a second ring, and spread no work.",
         source: ROUTER,
         ours: Some("DEV --queues N --allow-disruption"),
         also: &["R0.06"],
@@ -142,7 +145,7 @@ pub(super) static RULES: &[Rule] = &[
             if !say.findings.is_empty() {
                 return Some(());
             }
-            let left_out = left_out(cx, "Q03");
+            let skipped = skipped(cx, "Q03");
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
@@ -150,7 +153,7 @@ pub(super) static RULES: &[Rule] = &[
                 if now > cpus {
                     say.found(RssFound::MoreQueuesThanCpus { queues: now, cpus })
                         .fix(cx, Fix::queues(n.name(), cpus).disruptive());
-                } else if left_out.contains(n.name()) {
+                } else if skipped.contains(n.name()) {
                     let near_cpus = cx.near(n).len() as u32;
                     say.found(RssFound::MoreQueuesThanNearCpus { queues: now, near_cpus })
                         .fix(cx, Fix::planned().disruptive())
@@ -165,14 +168,15 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q18",
         title: "UDP hashed by addresses only",
         reads: "hash fields of udp4 and udp6, /proc/net/snmp",
-        guard: "more than one receive queue; UDP is more than 20 % of what this host receives; no fragments",
-        condition: "the ports are not hashed",
-        why: "All UDP between two hosts goes to one queue. It is the default of many drivers, because fragments of a datagram carry no ports and would arrive out of order.",
+        guard: "more than one receive queue; more than 20 % of the received packets are UDP; no fragments arrive",
+        condition: "the UDP ports are not hashed",
+        confirm: "ethtool -n DEV rx-flow-hash udp4",
+        why: "All UDP packets between two hosts go to one queue. Many drivers have this default, because fragments of a datagram carry no ports and would arrive out of order.",
         source: SCALING,
         rates: true,
         ours: Some("--set DEV.rss.fields.udp4=sdfn"),
         also: &["R2.09"],
-        more: "Published: two queues that differed by a factor of 10 to 20 until the ports were hashed.",
+        more: "Published: the load of two queues differed by a factor of 10 to 20 until the ports were hashed.",
         judge: |cx, say| {
             cx.each_rate(say, |n, _, t, say| {
                 if cx.rx_queues(n) < 2 {
@@ -202,8 +206,9 @@ pub(super) static RULES: &[Rule] = &[
         title: "the RSS table is uneven",
         reads: "RSS table",
         guard: "the table is not uneven on purpose (groups, configuration, goal forward with fewer queues than CPUs)",
-        condition: "of the queues that it names one has more entries than another by more than one",
-        why: "Each entry is an equal part of the flows: twice the entries are twice the packets.",
+        condition: "of the queues in the table, one has more entries than another by more than one",
+        confirm: "ethtool -x DEV",
+        why: "Each entry receives an equal share of the flows: twice the entries are twice the packets.",
         source: "ethtool(8)",
         ours: Some("--set DEV.rss.table=\"equal N\""),
         under: &["Q20"],
@@ -214,7 +219,7 @@ pub(super) static RULES: &[Rule] = &[
                 if *max > min + 1 && by.len() > 1 {
                     let worst = by.iter().max_by_key(|(_, c)| **c)?;
                     let sum: u32 = by.values().sum();
-                    // The table size is not a multiple of the queues, so a difference this small is even enough.
+                    // If the table size is not a multiple of the queues, a small difference cannot be avoided.
                     if f64::from(*max) * by.len() as f64 / f64::from(sum) < 1.25 && sum >= 4 * by.len() as u32 {
                         return Some(());
                     }
@@ -229,11 +234,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "Q20",
-        title: "queues without a part of the RSS table",
+        title: "queues missing from the RSS table",
         reads: "RSS table, channels",
-        guard: "nobody laid it out on purpose (groups, configuration); the table has as many entries as queues; not where the driver's table reaches no further (ixgbe: 16 queues, mlx4: a power of two)",
-        condition: "a queue in use is in no entry",
-        why: "No flow reaches such a queue; its CPU idles. It happens when queues are added to a table that somebody has set.",
+        guard: "the table is not configured on purpose (groups, configuration); it has at least as many entries as queues; the driver's table can name every queue (ixgbe: 16 queues, mlx4: a power of two)",
+        condition: "a queue in use has no entry in the table",
+        confirm: "ethtool -x DEV; ethtool -l DEV",
+        why: "No flow reaches such a queue, and its CPU is idle. This happens when queues are added after the table was set by a user or a program.",
         source: "ethtool(8)",
         ours: Some("--set DEV.rss.table=\"equal N\""),
         judge: |cx, say| {
@@ -269,11 +275,12 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q21",
         title: "the RSS table is small",
         reads: "RSS table, channels",
-        condition: "fewer than four entries a queue",
+        condition: "the table has fewer than four entries per queue",
+        confirm: "ethtool -x DEV; ethtool -l DEV",
         severity: Severity::Info,
-        why: "With four entries a queue the busiest has about 16 to 24 % more than its part even with endless flows, with two about half more.",
+        why: "With four entries per queue, the busiest queue gets about 16 to 24 % more than its share even with very many flows; with two entries, about half more.",
         source: SCALING,
-        by_hand: &["fewer queues, or a driver and device with a larger table"],
+        by_hand: &["use fewer queues, or a driver and device with a larger table"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let rss = say.get(&n.rss)?;
@@ -291,14 +298,15 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "Q22",
-        title: "fewer queues would be refused",
-        reads: "flow rules, what the plan cannot do",
-        guard: "the goal wants fewer queues",
-        condition: "flow rules name queues that would go",
+        title: "flow rules prevent fewer queues",
+        reads: "flow rules, obstacles of the plan",
+        guard: "the goal uses fewer queues",
+        condition: "flow rules name queues that would be removed",
+        confirm: "ethtool -n DEV",
         severity: Severity::Info,
-        why: "The kernel refuses to take away queues that rules lead to, or that a table set by somebody names.",
+        why: "The kernel refuses to remove queues that flow rules select, or that an RSS table set by the user names.",
         source: "kernel source, net/ethtool/channels.c: ethnl_set_channels",
-        by_hand: &["ethtool -N DEV delete ID, ethtool -X DEV default, then ethtool -L"],
+        by_hand: &["ethtool -N DEV delete ID, ethtool -X DEV default, then ethtool -L DEV combined N"],
         judge: |cx, say| {
             let plan = cx.i.plan.as_ref().ok()?;
             let mut refused: BTreeMap<&str, &NotPossible> = BTreeMap::new();
@@ -323,14 +331,17 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q23",
         title: "flows are spread unevenly",
         reads: "packets by receive queue",
-        guard: "more than one receive queue, more than 1,000 packets a second",
-        condition: "one queue has more than one and a half times the mean",
+        guard: "more than one receive queue, and more than 1,000 packets per second",
+        condition: "one queue gets more than one and a half times the mean",
+        confirm: "ringwise watch --queues",
         severity: Severity::Info,
-        why: "A few large flows, an uneven table, or fields that are not hashed. A single flow cannot be split.",
+        why: "The cause is a few large flows, an uneven table, or fields that are not hashed. A single flow cannot be split.",
         source: SCALING,
         rates: true,
         confidence: Confidence::Likely,
-        by_hand: &["ringwise watch --queues; a rule for the large flow, or a table that spares its queue"],
+        by_hand: &[
+            "find the queue with ringwise watch --queues; add a flow rule for the large flow, or a table that gives its queue fewer entries",
+        ],
         under: &["Q20", "Q19", "Q18", "Q28"],
         judge: |cx, say| {
             cx.each_rate(say, |n, l, t, say| {
@@ -350,12 +361,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q25",
         title: "weak hash key",
         reads: "RSS key",
-        guard: "hash function toeplitz",
-        condition: "all bytes are 0, or the key repeats two bytes",
+        guard: "the hash function is toeplitz",
+        condition: "all bytes of the key are 0, or the key repeats two bytes",
+        confirm: "ethtool -x DEV (RSS hash key)",
         severity: Severity::Info,
-        why: "With a key of zeros every flow has the same hash. One that repeats two bytes (6d5a) brings both directions of a flow to one queue, and spreads a little worse.",
+        why: "With a key of zeros, every flow has the same hash. A key that repeats two bytes (6d5a) sends both directions of a flow to one queue, and spreads flows a little worse.",
         source: SCALING,
-        by_hand: &["ethtool -X DEV hkey KEY with random bytes, unless symmetry is wanted"],
+        by_hand: &["ethtool -X DEV hkey KEY with random bytes, unless you want a symmetric hash"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let rss = say.get(&n.rss)?;
@@ -375,12 +387,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "Q26",
-        title: "two queues a connection",
+        title: "directions of a connection on two queues",
         reads: "nf_conntrack_count, RSS input transform and key",
-        guard: "a host that forwards and tracks connections; kernel 6.8; a driver that is known to have a symmetric hash (ice, iavf)",
+        guard: "the host forwards and tracks connections; kernel 6.8 or later; the driver is known to support a symmetric hash (ice, iavf)",
         condition: "the hash is not symmetric",
+        confirm: "ethtool -x DEV (RSS input transformation); ringwise explain FLOW shows both directions",
         severity: Severity::Info,
-        why: "The two directions of a connection meet two CPUs, and its entry moves between their caches. A symmetric hash helps where both directions come with the same addresses (not behind translation) and queues of both interfaces lie on the same CPUs.",
+        why: "Two CPUs process the two directions of a connection, and its entry moves between their caches. A symmetric hash helps if both directions arrive with the same addresses (no address translation) and the queues of both interfaces are on the same CPUs.",
         source: "kernel documentation, networking/scaling: RSS input transform",
         ours: Some("--set DEV.rss.symmetric=symmetric-xor"),
         judge: |cx, say| {
@@ -396,7 +409,7 @@ pub(super) static RULES: &[Rule] = &[
                 if !SYMMETRIC.contains(&cx.driver(n)) {
                     return None;
                 }
-                // An absent value means that the kernel has no such transform, so there is nothing to propose.
+                // An absent value means that the kernel does not support the transform, so it cannot be proposed.
                 let now = rss.symmetric.known()?;
                 if now == "none" && cx.rx_queues(n) > 1 {
                     say.found(RssFound::TwoQueuesAConnection { tracked })
@@ -411,25 +424,26 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q27",
         title: "flow rules without ntuple",
         reads: "flow rules, feature rx-ntuple-filter",
-        guard: "flow rules are there, or laid down",
-        condition: "the feature is off; an error where rules are laid down",
+        guard: "the device has flow rules, or the user configured some",
+        condition: "the feature is off; an error if the user configured rules",
+        confirm: "ethtool -k DEV | grep ntuple; ethtool -n DEV",
         severity: Severity::Error,
-        why: "Most drivers take flow rules only with the feature on, and drop those they have when it goes off. Where rules are there without it the driver does not need it, or does not use them.",
+        why: "Most drivers accept flow rules only while the feature is on, and delete them when it is turned off. If rules exist without the feature, the driver does not need it or does not use the rules.",
         source: "ethtool(8)",
         ours: Some("--set DEV.features.ntuple=true"),
         under: &["R1.10"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
-                let there = n.rules.known().map_or(0, |r| r.rules.len());
-                let laid = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::FlowRule { .. }));
-                if there == 0 && !laid {
+                let present = n.rules.known().map_or(0, |r| r.rules.len());
+                let configured = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::FlowRule { .. }));
+                if present == 0 && !configured {
                     return None;
                 }
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
                 if !f.on && !f.fixed {
-                    let (found, severity) = match laid {
+                    let (found, severity) = match configured {
                         true => (RssFound::RulesConfiguredFeatureOff, Severity::Error),
-                        false => (RssFound::RulesFeatureOff { rules: there as u32 }, Severity::Info),
+                        false => (RssFound::RulesFeatureOff { rules: present as u32 }, Severity::Info),
                     };
                     say.found(found).severity(severity).fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
@@ -440,12 +454,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "Q28",
-        title: "flow rule to a queue that is not there",
+        title: "flow rule to a missing queue",
         reads: "flow rules, channels, RSS contexts",
-        guard: "flow rules are there",
-        condition: "a rule names a queue beyond those in use, or a context that was deleted",
+        guard: "the device has flow rules",
+        condition: "a rule names a queue that is not in use, or a context that was deleted",
+        confirm: "ethtool -n DEV; ethtool -l DEV",
         severity: Severity::Error,
-        why: "What matches goes to a queue that nobody polls: it is lost, or counted as dropped by the device.",
+        why: "Matching packets go to a queue that no CPU polls: they are lost, or the device counts them as dropped.",
         source: "ethtool(8)",
         by_hand: &["ethtool -N DEV delete ID, or more queues"],
         judge: |cx, say| {
@@ -476,11 +491,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "Q30",
-        title: "the driver's own steering reorders",
+        title: "the driver's own steering reorders packets",
         reads: "driver, feature rx-ntuple-filter, /proc/net/netstat TCPOFOQueue, /proc/net/snmp InReceives",
-        guard: "driver ixgbe with ntuple off: then it samples flows itself (ATR)",
-        condition: "more than 10 segments a second, and one in a hundred packets, come out of order",
-        why: "When a thread moves, the device moves its flow while packets are still in the old queue. Losses on the way look the same from here.",
+        guard: "driver ixgbe with ntuple off: it then samples flows and steers them itself (ATR)",
+        condition: "more than 10 segments per second, and more than one in a hundred packets, arrive out of order",
+        confirm: "nstat -az TcpExtTCPOFOQueue; ethtool -k DEV | grep ntuple",
+        why: "When a thread moves to another CPU, the device moves its flow to another queue while packets are still in the old one. Packet loss on the path looks the same in this counter.",
         source: "Why Does Flow Director Cause Packet Reordering? (arXiv 1106.0443)",
         rates: true,
         confidence: Confidence::Likely,
@@ -492,7 +508,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
-                // TCPSACKReorder counts segments that this host sent, so it does not help here.
+                // TCPSACKReorder counts segments that this host sent, so it shows nothing about received segments.
                 let seen = t.protocol("TcpExt:TCPOFOQueue");
                 let share = seen * 100 > t.protocol("Ip:InReceives");
                 if !f.on && !f.fixed && share && t.per_second(seen) > 10.0 {
@@ -508,12 +524,13 @@ pub(super) static RULES: &[Rule] = &[
         id: "F13",
         title: "virtual function with few queues",
         reads: "channels, cpu/online",
-        guard: "a virtual function",
-        condition: "at most as many queues as it can have, and fewer than half of the CPUs",
+        guard: "the interface is a virtual function",
+        condition: "the function uses as many queues as it can have, and these are fewer than half of the CPUs",
+        confirm: "ethtool -l DEV (pre-set maximums); nproc",
         severity: Severity::Info,
-        why: "The queues of a virtual function are given by its physical function; no more can be made here.",
+        why: "The physical function determines the queues of a virtual function; more cannot be created here.",
         source: "kernel documentation, networking/devlink: resources of functions",
-        by_hand: &["more queues for the function on the host (devlink port function, or the driver's means)"],
+        by_hand: &["assign more queues to the function on the host (devlink port function, or the driver's own tool)"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 if n.kind != NicKind::Vf {
@@ -532,11 +549,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "Q33",
-        title: "the RSS table by what CPUs carry",
+        title: "RSS table not weighted by core capacity",
         reads: "RSS table, topology",
         needs: &[Needs::RssTable],
         guard: "goal forward, and fewer queues than CPUs",
-        condition: "queues on both threads of a core have as many entries as those with a core to themselves",
+        condition: "queues on both threads of a core have as many entries as queues with a core of their own",
+        confirm: "ethtool -x DEV; lscpu -e shows which CPUs share a core",
         severity: Severity::Info,
         ours: Some(""),
         judge: |cx, say| planned::judge("Q33", cx, say),
@@ -544,11 +562,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.11",
-        title: "number of queues as asked",
+        title: "number of queues differs from the request",
         reads: "channels",
         needs: &[Needs::Channels],
-        guard: "a number of queues is laid down, and disruption is allowed",
-        condition: "the plan has another number",
+        guard: "a number of queues is requested, and disruption is allowed",
+        condition: "the number of queues in use is different",
+        confirm: "ethtool -l DEV",
         ours: Some(""),
         judge: |cx, say| planned::judge("R0.11", cx, say),
         ..Rule::BASE
@@ -560,16 +579,18 @@ pub(super) static RULES: &[Rule] = &[
         needs: &[Needs::Channels],
         guard: "a goal for latency, and disruption is allowed",
         condition: "the plan has fewer queues",
+        confirm: "ethtool -l DEV; ringwise plan --goal latency --allow-disruption",
         ours: Some(""),
         judge: |cx, say| planned::judge("R3.16", cx, say),
         ..Rule::BASE
     },
     Rule {
         id: "R1.10",
-        title: "rules need ntuple",
+        title: "flow rules need ntuple",
         reads: "feature rx-ntuple-filter",
-        guard: "flow rules are laid down",
-        condition: "the plan switches the feature on",
+        guard: "flow rules are configured",
+        condition: "the plan turns the feature on",
+        confirm: "ethtool -k DEV | grep ntuple",
         ours: Some(""),
         judge: |cx, say| planned::judge("R1.10", cx, say),
         ..Rule::BASE

@@ -1,4 +1,4 @@
-//! Queues in software: disciplines, backlogs, byte limits, busy polling.
+//! Rules about the software path: queueing disciplines, backlogs, byte queue limits, busy polling.
 
 use ringwise_model::{CpuCounter, Goal};
 
@@ -12,11 +12,12 @@ const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "M07",
-        title: "every socket polls busily",
+        title: "busy polling is on for all sockets",
         reads: "net.core.busy_read, net.core.busy_poll",
-        guard: "no goal for latency",
+        guard: "the goal is not latency",
         condition: "one of them is not 0",
-        why: "Each read and poll spins that long on a CPU, for all programs. Since 5.11 SO_PREFER_BUSY_POLL asks for it by socket.",
+        confirm: "sysctl net.core.busy_read net.core.busy_poll",
+        why: "Each read and poll of every program spins that long on a CPU. Since 5.11 a program can request busy polling for single sockets with SO_PREFER_BUSY_POLL.",
         source: SYSCTL,
         ours: Some("--set 'host.sysctl.\"net.core.busy_read\"=0' --set 'host.sysctl.\"net.core.busy_poll\"=0'"),
         judge: |cx, say| {
@@ -40,13 +41,16 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M15",
-        title: "a long queue without a discipline",
+        title: "long unmanaged transmit queue",
         reads: "tx_queue_len, queueing disciplines",
-        condition: "more than 10,000 packets with pfifo or pfifo_fast",
+        condition: "txqueuelen is above 10,000 packets, with pfifo or pfifo_fast",
+        confirm: "ip link show DEV (qlen); tc qdisc show dev DEV",
         severity: Severity::Info,
-        why: "Packets wait in a queue that nothing bounds in time. Byte queue limits and fq or fq_codel made long queues needless.",
+        why: "Packets wait in a queue without a limit on their waiting time. Byte queue limits, fq and fq_codel have made long queues unnecessary.",
         source: "tc-fq_codel(8)",
-        by_hand: &["ip link set DEV txqueuelen 1000; tc qdisc replace dev DEV root mq with fq below"],
+        by_hand: &[
+            "ip link set DEV txqueuelen 1000; tc qdisc replace dev DEV root mq, with fq as the discipline of each queue",
+        ],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let len = say.take(cx.i.extra.number(&format!("/sys/class/net/{}/tx_queue_len", n.name())))?;
@@ -66,12 +70,13 @@ pub(super) static RULES: &[Rule] = &[
         title: "one queueing discipline for all queues",
         reads: "root queueing discipline, transmit queues",
         guard: "more than one transmit queue",
-        condition: "the root is a single one that knows no queues",
-        why: "Every packet takes the one lock of that discipline, whatever queue it goes to.",
+        condition: "the root is one discipline for all transmit queues",
+        confirm: "tc qdisc show dev DEV",
+        why: "Every packet takes the one lock of that discipline, whatever transmit queue it uses.",
         source: "kernel documentation, networking/multiqueue",
         by_hand: &["tc qdisc replace dev DEV root mq"],
         also: &["R1.14"],
-        more: "mq gives each transmit queue a discipline of its own. Since 3.18 packets go to the device in bulk with one doorbell (xmit_more), by way of the discipline's bulk dequeue and byte queue limits: fewer writes to the device, less locking a packet, fewer interrupts. With it pktgen sends 60-byte frames at the full rate of 10 Gbit/s (Duyck, 2015).",
+        more: "mq gives each transmit queue its own discipline. Since 3.18, packets go to the device in bulk with one doorbell (xmit_more), through the bulk dequeue of the discipline and byte queue limits: fewer writes to the device, less locking per packet, fewer interrupts. With it pktgen sends 60-byte frames at the full rate of 10 Gbit/s (Duyck, 2015).",
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let tx = say.take(cx.tx_queues(n)).filter(|tx| *tx > 1)?;
@@ -87,13 +92,14 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M17",
-        title: "a shaper over a fast link",
+        title: "shaper on a fast link",
         reads: "root queueing discipline, speed",
-        guard: "more than one transmit queue, 10 Gbit/s or more",
+        guard: "more than one transmit queue, and 10 Gbit/s or more",
         condition: "the root is htb, hfsc, tbf, cake, prio or drr",
-        why: "Such a tree has one lock for all queues: it bounds the whole link to what one CPU can sort.",
+        confirm: "tc qdisc show dev DEV; ethtool DEV (Speed)",
+        why: "Such a tree has one lock for all queues: the whole link sends no more than one CPU can schedule.",
         source: "tc-htb(8)",
-        by_hand: &["split the tree over the queues, or set times of departure (fq with EDT)"],
+        by_hand: &["split the tree over the queues, or use departure times instead of a shaper (fq with EDT)"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
             cx.each(say, |n, say| {
@@ -113,11 +119,12 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M18",
-        title: "byte queue limits are pinned low",
+        title: "byte queue limits are too low",
         reads: "byte_queue_limits",
         guard: "the driver has byte queue limits",
-        condition: "limit_max is below two large frames",
-        why: "The limit grows by itself up to limit_max; below a few frames the queue runs dry between completions.",
+        condition: "limit_max is below two frames of the MTU",
+        confirm: "cat /sys/class/net/DEV/queues/tx-*/byte_queue_limits/limit_max",
+        why: "The limit grows automatically up to limit_max. Below a few frames, the queue runs empty between completions.",
         source: "kernel documentation, ABI sysfs-class-net-queues",
         by_hand: &["echo 1879048192 > /sys/class/net/DEV/queues/tx-N/byte_queue_limits/limit_max"],
         judge: |cx, say| {
@@ -148,9 +155,10 @@ pub(super) static RULES: &[Rule] = &[
         title: "short backlog for RPS",
         reads: "netdev_max_backlog, rps_cpus, softnet_stat",
         guard: "RPS is set",
-        condition: "a CPU gets more than 100,000 packets a second by RPS and the backlog has at most 1,000 places",
+        condition: "a CPU gets more than 100,000 packets per second by RPS, and the backlog holds at most 1,000 packets",
+        confirm: "sysctl net.core.netdev_max_backlog; columns 1 and 10 of /proc/net/softnet_stat (hexadecimal)",
         severity: Severity::Info,
-        why: "A burst of that many packets comes within ten milliseconds; what does not fit is dropped.",
+        why: "A burst of that many packets arrives within ten milliseconds; packets that do not fit are dropped.",
         source: SYSCTL,
         rates: true,
         ours: Some("--set 'host.sysctl.\"net.core.netdev_max_backlog\"=4000'"),
@@ -174,15 +182,16 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M20",
-        title: "time stamps on the interrupt's CPU",
+        title: "time stamps before RPS",
         reads: "netdev_tstamp_prequeue, rps_cpus",
         guard: "RPS is set",
-        condition: "there are packet sockets, which may want time stamps, and they are taken before RPS",
+        condition: "packet sockets are open, which may request time stamps, and stamps are taken before RPS",
+        confirm: "sysctl net.core.netdev_tstamp_prequeue; ss -0p",
         confidence: Confidence::Likely,
         severity: Severity::Info,
-        why: "As soon as one socket wants time stamps, the CPU that takes the interrupts reads the clock for every packet, also for those it hands on.",
+        why: "As soon as one socket requests time stamps, the CPU that handles the interrupts reads the clock for every packet, also for packets that it sends to other CPUs.",
         source: SYSCTL,
-        by_hand: &["sysctl net.core.netdev_tstamp_prequeue=0, at the price of less exact stamps"],
+        by_hand: &["sysctl net.core.netdev_tstamp_prequeue=0; the stamps become less exact"],
         under: &["Q05"],
         judge: |cx, say| {
             let rps =

@@ -440,7 +440,7 @@ fn no_rule_without_both_cases_and_none_twice() {
     ids.sort_unstable();
     all.sort_unstable();
     assert_eq!(ids, all);
-    assert!(all.windows(2).all(|w| w[0] != w[1]), "an id twice");
+    assert!(all.windows(2).all(|w| w[0] != w[1]), "a rule id occurs twice");
     assert!(CASES.iter().any(|c| c.tag == Recorded));
 }
 
@@ -468,7 +468,7 @@ fn each_rule_of_the_catalogue_is_judged_or_left_out_with_a_reason() {
 }
 
 #[test]
-fn rules_are_sound() {
+fn rules_are_complete() {
     for r in rules() {
         for (what, text) in [
             ("title", r.title),
@@ -480,11 +480,11 @@ fn rules_are_sound() {
             assert!(!text.is_empty(), "{}: no {what}", r.id);
         }
         assert!(r.why().ends_with('.'), "{}", r.id);
-        assert!(r.ours.is_some() || !r.by_hand.is_empty(), "{}: nothing to do about it", r.id);
+        assert!(r.ours.is_some() || !r.by_hand.is_empty(), "{}: the rule has neither a fix nor advice", r.id);
         for u in r.under {
             assert!(
                 ringwise_check::find(u).is_some_and(|f| f.id == *u),
-                "{}: stands under {u}, which is no rule",
+                "{}: names {u} as a cause, which is not a rule",
                 r.id
             );
         }
@@ -494,7 +494,7 @@ fn rules_are_sound() {
             .iter()
             .filter_map(|u| ringwise_check::find(u))
             .any(|c| c.under.contains(&r.id) && c.id != "A16" && r.id != "A16");
-        assert!(!back, "{}: two rules stand under each other", r.id);
+        assert!(!back, "{}: two rules are consequences of each other", r.id);
     }
     // Firewall rules, protections of the host, and memory are only explained, never changed.
     for id in ["F01", "F02", "F03", "F04", "F05", "F07", "H10", "H16", "H17", "H19"] {
@@ -512,7 +512,7 @@ fn rules_are_sound() {
 }
 
 #[test]
-fn a_tuned_host_is_silent() {
+fn a_tuned_host_has_no_findings() {
     for g in Goal::ALL {
         let mut w = World::tuned();
         if g == Goal::Mixed {
@@ -544,7 +544,7 @@ fn without_samples_rates_are_not_evaluated() {
 }
 
 #[test]
-fn what_cannot_be_read_is_never_fine() {
+fn unreadable_facts_do_not_count_as_passed() {
     let mut w = World::tuned();
     w.nic().rss = Fact::unknown("rss-get eth1", "needs root");
     let r = w.judge();
@@ -552,9 +552,9 @@ fn what_cannot_be_read_is_never_fine() {
     assert!(!r.not_applied.contains(&"Q20".to_string()));
 }
 
-/// The plan has no step where it lacks a fact. The check notes the fact as unread instead of fine.
+/// The plan has no step if it lacks a fact. The check notes the fact as unread and does not count the rule as passed.
 #[test]
-fn what_the_plan_did_not_know_is_never_fine() {
+fn facts_unknown_to_the_plan_do_not_count_as_passed() {
     let mut w = World::tuned();
     for q in &mut w.nic().tx_queues {
         q.xps_cpus = Fact::unknown("xps_cpus", "needs root");
@@ -582,7 +582,7 @@ fn what_the_plan_did_not_know_is_never_fine() {
 
 /// The plan covers the whole host, but the check only reports the named interfaces.
 #[test]
-fn only_of_the_interfaces_that_are_named() {
+fn findings_only_for_the_named_interfaces() {
     let w = World::untuned();
     let of = |r: &ringwise_check::Report| r.findings.iter().filter_map(|f| f.dev.clone()).collect::<Vec<_>>();
     assert!(of(&w.judge()).iter().any(|d| d == "eth1"));

@@ -26,7 +26,7 @@ fn world(host: &Path, goal: Goal) -> World {
 }
 
 /// Findings that remain after apply: without `--allow-disruption` ringwise does not change the number of queues.
-const SO: &[(&str, &str, &[&str])] = &[
+const EXPECTED: &[(&str, &str, &[&str])] = &[
     // 8 queues, and one of 8 CPUs is offline.
     ("lab-isolated-6.12", "mq0", &["Q02", "Q03"]),
     // A test left incomplete RFS settings there. Their origin is unknown, so they are reported and kept.
@@ -35,8 +35,8 @@ const SO: &[(&str, &str, &[&str])] = &[
 
 fn unexpected(host: &str, r: &Report) -> Vec<String> {
     let bad = r.findings.iter().filter(|f| f.severity > Severity::Info);
-    let so = |f: &&ringwise_check::Finding| {
-        SO.iter().any(|(h, d, rules)| {
+    let is_expected = |f: &&ringwise_check::Finding| {
+        EXPECTED.iter().any(|(h, d, rules)| {
             *h == host && (d.is_empty() || f.dev.as_deref() == Some(d)) && rules.contains(&f.rule.as_str())
         })
     };
@@ -44,11 +44,11 @@ fn unexpected(host: &str, r: &Report) -> Vec<String> {
         let under: Vec<String> = f.consequences.iter().map(|c| format!("{} {}", c.rule, c.text)).collect();
         format!("{host} {} {} {} {under:?}", f.rule, f.dev.as_deref().unwrap_or("host"), f.text)
     };
-    bad.filter(|f| !so(f)).map(of).collect()
+    bad.filter(|f| !is_expected(f)).map(of).collect()
 }
 
 #[test]
-fn tuned_for_a_goal_they_are_silent() {
+fn tuned_hosts_have_no_findings() {
     let mut wrong = Vec::new();
     let all = hosts();
     assert!(all.len() > 10);
@@ -65,7 +65,7 @@ fn tuned_for_a_goal_they_are_silent() {
 
 /// Interfaces that are planned one by one may share CPUs. Only this is reported.
 #[test]
-fn tuned_one_interface_after_the_other_only_what_piles_up_is_told() {
+fn tuned_one_interface_after_the_other_only_crowded_cpus_are_reported() {
     let mut wrong = Vec::new();
     for h in hosts() {
         let name = h.file_name().unwrap().to_string_lossy().into_owned();
@@ -95,7 +95,7 @@ fn queues_that_must_share_are_no_finding() {
 
 /// A configured CPU takes effect with the next interrupt, and RPS fits the CPU where the interrupt will be.
 #[test]
-fn an_interrupt_on_its_way_counts_where_it_goes() {
+fn a_pending_interrupt_move_counts_as_done() {
     let mut w = World::tuned();
     w.rps("1-3");
     let far = |r: &Report| r.ids().contains(&"Q07");

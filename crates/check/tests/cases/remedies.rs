@@ -56,7 +56,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
     for f in r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
         let Some(command) = &f.remedy else { continue };
         if ringwise_check::find(&f.rule).is_none_or(|r| r.ours.is_none()) {
-            wrong.push(format!("{name}: {} has a remedy, its page says there is none", f.rule));
+            wrong.push(format!("{name}: {} has a remedy, but its page shows no fix", f.rule));
         }
         let mut then = w.clone();
         then.intent = intent(w, command);

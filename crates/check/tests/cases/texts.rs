@@ -14,7 +14,7 @@ fn findings<'a>(r: &'a Report, rule: &'a str) -> impl Iterator<Item = &'a Findin
 }
 
 #[test]
-fn what_each_finding_says() {
+fn text_of_each_finding() {
     let mut out = String::new();
     for c in CASES {
         let (_, r) = run(c.positive);
@@ -22,14 +22,14 @@ fn what_each_finding_says() {
             let (at, severity) = (f.dev.as_deref().unwrap_or("host"), Severity::name(f.severity));
             let _ = writeln!(out, "{} {at} {severity}: {}", f.rule, f.text);
             f.evidence.iter().for_each(|e| _ = writeln!(out, "    {e}"));
-            f.by_hand.iter().for_each(|e| _ = writeln!(out, "    by hand: {e}"));
+            f.by_hand.iter().for_each(|e| _ = writeln!(out, "    manual: {e}"));
             f.remedy.iter().for_each(|e| _ = writeln!(out, "    remedy: {e}"));
         }
     }
     compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/texts.txt"), &out);
 }
 
-/// A finding that a rule makes itself can be written to JSON and read back; a finding about the plan has reasons.
+/// A finding of a rule can be written to JSON and read back; a finding about the plan has reasons.
 #[test]
 fn each_finding_is_data() {
     for c in CASES {

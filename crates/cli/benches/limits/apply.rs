@@ -26,7 +26,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         devices: before.nics.iter().map(|n| n.dev.clone()).collect(),
         steps: first.steps.clone(),
         title: ringwise_model::Title::Text("benchmark".into()),
-        who: "nobody".into(),
+        who: "bench".into(),
         argv: vec!["bench".into()],
         ..Request::default()
     };

@@ -34,10 +34,10 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     table.time(what, LIMIT_MS, least);
     table.note("  beside discovery of everything", format!("{:.2} times", least.times(all)));
     let asked = Parts { asked: true, ..Parts::LEAST };
-    table.time("  with interrupt CPUs in force", LIMIT_MS, median(15, || snapshot(&host, &hurry(asked))));
+    table.time("  with interrupt CPUs in effect", LIMIT_MS, median(15, || snapshot(&host, &hurry(asked))));
     std::fs::remove_dir_all(&tree)?;
 
-    // Journals: what is in force, and whether it holds.
+    // Journals: the settings in effect, compared with the host.
     let sim: Arc<dyn Host> = Arc::new(machine::simulated(dir, 512, 16, 128)?);
     let before = snapshot(&sim, &machine::patient())?;
     let intent = Intent { goal: Goal::Balanced, ..Intent::default() };
@@ -46,7 +46,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         devices: before.nics.iter().map(|n| n.dev.clone()).collect(),
         steps: made.steps.clone(),
         title: ringwise_model::Title::Text("benchmark".into()),
-        who: "nobody".into(),
+        who: "bench".into(),
         argv: vec!["bench".into()],
         ..Request::default()
     };
@@ -61,7 +61,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let v = verify_in(&now, &store).map_err(|e| e.to_string())?;
     if v.settings.len() != made.steps.len() || v.exit_status() != 0 {
         let first = v.drifted().next().map(|s| format!(", not {:?}: {:?}", s.want, s.how)).unwrap_or_default();
-        return Err(format!("{} of {} settings are in force{first}", v.holding(), made.steps.len()).into());
+        return Err(format!("{} of {} settings are in effect{first}", v.holding(), made.steps.len()).into());
     }
     let compare = median(15, || {
         let j = Journals::read(&store).map_err(|e| e.to_string())?;
@@ -69,6 +69,6 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         let j = j.fresh().map_err(|e| e.to_string())?;
         Ok::<_, String>((families, j.verify(&now), j.history(&now.host)))
     });
-    table.time(&format!("status: {} settings in force, compared", made.steps.len()), LIMIT_MS, compare);
+    table.time(&format!("status: {} settings in effect, compared", made.steps.len()), LIMIT_MS, compare);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Flags of `ringwise bench`.
+//! Options of `ringwise bench`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,11 +9,12 @@ use ringwise_bench::limits::Net;
 use ringwise_model::CpuSet;
 
 use super::{Format, InvalidValue, Write};
+use crate::disturbs;
 
 /// Arguments of `bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Which load, report or server.
+    /// The load, report or server.
     #[command(subcommand)]
     pub what: BenchCmd,
 }
@@ -21,23 +22,32 @@ pub struct BenchArgs {
 /// Commands of `bench`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchCmd {
-    /// Request and response, one at a time: latency
+    /// Send requests one at a time and measure latency
+    #[command(after_long_help = disturbs::BENCH_RR)]
     Rr(Box<RunArgs>),
-    /// Several requests on the way for each connection: throughput in both directions
+    /// Keep several requests in flight per connection and measure throughput in both directions
+    #[command(after_long_help = disturbs::BENCH_BURST)]
     Burst(Box<RunArgs>),
-    /// Both at once, a group of threads each
+    /// Run rr and burst at once, each with threads of its own
+    #[command(after_long_help = disturbs::BENCH_MIXED)]
     Mixed(Box<RunArgs>),
-    /// Datagrams or streams one way
+    /// Send datagrams or streams in one direction
+    #[command(after_long_help = disturbs::BENCH_STREAM)]
     Stream(Box<RunArgs>),
-    /// One receiver on the queue's own CPU, its sibling, its cache, its node, another node
+    /// Compare places for the receiver: the queue's CPU, its sibling, cache, node, a remote node
+    #[command(after_long_help = disturbs::BENCH_RECEIVE)]
     Receive(Box<RunArgs>),
-    /// Packets through this host
+    /// Forward packets through this host
+    #[command(after_long_help = disturbs::BENCH_FORWARD)]
     Forward(Box<RunArgs>),
-    /// Find queues, rings, moderation and placement for a workload, within a time
+    /// Find queue count, rings, moderation and placement for a workload, within a time limit
+    #[command(after_long_help = disturbs::BENCH_SEARCH)]
     Search(Box<SearchArgs>),
-    /// Be the other end: answer, load and count for the host that asks
+    /// Be the other end: answer, load and count for the host under test
+    #[command(after_long_help = disturbs::BENCH_SERVE)]
     Serve(ServeArgs),
-    /// Tables, figures and verdicts of what was measured
+    /// Print tables, figures and verdicts of earlier measurements
+    #[command(after_long_help = disturbs::BENCH_REPORT)]
     Report(BenchReportArgs),
 }
 
@@ -50,7 +60,7 @@ pub enum ProtocolArg {
     Udp,
 }
 
-/// Programs that can make the load.
+/// Programs that can generate the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum DriverArg {
@@ -60,13 +70,13 @@ pub enum DriverArg {
     Iperf3,
 }
 
-/// Which end makes the load.
+/// The end that generates the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum DriveArg {
-    /// The peer loads, this host answers
+    /// The peer generates the load, this host answers
     #[default]
     Peer,
-    /// This host loads, the peer answers
+    /// This host generates the load, the peer answers
     Here,
 }
 
@@ -76,14 +86,14 @@ pub enum Recipe {
     /// Random sources over a /8 and destinations over a /24
     #[default]
     Random,
-    /// Sources in turn, each frame four times, CPUs kept awake; the rules that lead them to queues are a state's
+    /// Sources in turn, each frame four times, CPUs kept awake; a state provides the rules that steer them to queues
     Turn,
 }
 
 /// Arguments of a load.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArgs {
-    /// Interfaces under test; the first has the address that is loaded
+    /// Interfaces under test; the load goes to the address of the first one
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
     /// The states that are compared.
@@ -104,7 +114,7 @@ pub struct RunArgs {
     /// Where results are written.
     #[command(flatten)]
     pub keep: KeepArgs,
-    /// Interrupt the control path (ssh session, default route, network mounts) all the same; each state is on trial
+    /// Allow states that interrupt the control path (ssh session, default route, network mounts); each state is on trial
     #[arg(long, help_heading = "Run")]
     pub force: bool,
     /// `--yes` and `--dry-run`.
@@ -115,21 +125,21 @@ pub struct RunArgs {
     pub format: Format,
 }
 
-/// What is compared. The host as found comes first and is what the others are compared with.
+/// The states to compare. The first is the host as found; the others are compared with it.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "States")]
 pub struct StateArgs {
-    /// A state and the flags of plan that make it, from the host as found: 'bulk=--set eth0.coalesce.rx-usecs=62',
+    /// Compare this state, made from the host as found by options of plan: 'bulk=--set eth0.coalesce.rx-usecs=62',
     /// 'tuned=--goal forward --allow-disruption', 'file=--config x.toml'; repeatable
     #[arg(long = "state", value_name = "NAME=FLAGS")]
     pub states: Vec<String>,
-    /// The first state is this one instead of the host as found
+    /// Use this state as the first one, instead of the host as found
     #[arg(long, value_name = "NAME=FLAGS")]
     pub base: Option<String>,
-    /// A state for each value of a key of --set: eth0.coalesce.rx-usecs=0,10,50; or queues=1,2,4
+    /// Compare a state for each value of a key of --set: eth0.coalesce.rx-usecs=0,10,50; or queues=1,2,4
     #[arg(long, value_name = "KEY=VALUES")]
     pub sweep: Option<String>,
-    /// A state for each goal
+    /// Compare a state for each goal
     #[arg(long, value_name = "GOALS", value_delimiter = ',')]
     pub goals: Vec<ringwise_model::Goal>,
 }
@@ -138,22 +148,22 @@ pub struct StateArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Peer")]
 pub struct PeerArgs {
-    /// ringwise bench serve on the other host: ADDRESS:PORT of the control connection
+    /// Connect to ringwise bench serve on the other host, at this control address
     #[arg(long, value_name = "ADDR:PORT", group = "other_end")]
     pub peer: Option<String>,
-    /// Start it there by ssh; ringwise must be in its PATH
+    /// Start ringwise bench serve on HOST through ssh; ringwise must be in the PATH there
     #[arg(long, value_name = "HOST", group = "other_end")]
     pub ssh: Option<String>,
-    /// The other end is a network namespace of this host (as ip netns has it); over a veth it is not a NIC that is measured
+    /// Use a network namespace of this host (ip netns) as the other end; over a veth pair this does not measure a NIC
     #[arg(long, value_name = "NAME", group = "other_end")]
     pub netns: Option<String>,
-    /// File with the words that serve --secret-file wants
+    /// Read the secret of serve --secret-file from FILE
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// Our address on the test network [default: the first of DEV]
+    /// Address of this host on the test network [default: the first one of DEV]
     #[arg(long, value_name = "ADDR")]
     pub address: Option<IpAddr>,
-    /// Its address on the test network, with --drive here
+    /// Address of the peer on the test network, for --drive here
     #[arg(long, value_name = "ADDR")]
     pub peer_address: Option<IpAddr>,
 }
@@ -161,51 +171,53 @@ pub struct PeerArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Payload bytes (64,256,1k,64k) [default: rr 64 to 1k, burst and mixed 64 to 64k, forward 1000,500,250,100,50,20]
+    /// Payload sizes in bytes (64,256,1k,64k) [default: rr 64 to 1k, burst and mixed 64 to 64k, forward 1000,500,250,100,50,20]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = bytes)]
     pub size: Vec<u32>,
-    /// Load threads; several: an axis
+    /// Number of load threads; several values are an axis
     #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "level", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
-    /// light, medium, heavy: a quarter, one, two threads for each core here [default: medium]
+    /// Load level: light, medium, heavy use a quarter, one, two threads per core of this host [default: medium]
     #[arg(long, value_name = "LEVELS", value_delimiter = ',')]
     pub level: Vec<Level>,
-    /// Latency threads to throughput threads: 1/2:1/2,2/3:1/3,1/3:2/3,1:0,0:1 [default: all of these]
+    /// Ratio of latency threads to throughput threads: 1/2:1/2,2/3:1/3,1/3:2/3,1:0,0:1 [default: all of these]
     #[arg(long, value_name = "MIXES", value_delimiter = ',')]
     pub mix: Vec<String>,
-    /// Connections, or source ports; several: an axis
+    /// Number of connections, or of source ports; several values are an axis
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub flows: Vec<u32>,
-    /// Zipf's exponent over the flows; several: an axis
+    /// Zipf exponent of the flows; several values are an axis
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = skew)]
     pub skew: Vec<f64>,
-    /// Offered a second, all threads together, at intended times (k and M are understood); without it the next one
-    /// goes when one is done; several: an axis
+    /// Offer N requests or packets a second in total, at fixed times (20k, 1.5M); without it each one is sent when the
+    /// previous one is done; several values are an axis
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = rate)]
     pub rate: Vec<f64>,
+    /// Transport protocol of the load
     #[arg(long, value_name = "WHICH", value_enum)]
     pub protocol: Option<ProtocolArg>,
-    /// Requests on the way for each connection of burst and mixed
+    /// Keep N requests in flight per connection, with burst and mixed
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1024))]
     pub burst: u32,
-    /// CPUs of the threads here [default: all that ringwise may use]
+    /// Run the threads of this host on these CPUs [default: all that ringwise may use]
     #[arg(long, value_name = "LIST", value_parser = super::cpus)]
     pub cpus: Option<CpuSet>,
-    /// CPUs of the threads at the peer [default: all of it]
+    /// Run the threads of the peer on these CPUs [default: all of them]
     #[arg(long, value_name = "LIST", value_parser = super::cpus)]
     pub peer_cpus: Option<CpuSet>,
-    /// Who loads; netperf and iperf3 where they are installed at both ends
+    /// Generate the load with PROGRAM; netperf and iperf3 must be installed at both ends
     #[arg(long, value_name = "PROGRAM", value_enum, default_value_t)]
     pub driver: DriverArg,
+    /// Which end generates the load
     #[arg(long, value_name = "WHO", value_enum, default_value_t)]
     pub drive: DriveArg,
     /// Weight of latency in the score of mixed
     #[arg(long, value_name = "W", default_value_t = 0.5, value_parser = weight)]
     pub weight: f64,
-    /// The answering end waits so long: to prove the harness on a known delay
+    /// Delay each answer by this long, to test the harness with a known delay
     #[arg(long, value_name = "US", default_value_t = 0, hide = true)]
     pub delay_us: u32,
-    /// Only in this state, by its name
+    /// Apply --delay-us in this state only
     #[arg(long, value_name = "NAME", hide = true)]
     pub delay_in: Option<String>,
 }
@@ -213,21 +225,22 @@ pub struct LoadArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Forward")]
 pub struct ForwardArgs {
-    /// Ports here by which packets come in
+    /// Ports of this host that receive the packets
     #[arg(long = "in", value_name = "DEVS", value_delimiter = ',')]
     pub into: Vec<String>,
-    /// Port here by which they go out
+    /// Port of this host that sends them on
     #[arg(long, value_name = "DEV")]
     pub out: Option<String>,
-    /// The peer's ports, one for each of --in, in the same order
+    /// Ports of the peer, one for each of --in, in the same order
     #[arg(long = "gen", value_name = "DEVS", value_delimiter = ',')]
     pub generators: Vec<String>,
-    /// The peer's port that is reached by --out
+    /// Port of the peer that --out reaches
     #[arg(long, value_name = "DEV")]
     pub sink: Option<String>,
+    /// Address pattern of the load
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     pub recipe: Recipe,
-    /// With --recipe turn: rules lead the sources to the queues in turn, in every state; the first one has goal balanced then
+    /// With --recipe turn: add rules that steer the sources to the queues in turn to every state; the first one then has goal balanced
     #[arg(long)]
     pub lead: bool,
     /// Source addresses [default: 10.0.0.0/8]
@@ -236,13 +249,13 @@ pub struct ForwardArgs {
     /// Destination addresses, routed to --out by the host under test
     #[arg(long, value_name = "NET")]
     pub destinations: Option<String>,
-    /// Search the highest rate without loss and the highest with 0.5 %, in each state
+    /// Find the highest rate without loss, and the highest with 0.5 % loss, in each state
     #[arg(long)]
     pub find_rate: bool,
-    /// In ports that are loaded at once; several: an axis
+    /// Load N of the ports of --in at once; several values are an axis
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub interfaces: Vec<u32>,
-    /// Routes that are added to the main table while it is measured (unreachable ones of 198.19.0.0/16); several: an axis
+    /// Add N routes to the main table while measuring (unreachable ones in 198.19.0.0/16); several values are an axis
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=65_536))]
     pub routes: Vec<u32>,
 }
@@ -250,25 +263,25 @@ pub struct ForwardArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Design")]
 pub struct DesignArgs {
-    /// Blocks: in each, every state is measured once at every point, in random order
+    /// Number of blocks; each block measures every state once at every point, in random order
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub pairs: u32,
-    /// Blocks before them, of the first state against itself
+    /// Number of calibration blocks, which come first and compare the first state with itself
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub calibrate: u32,
-    /// Measured each time
+    /// Measure for TIME in each trial
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::args::duration)]
     pub trial: Duration,
-    /// Loaded before that and not counted
+    /// Load for TIME before each trial without counting
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::args::duration)]
     pub warm: Duration,
-    /// Closer than this counts as equivalent
+    /// Treat smaller differences as equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
     pub within: f64,
-    /// A change of this size must be found 80 times of 100: refused where the pairs cannot, by the calibration
+    /// Require a change of this size to be found in 80 of 100 cases; refuse if the calibration shows that --pairs is too low
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub detect: Option<f64>,
-    /// Of the order and of the resampling [default: from the clock]
+    /// Seed of the order and of the resampling [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -276,16 +289,16 @@ pub struct DesignArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub struct KeepArgs {
-    /// Results as JSON lines, as they come [default: bench/DATE.jsonl in the state directory]
+    /// Write results to FILE as JSON lines, as they come [default: bench/DATE.jsonl in the state directory]
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
-    /// The report with figures, one file
+    /// Write the report with figures to one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// The capture of this host that belongs to the results [default: beside them, .capture.tar; none: no capture]
+    /// Write a capture of this host to FILE; none: no capture [default: beside the results, as .capture.tar]
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
-    /// For the reader of the report
+    /// Title of the report
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
 }
@@ -293,19 +306,19 @@ pub struct KeepArgs {
 /// Arguments of `bench search`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SearchArgs {
-    /// For which workload: rr, burst or stream
+    /// Workload to optimize for
     #[arg(long, value_name = "WORKLOAD", value_enum, default_value_t)]
     pub workload: SearchFor,
-    /// What is searched [default: all]
+    /// What to vary [default: all]
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub among: Vec<Among>,
-    /// All of it, the last comparison included
+    /// Time limit of the whole search, including the last comparison
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::args::duration)]
     pub budget: Duration,
-    /// Also what interrupts traffic: queues and rings
+    /// Also vary what interrupts traffic: queues and rings
     #[arg(long)]
     pub allow_disruption: bool,
-    /// Write the configuration that was found to a file
+    /// Write the configuration that was found to FILE
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// The load with which candidates are compared.
@@ -331,9 +344,9 @@ pub enum Among {
     Placement,
     /// Microseconds between interrupts
     Moderation,
-    /// Their number
+    /// Number of queues
     Queues,
-    /// Their size
+    /// Ring sizes
     Rings,
 }
 
@@ -349,23 +362,23 @@ pub enum Level {
 /// Arguments of `bench serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
-    /// Listen here for the control connection; never on all addresses. With port 0 the kernel chooses one, and the
-    /// address is printed on stdout
+    /// Listen for the control connection on this address; an address of all interfaces is refused. With port 0 the
+    /// kernel chooses the port, and the address is printed on stdout
     #[arg(long, value_name = "ADDR:PORT", required_unless_present = "stdio")]
     pub listen: Option<SocketAddr>,
-    /// The control connection is stdin and stdout (what --ssh starts)
+    /// Use stdin and stdout as the control connection (--ssh starts it this way)
     #[arg(long, conflicts_with = "listen")]
     pub stdio: bool,
-    /// Work in this network namespace
+    /// Run in this network namespace
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// Only for those who know the words in this file; needed for every address that other hosts reach
+    /// Accept only hosts that know the secret in FILE; required if other hosts can reach the address
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// This address or network may be loaded too, besides the one that the control connection comes from
+    /// Also allow load to this address or network, besides the source address of the control connection
     #[arg(long, value_name = "ADDR[/LEN]", value_parser = Net::parse, conflicts_with = "stdio")]
     pub allow_target: Vec<Net>,
-    /// The kernel's packet generator may send on this interface
+    /// Allow the kernel's packet generator to send on this interface
     #[arg(long, value_name = "DEV", conflicts_with = "stdio")]
     pub allow_pktgen: Vec<String>,
 }
@@ -373,16 +386,16 @@ pub struct ServeArgs {
 /// Arguments of `bench report`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BenchReportArgs {
-    /// Results; several are compared as far as they were measured under the same conditions
+    /// Files of results; several are compared if they were measured under the same conditions
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// One file with tables and figures
+    /// Write tables and figures to one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Each figure as a file
+    /// Write each figure to a file in DIR
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// Weight of latency in the score [default: as it was measured with]
+    /// Weight of latency in the score [default: the one of the measurement]
     #[arg(long, value_name = "W", value_parser = weight)]
     pub weight: Option<f64>,
     /// `--output`.
@@ -392,7 +405,7 @@ pub struct BenchReportArgs {
 
 /// `64`, `1k`, `64k`.
 fn bytes(text: &str) -> Result<u32, InvalidValue> {
-    let bad = || InvalidValue::form(text, "size between 1 and 1M bytes (right would be e.g. 64 or 1k)");
+    let bad = || InvalidValue::form(text, "size between 1 and 1M bytes, e.g. 64 or 1k");
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(d) => (d, 1024),
         None => match text.strip_suffix('M') {
@@ -414,12 +427,12 @@ fn rate(text: &str) -> Result<f64, InvalidValue> {
         },
     };
     let n = digits.parse::<f64>().ok().map(|n| n * factor).filter(|n| (1.0..=1e9).contains(n));
-    n.ok_or_else(|| InvalidValue::form(text, "rate between 1 and 1000M a second (right would be e.g. 20k)"))
+    n.ok_or_else(|| InvalidValue::form(text, "rate between 1 and 1000M a second, e.g. 20k"))
 }
 
 fn skew(text: &str) -> Result<f64, InvalidValue> {
     let s = text.parse().ok().filter(|s: &f64| (0.0..=3.0).contains(s));
-    s.ok_or_else(|| InvalidValue::form(text, "exponent between 0 and 3"))
+    s.ok_or_else(|| InvalidValue::form(text, "Zipf exponent between 0 and 3"))
 }
 
 fn weight(text: &str) -> Result<f64, InvalidValue> {

@@ -1,24 +1,25 @@
-//! Commands about files: the configuration, what is kept over a reboot, recordings.
+//! Options of commands about files: the configuration, what is applied at boot, recordings.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{From, IntentArgs, Write};
+use crate::disturbs;
 
 /// Arguments of `persist`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PersistArgs {
-    /// What is requested; it is written to the configuration file.
+    /// The requested settings, which are written to the configuration file.
     #[command(flatten)]
     pub intent: IntentArgs,
-    /// Take it away again; the configuration file stays
+    /// Stop applying at boot, and remove the files; the configuration file stays
     #[arg(long, conflicts_with_all = ["goal", "config", "set"])]
     pub remove: bool,
-    /// Write below DIR instead of /, for an image
+    /// Write below DIR instead of /, to prepare an image
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// This boot outlived it
+    /// Record that this boot outlived the tuning
     #[arg(long, hide = true)]
     pub lived: bool,
     /// `--yes` and `--dry-run`.
@@ -29,7 +30,7 @@ pub struct PersistArgs {
 /// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
-    /// What to do with the file.
+    /// The action.
     #[command(subcommand)]
     pub what: ConfigCmd,
 }
@@ -37,22 +38,26 @@ pub struct ConfigArgs {
 /// Commands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCmd {
-    /// Everything that is wrong with it; the host is not looked at
+    /// Report every fault of the file, without reading the host
+    #[command(after_long_help = disturbs::CONFIG_CHECK)]
     Check(ConfigFile),
-    /// What it means on this host
+    /// Show the settings that the file requests on this host
+    #[command(after_long_help = disturbs::CONFIG_SHOW)]
     Show(ConfigShow),
-    /// A commented file from this host, to begin with
+    /// Print a commented file made from this host, to start with
+    #[command(after_long_help = disturbs::CONFIG_INIT)]
     Init(ConfigInit),
-    /// What it says as another program's configuration, and what that cannot say
+    /// Translate the file for another program, and list what that cannot express
+    #[command(after_long_help = disturbs::CONFIG_EXPORT)]
     Export(ConfigExport),
-    /// The JSON schema of the file
+    /// Print the JSON schema of the file
     Schema,
 }
 
 /// The configuration file of `config check`, `config show` and `config export`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigFile {
-    /// [default: /etc/ringwise/ringwise.toml]
+    /// Configuration file [default: /etc/ringwise/ringwise.toml]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
@@ -82,7 +87,7 @@ pub struct ConfigExport {
     /// The configuration file.
     #[command(flatten)]
     pub file: ConfigFile,
-    /// systemd .link files, nmstate YAML, a tuned profile, udev rules
+    /// Format: systemd .link files, nmstate YAML, a tuned profile, or udev rules
     #[arg(long = "as", value_name = "FORMAT", value_enum)]
     pub format: ExportAs,
     /// `--from` and `--passive`.
@@ -103,17 +108,17 @@ pub enum ExportAs {
 /// Arguments of `capture`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CaptureArgs {
-    /// File to write; it must not exist
+    /// File to write, which must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Replace addresses, names, serial numbers and ids consistently, and remove passwords, reasons and values of command
-    /// lines
+    /// Replace addresses, names, serial numbers and ids consistently, and remove passwords, reasons and values of
+    /// command lines
     #[arg(long)]
     pub redact: bool,
-    /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
+    /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
     #[arg(long)]
     pub passive: bool,
-    /// Count packets, interrupts and losses for this long as well (5s), for the rules of check about rates
+    /// Also count packets, interrupts and losses for TIME (5s), for the rules of check that need rates
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "passive")]
     pub r#for: Option<std::time::Duration>,
 }
@@ -121,13 +126,13 @@ pub struct CaptureArgs {
 /// Arguments of `support`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SupportArgs {
-    /// File to write; it must not exist
+    /// File to write, which must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Only list what would go in
+    /// Only list what the archive would contain
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
+    /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
     #[arg(long)]
     pub passive: bool,
 }

@@ -1,4 +1,4 @@
-//! What is requested, as flags of `plan`, `apply` and other commands.
+//! The requested settings, as options of `plan`, `apply` and other commands.
 
 use std::path::PathBuf;
 
@@ -8,23 +8,23 @@ use ringwise_model::{CpuSet, FarNode, Goal, GoalChoice, IntentFlags, Smt};
 
 use super::cpus;
 
-/// What is wanted. The same flags for plan and apply.
+/// The requested settings. `plan` and `apply` have the same options.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
-    /// balanced, forward, rpc, stream, latency or mixed; auto chooses by the host's role (router: forward, server: rpc)
+    /// Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the host (router: forward, server: rpc)
     #[arg(long, value_name = "GOAL")]
     pub goal: Option<GoalChoice>,
-    /// What is wanted, as a file; flags go before it [default: /etc/ringwise/ringwise.toml where there is one;
-    /// none: no file]
+    /// Read settings from this configuration file; options override it; none: no file [default:
+    /// /etc/ringwise/ringwise.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// One key of such a file: eth0.rings.rx=1024, eth0.rss.table="equal 4", host.smt=all; repeatable
+    /// Set one key of the configuration: eth0.rings.rx=1024, eth0.rss.table="equal 4", host.smt=all; repeatable
     #[arg(long, value_name = "DEV.KEY=VALUE")]
     pub set: Vec<String>,
     /// Let --goal override the goals in the file
     #[arg(long, requires = "goal")]
     pub override_config: bool,
-    /// Use only these CPUs (a list as 0-3,8), isolated ones among them included
+    /// Use only these CPUs (a list such as 0-3,8), even if they are isolated
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<CpuSet>,
     /// Keep these CPUs free of queues for other work
@@ -33,44 +33,44 @@ pub struct IntentArgs {
     /// Never use these CPUs
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub exclude_cpus: Option<CpuSet>,
-    /// Queues an interface; a change of the number interrupts traffic
+    /// Number of queues of each interface; changing it interrupts traffic
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub queues: Option<u32>,
-    /// Hardware threads of a core
+    /// Use of the hardware threads of a core
     #[arg(long, value_name = "HOW", value_enum)]
     pub smt: Option<SmtArg>,
-    /// CPUs of other nodes than the interface's own
+    /// Use of CPUs on remote nodes
     #[arg(long, value_name = "HOW", value_enum)]
     pub far_node: Option<FarNodeArg>,
     /// Include steps that interrupt traffic
     #[arg(long)]
     pub allow_disruption: bool,
-    /// Groups of queues for latency and bulk, half of them on the far node
+    /// Make queue groups for latency and bulk, half of the queues on the remote node
     #[arg(long)]
     pub pair_as_article: bool,
-    /// Queues of the latency group with goal mixed [default: a third]
+    /// Number of queues in the latency group of goal mixed [default: a third]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub latency_queues: Option<u32>,
     /// Fail when a configured setting is not possible here, instead of reporting it in the plan
     #[arg(long)]
     pub strict: bool,
-    /// Overwrite manual changes, adopted ones too
+    /// Overwrite manual changes, also adopted ones
     #[arg(long)]
     pub take_over: bool,
-    /// Only print the configuration file that says the same
+    /// Only print the equivalent configuration file
     #[arg(long)]
     pub print_config: bool,
 }
 
 impl IntentArgs {
-    /// As words behind a command.
+    /// The options as arguments of a command line.
     pub fn text(&self, devs: &[String]) -> String {
         let mut words = self.flags(devs).words();
         words.extend(self.take_over.then(|| "--take-over".to_string()));
         shell::join(words)
     }
 
-    /// As it is kept with a transaction.
+    /// The options as the journal of a transaction stores them.
     pub fn flags(&self, devs: &[String]) -> IntentFlags {
         IntentFlags {
             devs: devs.to_vec(),
@@ -103,9 +103,9 @@ impl IntentArgs {
 /// Which hardware threads get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SmtArg {
-    /// At most one queue a physical core
+    /// At most one queue for each physical core
     OnePerCore,
-    /// Siblings too, after every core has one
+    /// Siblings as well, after every core has a queue
     All,
 }
 
@@ -114,9 +114,9 @@ pub enum SmtArg {
 #[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum FarNodeArg {
     Never,
-    /// Only when no near CPU is left
+    /// Only if no CPU of the local node is left
     Last,
-    /// As good as near ones
+    /// Like CPUs of the local node
     Ok,
 }
 

@@ -6,7 +6,7 @@ use ringwise_model::{FarNode, Goal, GoalChoice, IntentFlags, Smt, shell};
 
 use super::{Cli, Cmd};
 
-/// Words that a shell would change, and plain ones; none begins as a flag does.
+/// Words that a shell would change, and plain ones. None begins like an option.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z][a-z0-9]{0,8}",
@@ -40,7 +40,7 @@ fn flags() -> impl Strategy<Value = IntentFlags> {
                 goal,
                 config,
                 set,
-                // Without a goal there is nothing to override.
+                // clap accepts --override-config only together with --goal.
                 override_config: switches.0 && goal.is_some(),
                 cpus: cpus(a),
                 reserve: cpus(b),
@@ -74,7 +74,7 @@ proptest! {
         prop_assert_eq!(read(&shell::join(words)), f);
     }
 
-    /// As a transaction keeps them.
+    /// A transaction stores the options as JSON.
     #[test]
     fn flags_are_the_same_from_their_json(f in flags()) {
         let text = serde_json::to_string(&f).unwrap();

@@ -1,4 +1,4 @@
-//! Flags of `ringwise watch`.
+//! Options of `ringwise watch`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,46 +10,46 @@ use super::{Format, InvalidValue};
 /// Arguments of `watch`.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
-    /// Interfaces; none: those with queues of their own
+    /// Interfaces [default: those with queues of their own]
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
-    /// One line an interface and interval; so it is too where standard output is no terminal
+    /// Print one line per interface and interval (automatic if standard output is not a terminal)
     #[arg(long)]
     pub plain: bool,
-    /// One line a queue
+    /// Print one line per queue
     #[arg(long)]
     pub queues: bool,
-    /// A page with interfaces, queues and CPUs after one interval, then end
+    /// Print one page with interfaces, queues and CPUs after one interval, and exit
     #[arg(long, conflicts_with_all = ["plain", "queues"])]
     pub once: bool,
-    /// The heaviest flows of each receive queue of one interface, from sampled packet headers; needs CAP_NET_RAW
+    /// Show the heaviest flows of each receive queue of one interface, from sampled packet headers; needs CAP_NET_RAW
     #[arg(long, conflicts_with_all = ["queues", "record", "replay"])]
     pub per_flow: bool,
-    /// Flows of each queue
+    /// Number of flows to show per queue
     #[arg(long, value_name = "N", requires = "per_flow", default_value_t = 5)]
     pub top: usize,
-    /// Look at one packet in N; without it as many as cost little
+    /// Look at one packet in N [default: as many as cost little]
     #[arg(long, value_name = "N", requires = "per_flow", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub sample: Option<u32>,
-    /// From sample to sample (500ms, 1s, 1m)
+    /// Time between samples (500ms, 1s, 1m)
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, default_value = "1s")]
     pub interval: Duration,
-    /// End after N intervals
+    /// Exit after N intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// `--output`.
     #[command(flatten)]
     pub format: Format,
-    /// Append what is read to FILE
+    /// Append the samples to FILE
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
-    /// Tell what such a FILE holds instead of this host
+    /// Show the recording in FILE instead of this host
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
-    /// Begin this long after its first sample
+    /// Start this long after the first sample of the recording
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, requires = "replay")]
     pub seek: Option<Duration>,
-    /// So many times as fast as it was, on the full screen (0.5, 10)
+    /// Replay N times as fast as recorded, on the full screen (0.5, 10)
     #[arg(long, value_name = "N", value_parser = speed, requires = "replay")]
     pub speed: Option<f64>,
 }

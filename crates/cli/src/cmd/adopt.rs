@@ -30,8 +30,8 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     if !steps.is_empty() {
         can_go_on(&a.write, "adopt")?;
         let list = || hands::adoptable(&steps, &style);
-        if !confirmed(&a.write, &format!("{}Is that the intent from now on? [y/N/show]", list()), &list)? {
-            return Err(Fail::refused("not confirmed; nothing was written down"));
+        if !confirmed(&a.write, &format!("{}Adopt these values as the intent? [y/N/show]", list()), &list)? {
+            return Err(Fail::refused("not confirmed; nothing was recorded"));
         }
     }
     let title = Title::Adopt { devs: if a.all { Vec::new() } else { a.devs.clone() } };
@@ -49,7 +49,7 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// The settings that differ now. A device to which nothing was applied is reported, because it is probably a mistake.
+/// The settings that differ now. Naming a device to which nothing was applied is an error, because it is probably a typo.
 fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Result<Vec<Step>> {
     let s = source.snapshot(&Options { skip_rivals: true, ..Options::all() }, common)?;
     let mut v = ringwise_apply::verify_in(&s, store).map_err(|e| fail(&e))?;
@@ -61,14 +61,17 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
                 return Err(source.no_such_device(dev, &s));
             }
             return Err(Fail::error(format!(
-                "nothing that ringwise applied is in force on {dev}; there is nothing to adopt"
+                "no settings of ringwise are in effect on {dev}, so there is nothing to adopt"
             ))
             .next("ringwise verify"));
         }
     }
     let blind = v.drifted().filter(|st| matches!(st.how, Match::Unknown(_))).count();
     if blind > 0 {
-        out::note(common.quiet, &format!("ringwise: not adopted, because unreadable: {}", plural(blind, "setting")));
+        out::note(
+            common.quiet,
+            &format!("ringwise: not adopted, because they cannot be read: {}", plural(blind, "setting")),
+        );
     }
     Ok(ringwise_apply::adoptable(&v, &s, &a.devs))
 }

@@ -62,7 +62,10 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         None => match decided(a, &source, common, &style)? {
             Some((made, take, plan)) => (Some((made, take)), plan),
             None => {
-                out::note(common.quiet, "ringwise: no interface to tune is here yet, or has a link; nothing was done");
+                out::note(
+                    common.quiet,
+                    "ringwise: no interface to tune exists yet, or none has a link; nothing was done",
+                );
                 return Ok(Status::Ok);
             }
         },
@@ -93,7 +96,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         None => Requested { flags: None, intent: plan.intent.clone() },
     });
     if file.is_some() {
-        // The review also covered settings that were right already.
+        // The review also covered settings that were correct already.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
     }
     if a.boot {
@@ -150,7 +153,7 @@ fn another_goal(source: &Source, common: &Common, requested: Option<&Requested>)
     ringwise_apply::replaces_another(&store(common), &host, requested).map_err(|e| fail(&e))
 }
 
-/// Prints what would happen and asks. A no is a refusal.
+/// Prints what would happen, and asks. If the user answers no, the command is refused.
 fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn() -> String) -> Result<()> {
     let head = format!("Plan for {}: {}", name(plan), summary(plan));
     out::note(common.quiet, ringwise_text::hang("", &head, style.width).trim_end());

@@ -39,7 +39,7 @@ pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
         return Ok(Status::Ok);
     }
     let mut text = format!(
-        "{}: {} with {} answers, refusals among them\n",
+        "{}: {}, {} answers, including refusals\n",
         a.file.display(),
         plural(s.nics.len(), "interface"),
         thousands(answers as u64)
@@ -47,10 +47,10 @@ pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     if a.redact {
         text.push_str(&redaction::summary(&redacted));
     } else {
-        text.push_str("It holds addresses and names of this host and of its users; --redact replaces them.\n");
+        text.push_str("The file contains addresses and names of this host and of its users; --redact replaces them.\n");
     }
     if ringwise_sys::proc::euid() != 0 {
-        text.push_str("Not recorded as root: what needs root is in it as refused.\n");
+        text.push_str("Not recorded as root: values that need root are recorded as refused.\n");
     }
     text.push_str(&format!("Next: ringwise show --from {}\n", a.file.display()));
     out::answer(&text)?;
@@ -60,7 +60,7 @@ pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
 /// Records the host. Returns how many answers the recording holds, and what was replaced.
 pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec<Redacted>)> {
     if a.file.exists() {
-        return Err(Fail::error(format!("{} exists; a capture overwrites nothing", a.file.display())));
+        return Err(Fail::error(format!("{} exists already; capture never overwrites a file", a.file.display())));
     }
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
     let recorder = Arc::new(Recorder::new(real));

@@ -43,7 +43,7 @@ fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
     let wishes = c.host.wishes.len() + c.entries.iter().map(|e| e.wishes.len()).sum::<usize>();
     let groups: usize = c.entries.iter().map(|e| e.groups.len()).sum();
     let text = format!(
-        "{}: sound: {}, {}, {}\n",
+        "{}: no faults: {}, {}, {}\n",
         path.display(),
         plural(c.entries.len(), "interface entry"),
         plural(wishes, "setting"),
@@ -88,7 +88,7 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> R
     out::answer(&text.collect::<String>())?;
     if !e.left_out.is_empty() {
         let list = e.left_out.iter().map(|l| format!("\n    {l}")).collect::<String>();
-        out::note(common.quiet, &format!("ringwise: this format has no words for:{list}"));
+        out::note(common.quiet, &format!("ringwise: this format cannot express:{list}"));
     }
     Ok(Status::Ok)
 }

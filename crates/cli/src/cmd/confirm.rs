@@ -13,7 +13,7 @@ use crate::out;
 use crate::source::{self, Source};
 use ringwise_text::Style;
 
-/// Time for a guard to restore everything, including channels and links.
+/// Time limit for a guard to restore everything, including channels and links.
 const BOUND: Duration = Duration::from_secs(120);
 const EACH: Duration = Duration::from_millis(100);
 
@@ -33,15 +33,17 @@ pub(super) fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
 /// Confirms, waits until the guard has released the lock, and reports the outcome.
 pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
-    let said = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
-    let (id, kept) = match said {
+    let decision = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
+    let (id, kept) = match decision {
         Confirmed::Nothing => {
             return Err(Fail::refused("nothing is on trial: no transaction of this boot is waiting for confirmation")
                 .next("ringwise history"));
         }
         Confirmed::Kept { transaction, noted } => {
             if let Err(e) = noted {
-                out::error(&format!("ringwise: it is kept, and its journal does not say so: {e}"));
+                out::error(&format!(
+                    "ringwise: the changes are kept, but the confirmation could not be written to the journal: {e}"
+                ));
             }
             (transaction, "is kept")
         }
@@ -53,7 +55,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
         Confirmed::Overdue { transaction, late, guard } => {
             let over = format!("too late: the trial of transaction {transaction} ended {} s ago", late.as_secs());
             let Some(guard) = guard else {
-                return Err(Fail::refused(format!("{over}, and its guard is gone: nobody has put it back"))
+                return Err(Fail::refused(format!("{over}, and its guard is gone, so it was not put back"))
                     .next("ringwise recover"));
             };
             out::error(&format!("ringwise: {over}; waiting for its guard{} to put it back", process(&guard)));
@@ -77,7 +79,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
         None => {
             let guard = holder(store).unwrap_or_default();
             let text = format!(
-                "transaction {id} {kept}, but its guard{} does not answer and still holds the lock: nothing else can be \
+                "transaction {id} {kept}, but its guard{} does not answer and still holds the lock: no other change can be \
                  applied until it ends",
                 process(&guard)
             );
@@ -86,7 +88,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
     }
 }
 
-/// Time for a guard to notice the decision.
+/// Time limit for a guard to notice the decision.
 fn prompt() -> Duration {
     Process::default().bound
 }
@@ -96,7 +98,7 @@ pub(super) fn process(guard: &Holder) -> String {
     guard.pid.map(|p| format!(" (process {p})")).unwrap_or_default()
 }
 
-/// Ends a guard that does not do its job; `then` is the command that does the rest.
+/// Commands that end a guard that does not answer; `then` does the rest.
 fn kill(guard: &Holder, then: &str) -> String {
     guard.pid.map_or_else(|| then.to_string(), |p| format!("kill -9 {p}, then {then}"))
 }
@@ -107,7 +109,7 @@ fn idle(id: u64, guard: &Holder) -> Fail {
     Fail::new(Status::Findings, text).next(kill(guard, "ringwise recover"))
 }
 
-/// Waits until the guard has ended an expired trial. False: it did not.
+/// Waits until the guard has ended an expired trial. False: it did not end it in time.
 fn ended(source: &Source, store: &Store) -> Result<bool> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let until = source.host.since_boot() + prompt();
@@ -128,7 +130,7 @@ fn outcome(source: &Source, store: &Store, id: u64, bound: Duration) -> Result<O
 pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
     match outcome(source, store, id, BOUND)? {
         Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, "Applied", as_json, style),
-        // It was recovered, so it is restored and not kept.
+        // A recovered transaction is restored, not kept.
         Some(o) if o.verdict != Verdict::Applied => finish(&o, "Applied", as_json, style).map(|_| Status::PutBack),
         _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being put back"))
             .next(format!("ringwise history {id}"))),

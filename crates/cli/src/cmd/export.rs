@@ -28,12 +28,12 @@ use ringwise_recording::{Entry as Line, Replay};
 const SAME: Duration = Duration::from_secs(1);
 /// A client must not wait forever for a device that does not answer.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How many requests may wait for a page; more would only wait longer.
+/// Limit of requests that wait for a page. Further requests are refused.
 const WAITING: usize = 16;
 
 pub(super) fn run(a: &ExportArgs, common: &Common) -> Result<Status> {
     if common.json {
-        return Err(Fail::usage("export tells metrics as text; ringwise watch -j tells counters as JSON"));
+        return Err(Fail::usage("export has no JSON output; for counters as JSON run ringwise watch -j"));
     }
     match &a.textfile {
         Some(dir) => textfile(dir, a, common),
@@ -64,18 +64,18 @@ fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     let (send, asked) = sync_channel::<Asked>(WAITING);
     let (ready, started) = channel();
     let (args, flags) = (a.clone(), common.clone());
-    // One thread reads. A kernel call on a failing device may hang; clients are told so.
+    // One thread reads the host. A kernel call on a failing device may hang it; clients then get an error.
     let reader = move || reader(&args, &flags, &ready, &asked);
     std::thread::Builder::new()
         .name("reader".into())
         .spawn(reader)
-        .map_err(|e| Fail::error(format!("no thread to read: {e}")))?;
-    started.recv().map_err(|_| Fail::error("the reading thread ended"))??;
+        .map_err(|e| Fail::error(format!("cannot start the thread that reads the host: {e}")))?;
+    started.recv().map_err(|_| Fail::error("the thread that reads the host has ended unexpectedly"))??;
     out::note(common.quiet, &format!("ringwise: metrics at http://{at}/metrics"));
     let page = move |form| {
         let (to, page) = sync_channel(1);
         if send.try_send((form, to)).is_err() {
-            return Answer::Busy("many wait for the counters already".into());
+            return Answer::Busy("too many requests wait for the counters already".into());
         }
         match page.recv_timeout(PATIENCE) {
             Ok(text) => Answer::Page(text),

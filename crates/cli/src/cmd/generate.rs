@@ -48,9 +48,9 @@ fn config_page(version: &str) -> String {
     use ringwise_config::spec;
     let roff = |t: &str| t.replace('\\', "\\\\").replace('-', "\\-");
     let mut out = format!(
-        ".TH ringwise.toml 5 \"\" \"ringwise {version}\" \"File Formats\"\n.SH NAME\nringwise.toml \\- what is wanted of a host's \
-         network interfaces\n.SH DESCRIPTION\nTOML. Every fault is said with its line by\n.B ringwise config check\n(8), before \
-         anything of the host is read. Flags and \\-\\-set go before the file.\n"
+        ".TH ringwise.toml 5 \"\" \"ringwise {version}\" \"File Formats\"\n.SH NAME\nringwise.toml \\- settings of network \
+         interfaces\n.SH DESCRIPTION\nThe file is in TOML. \\fBringwise config check\\fR reports every fault with its line, without \
+         reading the host. Options of a command and \\-\\-set override the file.\n"
     );
     let all = [
         &spec::FILE,

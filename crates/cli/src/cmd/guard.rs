@@ -34,7 +34,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     let linked = a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok());
     let (mut link, lock) = linked.unzip();
     if let Some(l) = &mut link {
-        l.armed().map_err(|e| Fail::error(format!("the applier does not listen: {e}")))?;
+        l.armed().map_err(|e| Fail::error(format!("the applying process does not listen: {e}")))?;
     }
     let mut log = Logbook::of(Some(a.transaction));
     let watched = link.as_mut().map(|l| l as &mut dyn Watched);

@@ -28,7 +28,7 @@ pub(super) fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option
             Some(v)
         }
         Err(e) => {
-            let text = format!("ringwise: what was changed by hand is not known: {}", words(&e));
+            let text = format!("ringwise: cannot tell which settings were changed manually: {}", words(&e));
             out::note(common.quiet, &text);
             None
         }

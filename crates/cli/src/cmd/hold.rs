@@ -1,4 +1,4 @@
-//! `ringwise hold`: a request to the kernel that lasts as long as a program runs.
+//! `ringwise hold`: limits the wake-up latency of CPUs for as long as a program runs.
 
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +10,7 @@ use crate::args::{Common, HoldArgs};
 use crate::exit::{Result, Status};
 use crate::out;
 
-/// As with `env`, `nice` and `timeout`: our own failures differ from those of the program.
+/// As with `env`, `nice` and `timeout`, failures of `hold` have statuses of their own.
 const FAILED: i32 = 125;
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
@@ -21,17 +21,19 @@ pub(super) fn run(a: &HoldArgs, common: &Common) -> Result<Status> {
 }
 
 fn held(a: &HoldArgs, common: &Common) -> i32 {
-    let [program, words @ ..] = a.command.as_slice() else { return fail(FAILED, "no command") };
+    let [program, words @ ..] = a.command.as_slice() else {
+        return fail(FAILED, "no command is given: expected hold --cpu-latency US -- CMD");
+    };
     let mut wish = match hold::cpu_latency(a.cpu_latency) {
         Ok(w) => w,
         Err(e) => return fail(FAILED, &why(&e)),
     };
     match wish.in_force() {
         Ok(now) if i64::from(now) < i64::from(a.cpu_latency) => {
-            out::note(common.quiet, &format!("ringwise: somebody else holds it at {now} us already"));
+            out::note(common.quiet, &format!("ringwise: another program limits the latency to {now} us already"));
         }
         Ok(_) => {}
-        Err(e) => out::note(common.quiet, &format!("ringwise: whether it is in force is not known: {e}")),
+        Err(e) => out::note(common.quiet, &format!("ringwise: cannot read the latency limit in effect: {e}")),
     }
     let status = hold::run(Command::new(program).args(words));
     drop(wish);
@@ -47,7 +49,7 @@ fn held(a: &HoldArgs, common: &Common) -> i32 {
 fn why(e: &ringwise_sys::Error) -> String {
     let hint = match e.errno {
         Some(1 | 13) if proc::euid() != 0 => ": hold --cpu-latency needs root",
-        Some(2 | 6 | 19) => ": this kernel has no such device, or a container hides it",
+        Some(2 | 6 | 19) => ": this kernel does not have the device, or a container hides it",
         _ => "",
     };
     format!("{e}{hint}; the command was not started")

@@ -46,7 +46,7 @@ impl<'a> Measure<'a> {
         let layout = counting.layout().clone();
         self.host = host;
         if self.wait("before", stop) == Waited::Stopped {
-            return Err(Fail::refused("stopped while it measured; nothing was touched"));
+            return Err(Fail::refused("stopped while measuring; nothing was touched"));
         }
         // Uses the vectors and queues of the beginning, because new ones have no earlier count.
         self.before = Some(Window { layout, first, last: Some(counting.read()) });
@@ -84,12 +84,15 @@ impl<'a> Measure<'a> {
     }
 
     fn not_kept(&self, e: &Fail) {
-        out::note(self.common.quiet, &format!("ringwise: it is applied; what was measured is not kept: {}", e.message));
+        out::note(
+            self.common.quiet,
+            &format!("ringwise: applied, but the measurement could not be stored: {}", e.message),
+        );
     }
 
     fn write(&self, id: u64) -> Result<PathBuf> {
         let path = measured::beside(&journal_of(self.source, self.common, id)?, id);
-        let window = self.before.as_ref().ok_or_else(|| Fail::error("nothing was measured before"))?;
+        let window = self.before.as_ref().ok_or_else(|| Fail::error("the first window was not measured"))?;
         measured::write(&path, &self.host, window)?;
         begin_after(self.source, self.common, &self.devs, &path)?;
         measured::thin_out(&path);
@@ -104,7 +107,10 @@ impl<'a> Measure<'a> {
                 begin_after(self.source, self.common, &self.devs, path)?;
             }
             if self.wait("after", stop) == Waited::Stopped {
-                out::note(self.common.quiet, "ringwise: the measuring was interrupted; the transaction stays");
+                out::note(
+                    self.common.quiet,
+                    "ringwise: the measurement was interrupted; the transaction stays applied",
+                );
             }
             let layout = measured::read(path)?.after.map(|w| w.layout).unwrap_or_default();
             let (mut counting, _) = follow(self.source, &links(&layout), self.common, false)?;
@@ -134,7 +140,7 @@ pub(super) fn confirmed(source: &Source, common: &Common, id: u64) {
     let Ok(m) = measured::read(&path) else { return };
     // The process that waits for the confirmation writes the same a little later.
     if let Err(e) = begin_after(source, common, &links(&m.before.layout), &path) {
-        out::note(common.quiet, &format!("ringwise: the time after the confirmation is not measured: {}", e.message));
+        out::note(common.quiet, &format!("ringwise: cannot measure the time after the confirmation: {}", e.message));
     }
 }
 
@@ -161,13 +167,13 @@ pub(super) fn finish(
     let waits = ringwise_apply::pending(&store(m.common), &host).is_ok_and(|p| p.is_some());
     let report = format!("ringwise report --since {id}");
     if waits {
-        let text = format!("ringwise: measured before; after ringwise confirm the other half: {report}");
+        let text = format!("ringwise: the first window is measured; after ringwise confirm: {report}");
         out::note(m.common.quiet, &text);
         return Ok(status);
     }
     m.after(path, o.trial.is_some(), stop);
     if as_json {
-        out::note(m.common.quiet, &format!("ringwise: measured: {report} -j"));
+        out::note(m.common.quiet, &format!("ringwise: measured; to show it: {report} -j"));
         return Ok(status);
     }
     super::report::print(m.source, m.common, id)?;

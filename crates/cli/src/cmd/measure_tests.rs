@@ -169,11 +169,14 @@ fn a_confirmation_begins_the_second_window_anew() {
     c.host.sleep(Duration::from_secs(40));
     confirmed(&c.source, &c.common, 1);
     assert!(first(&path) >= begun + 40_000_000);
-    assert!(measured::read(&path).unwrap().after.unwrap().last.is_none(), "until whoever asks");
+    assert!(
+        measured::read(&path).unwrap().after.unwrap().last.is_none(),
+        "the window stays open until a report closes it"
+    );
     // A transaction that was not measured gets no second window.
     std::fs::remove_file(&path).unwrap();
     confirmed(&c.source, &c.common, 1);
     assert!(!path.exists());
     let none = crate::cmd::report::measured_beside(&c.dir.join("tx-0001.jsonl"), 1);
-    assert_eq!(none.unwrap_err().next.as_deref(), Some("ringwise apply --measure 5m, the next time"));
+    assert_eq!(none.unwrap_err().next.as_deref(), Some("ringwise apply --measure 5m, for the next transaction"));
 }

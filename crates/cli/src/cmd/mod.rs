@@ -1,4 +1,4 @@
-//! One file per command: arguments in, exit status out.
+//! The commands, one file each: a command takes its arguments and returns an exit status.
 
 mod adopt;
 mod apply;
@@ -48,7 +48,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
     let Some(command) = command else {
         return status::run(&top, &common);
     };
-    // `ringwise --from FILE show` is `ringwise show --from FILE`.
+    // `ringwise --from FILE show` means `ringwise show --from FILE`.
     let moved = |own: &mut From| {
         if own.from.is_none() {
             own.from.clone_from(&top.from.from);
@@ -61,7 +61,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
     );
     if (top.from.from.is_some() || top.from.passive) && !reads {
         return Err(Fail::usage(
-            "--from and --passive are for commands that only read: status, show, check, plan, verify, explain",
+            "--from and --passive work only with commands that read: status, show, check, plan, verify, explain",
         ));
     }
     match command {

@@ -11,11 +11,14 @@ pub(super) fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>
         match s.nic(d) {
             Some(n) if out.iter().any(|o| o.name() == n.name()) => {}
             Some(n) => out.push(n),
-            // Discovery knows it under another name: the first interface is the one that was read for it.
+            // The name is an alternative name: discovery has read exactly this interface.
             None if devs.len() == 1 && !s.nics.is_empty() => out.push(&s.nics[0]),
             None => {
                 let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();
-                return Err(Fail::error(format!("{d} is another name of one of {}; use that one", have.join(" "))));
+                return Err(Fail::error(format!(
+                    "{d} is an alternative name of one of {}: use the main name",
+                    have.join(" ")
+                )));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::args::{ApplyArgs, Common, PersistArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 
-/// Where packages put the program.
+/// The path of the program in packages.
 const INSTALLED: &str = "/usr/sbin/ringwise";
 
 pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
@@ -36,11 +36,13 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let config = a.intent.config.clone().unwrap_or_else(|| ringwise_intent::DEFAULT_FILE.into());
     let config = std::path::absolute(&config).map_err(|e| Fail::error(format!("{}: {e}", config.display())))?;
     if config.to_str().is_none_or(|c| c.contains(['\n', '\r'])) {
-        return Err(Fail::usage("the name of the file must be one line of UTF-8"));
+        return Err(Fail::usage("--config: the name of the file must be one line of UTF-8"));
     }
     let program = match &a.root {
         Some(_) => None,
-        None => Some(std::env::current_exe().map_err(|e| Fail::error(format!("where this program lies: {e}")))?),
+        None => Some(
+            std::env::current_exe().map_err(|e| Fail::error(format!("cannot find the path of this program: {e}")))?,
+        ),
     };
     installation.check(program.as_deref(), &config, &state_dir)?;
     let program = match &program {
@@ -51,8 +53,8 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let given = says_anything(a);
     let (loaded, write) = match std::fs::read_to_string(&there) {
         Ok(_) if given => {
-            let text = format!("{} is there; the flags would not be kept", config.display());
-            return Err(Fail::refused(text).next("ringwise persist, with the flags as keys in that file"));
+            let text = format!("{} exists already, so the given options would not be stored", config.display());
+            return Err(Fail::refused(text).next("add the settings to that file, then: ringwise persist"));
         }
         Ok(_) => (ringwise_intent::load_config(&there)?, None),
         Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -83,7 +85,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     }
     let list: Vec<String> = files.iter().map(|(p, _)| format!("    {}\n", p.display())).collect();
     let will = format!(
-        "{} is applied at every boot and when an interface comes late. Files:\n{}",
+        "{} is applied at every boot, and when an interface appears later. Files:\n{}",
         config.display(),
         list.concat()
     );
@@ -101,7 +103,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         ringwise_persist::forget(&state_dir)?;
         reload(common)?;
     }
-    out::note(common.quiet, "Kept over a reboot. Undo: ringwise persist --remove");
+    out::note(common.quiet, "Written: the configuration is applied at every boot. Undo: ringwise persist --remove");
     Ok(Status::Ok)
 }
 
@@ -119,7 +121,7 @@ fn says_anything(a: &PersistArgs) -> bool {
 }
 
 fn header(config: &Path, given: bool) -> String {
-    let from = if given { "the flags given" } else { "what was in force" };
+    let from = if given { "the given options" } else { "the settings in effect" };
     format!(
         "# Written by ringwise persist from {from}. Keys: ringwise.toml(5); check: ringwise config check {}\n",
         config.display()
@@ -137,7 +139,7 @@ fn reload(common: &Common) -> Result<()> {
     }
     let host = source::live()?.host;
     if let Err(e) = host.kernel(&Request::DaemonReload) {
-        out::note(common.quiet, &format!("ringwise: {e}; it holds from the next boot on all the same"));
+        out::note(common.quiet, &format!("ringwise: {e}; the new units take effect at the next boot"));
     }
     Ok(())
 }
@@ -145,14 +147,17 @@ fn reload(common: &Common) -> Result<()> {
 fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common: &Common) -> Result<Status> {
     let (there, others) = installation.installed();
     for p in &others {
-        out::note(common.quiet, &format!("ringwise: {} was not written by ringwise persist: it stays", p.display()));
+        out::note(common.quiet, &format!("ringwise: {} was not written by ringwise persist, so it stays", p.display()));
     }
     if there.is_empty() {
-        out::note(common.quiet, "ringwise: nothing is kept over a reboot");
+        out::note(common.quiet, "ringwise: nothing to remove: no configuration is applied at boot");
         return Ok(Status::Ok);
     }
     let list: Vec<String> = there.iter().map(|p| format!("    {}\n", p.display())).collect();
-    let will = format!("Nothing is applied at boot any more; the configuration stays. Removed:\n{}", list.concat());
+    let will = format!(
+        "Nothing will be applied at boot any more; the configuration file stays. Files to remove:\n{}",
+        list.concat()
+    );
     if a.write.dry_run {
         out::answer(&will)?;
         return Ok(Status::Ok);
@@ -178,8 +183,8 @@ fn in_effect(common: &Common) -> Result<Config> {
     let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
     let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
     ringwise_intent::in_effect(&v, &list).ok_or_else(|| {
-        Fail::error("nothing applied by ringwise is in force, and no flag says what is wanted")
-            .next("ringwise apply first, or ringwise persist --goal GOAL")
+        Fail::error("no settings of ringwise are in effect, and no option requests any")
+            .next("ringwise apply, or ringwise persist --goal GOAL")
     })
 }
 
@@ -187,7 +192,7 @@ fn in_effect(common: &Common) -> Result<Config> {
 pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun>> {
     if let Some(dev) = &a.late {
         if dev.contains('/') || dev.is_empty() {
-            return Err(Fail::usage(format!("\"{dev}\" is no interface")));
+            return Err(Fail::usage(format!("--late \"{dev}\": expected the name of an interface")));
         }
         if !ringwise_persist::link_comes(source::live()?.host.as_ref(), dev) {
             out::note(common.quiet, &format!("ringwise: {dev} has no link; nothing was done"));
@@ -215,27 +220,25 @@ fn next(n: Next) -> String {
         Next::Install(program) => {
             format!("install -m 755 {} /usr/local/sbin/ && /usr/local/sbin/ringwise persist", program.display())
         }
-        Next::MoveConfig => "ringwise persist --config FILE, with one below /etc".into(),
+        Next::MoveConfig => "ringwise persist --config FILE, with a file below /etc".into(),
         Next::Own(path) => {
-            format!("chown root: {0} && chmod go-w {0}, and every directory above", path.display())
+            format!("chown root: {0} && chmod go-w {0}, and the same for every directory above it", path.display())
         }
-        Next::MoveAway(path) => format!("mv {0} {0}.old, if nobody needs it", path.display()),
+        Next::MoveAway(path) => format!("mv {0} {0}.old, if it is not needed", path.display()),
         Next::Unmask(path) => {
             format!("systemctl unmask {}", path.file_name().unwrap_or_default().to_string_lossy())
         }
-        Next::Image => "where /etc comes with an image: ringwise persist --root DIR, while that is made".into(),
+        Next::Image => "if /etc is part of an image: ringwise persist --root DIR, when the image is built".into(),
         Next::OwnInit { program, config } => {
             let p = program.display();
             format!(
-                "let your init run `{p} apply --config {} --yes --boot` at the end of the boot, and five minutes later or \
-                 at shutdown `{p} persist --lived`; or write into an image: ringwise persist --root DIR",
+                "let the init system run `{p} apply --config {} --yes --boot` at the end of the boot, and five minutes later or \
+                 at shutdown `{p} persist --lived`; or prepare an image: ringwise persist --root DIR",
                 config.display()
             )
         }
         Next::ReadHistory => {
-            "ringwise history and the log of that boot say what was done; ringwise persist, when that is \
-                              understood: the next boot tries again"
-                .into()
+            "ringwise history, and read the log of that boot; then ringwise persist, so that the next boot applies again".into()
         }
     }
 }

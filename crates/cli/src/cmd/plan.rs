@@ -30,7 +30,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     if let Some(file) = &a.out {
         let expiry = a.expires.unwrap_or(Expiry(Some(std::time::Duration::from_secs(86_400))));
         ringwise_intent::write_plan(file, &plan, expiry.0, unix_time()?)?;
-        out::note(common.quiet, &format!("ringwise: the plan is in {}", file.display()));
+        out::note(common.quiet, &format!("ringwise: plan written to {}", file.display()));
     }
     match format {
         PlanOutput::Json => out::json(&plan)?,
@@ -91,7 +91,7 @@ pub(super) fn make(
     let host = PlanningHost { options, snapshot: s, learned, hands, made };
     let planning = Planning::new(source.host.as_ref(), host, requested, args.goal.is_some(), at_boot)?;
     for m in planning.missing.iter().filter(|_| at_boot) {
-        let text = format!("ringwise: {m}; its flows are left out: when it listens, run ringwise apply");
+        let text = format!("ringwise: {m}; its flows are skipped: run ringwise apply when it listens");
         out::note(common.quiet, &text);
     }
     Ok(planning)

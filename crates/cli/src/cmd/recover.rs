@@ -19,10 +19,14 @@ pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let (would, question, what) = match (to_recover(&list), waiting(&list)) {
         (Some(e), _) => {
             let what = named(e);
-            (format!("Would put back: {what}"), Some(format!("Put the host back to before {what}? [y/N]")), what)
+            (
+                format!("Would put back: {what}"),
+                Some(format!("Restore the host to its state before {what}? [y/N]")),
+                what,
+            )
         }
         (None, Some(e)) => {
-            let what = format!("what {} had to leave while a CPU was offline", named(e));
+            let what = format!("the settings of {} that waited for an offline CPU", named(e));
             (format!("Would restore: {what}"), Some(format!("Restore {what}? [y/N]")), what)
         }
         (None, None) => ("Nothing to do: no transaction of this boot is unfinished.".into(), None, String::new()),

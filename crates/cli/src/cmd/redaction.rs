@@ -1,4 +1,4 @@
-//! What `capture --redact` and `support` know about a host and about our own command lines, and the summary they print.
+//! What `capture --redact` and `support` know about a host and about command lines of ringwise, and the summary they print.
 
 use clap::{Arg, ArgAction, Command};
 use ringwise_model::Snapshot;
@@ -6,7 +6,7 @@ use ringwise_sys::{Flag, FlagValue, Grammar, Knowledge, Redacted};
 
 use ringwise_text::{plural, thousands};
 
-/// Flags of plans whose values are numbers, lists of CPUs, settings, or one of a few keywords.
+/// Options of plans whose values are numbers, lists of CPUs, settings, or one of a few keywords.
 const PLAIN: [&str; 12] = [
     "goal",
     "cpus",
@@ -95,7 +95,7 @@ pub(super) fn summary(redacted: &[Redacted]) -> String {
         out.push_str("replaced  nothing\n");
     }
     out.push_str(
-        "Left as they are: interface names, drivers, models, versions, CPU and PCI layout, RSS keys, names of modules,\n\
+        "Not replaced: interface names, drivers, models, versions, CPU and PCI layout, RSS keys, names of modules,\n\
          tuned profiles and configuration files. docs/capture.md lists what is removed.\n",
     );
     out

@@ -18,7 +18,7 @@ use ringwise_render::report::{self as page, Report, Span};
 
 pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     if a.html.is_some() && common.json {
-        return Err(Fail::usage("--html and --json are two kinds of answer; ask for one"));
+        return Err(Fail::usage("--html and --json cannot be combined: choose one output format"));
     }
     let source = source::live()?;
     let report = make(&source, common, a.since)?;
@@ -49,25 +49,25 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     let entry = &list[at];
     let mut m = measured_beside(&entry.path, id)?;
     let mut notes: Vec<String> = std::mem::take(&mut m.notes);
-    let stands = matches!(entry.ending, Ending::Kept | Ending::OnTrial { .. }) && entry.undone_by.is_none();
+    let in_effect = matches!(entry.ending, Ending::Kept | Ending::OnTrial { .. }) && entry.undone_by.is_none();
     let mut until_now = false;
     if let Some(w) = &mut m.after
         && w.last.is_none()
     {
         // The second window was not measured to its end. The current counters replace it if the host has not rebooted
         // and the transaction is still in effect.
-        if stands && entry.this_boot {
+        if in_effect && entry.this_boot {
             w.last = Some(now(source, common, w)?);
             until_now = true;
         } else {
-            notes.push("the window after was never ended".into());
+            notes.push("the second window was not measured to its end".into());
         }
     }
     if matches!(entry.ending, Ending::OnTrial { .. }) {
-        notes.push("the transaction is on trial: nobody has confirmed it yet".into());
+        notes.push("the transaction is on trial and not confirmed yet".into());
     }
     let rates = |w: &Window| Rates::between(&w.layout, &w.first, w.last.as_ref()?);
-    let before = rates(&m.before).ok_or_else(|| Fail::error("the window before is empty"))?;
+    let before = rates(&m.before).ok_or_else(|| Fail::error("the first window contains no samples"))?;
     let after = m.after.as_ref().and_then(|w| Some((w, rates(w)?)));
     if after.is_none() {
         notes.push("there is no window after".into());
@@ -77,7 +77,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
         let later: Vec<String> =
             list[at + 1..].iter().filter(|e| e.unix_time <= end).map(|e| e.id.to_string()).collect();
         if !later.is_empty() {
-            notes.push(format!("transactions of the window after: {}", later.join(", ")));
+            notes.push(format!("transactions during the window after: {}", later.join(", ")));
         }
     }
     let comparison = Comparison::of(&before, after.as_ref().map(|a| &a.1));
@@ -103,10 +103,10 @@ pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
     let path = measured::beside(journal, id);
     if !path.exists() {
         return Err(Fail::error(format!(
-            "transaction {id} was not measured, or that was long ago: there is no {}",
+            "transaction {id} was not measured, or its measurement was deleted since: {} does not exist",
             path.display()
         ))
-        .next("ringwise apply --measure 5m, the next time"));
+        .next("ringwise apply --measure 5m, for the next transaction"));
     }
     Ok(measured::read(&path)?)
 }
@@ -116,7 +116,7 @@ fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe:
     let there = ringwise_observe::interfaces(source.host.as_ref());
     let devs: Vec<String> = w.layout.links.keys().filter(|d| there.contains(d)).cloned().collect();
     if devs.is_empty() {
-        return Err(Fail::error("none of the interfaces that were measured is there any more"));
+        return Err(Fail::error("none of the measured interfaces exists any more"));
     }
     Ok(follow(source, &devs, &Common { quiet: true, ..common.clone() }, false)?.0.read())
 }

@@ -1,4 +1,4 @@
-//! Plan files on the command line: which argument is one, and when one expires.
+//! Plan files on the command line: which argument is a plan file, and when a plan file expires.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) fn expiry(text: &str) -> std::result::Result<Expiry, InvalidValue> {
     if text == "never" {
         return Ok(Expiry(None));
     }
-    let bad = || InvalidValue::form(text, "time (right would be e.g. 90m, 24h, 7d or never)");
+    let bad = || InvalidValue::form(text, "time, e.g. 90m, 24h, 7d or never");
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
     let n: u64 = text[..split].parse().map_err(|_| bad())?;
     let unit = match &text[split..] {
@@ -45,11 +45,13 @@ pub(super) fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
     }
     let Some(first) = files.first() else { return Ok(None) };
     if a.devs.len() > 1 {
-        return Err(Fail::usage(format!("{first} is a plan file, and such a file is applied alone and exactly")));
+        return Err(Fail::usage(format!(
+            "{first} is a plan file: it must be given alone, because it is applied exactly"
+        )));
     }
     let more = a.intent.text(&[]);
     if !more.is_empty() {
-        return Err(Fail::usage(format!("{first} is a plan file and applied exactly; {more} is for a new plan"))
+        return Err(Fail::usage(format!("{first} is a plan file, which is applied exactly; {more} is for a new plan"))
             .next(format!("ringwise plan {more} --out FILE")));
     }
     Ok(Some(PathBuf::from(first)))
@@ -62,8 +64,8 @@ fn is_file(arg: &str, source: &Source) -> Result<bool> {
     let interface = source.host.readlink(&format!("/sys/class/net/{arg}")).is_ok();
     match (interface, Path::new(arg).is_file()) {
         (true, true) => Err(Fail::usage(format!(
-            "{arg} is an interface and a file in this directory; write ./{arg} for the file, or call it elsewhere for the \
-             interface"
+            "{arg} is an interface and a file in this directory; for the file write ./{arg}, for the interface run \
+             ringwise in another directory"
         ))),
         (true, false) => Ok(false),
         (false, true) => Ok(true),

@@ -32,14 +32,18 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     if id != 0 && entry.is_none() {
         return Err(fail(&ringwise_apply::Refusal::UnknownTransaction { transaction: id }.into()));
     }
-    let what =
-        || entry.map_or_else(|| "Every setting as first found since boot.\n".into(), |e| standing::entry(e, &style));
+    let what = || {
+        entry.map_or_else(
+            || "Restores every setting as first found since boot.\n".into(),
+            |e| standing::entry(e, &style),
+        )
+    };
     if a.write.dry_run {
         return preview(id, a, &source, &store, common, &style);
     }
     let question = match id {
-        0 => "Put every setting back to as first found since boot? [y/N/show]".to_string(),
-        id => format!("Put the host back to before transaction {id}? [y/N/show]"),
+        0 => "Restore every setting as first found since boot? [y/N/show]".to_string(),
+        id => format!("Restore the host to its state before transaction {id}? [y/N/show]"),
     };
     if !confirmed(&a.write, &question, &what)? {
         return Err(Fail::refused("not confirmed; nothing was touched"));
@@ -56,7 +60,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
         let f = fail(&e);
         match e.refusal() {
             Some(ringwise_apply::Refusal::Changed { .. }) => {
-                f.next(format!("ringwise rollback {id} --take-over, to overwrite what somebody else has set"))
+                f.next(format!("ringwise rollback {id} --take-over      (overwrites these changes)"))
             }
             _ => f,
         }
@@ -88,7 +92,7 @@ fn preview(
     } else {
         out::answer(&standing::would_undo(id, &would, style))?;
     }
-    // The status that the rollback itself would have.
+    // The exit status is that of the rollback itself.
     Ok(if would.moved.is_empty() { Status::Ok } else { Status::Refused })
 }
 

@@ -80,7 +80,7 @@ fn parts(families: BTreeSet<Family>) -> Parts {
     parts
 }
 
-/// What was applied, and whether it is still in effect.
+/// The last transaction, and whether its settings are still in effect.
 pub(super) fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
     standing_of(s, store, Journals::read(store), since_boot)
 }
@@ -109,7 +109,7 @@ fn standing_of(
     st
 }
 
-/// `None`: no transaction is on trial any more.
+/// The settings of a transaction that wait for offline CPUs. `None`: no setting waits any more.
 fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
     let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
     let missing: Vec<CpuSet> = all

@@ -1,5 +1,5 @@
-//! `ringwise support`: a redacted capture with the account of what ringwise did here and what the kernel said.
-//! It is a capture like any other: `--from` opens it.
+//! `ringwise support`: a redacted capture with the record of what ringwise did on this host, and with the kernel's log.
+//! `--from` opens it like any other capture.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,26 +20,26 @@ use ringwise_render::status::{self as page, Page};
 use ringwise_text::Style;
 use ringwise_text::{pad, plural, right, thousands};
 
-/// Where in the recording the account lies; no path of a host begins so.
+/// Directory of the additional files in the recording. No path of a host begins like this.
 const OURS: &str = "/support";
 const KERNEL_LOG: &str = "kernel.log";
-/// Files of the state directory of which more than this is no account any more.
+/// Size limit for each file of the state directory.
 const LARGEST: u64 = 64 << 20;
 
-/// One thing that goes in, or why it does not.
+/// An entry of the archive, or why it is missing.
 struct Item {
     name: String,
     what: String,
-    /// Bytes, or why there are none.
+    /// Size in bytes, or why the entry is missing.
     size: std::result::Result<usize, String>,
 }
 
-/// What is put beside the capture.
+/// The files that are added to the capture.
 #[derive(Default)]
 pub(super) struct Papers {
-    /// What is in force, as a capture holds it. `None`: nothing was ever done here.
+    /// The settings in effect, as a capture stores them. `None`: ringwise never changed this host.
     standing: Option<String>,
-    /// Name below [`OURS`], what it is, content or why there is none.
+    /// Name below [`OURS`], description, and content or why it is missing.
     list: Vec<(String, String, std::result::Result<String, String>)>,
 }
 
@@ -51,7 +51,7 @@ impl Papers {
 
 pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     if !a.dry_run && std::fs::symlink_metadata(&a.file).is_ok() {
-        return Err(Fail::error(format!("{} exists; support overwrites nothing", a.file.display())));
+        return Err(Fail::error(format!("{} exists already; support never overwrites a file", a.file.display())));
     }
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
     let recorder = Arc::new(Recorder::new(real));
@@ -83,15 +83,15 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
         return Ok(Status::Ok);
     }
     let mut text = if a.dry_run {
-        format!("Would go into {}; nothing is written:\n", a.file.display())
+        format!("{} would contain (nothing is written):\n", a.file.display())
     } else {
-        format!("{} holds:\n", a.file.display())
+        format!("{} contains:\n", a.file.display())
     };
     text.push_str(&listing(&items));
     text.push_str(&redaction::summary(&redacted));
     text.push_str("Read it before you send it.\n");
     if ringwise_sys::proc::euid() != 0 {
-        text.push_str("Not made as root: what needs root is missing or recorded as refused.\n");
+        text.push_str("Not made as root: values that need root are missing or recorded as refused.\n");
     }
     if !a.dry_run {
         text.push_str(&format!("Next: ringwise show --from {0}\n      tar tf {0}\n", a.file.display()));
@@ -100,7 +100,7 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// The recording with the papers in it, nothing redacted yet.
+/// Adds the files to the recording, before anything is redacted.
 pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
     ringwise_discover::forget_others(&mut recording);
     for (name, _, content) in &papers.list {
@@ -122,20 +122,20 @@ fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<I
     let answers = recording.len() - papers.list.len() - usize::from(papers.standing.is_some());
     let capture = Item {
         name: "manifest.json kernel.json fs/".into(),
-        what: format!("capture, {} answers, refusals among them", thousands(answers as u64)),
+        what: format!("capture, {} answers, including refusals", thousands(answers as u64)),
         size: Ok(host + raw),
     };
     let rest = papers.list.iter().map(|(name, what, content)| Item {
         name: format!("fs{OURS}/{name}"),
         what: match redaction::kernel_lines_left_out(redacted) {
-            n if name == KERNEL_LOG => format!("{what}; {} left out", plural(n, "other")),
+            n if name == KERNEL_LOG => format!("{what}; {} omitted", plural(n, "other")),
             _ => what.clone(),
         },
         size: content.as_ref().map(|_| bytes(&format!("{OURS}/{name}"))).map_err(String::clone),
     });
     let standing = papers.standing.as_ref().map(|_| Item {
         name: format!("fs{STANDING_FILE}"),
-        what: "what is in force, for check --from".into(),
+        what: "settings in effect, for check --from".into(),
         size: Ok(bytes(STANDING_FILE)),
     });
     std::iter::once(capture).chain(standing).chain(rest).collect()
@@ -147,7 +147,7 @@ fn listing(items: &[Item]) -> String {
     let digits = items.iter().map(|i| size(i).len()).max().unwrap_or(0);
     let mut out = String::new();
     for i in items {
-        let why = i.size.as_ref().err().map(|w| format!(": could not be had: {w}")).unwrap_or_default();
+        let why = i.size.as_ref().err().map(|w| format!(": missing: {w}")).unwrap_or_default();
         let line = format!("  {}  {} bytes  {}{why}", pad(&i.name, wide), right(&size(i), digits), i.what);
         out.push_str(line.trim_end());
         out.push('\n');
@@ -155,7 +155,7 @@ fn listing(items: &[Item]) -> String {
     out
 }
 
-/// The account, and the names of people in it.
+/// The additional files, and the user names in them.
 pub(super) fn papers(
     host: &Arc<dyn Host>,
     s: &Snapshot,
@@ -171,7 +171,7 @@ pub(super) fn papers(
     let mut standings = status::standings(s, &store, host.since_boot());
     let interfaces: Vec<&str> = s.nics.iter().map(Nic::name).collect();
     for e in standings.last.iter_mut() {
-        // What somebody typed is no part of the account.
+        // Text that a user typed is removed.
         (e.reason, e.title) = (None, e.title.without_names(&interfaces));
     }
     let text = page::page(s, &standings, how, &Style::plain(None));
@@ -191,13 +191,13 @@ pub(super) fn papers(
         let folder = if i == 0 { "state".to_string() } else { format!("state-{}", i + 1) };
         state(&mut out, &folder, dir);
     }
-    // All of it: which lines stay is decided where the rest is redacted.
+    // The whole log: the redaction decides which lines are kept.
     out.add(KERNEL_LOG, "kernel lines that begin with an interface or its driver", log.map_err(|e| e.reason()));
     out.add("versions.txt", "versions of ringwise, kernel, distribution, drivers, firmware", Ok(versions(host, s)));
     (out, people(history.as_deref().unwrap_or_default()))
 }
 
-/// Journals, and what was learned. One directory of two that could be the place is mostly not there.
+/// Adds the journals and what was learned. Usually only one of the two possible directories exists.
 fn state(out: &mut Papers, folder: &str, dir: &Path) {
     let shown = dir.display();
     let list = match std::fs::read_dir(dir) {
@@ -210,16 +210,16 @@ fn state(out: &mut Papers, folder: &str, dir: &Path) {
     names.sort();
     for name in names {
         let path = dir.join(&name);
-        let what = if name.ends_with(".jsonl") { "journal of a transaction" } else { "kept by ringwise" };
+        let what = if name.ends_with(".jsonl") { "journal of a transaction" } else { "state of ringwise" };
         let content = match std::fs::metadata(&path) {
-            Ok(m) if m.len() > LARGEST => Err(format!("{} bytes are too many", thousands(m.len()))),
+            Ok(m) if m.len() > LARGEST => Err(format!("{} bytes are above the limit", thousands(m.len()))),
             _ => std::fs::read(&path).map(|b| String::from_utf8_lossy(&b).into_owned()).map_err(|e| e.to_string()),
         };
         out.add(&format!("{folder}/{name}"), what, content);
     }
 }
 
-/// Files that ringwise makes there; the name of another one may tell something by itself.
+/// Whether ringwise makes files of this name. Other files are skipped, because even their names may be private.
 fn is_ours(name: &str) -> bool {
     let one = matches!(name, "first-found.json" | "learned.json" | "seen.json" | "boot.json" | "status.json");
     let number = |first: &str, last: &str| {
@@ -254,7 +254,7 @@ fn driver(host: &Arc<dyn Host>, n: &Nic) -> String {
     };
     match reply.first().map(|m| ethtool_ioctl::drvinfo(m)) {
         Some(Ok(d)) => {
-            let or = |t: &str| if t.is_empty() { "not told".to_string() } else { t.to_string() };
+            let or = |t: &str| if t.is_empty() { "unknown".to_string() } else { t.to_string() };
             format!("driver {} {}, firmware {}", d.driver, or(&d.version), or(&d.fw_version))
         }
         Some(Err(e)) => format!("unknown ({e})"),
@@ -262,7 +262,7 @@ fn driver(host: &Arc<dyn Host>, n: &Nic) -> String {
     }
 }
 
-/// People that the account names: those who applied, and who asks now.
+/// User names in the files: users who applied something, and the current user.
 fn people(list: &[Entry]) -> Vec<(&'static str, String)> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let now = ringwise_sys::proc::user_name();

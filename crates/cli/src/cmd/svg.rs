@@ -15,17 +15,17 @@ use ringwise_render::svg;
 
 pub(super) fn run(file: &Path, a: &ShowArgs, common: &Common) -> Result<Status> {
     if common.json {
-        return Err(Fail::usage("--svg and --json are two kinds of answer; ask for one"));
+        return Err(Fail::usage("--svg and --json cannot be combined: choose one output format"));
     }
     if a.devs.is_empty() {
-        return Err(Fail::usage("--svg draws an interface: name one (ringwise show lists them)")
+        return Err(Fail::usage("--svg needs the name of an interface (ringwise show lists them)")
             .next(format!("ringwise show DEV --svg {}", file.display())));
     }
     let source = source::open(&a.from)?;
     let s = source.snapshot(&Options::only(&a.devs), common)?;
     let nics = named(&s, &a.devs)?;
     if let Some(n) = nics.iter().find(|n| n.rx_queues.is_empty() && n.tx_queues.is_empty()) {
-        return Err(Fail::error(format!("{}: no queue is known of it, so there is nothing to draw", n.name())));
+        return Err(Fail::error(format!("{} has no known queues, so there is nothing to draw", n.name())));
     }
     let text = svg::render(&s, &nics);
     if file == Path::new("-") {

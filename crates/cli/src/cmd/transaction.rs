@@ -1,4 +1,4 @@
-//! What apply, rollback and recover share: the store, the bounds, the question, the lines.
+//! Shared by apply, rollback and recover: the store, the time limits, the question, and the lines about events.
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
@@ -23,18 +23,21 @@ pub(super) fn store(common: &Common) -> Store {
     Store::open(common.state_dir.as_deref())
 }
 
-/// What devices were found to refuse or ignore; unreadable is said and taken as none.
+/// What devices were found to refuse or ignore. If it cannot be read, that is reported, and the list is empty.
 pub(super) fn learned(common: &Common) -> Vec<Learned> {
     match store(common).learned() {
         Ok(l) => l,
         Err(e) => {
-            out::note(common.quiet, &format!("ringwise: what was learned before is not used: {}", words(&e)));
+            out::note(
+                common.quiet,
+                &format!("ringwise: cannot use what was learned about devices before: {}", words(&e)),
+            );
             Vec::new()
         }
     }
 }
 
-/// An error of apply, with its status and the next command.
+/// Converts an error of apply: adds the exit status and the next command.
 pub(super) fn fail(e: &ringwise_apply::Error) -> Fail {
     let status = if e.exit_status() == 6 { Status::Refused } else { Status::Error };
     let fail = Fail::new(status, words(e));
@@ -47,7 +50,7 @@ pub(super) fn fail(e: &ringwise_apply::Error) -> Fail {
             None => fail,
         },
         Some(ringwise_apply::Refusal::Elsewhere { .. }) => {
-            fail.next("ss -xlp | grep ringwise-lock, which shows the process")
+            fail.next("ss -xlp | grep ringwise-lock      (shows the process)")
         }
         Some(ringwise_apply::Refusal::NoTransaction { .. } | ringwise_apply::Refusal::UnknownTransaction { .. }) => {
             fail.next("ringwise history")
@@ -67,13 +70,13 @@ pub(super) fn who() -> String {
     }
 }
 
-/// A request without steps: who asks for what, and why.
+/// A request without steps: the user, the title and the reason.
 pub(super) fn request(title: Title, reason: Option<&String>) -> Request {
     let argv = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     Request { title, reason: reason.cloned(), who: who(), argv, ..Request::default() }
 }
 
-/// The ordinary bounds; a signal stops at the next step and puts everything back.
+/// The default time limits. A signal stops the run before the next step, and everything is put back.
 pub(super) fn policy() -> Result<Policy> {
     let policy = Policy { guard: Some(Arc::new(Process::default())), ..Policy::default() };
     let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
@@ -86,26 +89,27 @@ pub(super) fn policy() -> Result<Policy> {
             }
             stop.store(true, Ordering::SeqCst);
         })
-        .map_err(|e| Fail::error(format!("no thread for signals: {e}")))?;
+        .map_err(|e| Fail::error(format!("cannot start the thread that waits for signals: {e}")))?;
     Ok(policy)
 }
 
-/// Without a terminal there is nobody to ask; without root every write would be refused by the kernel.
+/// Refuses to continue without a terminal, because the user cannot be asked, and without root, because the kernel would
+/// refuse every write.
 pub(super) fn can_go_on(write: &Write, command: &str) -> Result<()> {
     if !write.dry_run && proc::euid() != 0 && proc::may_override() == Some(false) {
         return Err(Fail::error(format!("{command} needs root; nothing was touched"))
-            .next(format!("sudo ringwise {command}, or ringwise {command} -n to see what it would do")));
+            .next(format!("sudo ringwise {command}, or ringwise {command} -n to only show what it would do")));
     }
     if write.yes || write.dry_run || (proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr())) {
         return Ok(());
     }
     Err(Fail::refused(format!(
-        "{command} asks before it changes anything, and this is not a terminal; nothing was touched"
+        "{command} asks before it changes anything, but this is not a terminal; nothing was touched"
     ))
-    .next(format!("ringwise {command} --yes, or with -n to see what it would do")))
+    .next(format!("ringwise {command} --yes, or with -n to only show what it would do")))
 }
 
-/// Asks on the terminal. `more`: what `show` prints.
+/// Asks on the terminal. `more` makes the text that the answer `show` prints.
 pub(super) fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Result<bool> {
     if write.yes {
         return Ok(true);
@@ -113,7 +117,10 @@ pub(super) fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String
     loop {
         out::prompt(question);
         let mut line = String::new();
-        let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
+        let n = std::io::stdin()
+            .lock()
+            .read_line(&mut line)
+            .map_err(|e| Fail::refused(format!("cannot read the answer: {e}; nothing was touched")))?;
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
             "s" | "show" => out::error(&more()),
@@ -124,25 +131,28 @@ pub(super) fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String
     }
 }
 
-/// Asks for one of these words; anything else, and no terminal's answer, is none of them.
+/// Asks for one of these words. `None`: any other answer, or the end of the input.
 pub(super) fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
     out::prompt(question);
     let mut line = String::new();
-    let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
+    let n = std::io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|e| Fail::refused(format!("cannot read the answer: {e}; nothing was touched")))?;
     let word = line.trim().to_ascii_lowercase();
     Ok((n > 0 && words.contains(&word.as_str())).then_some(word))
 }
 
-/// What the settings in force are now: the left side of `0 -> 0-15` when they are taken back.
+/// The current values of the settings in effect: the left side of `0 -> 0-15` when they are restored.
 pub(super) fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Before {
     let Ok(v) = ringwise_apply::verify(host, store, policy) else {
-        // The run itself will tell what is wrong.
+        // The run itself reports the error.
         return Before::default();
     };
     v.settings.iter().filter_map(|s| Some((s.want.address()?, s.now.known()?.value_text()))).collect::<BTreeMap<_, _>>()
 }
 
-/// Prints events as they come, and tells the machine's log.
+/// Prints events as they come, and writes them to the system log.
 pub(super) fn printer<'a>(
     host: &'a Arc<dyn Host>,
     before: &'a Before,
@@ -160,12 +170,12 @@ pub(super) fn printer<'a>(
     }
 }
 
-/// stderr is where events go: its own colour and no folding by stdout's width.
+/// The style of events, which go to stderr: colours only if stderr is a terminal.
 pub(super) fn stderr_style(style: &Style) -> Style {
     Style { color: style.color && proc::is_tty(&std::io::stderr()), ..style.clone() }
 }
 
-/// The answer, and the status.
+/// Prints the outcome, and returns the exit status.
 pub(super) fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<Status> {
     Logbook::of(o.transaction).outcome(o);
     if as_json {

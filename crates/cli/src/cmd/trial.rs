@@ -21,16 +21,16 @@ use ringwise_text::Style;
 use ringwise_text::when;
 
 const EACH: Duration = Duration::from_millis(100);
-/// Lines of the health command that are told.
+/// Number of lines of the health command's output that are printed.
 const LINES: usize = 5;
 
-/// How long a trial lasts, if there is to be one.
+/// How long the trial lasts. `None`: no trial is requested.
 pub(super) fn wanted(a: &ApplyArgs) -> Option<Duration> {
     a.confirm.or(a.health.as_ref().map(|_| Duration::from_secs(60)))
 }
 
-/// The end of `apply`, and of a rollback on trial.
-#[allow(clippy::too_many_arguments, reason = "what both have at their end; a struct would only be unpacked again")]
+/// Finishes `apply` or `rollback`: prints the outcome, or handles the trial.
+#[allow(clippy::too_many_arguments, reason = "both callers have these values; a struct would only be unpacked again")]
 pub(super) fn follow(
     o: &Outcome,
     verb: &str,
@@ -44,7 +44,7 @@ pub(super) fn follow(
     let as_json = a.format.json(common);
     let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, verb, as_json, style) };
     if let Some(command) = &a.health {
-        out::note(common.quiet, &format!("on trial; health command: {command}"));
+        out::note(common.quiet, &format!("ringwise: on trial; running the health command: {command}"));
         return match health(command, trial, source, policy) {
             Ok(()) => kept(source, store, as_json, style),
             Err(why) => undo(source, store, id, "health command", &why, as_json, style),
@@ -60,13 +60,13 @@ pub(super) fn follow(
         Answer::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
         Answer::Decided => kept(source, store, as_json, style),
         Answer::Left => {
-            out::error("\nringwise: still on trial: ringwise confirm keeps it");
+            out::error("\nringwise: still on trial; to keep the changes: ringwise confirm");
             Ok(Status::Ok)
         }
     }
 }
 
-/// As `ringwise confirm`, but its refusal is none of this command, which has changed the host.
+/// Like `ringwise confirm`, but a refusal has the status of findings, because this command has changed the host.
 fn kept(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     decide(source, store, as_json, style).map_err(|f| match f.status {
         Status::Refused => Fail { status: Status::Findings, ..f },
@@ -76,7 +76,7 @@ fn kept(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<
 
 fn undo(source: &Source, store: &Store, id: u64, by: &str, why: &str, as_json: bool, style: &Style) -> Result<Status> {
     match undo_now(store, id, by, why, source.host.unix_time()) {
-        // Somebody else was faster; what came of it says who.
+        // Another process has decided already; its outcome is reported.
         Ok(false) => return kept(source, store, as_json, style),
         Err(e) if e.refusal().is_none() => return Err(fail(&e)),
         _ => {}
@@ -87,15 +87,15 @@ fn undo(source: &Source, store: &Store, id: u64, by: &str, why: &str, as_json: b
 enum Answer {
     Keep,
     Undo,
-    /// By somebody else, or by the clock.
+    /// Another process or the timer has decided.
     Decided,
-    /// A signal, or the terminal is gone: the guard stays.
+    /// A signal came, or the terminal is gone. The guard stays.
     Left,
 }
 
 fn ask(source: &Source, store: &Store, policy: &Policy) -> Answer {
     let (send, lines) = channel();
-    // It may wait for its line for ever, and ends with the process.
+    // The thread may wait for a line forever; it ends with the process.
     let reader = std::thread::Builder::new().name("terminal".into()).spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { return };
@@ -130,17 +130,17 @@ fn ask(source: &Source, store: &Store, policy: &Policy) -> Answer {
     }
 }
 
-/// Runs it in a process group of its own until the trial ends; anything but status 0 is the reason to undo.
+/// Runs the command in a process group of its own until the trial ends. Any exit status but 0 is a reason to undo.
 fn health(command: &str, trial: &OnTrial, source: &Source, policy: &Policy) -> std::result::Result<(), String> {
-    let broken = |e: std::io::Error| format!("the health command cannot be run: {e}");
+    let broken = |e: std::io::Error| format!("the health command cannot be started: {e}");
     let (reader, writer) = std::io::pipe().map_err(broken)?;
     let mut c = Command::new("/bin/sh");
     c.arg("-c").arg(command).stdin(Stdio::null()).process_group(0);
     c.stdout(writer.try_clone().map_err(broken)?).stderr(writer);
     let mut child = c.spawn().map_err(broken)?;
-    // Its copies of the pipe would keep the reader waiting.
+    // The command object holds copies of the pipe, which would keep the reader waiting.
     drop(c);
-    let said = listen(reader);
+    let output = listen(reader);
     let until = Duration::from_millis(trial.until_boot_ms);
     let how = loop {
         match child.try_wait() {
@@ -159,24 +159,24 @@ fn health(command: &str, trial: &OnTrial, source: &Source, policy: &Policy) -> s
     };
     if how.is_err() {
         guardian::kill_group(child.id());
-        let _ = child.wait(); // it is killed, or was waited for
+        let _ = child.wait(); // the process was killed, or was waited for already
     }
     how.map_err(|how| {
-        let said = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        let words = if said.is_empty() { String::new() } else { format!(": {}", said.join(" / ")) };
+        let output = output.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        let words = if output.is_empty() { String::new() } else { format!(": {}", output.join(" / ")) };
         format!("the health command {how}{words}")
     })
 }
 
 fn how_it_ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(c), _) => format!("ended with status {c}"),
+        (Some(c), _) => format!("exited with status {c}"),
         (None, Some(s)) => format!("was killed by signal {s}"),
         (None, None) => "ended".into(),
     }
 }
 
-/// Reads to the end so that it never blocks, and keeps the last lines.
+/// Reads the output to its end, so that the command never blocks, and keeps the last lines.
 fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
     let (send, receive) = channel();
     let kept = move || {
@@ -193,14 +193,14 @@ fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
         let text = String::from_utf8_lossy(&tail).into_owned();
         let lines: Vec<String> = text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_string).collect();
         let last = lines.len().saturating_sub(LINES);
-        let _ = send.send(lines[last..].to_vec()); // nobody asks when it was well
+        let _ = send.send(lines[last..].to_vec()); // the output of a successful command is not read
     };
-    // Without a thread there is nothing to tell, and the sender is gone.
+    // If the thread cannot be started, the sender is dropped, and the output counts as empty.
     drop(std::thread::Builder::new().name("health".into()).spawn(kept));
     receive
 }
 
-/// Nothing to do is no answer while what is so is to be put back.
+/// Refuses to report "nothing to do" while a transaction is on trial, because its settings may be put back.
 pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
@@ -213,7 +213,7 @@ pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Resul
             let pid =
                 p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
             let text = format!(
-                "transaction {} of {} is on trial until {until}{pid}: it stays so only if somebody confirms it",
+                "transaction {} of {} is on trial until {until}{pid}: without confirmation it is put back then",
                 p.transaction, p.who
             );
             Err(Fail::refused(text).next("ringwise confirm"))
@@ -222,10 +222,12 @@ pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Resul
     }
 }
 
-/// `--confirm` and `--health` make no sense where nothing is written.
+/// Refuses an empty health command.
 pub(super) fn check(a: &ApplyArgs) -> Result<()> {
     match (&a.health, a.write.dry_run) {
-        (Some(h), false) if h.trim().is_empty() => Err(Fail::usage("--health is given no command")),
+        (Some(h), false) if h.trim().is_empty() => {
+            Err(Fail::usage("--health needs a command: expected e.g. --health 'ping -c 3 192.0.2.1'"))
+        }
         _ => Ok(()),
     }
 }

@@ -34,17 +34,17 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     };
     let (mut v, mut journals) = look(&s)?;
     if source.recorded && v.settings.is_empty() && v.unfinished.is_none() {
-        // Nothing in this directory is about that host: that is no word on what was applied there.
+        // The state directory has nothing about that host, which does not mean that nothing was applied there.
         return Err(Fail::error(format!(
-            "what was applied on {} is not known here: its record is kept on the host itself (below /var/lib/ringwise)",
+            "unknown what was applied on {}: the record is on the host itself (below /var/lib/ringwise)",
             visible(&host_name(&s))
         ))
-        .next("ringwise verify --from FILE --state-dir COPY-OF-ITS-RECORD"));
+        .next("ringwise verify --from FILE --state-dir DIR, with a copy of its record in DIR"));
     }
     let mut counted = None;
     if let Some(time) = a.r#for {
         counted = Some((count(&source, &s, &v, time, common)?, time.as_secs_f64()));
-        // The state after the counting is the one to tell.
+        // The state after counting is reported.
         s = source.snapshot(&options, common)?;
         (v, journals) = look(&s)?;
     }
@@ -78,7 +78,7 @@ struct Watched {
     of: Of,
     irq: IrqId,
     planned: CpuSet,
-    /// Its next interrupt still comes on the old CPU, and moves it.
+    /// The next interrupt still comes on the old CPU, and moves the vector to the new one.
     pending: bool,
 }
 
@@ -94,12 +94,12 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         })
         .collect();
     let step = Duration::from_secs(10);
-    let (mut left, mut told) = (time, None);
+    let (mut left, mut last_note) = (time, None);
     let mut meanwhile = Meanwhile::begin(source, s, &watched)?;
     while !left.is_zero() {
-        if told.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
+        if last_note.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
             out::note(common.quiet, &format!("ringwise: counting interrupts, {:.0} s left", left.as_secs_f64().ceil()));
-            told = Some(left);
+            last_note = Some(left);
         }
         let now = left.min(LOOK);
         source.host.sleep(now);
@@ -107,7 +107,7 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         meanwhile.look(source)?;
     }
     let rates = Rates::between(&meanwhile.layout, &meanwhile.first, &meanwhile.last)
-        .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
+        .ok_or_else(|| Fail::error("the clock of this host does not advance: no rate can be computed"))?;
     let one = |w: &Watched| {
         let (polled, polled_on) = match polled_elsewhere(&rates, s, &watched, w) {
             PolledOn::Planned => (false, None),
@@ -122,7 +122,7 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
 /// How often queues are looked at while interrupts are counted.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Counters of the devices and vectors, from the begin to now.
+/// Counters of the devices and vectors, at the beginning and now.
 struct Meanwhile {
     layout: Layout,
     sampler: Sampler,
@@ -140,7 +140,7 @@ impl Meanwhile {
             }
         }
         let layout = if devs.is_empty() { Layout::default() } else { Layout::of(s, &devs) };
-        // Those that serve no queue as well.
+        // This includes vectors that serve no queue.
         let vectors = watched.iter().map(|w| w.irq).collect();
         let sampler = Sampler::new(source.host.as_ref(), &layout, true).with_vectors(vectors);
         let (first, last) = (Counters::default(), Counters::default());
@@ -150,7 +150,7 @@ impl Meanwhile {
         Ok(begin)
     }
 
-    /// Errors: interrupts cannot be counted at all.
+    /// Takes a sample. Fails if interrupts cannot be counted.
     fn look(&mut self, source: &Source) -> Result<()> {
         self.last = self.sampler.read(source.host.as_ref());
         if let Some(u) = self.last.unread.iter().find(|u| u.what == INTERRUPTS) {
@@ -162,7 +162,7 @@ impl Meanwhile {
         Ok(())
     }
 
-    /// What stands still of the transmit queues of the vector.
+    /// How a transmit queue of the vector is stalled, if one is.
     fn stuck(&self, w: &Watched) -> Option<How> {
         let tx = &self.layout.links.get(&w.dev)?.tx;
         let mine = |queue: u32| tx.get(&queue) == Some(&Some(w.irq));
@@ -172,7 +172,7 @@ impl Meanwhile {
 
 const INTERRUPTS: &str = "/proc/interrupts";
 
-/// Of the vectors of these devices, without RPS and XDP: those whose packets are not processed where planned.
+/// Whether the packets of the vector are processed elsewhere than planned. Decided only for devices without RPS and XDP.
 fn polled_elsewhere(rates: &Rates, s: &Snapshot, watched: &[Watched], w: &Watched) -> PolledOn {
     let plain = |n: &Nic| {
         matches!(n.users, Fact::Absent) && n.rx_queues.iter().all(|q| q.rps_cpus.known().is_none_or(CpuSet::is_empty))
@@ -185,14 +185,14 @@ fn polled_elsewhere(rates: &Rates, s: &Snapshot, watched: &[Watched], w: &Watche
     polled_on(received, &w.planned, &others, &processed.collect::<BTreeMap<_, _>>())
 }
 
-/// Packets of all queues of the vector in these directions; `None` where one of them is not counted.
+/// Packets of all queues of the vector in these directions. `None`: a queue has no counter.
 fn packets(rates: &Rates, w: &Watched, directions: &[Dir]) -> Option<u64> {
     let link: &LinkRates = rates.links.get(&w.dev)?;
     let of = link.queues.iter().filter(|q| q.irq == Some(w.irq) && directions.contains(&q.dir));
     of.map(|q| q.packets).sum()
 }
 
-/// Those that are on their way still, and have had packets enough to arrive.
+/// Marks vectors whose move is still pending although their queues received packets.
 fn still_pending(list: &mut [Counted], now: &Verify) {
     for s in now.settings.iter().filter(|s| s.how == Match::Pending) {
         let Setting::IrqCpus { dev, of, .. } = &s.want else { continue };
@@ -202,13 +202,13 @@ fn still_pending(list: &mut [Counted], now: &Verify) {
     }
 }
 
-/// `took`: `None` where it is not known (the vector is new, or its number was given out again).
+/// `took`: the interrupts of the vector. `None`: unknown, because the vector is new or its number was reused.
 fn counted(w: &Watched, took: Option<&Interrupts>) -> Counted {
     let mut seen_on = took.map(Interrupts::cpus);
     if w.pending
         && let (Some(seen), Some(took)) = (&mut seen_on, took)
     {
-        // The one interrupt that moved it is no mistake.
+        // One interrupt on the old CPU is expected: it moved the vector.
         for (cpu, n) in &took.0 {
             if *n == 1 && !w.planned.contains(*cpu) {
                 seen.remove(*cpu);

@@ -1,4 +1,4 @@
-//! What is wanted, by the flags of a command line: see `ringwise_intent`. Notes are printed here.
+//! The requested settings of a command line: see `ringwise_intent`. Notes are printed here.
 
 use std::io::ErrorKind;
 
@@ -15,14 +15,14 @@ pub(super) fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wa
     Ok(ringwise_intent::read(&a.flags(devs), a.config.as_deref(), recorded)?)
 }
 
-/// On this host.
+/// The intent for this host.
 pub(super) fn intent(w: &Wanted, s: &Snapshot, common: &Common) -> Result<Intent> {
     let (intent, notes) = w.intent(s)?;
     print(&notes, common);
     Ok(intent)
 }
 
-/// The file that says the same, with what its goals imply as comments.
+/// The equivalent configuration file, with the settings that its goals imply as comments.
 pub(super) fn file(w: &Wanted, host: impl FnOnce() -> Result<Snapshot>, common: &Common) -> Result<String> {
     let (c, notes): (Config, _) = w.joined(host)?;
     print(&notes, common);
@@ -39,7 +39,7 @@ impl From<Error> for Fail {
     }
 }
 
-/// The same with times in UTC.
+/// Converts the error. `utc`: print times in UTC.
 pub(super) fn fail(e: Error, utc: bool) -> Fail {
     let status = match e.class() {
         Class::Usage => Status::Usage,
@@ -50,17 +50,17 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Error::Contradictions(list) | Error::Unbound(list) => list.join("\nringwise: "),
         Error::FlowsUnknown(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nringwise: "),
         Error::PlanExpired { path, end, now } => {
-            format!("{} expired {}; now it is {}", path.display(), when::full(*end, utc), when::full(*now, utc))
+            format!("{} expired at {}; now it is {}", path.display(), when::full(*end, utc), when::full(*now, utc))
         }
         other => other.to_string(),
     };
     let next = match &e {
         Error::OtherGoal { goal, .. } => {
-            Some(format!("--goal {goal} --override-config, or without the file: --config none"))
+            Some(format!("--goal {goal} --override-config, or --config none to ignore the file"))
         }
-        // Where there is a file, another one is no help.
+        // If the file exists, creating another one does not help.
         Error::Config { error, .. } if error.kind() == ErrorKind::NotFound => {
-            Some("ringwise config init > FILE      (one from this host)".into())
+            Some("ringwise config init > FILE      (makes one from this host)".into())
         }
         Error::NotAPlan(_) => Some("ringwise plan --out FILE".into()),
         Error::PlanRefused { path, .. } | Error::PlanExpired { path, .. } => {
@@ -79,7 +79,7 @@ mod tests {
     fn a_plan_that_has_expired() {
         let e = Error::PlanExpired { path: "x.plan".into(), end: 1_003_600, now: 1_003_600 };
         let f = fail(e, true);
-        let text = "x.plan expired 1970-01-12T14:46:40Z; now it is 1970-01-12T14:46:40Z";
+        let text = "x.plan expired at 1970-01-12T14:46:40Z; now it is 1970-01-12T14:46:40Z";
         assert_eq!((f.status, f.message.as_str()), (Status::Refused, text));
         assert_eq!(f.next.as_deref(), Some("ringwise plan --out x.plan"));
     }

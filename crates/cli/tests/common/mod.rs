@@ -142,7 +142,7 @@ pub(crate) fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
             rps_default_mask: Fact::Absent,
             rivals: Fact::Known(vec!["irqbalance".into()]),
             rival_details: Vec::new(),
-            irqbalance: Fact::unknown("irqbalance", "not looked for"),
+            irqbalance: Fact::unknown("irqbalance", "not read"),
             sysctls: Default::default(),
             cpu_latency: Default::default(),
             power: None,
@@ -197,7 +197,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Captured and hand-written hosts that stand in the repository: name and file.
+/// Captured and hand-written hosts of the repository: name and file.
 pub(crate) fn fixtures() -> Vec<(String, PathBuf)> {
     let dir = root().join("fixtures/hosts");
     let mut out: Vec<(String, PathBuf)> = std::fs::read_dir(&dir)

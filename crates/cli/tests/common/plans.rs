@@ -6,7 +6,7 @@ use ringwise_plan::{
     DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Obstacle, Placed, Plan, PlanHost, SCHEMA, VERSION,
 };
 
-/// One queue a near core for eth1 and eth2 of `edge3`, XPS beside it, RPS off, RFS left.
+/// One queue per local core for eth1 and eth2 of `edge3`, with XPS, without RPS, RFS unchanged.
 pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     let mut target = Vec::new();
     let mut layout = Vec::new();
@@ -136,7 +136,7 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
     }
 }
 
-/// As an earlier version wrote it, without a code.
+/// A plan as an earlier version wrote it, without reason codes.
 fn text_only(why: &str) -> Obstacle {
     Obstacle::Other(Coded { why: why.into(), code: None, facts: None })
 }

@@ -1,8 +1,8 @@
-//! A small checker for the part of JSON Schema that our schemas use.
+//! A small validator for the part of JSON Schema that the schemas of ringwise use.
 
 use serde_json::Value;
 
-/// Every place where `value` is not as `schema` says.
+/// Every place where `value` violates `schema`.
 pub(crate) fn check(schema: &Value, value: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk(schema, schema, value, "", &mut out);
@@ -64,7 +64,7 @@ fn walk(root: &Value, s: &Value, v: &Value, at: &str, out: &mut Vec<String>) {
     if let Some(list) = s["enum"].as_array()
         && !list.contains(v)
     {
-        out.push(format!("{at}: {v} is none of {list:?}"));
+        out.push(format!("{at}: {v} is not one of {list:?}"));
     }
     if s["minimum"].as_i64().is_some_and(|m| v.as_i64().is_some_and(|n| n < m)) {
         out.push(format!("{at}: {v} is too small"));

@@ -1,4 +1,4 @@
-//! What other programs make of `config export`. `.link` files and rules: systemd-udevd, in lab/scenarios/655-export.sh.
+//! Other programs read the output of `config export`. For `.link` files and rules see lab/scenarios/655-export.sh.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -33,7 +33,7 @@ napi = { defer_hard_irqs = 2, gro_flush_timeout_ns = 20000, irq_suspend_timeout_
 rule = ["tcp4 dst-port 443 action 1"]
 "#;
 
-/// Text, and what it says it cannot say.
+/// The text, and the settings that it cannot express.
 fn exported(format: &str) -> (String, String) {
     let dir = Dir::named(&format!("export-{format}"));
     let file = dir.0.join("e.toml");
@@ -51,7 +51,7 @@ fn says(text: &str, all: &[&str]) {
     }
 }
 
-/// Keys of the state that nmstate takes (its `EthtoolConfig`; it refuses any other).
+/// Keys that nmstate accepts (its `EthtoolConfig`; it refuses any other).
 const STATE: [(&str, &[&str]); 3] = [
     ("pause", &["rx", "tx", "autoneg"]),
     ("ring", &["rx", "rx-jumbo", "rx-mini", "tx"]),
@@ -108,7 +108,7 @@ fn nmstate_knows_every_field() {
                 }
                 match STATE.iter().find(|(p, _)| *p == part) {
                     Some((_, known)) => assert!(known.contains(&key), "{part} has no {key}"),
-                    // Of ethtool's words it takes some; the kernel's names are right always.
+                    // nmstate accepts some names of ethtool, and always the names of the kernel.
                     None => {
                         assert_eq!(part, "feature", "{l}");
                         assert!(!export::FEATURE_WORDS.iter().any(|w| w.0 == key || w.1 == key), "{key}");
@@ -119,7 +119,7 @@ fn nmstate_knows_every_field() {
         }
     }
     assert_eq!(fields, 17, "{text}");
-    // A word that means several is not written without the device's list of features, which this record lacks.
+    // A name that covers several features needs the device's list of features, which this record lacks.
     says(
         &text,
         &["rx-gro: true", "tx-tcp6-segmentation: false", "sample-interval: 3", "rx-frames-low: 9", "rx-usecs: 0"],
@@ -183,17 +183,20 @@ fn rules_match_one_device() {
     }
 }
 
-/// By the loader and the net plugin of tuned itself. Skipped, and said so, where they are not there.
+/// Uses the loader and the net plugin of tuned. Skipped with a message if they are not installed.
 #[test]
 fn tuned_reads_its_profile() {
     let (text, left) = exported("tuned");
     says(&text, &["channels=combined 4", "ring=rx 512 tx 1024", "net.core.busy_poll=50"]);
-    // One of several that a word means: ethtool -k shows it indented, and tuned does not find it then.
+    // A feature within a group: ethtool -k shows it indented, and tuned then does not find it.
     for lacks in ["feature tx-tcp6-segmentation", "coalesce.use-cqe-mode-rx"] {
         assert!(left.contains(lacks), "{lacks}: {left}");
     }
     let Some(modules) = fetched("tuned/usr/lib/python3/dist-packages") else {
-        return skipped("tuned reads its profile", "tuned's modules are not in the cache (cargo xtask setup --lane quick)");
+        return skipped(
+            "tuned reads its profile",
+            "tuned's modules are not in the cache (cargo xtask setup --lane quick)",
+        );
     };
     let dir = Dir::named("export-profile");
     std::fs::create_dir(dir.0.join("ringwise")).unwrap();

@@ -19,8 +19,8 @@ pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<
         let Some(wish) = one(g, v.span(), config, cx) else { continue };
         let at = g.at("name").unwrap_or(v.span());
         if let Some((_, first)) = names.iter().find(|(n, _)| *n == wish.name) {
-            let found = format!("group \"{}\" stands there twice on this interface", wish.name);
-            cx.fault_with(at.clone(), vec![first.clone()], found, "one of that name");
+            let found = format!("group \"{}\" is configured twice on this interface", wish.name);
+            cx.fault_with(at.clone(), vec![first.clone()], found, "only one of that name");
         }
         names.push((wish.name.clone(), at));
         out.push(wish);
@@ -28,11 +28,11 @@ pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<
     let fixed = |g: &&GroupWish| matches!(g.queues, GroupQueues::These(_));
     if let Some(at) = k.at("group") {
         if out.iter().any(|g| fixed(&g)) && out.iter().any(|g| matches!(g.queues, GroupQueues::Count(_))) {
-            cx.fault(at.clone(), "some groups name their queues, others only how many", "the same in every group");
+            cx.fault(at.clone(), "some groups name their queues, others only how many", "the same form in every group");
         }
         let shares: Vec<u32> = out.iter().filter(|g| !g.context).filter_map(|g| g.weight).collect();
         if !out.is_empty() && shares.len() == out.len() && shares.iter().all(|w| *w == 0) {
-            cx.fault(at, "the weights of the groups sum to zero: no queue is in the table", "one above 0");
+            cx.fault(at, "the weights of the groups sum to zero: no queue is in the table", "at least one above 0");
         }
     }
     out
@@ -63,11 +63,15 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     let (weight, context) = (k.u32("weight"), k.bool("context").unwrap_or(false));
     if let (true, Some(_), Some(at)) = (context, weight, k.at("weight")) {
         let with = k.at("context").into_iter().collect();
-        cx.fault_with(at, with, "a group with a context of its own has no part of the table", "context, or weight");
+        cx.fault_with(at, with, "a group with its own context has no share of the table", "either context or weight");
     }
     let flows: Vec<Flow> = list(k.get("flows")).filter_map(|v| flow(v, cx)).collect();
     if context && flows.is_empty() {
-        cx.fault(at.clone(), format!("nothing would come to context of group \"{name}\""), "flows for it");
+        cx.fault(
+            at.clone(),
+            format!("group \"{name}\" has a context, but no flows are steered to it"),
+            "flows for the group",
+        );
     }
     Some(GroupWish { name, dev: String::new(), policy, queues, cpus, weight, context, flows, by: cx.place(&at) })
 }

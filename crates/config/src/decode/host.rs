@@ -46,7 +46,11 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
         let inside = !name.split(['.', '/']).any(str::is_empty);
         if !plain || !inside || !name.contains(['.', '/']) {
-            cx.fault(at, format!("\"{name}\" is no sysctl"), "as \"net.core.netdev_budget\", in quotes");
+            cx.fault(
+                at,
+                format!("\"{name}\" is not a sysctl name"),
+                "a name such as \"net.core.netdev_budget\", in quotes",
+            );
             continue;
         }
         let dotted = name.replace('/', ".");
@@ -57,11 +61,11 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
         if !takes.good(&value) {
             let plain = !value.is_empty() && !value.chars().any(char::is_control);
             let found = if plain { value.as_str() } else { "this text" };
-            cx.fault(v.span(), format!("{name} cannot be {found}"), takes.right());
+            cx.fault(v.span(), format!("{name} cannot be set to {found}"), takes.right());
             continue;
         }
         if let Some((_, first)) = seen.iter().find(|(n, _)| *n == dotted) {
-            cx.fault_with(at, vec![first.clone()], format!("\"{name}\" is said twice"), "one of them");
+            cx.fault_with(at, vec![first.clone()], format!("\"{name}\" is set twice"), "only one of them");
             continue;
         }
         seen.push((dotted.clone(), at.clone()));
@@ -74,8 +78,8 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
             if let Some((both, first)) =
                 seen.iter().map(|(s, first)| (cpus.intersection(s), first)).find(|(both, _)| !both.is_empty())
             {
-                let found = format!("cpu_latency of CPUs {both} is said twice");
-                cx.fault_with(at, vec![first.clone()], found, "one of them");
+                let found = format!("cpu_latency of CPUs {both} is set twice");
+                cx.fault_with(at, vec![first.clone()], found, "only one of them");
                 continue;
             }
             seen.push((cpus.clone(), at.clone()));
@@ -86,18 +90,18 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
     h
 }
 
-/// A name that is not among those that are set here.
+/// Reports a name that ringwise does not set.
 fn unknown(name: &str, value: &str, at: Range<usize>, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
     if name == sysctl::RPS_SOCK_FLOW_ENTRIES {
         return match k.at("rfs_entries") {
             Some(key) => {
-                let found = "the flow table's size is said twice: in rfs_entries and in sysctl";
-                cx.fault_with(at, vec![key], found, "rfs_entries alone");
+                let found = "the flow table's size is set twice: in rfs_entries and in sysctl";
+                cx.fault_with(at, vec![key], found, "only rfs_entries");
             }
-            None => cx.fault(at, format!("{name} has a key of its own"), format!("rfs_entries = {value}")),
+            None => cx.fault(at, format!("{name} has its own key"), format!("rfs_entries = {value}")),
         };
     }
     let known = || sysctl::ALL.iter().map(|(n, _)| *n);
     let right = format!("one of {}", known().collect::<Vec<_>>().join(", "));
-    cx.fault(at, format!("{name} is not among the sysctls that are set here"), right);
+    cx.fault(at, format!("ringwise does not set {name}"), right);
 }

@@ -8,7 +8,7 @@ use super::{Ctx, Keys, group, knobs};
 use crate::spec;
 use crate::value::{Config, Entry, Matcher};
 
-/// `before`: the tables of the entries that there are.
+/// `before`: the tables of the earlier entries.
 pub(crate) fn entry(
     k: Keys<'_, '_>,
     at: Range<usize>,
@@ -34,7 +34,7 @@ pub(crate) fn entry(
         && let Some(i) = config.entries.iter().position(|o| o.matcher == e.matcher && o.matcher != Matcher::default())
     {
         let with = before.get(i).and_then(|k| k.at("match")).into_iter().collect();
-        cx.fault_with(at, with, format!("two entries for {}", e.matcher), "one entry with both contents");
+        cx.fault_with(at, with, format!("two entries for {}", e.matcher), "one entry with the keys of both");
     }
     e
 }
@@ -49,17 +49,17 @@ fn matcher(k: Keys<'_, '_>, at: Range<usize>, cx: &mut Ctx<'_>) -> Matcher {
     };
     let parts = [&m.name, &m.driver, &m.bus, &m.mac, &m.label];
     if parts.iter().all(|p| p.is_none()) {
-        cx.fault(at, "match says nothing, so it would be every interface", "name = \"*\" if that is meant");
+        cx.fault(at, "match has no criteria, so every interface would match", "name = \"*\" for every interface");
     } else if parts.iter().any(|p| p.as_ref().is_some_and(String::is_empty)) {
-        cx.fault(at, "an empty text in match matches nothing", "the name, driver, address or label");
+        cx.fault(at, "an empty string in match matches no interface", "the name, driver, address or label");
     }
     let long = m.name.as_ref().is_some_and(|n| !crate::words::is_glob(n) && n.len() > 15);
     if let (true, Some(at)) = (long, k.at("name")) {
-        cx.fault(at, "no name of an interface has more than 15 characters", "label, for an alternative name");
+        cx.fault(at, "an interface name has at most 15 characters", "the key label, for an alternative name");
     }
     let short = m.bus.as_ref().is_some_and(|b| b.len() == 7 && b.matches(':').count() == 1 && b.contains('.'));
     if let (true, Some(at), Some(bus)) = (short, k.at("bus"), &m.bus) {
-        cx.fault(at, format!("\"{bus}\" has no domain"), format!("as the kernel names it: \"0000:{bus}\""));
+        cx.fault(at, format!("\"{bus}\" lacks the PCI domain"), format!("the form of the kernel: \"0000:{bus}\""));
     }
     m
 }

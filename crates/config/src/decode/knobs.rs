@@ -1,4 +1,4 @@
-//! Keys of one interface to knobs.
+//! Converts the keys of one interface to knobs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use ringwise_model::{CpuSet, Knob, NapiValues, RingValues, Wish};
 use super::{Ctx, Keys, list, one_or_more, wish};
 use crate::{check, spec, words};
 
-/// Coalescing parameters of a table, adaptive ones as 0 and 1.
+/// Coalescing parameters of a table, with adaptive moderation as 0 and 1.
 pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32> {
     let names: Vec<&str> = k.iter().map(|(n, _, _)| n).filter(|n| *n != "queues").collect();
     let mut out: BTreeMap<String, u32> =
@@ -24,7 +24,7 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
     {
         let fixed = [usecs, frames].into_iter().find(|n| out.contains_key(*n));
         if let (Some(1), Some(fixed), Some(at)) = (out.get(adaptive), fixed, k.at(adaptive)) {
-            let found = format!("{adaptive} is on, so {fixed} cannot be fixed beside it");
+            let found = format!("{adaptive} is on, so {fixed} cannot be set");
             let with = k.at(fixed).into_iter().collect();
             cx.fault_with(at, with, found, format!("{adaptive} = false, or no {fixed}"));
         }
@@ -32,11 +32,11 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
     out
 }
 
-/// Each step becomes parameters of its own, as the model has them: `rx-profile.0.usec`.
+/// Each step becomes parameters of its own, as in the model: `rx-profile.0.usec`.
 fn profile(k: Keys<'_, '_>, name: &str, out: &mut BTreeMap<String, u32>, cx: &mut Ctx<'_>) {
     for (i, v) in list(k.get(name)).enumerate() {
         if i == spec::PROFILE_STEPS {
-            cx.fault(v.span(), format!("{name} has more than {i} steps"), format!("the kernel has {i}"));
+            cx.fault(v.span(), format!("{name} has more than {i} steps"), format!("at most {i}"));
             return;
         }
         let Some(step) = v.get_ref().as_table().map(|t| Keys::new(t, &spec::PROFILE_STEP)) else { continue };
@@ -58,7 +58,7 @@ fn queues(k: Keys<'_, '_>) -> Option<Vec<u32>> {
     k.get("queues").and_then(|v| check::numbers_of(v.get_ref()).ok())
 }
 
-/// Everything but rules and groups.
+/// Everything except rules and groups.
 pub(crate) fn wishes(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> Vec<Wish> {
     let mut out = Vec::new();
     for (name, at, v) in k.free("features") {
@@ -98,20 +98,20 @@ fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         return;
     }
     if k.u32("channels") == Some(0) {
-        return; // out of range, and said
+        return; // out of range, which was reported
     }
     if (rx, tx, combined) == (Some(0), Some(0), Some(0)) || (rx.is_none() && tx.is_none() && combined == Some(0)) {
-        return cx.fault(at, "channels leaves no queue at all", "at least one that receives and one that sends");
+        return cx.fault(at, "channels leaves no queue at all", "at least one receive and one transmit queue");
     }
     out.push(wish(Knob::Channels { rx, tx, combined }, &at, cx));
 }
 
-/// Members of the device or of a queue, and where each stands.
+/// Values of the device or of a queue, and where each was set.
 #[derive(Default)]
 struct Seen(BTreeMap<(Option<u32>, String), Range<usize>>);
 
 impl Seen {
-    /// Of a member said twice the first queue is named.
+    /// If a value is set twice for several queues, the first queue is named.
     fn once<'n>(
         &mut self,
         queues: &Option<Vec<u32>>,
@@ -131,7 +131,7 @@ impl Seen {
             }
             if let Some((q, first)) = twice {
                 let of = q.map_or("the device".to_string(), |q| format!("queue {q}"));
-                cx.fault_with(at.clone(), vec![first], format!("{m} of {of} is said twice"), "one of them");
+                cx.fault_with(at.clone(), vec![first], format!("{m} of {of} is set twice"), "only one of them");
             }
         }
     }
@@ -161,11 +161,11 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         let (Ok(numbers), Some(table)) = (words::numbers(name), table(v)) else { continue };
         for n in numbers {
             if n == 0 {
-                cx.fault(at.clone(), "context 0 is the device's own", "\"table\" for that one");
+                cx.fault(at.clone(), "context 0 is the device's own table", "\"table\" for context 0");
                 continue;
             }
             if let Some((_, first)) = seen.iter().find(|(s, _)| *s == n) {
-                cx.fault_with(at.clone(), vec![first.clone()], format!("context {n} is said twice"), "one of them");
+                cx.fault_with(at.clone(), vec![first.clone()], format!("context {n} is set twice"), "only one of them");
                 continue;
             }
             seen.push((n, at.clone()));
@@ -188,14 +188,18 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     for (flow, at, v) in k.free("fields") {
         let Some(fields) = v.get_ref().as_str() else { continue };
         if fields.is_empty() || fields.contains('+') || ethtool_ioctl::fields::mask(fields).is_err() {
-            cx.fault(v.span(), format!("\"{fields}\" are no hash fields"), "ethtool's letters, as \"sd\" or \"sdfn\"");
+            cx.fault(
+                v.span(),
+                format!("\"{fields}\" are not hash fields"),
+                "ethtool's letters, such as \"sd\" or \"sdfn\"",
+            );
             continue;
         }
         let known = || ethtool_ioctl::FLOW_TYPES.iter().map(|f| f.0);
         if !known().any(|f| f == flow) {
             let all = || format!("one of {}", known().collect::<Vec<_>>().join(", "));
             let right = words::nearest(flow, known()).map_or_else(all, |n| format!("\"{n}\""));
-            cx.fault(at, format!("\"{flow}\" is no flow type"), right);
+            cx.fault(at, format!("\"{flow}\" is not a flow type"), right);
             continue;
         }
         out.push(wish(Knob::RssFields { flow: flow.to_string(), fields: fields.to_string() }, &at, cx));
@@ -215,7 +219,7 @@ fn napi(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     }
 }
 
-/// Knobs that are one value for all queues, or a table by queue.
+/// Knobs with one value for all queues, or a table by queue.
 fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     type Make = fn(Option<Vec<u32>>, CpuSet) -> Knob;
     let cpus: [(&str, Make); 3] = [
@@ -234,7 +238,7 @@ fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     });
     if let (Some(_), Some(at)) = (k.get("xps_cpus"), k.at("xps_rxqs")) {
         let with = k.at("xps_cpus").into_iter().collect();
-        cx.fault_with(at, with, "xps_rxqs goes before xps_cpus in the kernel; both are said", "one of them");
+        cx.fault_with(at, with, "xps_rxqs takes precedence over xps_cpus; both are set", "only one of them");
     }
 }
 
@@ -283,7 +287,7 @@ pub(crate) fn rules(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         if let (Some(a), Some(b)) = (location, loc)
             && a != b
         {
-            cx.fault(at.clone(), format!("the rule says loc {b}, location says {a}"), "one of them");
+            cx.fault(at.clone(), format!("the rule has loc {b}, but location is {a}"), "only one of them");
         }
         location = location.or(loc);
         if let Some(l) = location {
@@ -292,7 +296,7 @@ pub(crate) fn rules(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
                     at.clone(),
                     vec![first.clone()],
                     format!("two rules for location {l}"),
-                    "a location each",
+                    "a different location for each rule",
                 );
             }
             places.push((l, at.clone()));

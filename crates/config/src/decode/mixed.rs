@@ -1,4 +1,4 @@
-//! What `[host]` and the groups of interfaces say of latency and bulk groups against each other.
+//! Checks `[host]` and the groups of interfaces against each other: latency and bulk groups.
 
 use ringwise_model::words::plural;
 use ringwise_model::{ConfiguredBy, Goal, GroupQueues};
@@ -11,9 +11,8 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
     let at = |by: &ConfiguredBy, key: &str| bytes(by).or_else(|| host.at(key)).unwrap_or_default();
     for g in config.entries.iter().flat_map(|e| &e.groups) {
         if config.host.pair_as_article == Some(true) {
-            let found =
-                format!("pair_as_article makes groups of all queues itself, group \"{}\" is beside them", g.name);
-            cx.fault(at(&g.by, "pair_as_article"), found, "the group, or pair_as_article");
+            let found = format!("pair_as_article makes its own groups; group \"{}\" conflicts", g.name);
+            cx.fault(at(&g.by, "pair_as_article"), found, "either the group or pair_as_article");
         }
     }
     let Some(n) = config.host.latency_queues else { return };
@@ -24,7 +23,11 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
         && !mixed(None)
         && !config.entries.iter().any(|e| mixed(e.goal))
     {
-        cx.fault(at, format!("latency_queues sizes a group of goal mixed, and the goal is {goal}"), "one of them");
+        cx.fault(
+            at,
+            format!("latency_queues needs goal mixed, but the goal is {goal}"),
+            "goal = \"mixed\", or no latency_queues",
+        );
     }
     for g in config.entries.iter().filter(|e| mixed(e.goal)).flat_map(|e| &e.groups) {
         let has = match &g.queues {
@@ -34,8 +37,8 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
         };
         if g.name.eq_ignore_ascii_case("latency") && has != n {
             let found =
-                format!("group \"{}\" has {}, and latency_queues says {n}", g.name, plural(has as usize, "queue"));
-            cx.fault(at(&g.by, "latency_queues"), found, "the same number, or one of them");
+                format!("group \"{}\" has {}, but latency_queues is {n}", g.name, plural(has as usize, "queue"));
+            cx.fault(at(&g.by, "latency_queues"), found, "the same number, or only one of them");
         }
     }
 }

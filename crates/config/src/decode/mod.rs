@@ -1,4 +1,5 @@
-//! Parsed TOML to values. What does not fit was reported by `check`; here come the faults that need several keys.
+//! Converts parsed TOML to values. `check` has reported errors of single keys; this module reports those that involve
+//! several keys.
 
 mod group;
 mod host;
@@ -27,7 +28,7 @@ pub(crate) enum Origin<'t> {
     Argument(&'t str),
 }
 
-/// What decoding a document needs everywhere.
+/// The state of decoding a document.
 pub(crate) struct Ctx<'t> {
     file: &'t str,
     text: &'t str,
@@ -36,12 +37,12 @@ pub(crate) struct Ctx<'t> {
 }
 
 impl Ctx<'_> {
-    /// Stands for the place until the whole document is looked at.
+    /// A placeholder for the line, until the whole document has been decoded.
     pub(crate) fn place(&self, at: &Range<usize>) -> ConfiguredBy {
         ConfiguredBy::Bytes { from: at.start, to: at.end }
     }
 
-    /// The line for the bytes.
+    /// Replaces the placeholder with the line.
     fn resolve(&self, by: &mut ConfiguredBy) {
         *by = match (self.origin, &*by) {
             (Origin::Argument(text), _) => ConfiguredBy::Argument { argument: text.to_string() },
@@ -52,7 +53,7 @@ impl Ctx<'_> {
         };
     }
 
-    /// A rule in words: the word that is wrong is underlined, where the string has no escapes.
+    /// Reports an error in a flow rule. The wrong word is underlined if the string has no escapes.
     pub(crate) fn words(&mut self, v: &Value<'_>, text: &str, e: ringwise_kfmt::rule::RuleError) {
         let whole = v.span();
         let plain = self.text.get(whole.start + 1..whole.end.saturating_sub(1)) == Some(text);
@@ -75,7 +76,7 @@ impl Ctx<'_> {
         self.fault_with(at, Vec::new(), found, right);
     }
 
-    /// The same with other places that it has to do with.
+    /// The same, with other places that are involved.
     pub(crate) fn fault_with(
         &mut self,
         at: Range<usize>,
@@ -104,7 +105,7 @@ impl<'a, 'i> Keys<'a, 'i> {
         self.table.iter().find(|(k, _)| self.spec.alias(k.get_ref()) == name).map(|(_, v)| v)
     }
 
-    /// Where the key stands.
+    /// The position of the key.
     pub(crate) fn at(&self, name: &str) -> Option<Range<usize>> {
         self.table.iter().find(|(k, _)| self.spec.alias(k.get_ref()) == name).map(|(k, v)| k.span().start..v.span().end)
     }
@@ -168,7 +169,7 @@ pub(crate) fn one_or_more<'a, 'i>(v: Option<&'a Value<'i>>) -> Vec<&'a Value<'i>
 pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Config, Faults> {
     let (doc, errors) = DeTable::parse_recoverable(text);
     let mut cx = Ctx { file, text, origin, faults: Vec::new() };
-    // What follows from a syntax error on the same line is not said again.
+    // Errors that follow from a syntax error on the same line are not reported.
     let mut broken = Vec::new();
     for e in &errors {
         let at = e.span().unwrap_or(0..0);
@@ -177,7 +178,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
             continue;
         }
         broken.push(line);
-        let found = format!("this is no TOML: {}", e.message());
+        let found = format!("invalid TOML: {}", e.message());
         cx.faults.push(Fault { at, with: Vec::new(), found, right: None });
     }
     let syntax = cx.faults.len();
@@ -235,8 +236,8 @@ fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx
     if all.iter().any(|p| p.name == name) {
         cx.fault(
             k.at("name").unwrap_or(at.clone()),
-            format!("policy \"{name}\" stands there twice"),
-            "one of that name",
+            format!("policy \"{name}\" is configured twice"),
+            "only one of that name",
         );
     }
     let coalesce = k.table("coalesce", &spec::POLICY_COALESCE);
@@ -244,7 +245,7 @@ fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx
     let params = coalesce.map(|c| knobs::params(c, cx)).unwrap_or_default();
     let napi = napi.map(knobs::napi_values).unwrap_or_default();
     if params.is_empty() && napi == ringwise_model::NapiValues::default() {
-        cx.fault(at, format!("policy \"{name}\" says nothing"), "values in coalesce or napi");
+        cx.fault(at, format!("policy \"{name}\" sets no value"), "values in coalesce or napi");
     }
     all.push(Policy { name, params, napi, when: k.text("when").unwrap_or_default() });
 }

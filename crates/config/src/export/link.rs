@@ -21,7 +21,7 @@ pub fn link(i: &Intent, nics: &[Nic]) -> Exported {
             (None, Some(bus)) => format!("Path=*-{bus}*"),
             (None, None) => format!("OriginalName={dev}"),
         };
-        // One .link file wins as a whole: names and addresses stay as the distribution's file has them.
+        // Only one .link file applies to a device, so names and addresses stay as in the distribution's file.
         let text = format!(
             "{HEAD}[Match]\n{found}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\n\
              AlternativeNamesPolicy=database onboard slot path\nMACAddressPolicy=persistent\n{text}"
@@ -103,7 +103,7 @@ fn parameter(p: &str) -> Option<&'static str> {
         "pkt-rate-low" => "CoalescePacketRateLow",
         "pkt-rate-high" => "CoalescePacketRateHigh",
         "stats-block-usecs" => "StatisticsBlockCoalesceSec",
-        // Seconds to the kernel, microseconds there.
+        // The kernel has seconds here, systemd.link microseconds.
         _ => return None,
     })
 }

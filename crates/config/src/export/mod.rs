@@ -1,7 +1,8 @@
 //! Exports a configuration to the formats of other programs, and lists what these formats cannot express.
 //!
-//! Who reads it: `.link` and rules systemd-udevd in `lab/scenarios/655-export.sh`, profiles tuned's own net plugin
-//! in `crates/cli/tests/export.rs` where it is there; states are compared there with the keys that nmstate takes.
+//! Tests check the results with the programs that read them: `.link` files and rules with systemd-udevd in
+//! `lab/scenarios/655-export.sh`, profiles with tuned's net plugin in `crates/cli/tests/export.rs` if tuned is
+//! installed. There, states are compared with the keys that nmstate accepts.
 
 mod link;
 mod nmstate;
@@ -15,7 +16,7 @@ pub use udev::udev;
 
 use ringwise_model::{Intent, Knob, Nic, RingKind, RingValues, Wish};
 
-/// Text of each file, by name, and what it does not say.
+/// The text of each file by name, and what the files do not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Name and text, ready to be written.
@@ -43,10 +44,12 @@ fn nic<'a>(nics: &'a [Nic], dev: &str) -> Option<&'a Nic> {
 }
 
 impl Exported {
-    /// What a format cannot say at all: the goal decides by what is there, groups follow programs.
+    /// What no format can express: the goal is resolved on the host, and groups follow programs.
     fn beyond(i: &Intent) -> Self {
-        let mut left_out =
-            vec![format!("goal {}: it is decided on the host; as settings: ringwise plan -o sh", i.goal)];
+        let mut left_out = vec![format!(
+            "goal {}: ringwise computes its settings on the host; to export them: ringwise plan -o sh",
+            i.goal
+        )];
         left_out.extend(i.groups.iter().map(|g| format!("{} group \"{}\" ({})", g.dev, g.name, g.by)));
         Self { files: Vec::new(), left_out }
     }
@@ -55,7 +58,7 @@ impl Exported {
         self.leave_out(w, &name(&w.knob));
     }
 
-    /// Of a wish, this.
+    /// Records that this part of the wish is left out.
     fn leave_out(&mut self, w: &Wish, what: &str) {
         let dev = w.dev.as_deref().unwrap_or("host");
         self.left_out.push(format!("{dev} {what} ({})", w.by));
@@ -74,7 +77,7 @@ impl Exported {
     }
 }
 
-/// The key of the file.
+/// The key in the configuration file.
 fn name(k: &Knob) -> String {
     match k {
         Knob::Feature { name, .. } => return format!("feature {name}"),
@@ -117,7 +120,7 @@ pub const FEATURE_WORDS: [(&str, &str, &str); 12] = [
     ("rxhash", "receive-hashing", "rx-hashing"),
 ];
 
-/// The kernel's names of what a word means on this device. None: not known without its list of features.
+/// The kernel's names for a word on this device. `None`: unknown without the device's list of features.
 fn kernel_names(word: &str, nic: Option<&Nic>) -> Option<Vec<String>> {
     let Some((.., pattern)) = FEATURE_WORDS.iter().find(|(s, l, _)| *s == word || *l == word) else {
         return Some(vec![word.to_string()]);
@@ -129,7 +132,7 @@ fn kernel_names(word: &str, nic: Option<&Nic>) -> Option<Vec<String>> {
     Some(all.map(|(n, _)| n.clone()).collect())
 }
 
-/// ethtool's word where there is one. None: one of several that a word means.
+/// ethtool's word, if there is one. `None`: the feature is one of several for a word.
 fn ethtool_word(word: &str) -> Option<&str> {
     let is = |(s, l, k): &&(&str, &str, &str)| *s == word || *l == word || crate::glob_matches(k, word);
     match FEATURE_WORDS.iter().find(is) {
@@ -139,7 +142,7 @@ fn ethtool_word(word: &str) -> Option<&str> {
     }
 }
 
-/// ethtool's word for a coalescing parameter, where it is one of those that others know too.
+/// ethtool's word for a coalescing parameter, if other programs know it too.
 fn coalesce_word(p: &str) -> Option<String> {
     match p {
         p if ["cqe", "aggr", "profile"].iter().any(|w| p.contains(w)) => None,
@@ -148,7 +151,7 @@ fn coalesce_word(p: &str) -> Option<String> {
     }
 }
 
-/// Parameters, each in their words, those that have none left out.
+/// Parameters in the words of the format. Those that have no word are recorded as left out.
 fn coalesce(out: &mut Exported, w: &Wish, params: &std::collections::BTreeMap<String, u32>) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     for (p, v) in params {

@@ -16,7 +16,7 @@ pub fn nmstate(i: &Intent, nics: &[Nic]) -> Exported {
         for w in of(i, dev) {
             let mut put = |at: usize, k: &str, v: &dyn Display| parts[at].1 += &format!("        {k}: {v}\n");
             match &w.knob {
-                // Only names of the kernel: of ethtool's words it knows some, and not those that mean several.
+                // Only names of the kernel: nmstate knows some of ethtool's names, but not those for several features.
                 Knob::Feature { name, on } => match kernel_names(name, nic(nics, dev)) {
                     Some(names) => names.iter().for_each(|n| put(0, n, on)),
                     None => out.leave(w),

@@ -1,4 +1,4 @@
-//! A profile of tuned. Its net plugin takes ethtool's words, a section for each interface here.
+//! A profile of tuned. Its net plugin uses ethtool's names; each interface has its own section here.
 
 use std::fmt::Write as _;
 
@@ -16,12 +16,13 @@ pub fn tuned(i: &Intent, _: &[Nic]) -> Exported {
         let on = |v: bool| if v { "on" } else { "off" };
         for w in of(i, dev) {
             match &w.knob {
-                // It compares with what ethtool -k shows, and there only with what is not indented.
+                // tuned compares with the output of `ethtool -k`, and only with lines that are not indented.
                 Knob::Feature { name, on: want } => match ethtool_word(name) {
                     Some(word) => features.push(format!("{word} {}", on(*want))),
                     None => out.leave(w),
                 },
-                // It turns one form into the other by the place of the values: one form, whole.
+                // tuned converts one form into the other by the position of the values, so one complete form is
+                // written.
                 Knob::Channels { combined: Some(n), rx: None | Some(0), tx: None | Some(0) } if *n > 0 => {
                     let _ = writeln!(lines, "channels=combined {n}");
                 }

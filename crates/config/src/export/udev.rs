@@ -1,4 +1,4 @@
-//! udev rules: attributes in sysfs. Masks of CPUs are written as the kernel takes them.
+//! udev rules: attributes in sysfs. CPU masks are written in the kernel's format.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
         let Some(n) = nic(nics, dev) else { continue };
         let count = |rx: bool| if rx { n.rx_queues.len() } else { n.tx_queues.len() } as u32;
         let mut attrs: Vec<(String, String)> = Vec::new();
-        // False: all queues are meant, and their number is unknown.
+        // `false`: the setting is for all queues, and their number is unknown.
         let mut each = |queues: &Option<Vec<u32>>, rx: bool, file: &str, value: String| {
             let all: Vec<u32> = queues.clone().unwrap_or_else(|| (0..count(rx)).collect());
             let dir = if rx { "rx" } else { "tx" };
@@ -55,7 +55,7 @@ pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
         if attrs.is_empty() {
             continue;
         }
-        // A bond and its VLANs have the address of a member, and no driver. NAME is empty where no rule named it.
+        // A bond and its VLANs have the address of a member, and no driver. NAME is empty if no rule has set it.
         let found = match (&n.dev.permanent_mac, &n.dev.bus_address) {
             (Some(mac), _) => format!("ATTR{{address}}=={}, DRIVERS==\"?*\"", quote(mac)),
             (None, Some(bus)) => format!("KERNELS=={}", quote(bus)),

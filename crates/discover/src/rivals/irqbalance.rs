@@ -1,4 +1,4 @@
-//! irqbalance: what it leaves alone, how it was started, and what we told it.
+//! irqbalance: what it skips, how it was started, and which bans ringwise gave it.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use crate::natural;
 use crate::read::{failed, unread};
 
 const SOCKETS: &str = "/run/irqbalance";
-/// Bus addresses that our policy script answers for, one a line. Gone with a reboot, as what it protects.
+/// Bus addresses for which ringwise's policy script bans interrupts, one per line. A reboot removes them, like the
+/// settings that they protect.
 pub use ringwise_knob::path::IRQBALANCE_DEVICES as DEVICES;
-/// What of the list that irqbalance has is ours: its process and start time, then bus address and number.
+/// Which bans of irqbalance are from ringwise: its process and start time, then bus address and number.
 pub const BANS: &str = "/run/ringwise/irqbalance-bans";
-/// Name of our policy script, in the state directory.
+/// Name of ringwise's policy script in the state directory.
 pub const POLICY: &str = "ringwise-irqbalance-policy";
 const DROPIN: &str = "90-ringwise.conf";
-/// Where systemd looks for units, the strongest first.
+/// Where systemd searches for units, in order of precedence.
 const UNITS: [&str; 5] = [
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -26,12 +27,12 @@ const UNITS: [&str; 5] = [
     "/lib/systemd/system",
 ];
 
-/// Our addition to the unit; below `/run`, so it is gone with a reboot.
+/// ringwise's addition to the unit. It is below `/run`, so a reboot removes it.
 pub fn dropin(unit: &str) -> String {
     format!("/run/systemd/system/{unit}.d/{DROPIN}")
 }
 
-/// `by_name`: what a search among the processes has found, where one was made.
+/// `by_name`: what a search among the processes found, if there was one.
 pub fn irqbalance(host: &dyn Host, by_name: Option<Option<u32>>) -> Fact<Irqbalance> {
     let sockets = match host.list(SOCKETS) {
         Ok(names) => names,
@@ -44,7 +45,7 @@ pub fn irqbalance(host: &dyn Host, by_name: Option<Option<u32>>) -> Fact<Irqbala
     let mut pids: Vec<u32> = sockets
         .iter()
         .filter_map(|n| natural::number(n.strip_suffix(".sock")?, "irqbalance"))
-        // A socket stays behind where irqbalance was killed.
+        // If irqbalance is killed, its socket file stays.
         .filter(|pid| host.read_text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c == "irqbalance"))
         .collect();
     pids.sort();
@@ -100,7 +101,7 @@ fn arguments(host: &dyn Host, pid: u32) -> Fact<Vec<String>> {
     }
 }
 
-/// The last part of the process's control group, where that is a service.
+/// The last part of the process's control group, if that is a service.
 fn unit(host: &dyn Host, pid: u32) -> Fact<String> {
     let path = format!("/proc/{pid}/cgroup");
     match host.read_text(&path) {
@@ -117,9 +118,9 @@ fn setup(host: &dyn Host, socket: &str) -> (Fact<u32>, Fact<Vec<u32>>) {
     let what = "irqbalance setup";
     let parsed = match host.kernel(&ask) {
         Err(e) => Err(unread(what, &e)),
-        // It closes without a word where it does not know the sender as root.
+        // irqbalance closes the connection without an answer if it cannot see that the sender is root.
         Ok(reply) if reply.iter().all(Vec::is_empty) => {
-            Err(Unread::new(what, None, "no answer: irqbalance answers root only"))
+            Err(Unread::new(what, None, "no answer: irqbalance answers only root"))
         }
         Ok(reply) => {
             parse_setup(&String::from_utf8_lossy(&reply.concat())).map_err(|e| Unread::new(what, None, e.to_string()))
@@ -139,10 +140,10 @@ fn lines(host: &dyn Host, path: &str) -> Vec<String> {
     out
 }
 
-/// Process and moment of its start: another irqbalance knows nothing of what this one was told.
+/// Process and its start time: another irqbalance does not have the bans of this one.
 pub fn run_of(host: &dyn Host, pid: u32) -> Option<String> {
     let stat = host.read_text(&format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the start time is the 20th field behind it.
+    // The name in parentheses may contain any character; the start time is the 20th field after it.
     let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
     Some(format!("{pid} {start}"))
 }
@@ -156,10 +157,11 @@ fn ours(host: &dyn Host, pid: u32) -> Vec<(String, u32)> {
     lines.filter_map(|l| l.split_once(' ')).filter_map(|(b, n)| Some((b.to_string(), n.parse().ok()?))).collect()
 }
 
-/// The one command of the service, its drop-ins included but ours. None: it has another form.
+/// The only command of the service, with all drop-ins except ringwise's. `None`: the service has another form.
 fn start(host: &dyn Host, unit: &str) -> Option<String> {
     let fragment = UNITS.iter().find_map(|d| host.read_text(&format!("{d}/{unit}")).ok())?;
-    // Of files with one name the strongest directory's counts; the order is by name.
+    // If several files have the same name, the directory with the highest precedence counts. They are read in the order
+    // of their names.
     let mut extra: BTreeMap<String, String> = BTreeMap::new();
     for dir in UNITS.iter().map(|d| format!("{d}/{unit}.d")) {
         for name in host.list(&dir).unwrap_or_default() {

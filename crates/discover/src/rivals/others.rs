@@ -1,11 +1,11 @@
-//! What runs or is written down beside irqbalance, and what it would set.
+//! Programs and configuration besides irqbalance, and what they would set.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::Rival;
 use ringwise_sys::Host;
 
-/// Where systemd-udevd looks for `.link` files, the strongest first.
+/// Where systemd-udevd searches for `.link` files, in order of precedence.
 const LINKS: [&str; 5] = [
     "/etc/systemd/network",
     "/run/systemd/network",
@@ -13,9 +13,9 @@ const LINKS: [&str; 5] = [
     "/usr/lib/systemd/network",
     "/lib/systemd/network",
 ];
-/// Where tuned looks for profiles, the strongest first.
+/// Where tuned searches for profiles, in order of precedence.
 const PROFILES: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
-/// Files that people put such commands into, and directories of them.
+/// Files in which people put such commands, and directories of such files.
 const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/network/interfaces"];
 const SCRIPT_DIRS: [(&str, &str); 4] = [
     ("/etc/cron.d", ""),
@@ -62,7 +62,8 @@ pub(super) fn details(host: &dyn Host, processes: &[(u32, String)]) -> Vec<Rival
     out
 }
 
-/// `[Section]`, key and value of an ini file as systemd and tuned write them; lines that end in `\` go on.
+/// `[Section]`, key and value of an ini file in the format of systemd and tuned; a line that ends in `\` continues in
+/// the next one.
 pub(super) fn settings(text: &str) -> Vec<(String, String, String)> {
     let mut out = Vec::new();
     let mut section = String::new();
@@ -86,7 +87,7 @@ fn add(list: &mut Vec<String>, what: &str) {
     }
 }
 
-/// The profile's own files; what its scripts do cannot be told.
+/// The profile's own files. What its scripts do is unknown.
 fn tuned(host: &dyn Host, pid: u32) -> Rival {
     let active = host.read_text("/etc/tuned/active_profile").unwrap_or_default();
     let mut sets = Vec::new();
@@ -94,7 +95,7 @@ fn tuned(host: &dyn Host, pid: u32) -> Rival {
     let mut seen: Vec<String> = Vec::new();
     let mut todo: Vec<String> = active.split_whitespace().map(str::to_string).collect();
     while let Some(profile) = todo.pop() {
-        // Nobody's profile is made of more; one may include itself.
+        // No profile in use includes more. A profile may include itself.
         if seen.contains(&profile) || seen.len() > 20 || profile.contains('/') || profile.contains('$') {
             continue;
         }
@@ -144,7 +145,8 @@ fn of_link(key: &str) -> &'static str {
     }
 }
 
-/// Files of one name: the strongest directory's counts. They act when the device appears, and at `udevadm trigger`.
+/// If several files have the same name, the directory with the highest precedence counts. They take effect when the
+/// device appears, and at `udevadm trigger`.
 fn links(host: &dyn Host) -> Vec<Rival> {
     let mut seen: Vec<String> = Vec::new();
     let mut out = Vec::new();
@@ -192,7 +194,7 @@ pub(super) fn is_script(path: &str) -> bool {
         })
 }
 
-/// The words that count in such a file, one a line; comments left out.
+/// The words that count in such a file, one per line, without comments.
 pub(super) fn words(text: &str) -> String {
     let code: Vec<String> = text
         .lines()

@@ -1,4 +1,4 @@
-//! Machines of any size with NICs of any driver's habits.
+//! Machines of any size, with NICs of any driver.
 
 use ringwise_kfmt::cpumask;
 use ringwise_kfmt::ethtool_nl::{self, RssParts, msg};
@@ -32,7 +32,7 @@ pub(crate) struct NicPlan<'a> {
     /// Names of its vectors in order; empty ones are idle.
     pub vectors: Vec<String>,
     pub up: bool,
-    /// Queue → NAPI → IRQ links are told, with vector number N+`first` for queue N.
+    /// Whether the kernel reports links from queue to NAPI to IRQ; queue N has vector number N+`first`.
     pub genl_first: Option<u32>,
 }
 
@@ -217,7 +217,7 @@ impl Machine {
         t.reply(dump(netdev_nl::cmd::NAPI_GET, "napi-get"), napis);
     }
 
-    /// A queue that is linked to a NAPI instance whose interrupt nobody tells.
+    /// A queue that is linked to a NAPI instance without a reported interrupt.
     pub(crate) fn napi_without_irq(&mut self, name: &str, index: u32, queues: u32) {
         let dump = |cmd, n| Request::NetdevDump { cmd, name: n, dev: name.to_string() };
         let queue = |q| QueueInfo {

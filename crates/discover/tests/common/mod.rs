@@ -1,5 +1,5 @@
-//! A host in memory: files, links and replies by request, with the resolution of links that the
-//! kernel has, and a builder of small machines.
+//! A host in memory: files, links and replies to requests, with the kernel's resolution of links; and a builder of
+//! small machines.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub(crate) mod machine;
@@ -18,7 +18,7 @@ pub(crate) struct Tree {
     pub files: BTreeMap<String, Content>,
     pub links: BTreeMap<String, String>,
     pub kernel: HashMap<Request, Reply>,
-    /// Answer for what is not there: ENOENT of a live host, or the words of a capture.
+    /// Whether missing paths give the error of a capture, or ENOENT as on a live host.
     pub foreign: bool,
     /// Requests about this device never come back.
     pub hangs: Option<String>,
@@ -74,7 +74,7 @@ impl Tree {
 }
 
 impl MapHost {
-    /// Follows links in every part (and in the last, if asked).
+    /// Follows links in every part of the path (and in the last, if requested).
     fn resolve(&self, path: &str, last: bool) -> String {
         let mut todo: Vec<String> = path.split('/').rev().filter(|p| !p.is_empty()).map(str::to_string).collect();
         let mut out = String::new();

@@ -34,7 +34,7 @@ pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
             let expect: Vec<String> = all.iter().map(|(k, _, v)| format!("{k}:{v}")).collect();
             let words: Vec<String> = all.iter().map(|(_, w, v)| format!("{w} {v}")).collect();
             match all.is_empty() {
-                true => Call::Nothing(format!("{} tells nothing of pause frames", quote(dev))),
+                true => Call::Nothing(format!("{} reports no pause settings", quote(dev))),
                 false => Call::Ethtool(order(dev, "-a", "-A", expect.join(" "), words.join(" "))),
             }
         }
@@ -48,7 +48,7 @@ pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
         Setting::RssFields { dev, flow: of, fields } => {
             let flow = rss::ethtool_flow(of);
             if !HASHED.contains(&flow) || fields.is_empty() {
-                return Err(format!("{dev}: ethtool has no words for hashing {of} by {fields:?}"));
+                return Err(format!("{dev}: ethtool cannot express hashing {of} by {fields:?}"));
             }
             let sorted: String = rss::LETTERS.chars().filter(|c| fields.contains(*c)).collect();
             let more = format!("rx-flow-hash {flow}");
@@ -74,7 +74,7 @@ pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
             Call::Context { dev: dev.clone(), context: *context, expect, words }
         }
         Setting::FlowRule { dev, location, rule } => flow_rule(way, dev, *location, rule.as_ref())?,
-        other => return Err(format!("{}: not known to the script", other.value_text())),
+        other => return Err(format!("{}: a script cannot write this setting", other.value_text())),
     };
     Ok(vec![one])
 }
@@ -166,7 +166,7 @@ fn hash(dev: &str, [function, key, symmetric]: [Option<&str>; 3]) -> Result<Vec<
         Some(x) => orders.push(Order { transform: true, ..one(format!("{x}:on"), format!("xfrm {x}")) }),
     }
     if orders.is_empty() {
-        return Ok(vec![Call::Nothing(format!("{} tells nothing of its hash", quote(dev)))]);
+        return Ok(vec![Call::Nothing(format!("{} reports no hash settings", quote(dev)))]);
     }
     Ok(orders.into_iter().map(Call::Ethtool).collect())
 }
@@ -199,13 +199,14 @@ fn flow_rule(way: &Way, dev: &str, location: u32, rule: Option<&Rule>) -> Result
         let command = rules::command(None, &dev, location, Some(r)).filter(|_| !unclear);
         command
             .map(|_| rules::text(r))
-            .ok_or_else(|| format!("{dev}: ethtool cannot write this rule and show it: {}", rules::text(r)))
+            .ok_or_else(|| format!("{dev}: ethtool cannot write and show this rule: {}", rules::text(r)))
     };
     Ok(match rule {
         Some(r) => Call::Rule { words: words(r)?, dev, place },
         None if chosen => {
-            let wanted =
-                way.rule_by_content(&dev, location).ok_or_else(|| format!("{dev}: a rule that is not known"))?;
+            let wanted = way
+                .rule_by_content(&dev, location)
+                .ok_or_else(|| format!("{dev}: the content of a rule is unknown"))?;
             Call::NoRule { words: Some(words(&wanted)?), dev, place }
         }
         None => Call::NoRule { dev, place, words: None },

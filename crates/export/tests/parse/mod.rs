@@ -1,5 +1,5 @@
-//! A strict parser of both text formats. It refuses everything that violates their specifications or our own
-//! conventions.
+//! A strict parser of both text formats. It refuses everything that violates their specifications or the
+//! conventions of ringwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 

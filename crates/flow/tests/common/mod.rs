@@ -1,9 +1,9 @@
-//! What holds for any text; the fuzzer of `fuzz/` and the tests call the same.
+//! Properties of every input, which the fuzzer in `fuzz/` and the tests check.
 
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::{Spec, lines};
 
-/// A flow that is accepted survives being printed and read again.
+/// An accepted flow is the same after it is printed and parsed again.
 pub(crate) fn flows(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match text.parse::<Spec>() {

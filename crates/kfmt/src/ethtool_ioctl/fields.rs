@@ -16,8 +16,8 @@ const LETTERS: [(u32, char); 10] = [
     (31, 'r'), // RXH_DISCARD
 ];
 
-/// `sdfn` for source, destination and both ports; bits without a letter follow as `+0x400`. Nothing
-/// hashed gives the empty text.
+/// `sdfn` for source, destination and both ports; bits without a letter follow as `+0x400`. The text is empty if no
+/// field is hashed.
 pub fn letters(mask: u64) -> String {
     let mut rest = mask;
     let mut out = String::new();
@@ -33,7 +33,7 @@ pub fn letters(mask: u64) -> String {
     out
 }
 
-/// The mask of such a text.
+/// The mask for such a text.
 pub fn mask(text: &str) -> Result<u64, ParseError> {
     let bad = || ParseError::new("hash fields", text, "letters of mvtsdfnelr, such as sdfn");
     let (letters, rest) = text.split_once('+').map_or((text, None), |(l, r)| (l, Some(r)));

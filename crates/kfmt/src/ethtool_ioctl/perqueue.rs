@@ -47,7 +47,7 @@ fn head(sub: u32, queues: &[u32]) -> Vec<u8> {
     b
 }
 
-/// Asks for these queues at once. Where one of them refuses, the whole call does.
+/// Requests these queues at once. If one of them refuses, the whole call fails.
 pub fn get_request(queues: &[u32]) -> Vec<u8> {
     let mut b = head(GCOALESCE, queues);
     let n = queues_of(&b).len();
@@ -55,7 +55,7 @@ pub fn get_request(queues: &[u32]) -> Vec<u8> {
     b
 }
 
-/// Queues named in the mask, in order.
+/// Queues in the mask, in order.
 pub fn queues_of(bytes: &[u8]) -> Vec<u32> {
     let words = (0..MAX_QUEUES / 32).map(|i| (i, word(bytes, MASK + i as usize * 4).unwrap_or(0)));
     words.flat_map(|(i, w)| (0..32).filter(move |b| w & (1 << b) != 0).map(move |b| i * 32 + b)).collect()
@@ -66,7 +66,7 @@ pub fn sub_command(bytes: &[u8]) -> Option<u32> {
     word(bytes, SUB)
 }
 
-/// Every parameter of each queue of the answer, also those that the driver does not have: they are 0.
+/// Every parameter of each queue in the answer. Parameters that the driver does not have are 0.
 pub fn get(reply: &[u8]) -> Result<BTreeMap<u32, Coalesce>, ParseError> {
     if reply.len() < HEAD {
         return Err(short(WHAT, reply, "520 bytes or more"));
@@ -87,14 +87,14 @@ pub struct NotOfQueues(pub String);
 
 impl std::fmt::Display for NotOfQueues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\"{}\" is no parameter of a single queue", self.0)
+        write!(f, "\"{}\" is not a parameter of a single queue", self.0)
     }
 }
 
 impl std::error::Error for NotOfQueues {}
 
-/// Sets the same values for these queues. The struct holds all parameters: what is left out is set to 0, so
-/// `values` are those of the queue with what shall change.
+/// Sets the same values for these queues. The struct holds all parameters, and omitted ones are set to 0, so `values`
+/// are those of the queue with the changes applied.
 pub fn set_request(queues: &[u32], values: &Coalesce) -> Result<Vec<u8>, NotOfQueues> {
     let mut one = vec![0; COALESCE_SIZE];
     set_word(&mut one, 0, SCOALESCE);
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(got.keys().copied().collect::<Vec<_>>(), [2, 5]);
         assert_eq!((got[&2].0["rx-usecs"], got[&5].0["rx-usecs"], got[&5].0["tx-max-frames"]), (20, 50, 5));
         assert_eq!(got[&2].0.len(), 22);
-        // What was read goes back as it is.
+        // What was read is written back unchanged.
         let set = set_request(&[2, 5], &got[&2]).unwrap();
         assert_eq!(get(&set).unwrap()[&5], got[&2]);
     }
@@ -172,7 +172,7 @@ mod tests {
         }
         assert_eq!(set_request(&[0], &values(&[("use-cqe-mode-rx", 1)])).unwrap_err().0, "use-cqe-mode-rx");
         assert!(is_parameter("tx-usecs") && !is_parameter("tx-aggr-max-bytes"));
-        // Beyond the mask: nothing is asked.
+        // Queues beyond the mask are not requested.
         assert_eq!(get_request(&[4096]).len(), 520);
     }
 }

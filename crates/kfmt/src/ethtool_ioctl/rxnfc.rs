@@ -23,15 +23,15 @@ const SPEC_LOCATION: usize = SPEC + 160;
 const COUNT: usize = 184;
 const LOCATIONS: usize = 188;
 const WHAT: &str = "ethtool_rxnfc";
-/// Most locations that are asked for in one go, or believed.
+/// Maximum number of locations that are requested at once, or accepted.
 const MAX_LOCATIONS: u32 = 1 << 16;
 
-/// What ETHTOOL_GRXCLSRLCNT tells.
+/// The answer to ETHTOOL_GRXCLSRLCNT.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     /// Rules that are installed now (`rule_cnt`).
     pub rules: u32,
-    /// Places for rules; 0: not told.
+    /// Number of locations; 0: not reported.
     pub capacity: u32,
     /// The driver can choose the location of a new rule (`RX_CLS_LOC_SPECIAL`).
     pub chooses_location: bool,
@@ -80,7 +80,7 @@ pub fn count_reply(c: &Count) -> Vec<u8> {
     b
 }
 
-/// ETHTOOL_GRXCLSRLALL with room for this many locations; the kernel's EMSGSIZE where there are more.
+/// An ETHTOOL_GRXCLSRLALL with space for this many locations. The kernel returns EMSGSIZE if there are more.
 pub fn all_request(room: u32) -> Vec<u8> {
     let room = room.min(MAX_LOCATIONS);
     let mut b = head(cmd::GRXCLSRLALL);
@@ -89,7 +89,7 @@ pub fn all_request(room: u32) -> Vec<u8> {
     b
 }
 
-/// Room that an [`all_request`] leaves (for simulated hosts).
+/// Space in an [`all_request`] (for simulated hosts).
 pub fn all_room(request: &[u8]) -> Result<u32, ParseError> {
     Ok(word(checked(request)?, COUNT).unwrap_or(0))
 }
@@ -131,7 +131,7 @@ fn at(cmd: u32, location: u32) -> Vec<u8> {
     b
 }
 
-/// Location that a request names, or that the kernel answers to an insertion.
+/// Location in a request, or in the kernel's answer to an insertion.
 pub fn location(bytes: &[u8]) -> Result<u32, ParseError> {
     Ok(word(checked(bytes)?, SPEC_LOCATION).unwrap_or(0))
 }

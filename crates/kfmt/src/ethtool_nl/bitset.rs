@@ -1,15 +1,15 @@
-//! Bit sets of the ethtool family (Documentation/networking/ethtool-netlink.rst): verbose, a nest for each bit
-//! with its name, or compact, words whose bits are named by a string set.
+//! Bit sets of the ethtool family (Documentation/networking/ethtool-netlink.rst): verbose with a nest and a name for
+//! each bit, or compact with words whose bits are named by a string set.
 
 use super::ids::bitset::*;
 use crate::ParseError;
 use crate::nl::{Attr, Builder, TooLong, attrs};
 
 const WHAT: &str = "bit set";
-/// No set of the family has as many; a forged size must not cost memory.
+/// No set of the family is as large. A forged size must not cost memory.
 const MOST: u32 = 4096;
 
-/// One bit that the set says something about.
+/// One bit of the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bit {
     /// Name of the bit, from the message or from its string set.
@@ -18,8 +18,8 @@ pub struct Bit {
     pub on: bool,
 }
 
-/// The bits that are named (with a mask: those within it), without the nameless ones. `names` is the string set
-/// for the compact form; the verbose one brings its own.
+/// The named bits (with a mask: those in the mask). `names` is the string set for the compact form; the verbose form
+/// contains the names.
 pub fn bits(set: &Attr, names: &[String]) -> Result<Vec<Bit>, ParseError> {
     let (mut list, mut nests, mut value, mut mask, mut size) = (false, None, None, None, None);
     for a in set.nested() {
@@ -36,7 +36,7 @@ pub fn bits(set: &Attr, names: &[String]) -> Result<Vec<Bit>, ParseError> {
     if let Some(nests) = nests {
         return verbose(&nests, list, names);
     }
-    // A list of nothing has no words in it.
+    // An empty list contains no words.
     let Some(value) = value else { return Ok(Vec::new()) };
     let bit = |words: &[u32], i: u32| words.get(i as usize / 32).is_some_and(|w| w & (1 << (i % 32)) != 0);
     let size = size.unwrap_or(value.len() as u32 * 32).min(MOST);
@@ -73,7 +73,7 @@ fn verbose(nests: &Attr, list: bool, names: &[String]) -> Result<Vec<Bit>, Parse
             (None, Some(i)) => named(names, i)?,
             (None, None) => return Err(ParseError::new(WHAT, "a bit", "an index or a name")),
         };
-        // Numbers that this kernel has given up.
+        // Numbers that this kernel does not use any more.
         if !name.is_empty() {
             out.push(Bit { name, on });
         }
@@ -81,12 +81,12 @@ fn verbose(nests: &Attr, list: bool, names: &[String]) -> Result<Vec<Bit>, Parse
     Ok(out)
 }
 
-/// A set with a mask, by names: what an order holds, and what a kernel answers.
+/// A set with a mask, by names: the content of a request, and of a reply.
 pub fn masked<'a>(bits: impl IntoIterator<Item = (&'a str, bool)>) -> Result<Builder, TooLong> {
     build(bits, false)
 }
 
-/// A list: what is named is on.
+/// A list: the named bits are on.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Builder, TooLong> {
     build(names.into_iter().map(|n| (n, false)), true)
 }

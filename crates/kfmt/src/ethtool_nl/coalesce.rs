@@ -54,15 +54,16 @@ pub const PARAMETERS: &[(u16, &str, Width)] = &[
 ];
 
 /// Values among which adaptive moderation chooses (`net_dim`, since 6.11). Each is a list of steps, and each step
-/// becomes parameters of its own: `rx-profile.0.usec`. The kernel takes only whole lists.
+/// becomes parameters of its own: `rx-profile.0.usec`. The kernel accepts only whole lists.
 pub const PROFILES: [(u16, &str); 2] = [(29, "rx-profile"), (30, "tx-profile")];
 /// `ETHTOOL_A_PROFILE_IRQ_MODERATION`, and the attributes within one.
 const STEP: u16 = 1;
 const STEP_FIELDS: [(u16, &str); 3] = [(1, "usec"), (2, "pkts"), (3, "comps")];
-/// `NET_DIM_PARAMS_NUM_PROFILES`. Never more: kernels before 2026 write a longer list past the end of their own.
+/// `NET_DIM_PARAMS_NUM_PROFILES`. More must never be sent: kernels before 2026 write a longer list beyond the end of
+/// their own.
 const MAX_STEPS: usize = 5;
 
-/// The profile, step and attribute of `rx-profile.0.usec`.
+/// Profile, step and attribute of `rx-profile.0.usec`.
 fn profile_field(name: &str) -> Option<(u16, usize, u16)> {
     let mut parts = name.split('.');
     let (profile, step, field) = (parts.next()?, parts.next()?, parts.next()?);
@@ -72,7 +73,7 @@ fn profile_field(name: &str) -> Option<(u16, usize, u16)> {
     parts.next().is_none().then_some((*kind, step, *attr))
 }
 
-/// Whether the kernel knows it.
+/// Whether the kernel has a parameter of this name.
 pub fn is_parameter(name: &str) -> bool {
     PARAMETERS.iter().any(|p| p.1 == name) || profile_field(name).is_some()
 }
@@ -83,14 +84,14 @@ pub struct UnknownParameter(pub String);
 
 impl std::fmt::Display for UnknownParameter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\"{}\" is no coalescing parameter (right would be e.g. rx-usecs)", self.0)
+        write!(f, "\"{}\" is not a coalescing parameter (expected e.g. rx-usecs)", self.0)
     }
 }
 
 impl std::error::Error for UnknownParameter {}
 
-/// Parameters of a COALESCE_GET reply. Only those the driver supports are in it; numbers that this
-/// table does not have (newer kernels) are passed over.
+/// Parameters of a COALESCE_GET reply, which contains only those that the driver supports. Numbers that are not in this
+/// table (newer kernels) are ignored.
 pub fn coalesce(reply: &[u8]) -> Result<Coalesce, ParseError> {
     let mut out = Coalesce::default();
     for attr in attrs(reply) {
@@ -122,7 +123,7 @@ fn profile(out: &mut Coalesce, name: &str, nest: &Attr) -> Result<(), ParseError
     Ok(())
 }
 
-/// Attributes of a COALESCE_SET after the header: only what shall change, but of a profile all of it.
+/// Attributes of a COALESCE_SET after the header: only parameters that change, but whole profiles.
 pub fn coalesce_set(parameters: &[(&str, u32)]) -> Result<Vec<u8>, UnknownParameter> {
     let mut b = Builder::new();
     let mut profiles: BTreeMap<u16, BTreeMap<usize, Builder>> = BTreeMap::new();
@@ -142,7 +143,7 @@ pub fn coalesce_set(parameters: &[(&str, u32)]) -> Result<Vec<u8>, UnknownParame
     let unknown = |_| UnknownParameter("a profile that does not fit".into());
     for (kind, steps) in profiles {
         let mut list = Builder::new();
-        // A step without values is a place in the list all the same.
+        // A step without values still has its position in the list.
         let last = steps.keys().last().copied().unwrap_or(0);
         for i in 0..=last {
             list.nested(STEP, steps.get(&i).unwrap_or(&Builder::new())).map_err(unknown)?;

@@ -18,8 +18,8 @@ fn on(bits: Vec<Bit>) -> BTreeSet<String> {
     bits.into_iter().filter(|b| b.on).map(|b| b.name).collect::<BTreeSet<_>>()
 }
 
-/// Decodes a FEATURES_GET reply: every feature this kernel knows, by its name. `names`: the string set
-/// `features`, for compact replies only.
+/// Decodes a FEATURES_GET reply: every feature that this kernel has, by its name. `names`: the string set `features`,
+/// for compact replies only.
 pub fn features(reply: &[u8], names: &[String]) -> Result<BTreeMap<String, Feature>, ParseError> {
     let t = Table::read("features reply", reply)?;
     let changeable = set(&t, id::HW, names)?;
@@ -29,7 +29,7 @@ pub fn features(reply: &[u8], names: &[String]) -> Result<BTreeMap<String, Featu
     let one = |b: Bit| {
         let fixed = !b.on || never.contains(&b.name);
         let on = active.contains(&b.name);
-        // The kernel keeps wishes for what can be changed only.
+        // The kernel keeps requests only for features that can be changed.
         let wanted = if fixed { on } else { wanted.contains(&b.name) };
         (b.name, Feature { on, wanted, fixed })
     };
@@ -47,7 +47,7 @@ pub fn features_reply(all: &BTreeMap<String, Feature>) -> Result<Vec<u8>, TooLon
     Ok(b.finish())
 }
 
-/// Attributes of a FEATURES_SET after the header: only what shall change.
+/// Attributes of a FEATURES_SET after the header: only features that change.
 pub fn features_set(wanted: &[(&str, bool)]) -> Result<Vec<u8>, TooLong> {
     let mut b = Builder::new();
     b.nested(id::WANTED, &bitset::masked(wanted.iter().copied())?)?;
@@ -112,13 +112,13 @@ mod tests {
         assert_eq!(got.into_iter().collect::<Vec<_>>(), [("rx-gro".into(), false), ("rx-lro".into(), true)]);
     }
 
-    /// A set with both index and name, byte by byte as a little-endian kernel takes it.
+    /// A set with index and name, byte by byte as a little-endian kernel reads it.
     #[test]
     #[cfg(target_endian = "little")]
     fn an_order_is_byte_exact() {
         let bytes = features_set(&[("rx-lro", true)]).unwrap();
         let want = [
-            28, 0, 3, 0x80, // wanted
+            28, 0, 3, 0x80, // requested
             24, 0, 3, 0x80, // bits
             20, 0, 1, 0x80, // one bit
             11, 0, 2, 0, b'r', b'x', b'-', b'l', b'r', b'o', 0, 0, // its name

@@ -71,7 +71,7 @@ pub const HEADER: u16 = 1;
 
 /// Attributes within the header.
 pub(crate) mod header {
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the comparison with the header names it"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the comparison with the kernel header uses it"))]
     pub(crate) const DEV_INDEX: u16 = 1;
     pub(crate) const DEV_NAME: u16 = 2;
     pub(crate) const FLAGS: u16 = 3;

@@ -1,4 +1,5 @@
-//! RSS_GET: indirection table, key, function and, since 6.17, the hash fields. RSS_SET and its kin, since 6.17.
+//! RSS_GET: indirection table, key, function and, since 6.17, the hash fields. RSS_SET and related messages, since
+//! 6.17.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +12,20 @@ use crate::nl::{Builder, attrs, hex};
 
 const WHAT: &str = "rss reply";
 
-/// What an RSS_GET reply holds, as sent.
+/// Content of an RSS_GET reply, as sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RssParts {
     /// RSS context; `None` is context 0.
     pub context: Option<u32>,
     /// Queue of each table entry. Empty: the device has no table.
     pub indir: Vec<u32>,
-    /// Hash key, bytes as the device has them. Empty: not told.
+    /// Hash key, bytes in the order of the device. Empty: not reported.
     pub hkey: Vec<u8>,
     /// Hash function, one bit (`ETH_RSS_HASH_*`).
     pub hfunc: Option<u32>,
     /// Symmetric hashing: 1 = XOR, 2 = OR-XOR (since 6.8).
     pub input_xfrm: Option<u32>,
-    /// Fields by flow type in ethtool's letters. `None`: the kernel is older than 6.17 and does not tell here.
+    /// Fields by flow type, as ethtool's letters. `None`: the kernel is older than 6.17 and does not report them here.
     pub fields: Option<BTreeMap<String, String>>,
 }
 
@@ -60,11 +61,11 @@ fn rss_inner(reply: &[u8]) -> Result<RssParts, ParseError> {
 }
 
 impl RssParts {
-    /// As a model value. The hash fields stay empty when the reply has none: ask with
+    /// As a model value. The hash fields stay empty if the reply has none; request them with
     /// [`crate::ethtool_ioctl::grxfh_request`].
     pub fn into_model(self) -> Rss {
         Rss {
-            // The kernel leaves out what is 0; before 6.8 there is no other.
+            // The kernel omits 0; before 6.8 there is no other value.
             symmetric: Fact::Known(xfrm_name(self.input_xfrm.unwrap_or(0))),
             contexts: ringwise_model::not_asked(),
             function: self.hfunc.map_or(Fact::Absent, |f| Fact::Known(hfunc_name(f))),
@@ -78,7 +79,7 @@ impl RssParts {
 /// Names of `ETH_RSS_HASH_*` by bit (net/ethtool/common.c).
 const FUNCTIONS: [&str; 3] = ["toeplitz", "xor", "crc32"];
 
-/// `toeplitz`, `xor`, `crc32`, or the mask in hexadecimal where it is no single known bit.
+/// `toeplitz`, `xor`, `crc32`, or the mask in hexadecimal if it is not a single known bit.
 pub fn hfunc_name(mask: u32) -> String {
     match mask {
         1 | 2 | 4 => FUNCTIONS[mask.trailing_zeros() as usize].to_string(),
@@ -110,10 +111,10 @@ pub fn xfrm_mask(name: &str) -> Option<u32> {
     }
 }
 
-/// Attributes of an RSS_SET, RSS_CREATE_ACT or RSS_DELETE_ACT after the header. What is none is left as it is.
+/// Attributes of an RSS_SET, RSS_CREATE_ACT or RSS_DELETE_ACT after the header. `None` leaves a value unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RssSet {
-    /// `None` or 0: the device's own; when one is made: any number that is free.
+    /// `None` or 0: the device's own context; for a new context, any free number.
     pub context: Option<u32>,
     /// Empty: the kernel's default layout, and the table counts as not set by the user again.
     pub indir: Option<Vec<u32>>,
@@ -127,7 +128,7 @@ pub struct RssSet {
     pub fields: BTreeMap<String, String>,
 }
 
-/// Errors: a table or key too long for one attribute, flow types and letters that are none.
+/// Errors: a table or key that is too long for one attribute, invalid flow types or letters.
 pub fn rss_set(order: &RssSet) -> Result<Vec<u8>, ParseError> {
     let mut b = Builder::new();
     for (kind, value) in
@@ -178,8 +179,8 @@ fn flows(map: &BTreeMap<String, String>) -> Result<Builder, ParseError> {
     Ok(nest)
 }
 
-/// A reply as the kernel would send it, for simulated hosts. Fields are sent only if they are some.
-/// Errors: a table too long for one attribute, letters that are none.
+/// A reply as the kernel would send it, for simulated hosts. Fields are sent only if there are any.
+/// Errors: a table that is too long for one attribute, invalid letters.
 pub fn rss_reply(parts: &RssParts) -> Result<Vec<u8>, ParseError> {
     let mut b = Builder::new();
     if let Some(c) = parts.context {

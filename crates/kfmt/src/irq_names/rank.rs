@@ -1,5 +1,5 @@
-//! Forms whose number is not the queue's but grows with it: the queue is the name's rank among the
-//! names of the device.
+//! Forms whose number is not that of the queue but grows with it: the queue is the rank of the name among the names of
+//! the device.
 
 use super::table::{Among, Direction, PATTERNS, Pattern, Serves};
 use super::{NameContext, shape};
@@ -9,7 +9,7 @@ use super::{NameContext, shape};
 pub struct RankedNumbers(Vec<(&'static str, u32)>);
 
 impl RankedNumbers {
-    /// From the names of all vectors of the device. A list that lacks some gives wrong ranks.
+    /// From the names of all vectors of the device. If some are missing, the ranks are wrong.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>, ctx: &NameContext) -> Self {
         let own =
             |p: &&Pattern| matches!(p.serves, Serves::Ranked(..)) && ctx.driver.is_some_and(|d| p.drivers.contains(&d));
@@ -22,8 +22,8 @@ impl RankedNumbers {
         Self(names.into_iter().filter_map(number).collect())
     }
 
-    /// None where two names have the number, and where there are fewer names than queues: then a
-    /// vector serves several, or a name is missing.
+    /// `None` if two names have the number, or if there are fewer names than queues: then a vector serves several
+    /// queues, or a name is missing.
     pub(super) fn rank(&self, p: &Pattern, n: u32, ctx: &NameContext) -> Option<u32> {
         let Serves::Ranked(direction, among) = p.serves else { return None };
         let pool = || self.0.iter().filter(|(shape, _)| among == Among::Driver || *shape == p.shape).map(|(_, n)| *n);

@@ -9,7 +9,7 @@ pub(super) struct Found {
     pub m: Option<u32>,
 }
 
-/// Whose the placeholders may be.
+/// Which device the placeholders may name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     /// This device's name and address.
@@ -18,13 +18,13 @@ enum Whose {
     Anybody,
 }
 
-/// `name` in the form `shape` with this device's own name or address.
+/// Whether `name` has the form `shape`, with this device's own name or address.
 pub(super) fn matches(shape: &str, name: &str, ctx: &NameContext) -> Option<Found> {
     walk(shape, name, ctx, Whose::Ours, Found::default())
 }
 
-/// `name` in the form `shape`, but with the name or address of another device. A form that is
-/// nothing but a name proves nothing.
+/// Whether `name` has the form `shape`, but with the name or address of another device. A form that is only a name
+/// proves nothing.
 pub(super) fn matches_another_device(shape: &str, name: &str, ctx: &NameContext) -> bool {
     let named = ["{if", "{bdf}", "{virtio}"].iter().any(|p| shape.contains(p))
         || shape.contains("{vif}") && ctx.bus_address.is_some();
@@ -49,7 +49,7 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
     match &shape[open + 1..close] {
         "n" => number(rest).and_then(|(n, rest)| next(rest, Found { n: Some(n), ..found })),
         "m" => number(rest).and_then(|(m, rest)| next(rest, Found { m: Some(m), ..found })),
-        // The rest, whatever it is; stands at the end of a form only.
+        // Any rest; only at the end of a form.
         "*" => Some(found),
         kind if whose == Whose::Anybody => anybody(kind, rest, next, found),
         "if" => names(ctx).find_map(|own| next(rest.strip_prefix(own)?, found)),
@@ -57,14 +57,14 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
             let bytes = kind[2..].parse().ok()?;
             names(ctx).find_map(|own| next(rest.strip_prefix(cut(own, bytes))?, found))
         }
-        // The device `vif-0` is `vif0` in names.
+        // The device `vif-0` has the name `vif0` in interrupt names.
         "vif" => {
             let id = ctx.bus_address?.strip_prefix("vif-")?;
             next(rest.strip_prefix("vif")?.strip_prefix(id)?, found)
         }
         "bdf" => match ctx.bus_address {
             Some(own) => next(rest.strip_prefix(own)?, found),
-            // Unknown in captures without device links: then any address will do.
+            // The address is unknown in captures without device links; then any address matches.
             None => anybody("bdf", rest, next, found),
         },
         "virtio" => next(rest.strip_prefix(ctx.virtio_name?)?, found),
@@ -72,10 +72,10 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
     }
 }
 
-/// A stretch of plausible characters, the shortest that lets the rest match.
+/// A run of plausible characters: the shortest with which the rest matches.
 fn anybody(kind: &str, rest: &str, next: impl Fn(&str, Found) -> Option<Found>, found: Found) -> Option<Found> {
     let longest = match kind {
-        // IFNAMSIZ without its NUL.
+        // IFNAMSIZ without the NUL.
         kind if kind.starts_with("if") => 15,
         _ => 64,
     };

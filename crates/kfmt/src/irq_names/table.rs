@@ -2,10 +2,10 @@
 //! `{virtio}` the virtio device's name, `{vif}` Xen's name of the virtual interface, `{n}` a number,
 //! `{m}` another one (the last of a range, or of no interest), `{*}` any rest.
 //!
-//! Each row has a source: the file in Linux (below `drivers/net/ethernet/` unless it says `drivers/`) with
-//! the function that makes the name, another tool, or a capture. A form without a source is not in the
-//! table, and its vectors stay unknown. r8125 has no row on purpose: the vendor's driver names its vectors
-//! `eth0-0`, `eth0-1`, and so on, and not all of them serve queues.
+//! Each row has a source: the file in Linux (below `drivers/net/ethernet/` unless it begins with `drivers/`) with the
+//! function that makes the name, another tool, or a capture. A form without a source is not in the table, and its
+//! vectors stay unknown. r8125 is missing intentionally: the vendor's driver names its vectors `eth0-0`, `eth0-1`, and
+//! so on, and not all of them serve queues.
 
 use Serves::{
     All, AllIfOnly, AllIfSole, Control, GveBlock, NumberedFromOne, Pair, PairIfEqual, Range, Ranked, Rx, SomeQueue, Tx,
@@ -21,9 +21,9 @@ pub struct Pattern {
     pub shape: &'static str,
     /// What a vector with such a name serves.
     pub serves: Serves,
-    /// Where the form is known from.
+    /// The source of the form.
     pub source: &'static str,
-    /// Means the same in every driver that uses it: good for drivers that are not in the table.
+    /// The form has the same meaning in every driver that uses it, so it is good for drivers that are not in the table.
     pub shared: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Pattern {
 pub enum Serves {
     /// Receive and transmit queue `n`.
     Pair,
-    /// The same where the device has as many receive as transmit queues; else unknown.
+    /// The same if the device has as many receive as transmit queues; otherwise unknown.
     PairIfEqual,
     /// Receive queue `n`.
     Rx,
@@ -42,19 +42,19 @@ pub enum Serves {
     Range,
     /// Every queue of the device.
     All,
-    /// Every queue if it is the device's only vector, else control.
+    /// Every queue if it is the device's only vector, otherwise control.
     AllIfOnly,
-    /// Every queue if it is the device's only vector, else unknown: the driver gives several vectors this name.
+    /// Every queue if it is the device's only vector, otherwise unknown: the driver gives several vectors this name.
     AllIfSole,
     /// Notification block of gve.
     GveBlock,
     /// Queue `n` - 1, because vector 0 is for link events; it may serve transmit queue 0 as well.
     NumberedFromOne(Direction),
-    /// The number is not the queue's, but grows with it.
+    /// The number is not that of the queue, but grows with it.
     Ranked(Direction, Among),
-    /// A queue, but the number is not the queue's.
+    /// A queue, but the number is not that of the queue.
     SomeQueue,
-    /// Link events, mailbox, commands: no queue.
+    /// Link events, mailbox, commands: not a queue.
     Control,
     /// A vector that the driver requested and does not use for traffic.
     Unused,
@@ -74,7 +74,7 @@ pub enum Direction {
 /// Which names are ranked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Among {
-    /// Those of all ranked forms of the driver, which count on one counter.
+    /// Those of all ranked forms of the driver, which share one counter.
     Driver,
     /// Those of the same form.
     Form,
@@ -165,7 +165,7 @@ const BNX2: &str = "broadcom/bnx2.c bnx2_enable_msix, bnx2_setup_int_mode";
 const AM65: &str = "ti/am65-cpsw-nuss.c am65_cpsw_nuss_init_tx_chns, excerpt";
 const LAB: &str = "lab: the test device's own driver";
 
-/// The table. Where two forms match, the first counts.
+/// The table. If two forms match, the first counts.
 pub const PATTERNS: &[Pattern] = &[
     // The vector named like the device is for link events, unless it is the only one.
     shared(INTEL_1G, "{if}-TxRx-{n}", Pair, INTEL_1G_SOURCE),
@@ -192,7 +192,7 @@ pub const PATTERNS: &[Pattern] = &[
     // The number is the NAPI instance's. With as many instances as queues of both directions, those of
     // the transmit queues come first (fbnic_alloc_napi_vectors).
     own(&["fbnic"], "{if}-TxRx-{n}", SomeQueue, "meta/fbnic/fbnic_irq.c fbnic_napi_name_irqs"),
-    // The flow director's own vector ends in TxRx-0 as well, with the bus address before it.
+    // The vector of the flow director also ends in TxRx-0, with the bus address before it.
     own(&["i40e"], "i40e-{if}-TxRx-{n}", Pair, I40E),
     own(&["i40e"], "i40e-{if}-rx-{n}", Rx, I40E),
     own(&["i40e"], "i40e-{if}-tx-{n}", Tx, I40E),
@@ -231,7 +231,7 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["e1000e"], "{if14}-rx-{n}", Rx, E1000E),
     own(&["e1000e"], "{if14}-tx-{n}", Tx, E1000E),
     own(&["e1000e"], "{if}", AllIfOnly, E1000E),
-    // Vectors of sub-functions come from a pool that several functions share. Names are cut after 31 bytes.
+    // Vectors of sub-functions come from a pool that several functions share. Names are truncated to 31 bytes.
     own(MLX5, "mlx5_comp{n}@pci:{bdf}", Pair, MLX5_IRQ),
     own(MLX5, "mlx5_combined{n}@pci:{bdf}", All, MLX5_IRQ),
     own(MLX5, "mlx5_combined{n}", All, MLX5_IRQ),
@@ -275,7 +275,7 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["bna"], "{if} TXQ {n}", Tx, BNA),
     shared(&["ena"], "{if}-Tx-Rx-{n}", Pair, "amazon/ena/ena_netdev.c ena_setup_io_intr"),
     own(&["ena"], "ena-mgmnt@pci:{bdf}", Control, "amazon/ena/ena_netdev.c ena_setup_mgmnt_intr"),
-    // No interface name. One vector for all queues when there are too few.
+    // No interface name. One vector for all queues if there are too few.
     shared(&["virtio_net"], "{virtio}-input.{n}", Rx, VIRTIO),
     shared(&["virtio_net"], "{virtio}-output.{n}", Tx, VIRTIO),
     shared(&["virtio_net"], "{virtio}-config", Control, VIRTIO),
@@ -333,7 +333,7 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["hns3"], "hclgevf-misc-{bdf}", Control, HCLGE),
     own(&["hinic"], "{if}_rxq{n}", Rx, HINIC),
     own(&["hinic"], "{if}_txq{n}", Tx, HINIC),
-    // A receive vector usually serves its transmit queue too, which the name does not say.
+    // A receive vector usually serves its transmit queue too, which the name does not show.
     own(&["ionic"], "ionic-{if}-L{m}-rx{n}", Rx, IONIC),
     own(&["ionic"], "ionic-{if}-L{m}-tx{n}", Tx, IONIC),
     own(&["ionic"], "ionic-{if}-L{m}-admin{n}", Control, IONIC),
@@ -348,7 +348,7 @@ pub const PATTERNS: &[Pattern] = &[
     own(STMMAC, "{if}:rx-{n}", Rx, STMMAC_SOURCE),
     own(STMMAC, "{if}:tx-{n}", Tx, STMMAC_SOURCE),
     own(STMMAC, "{if}:{*}", Control, STMMAC_SOURCE),
-    // Those for wake-up and safety may have this name as well.
+    // The vectors for wake-up and safety may have this name as well.
     own(STMMAC, "{if}", AllIfSole, STMMAC_SOURCE),
     // Several transmit queues to a vector, assigned in two ways (enetc_alloc_msix).
     own(&["fsl_enetc", "fsl_enetc_vf"], "{if}-rxtx{n}", Rx, "freescale/enetc/enetc.c enetc_setup_irqs"),

@@ -20,7 +20,7 @@ fn q(rx: &[u32], tx: &[u32], exact_driver: bool) -> NameMatch {
     NameMatch::Queues { rx: rx.to_vec(), tx: tx.to_vec(), exact_driver }
 }
 
-/// Driver, name, what it must mean.
+/// Driver, name, expected meaning.
 fn check(rows: &[(&str, &str, NameMatch)]) {
     for (driver, name, want) in rows {
         assert_eq!(classify(name, &ctx(driver)), *want, "{driver}: {name}");
@@ -94,7 +94,7 @@ fn mellanox_broadcom_and_the_like() {
         ("mlx5_core", "mlx5_async_eq@pci:0000:81:00.0", Control),
         ("mlx5_core", "mlx5_cmd_eq@pci:0000:81:00.0", Control),
         ("mlx5_core", "mlx5_pages_eq@pci:0000:81:00.0", Control),
-        // Cut after 31 bytes.
+        // Truncated to 31 bytes.
         ("mlx5_core", "mlx5_page_fault_eq@pci:0000:81:", Control),
         ("mlx5_core", "mlx5_comp10000@pci:0000:81:00.0", pair(10000)),
         ("mlx5_core", "mlx5_comp10000@pci:0000:81:00.", NotOurs),
@@ -226,12 +226,12 @@ fn guests() {
     assert_eq!(classify("vif1-q1-rx", &xen), q(&[1], &[], true));
     assert_eq!(classify("vif10-q1-rx", &xen), NotOurs);
     assert_eq!(classify("vif1-q1", &xen), Unknown);
-    // Another interface may have this name where the device's own is not known.
+    // Another interface may have this name if the device's own name is unknown.
     let nameless = NameContext { bus_address: None, ..xen };
     assert!(!matches!(classify("vif1-q1-rx", &nameless), NameMatch::Queues { .. }));
 }
 
-/// What each of `names` means on a device with all of them and so many queues.
+/// The meaning of each of `names` on a device with all of them and this many queues.
 fn ranked(driver: &str, names: &[&str], rx: u32, tx: u32) -> Vec<NameMatch> {
     let c = NameContext { rx_queues: Some(rx), tx_queues: Some(tx), ..ctx(driver) };
     let numbers = RankedNumbers::of(names.iter().copied(), &c);
@@ -323,7 +323,7 @@ fn tg3_counts_from_the_vector_for_link_events() {
         ("tg3", "eth1-rx-0", Unknown),
         ("tg3", "eth1-txrx-0", Unknown),
         ("tg3", "eth1", Unknown),
-        // Forms of other drivers are not lent to one that the table knows.
+        // Forms of other drivers are not used for a driver that is in the table.
         ("tg3", "eth1-TxRx-1", Unknown),
     ]);
 }
@@ -391,7 +391,7 @@ fn blocks_are_counted() {
     assert_eq!(classify("gve-ntfy-blk0@pci:0000:81:00.0", &odd), Unknown);
 }
 
-/// Every row can be matched by its own form, so that none stands in the shadow of another.
+/// Every row can be matched by its own form, so no row is hidden by an earlier one.
 #[test]
 fn every_row_is_reachable() {
     for p in PATTERNS {

@@ -1,4 +1,4 @@
-//! `qstats-get` with scope `queue`: what each queue has counted (6.9 and later).
+//! `qstats-get` with scope `queue`: the counters of each queue (6.9 and later).
 
 use ringwise_model::{Dir, QueueCounter, QueueCounts};
 
@@ -9,7 +9,7 @@ const WHAT: &str = "qstats-get reply";
 const QUEUE_TYPE: u16 = 2;
 const QUEUE_ID: u16 = 3;
 
-/// `NETDEV_A_QSTATS_*` that are counters of a queue: by number, of one direction each
+/// `NETDEV_A_QSTATS_*` that are counters of a queue, by number; each is for one direction
 /// (Documentation/netlink/specs/netdev.yaml).
 fn counter(kind: u16) -> Option<QueueCounter> {
     Some(match kind {
@@ -28,7 +28,7 @@ fn counter(kind: u16) -> Option<QueueCounter> {
     })
 }
 
-/// One queue, and what its driver counts.
+/// One queue, and the counters of its driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStats {
     /// Direction of the queue.
@@ -39,7 +39,7 @@ pub struct QueueStats {
     pub counts: QueueCounts,
 }
 
-/// Decodes one message. `None`: it is about no single queue.
+/// Decodes one message. `None`: it is not about a single queue.
 pub fn qstats(reply: &[u8]) -> Result<Option<QueueStats>, ParseError> {
     let (mut dir, mut id, mut counts) = (None, None, QueueCounts::default());
     for attr in attrs(reply) {
@@ -64,7 +64,7 @@ pub fn qstats_reply(q: &QueueStats) -> Vec<u8> {
     let mut b = Builder::new();
     b.u32(1, 2).u32(QUEUE_TYPE, u32::from(tx)).u32(QUEUE_ID, q.id);
     for (c, n) in q.counts.iter() {
-        // The first half of the numbers is about receiving.
+        // The first half of the numbers is for receiving.
         let of_dir = |k: &u16| matches!(k, 10 | 11 | 24..) == tx;
         if let Some(kind) = (8..=34).filter(of_dir).find(|k| counter(*k) == Some(c)) {
             match u32::try_from(n) {

@@ -1,4 +1,4 @@
-//! Which fields a flow type has, and where they stand in `struct ethtool_rx_flow_spec` (linux/ethtool.h).
+//! The fields of each flow type, and their offsets in `struct ethtool_rx_flow_spec` (linux/ethtool.h).
 
 /// How a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +27,11 @@ impl Kind {
 pub(super) struct Field {
     pub name: &'static str,
     pub kind: Kind,
-    /// Offset of the value; its mask stands [`TO_MASK`] bytes behind.
+    /// Offset of the value; its mask is [`TO_MASK`] bytes later.
     pub at: usize,
 }
 
-/// From a value to its mask: the same for `h_u` (4) and `m_u` (76) as for `h_ext` (56) and `m_ext` (128).
+/// Distance from a value to its mask: the same for `h_u` (4) and `m_u` (76) as for `h_ext` (56) and `m_ext` (128).
 pub(super) const TO_MASK: usize = 72;
 
 pub(super) struct Flow {
@@ -131,7 +131,7 @@ pub(super) static FLOWS: [Flow; 13] = [
 ];
 
 impl Flow {
-    /// Those of the type, then those that every type has.
+    /// The fields of the type, then those of every type.
     pub(super) fn fields(&self) -> impl Iterator<Item = &'static Field> {
         let mac = (self.number != ETHER_FLOW).then_some(&DST_MAC);
         self.fields.iter().chain(&EXT).chain(mac)
@@ -147,7 +147,7 @@ impl Flow {
 }
 
 pub(super) fn flow(name: &str) -> Option<&'static Flow> {
-    // The short form that some writings have.
+    // The short form that some programs use.
     let name = match name {
         "tcp" | "udp" | "sctp" => return flow(&format!("{name}4")),
         "eth" => "ether",
@@ -165,7 +165,7 @@ pub(super) fn flow_by_number(number: u32) -> Option<&'static Flow> {
     FLOWS.iter().find(|f| f.number == number)
 }
 
-/// The field that a word of the user names.
+/// The field for a word of the user.
 pub(super) fn canonical(flow: &Flow, word: &str) -> Option<&'static str> {
     let word = match (flow.number, word) {
         (ETHER_FLOW, "src-mac") => "src",
@@ -176,7 +176,7 @@ pub(super) fn canonical(flow: &Flow, word: &str) -> Option<&'static str> {
     flow.field(word).map(|f| f.name)
 }
 
-/// Names of the fields of a flow type; empty for one that has no name here.
+/// Names of the fields of a flow type; empty for a type without a name here.
 pub fn names(name: &str) -> Vec<&'static str> {
     flow(name).map(|f| f.fields().map(|f| f.name).collect()).unwrap_or_default()
 }

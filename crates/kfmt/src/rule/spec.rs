@@ -1,6 +1,6 @@
-//! `struct ethtool_rx_flow_spec`: flow_type 0, h_u 4 (52 bytes), h_ext 56 (20 bytes), m_u 76, m_ext 128,
-//! ring_cookie 152 (64 bits), location 160; 168 bytes. Addresses and numbers in network order, set bits of a mask
-//! count (ethtool's words have it the other way round).
+//! `struct ethtool_rx_flow_spec`: flow_type 0, h_u 4 (52 bytes), h_ext 56 (20 bytes), m_u 76, m_ext 128, ring_cookie
+//! 152 (64 bits), location 160; 168 bytes. Addresses and numbers are in network order. Set bits of a mask are compared
+//! (in ethtool's syntax they are ignored).
 
 use std::collections::BTreeMap;
 
@@ -26,25 +26,26 @@ const RX_CLS_FLOW_DISC: u64 = u64::MAX;
 const RX_CLS_FLOW_WAKE: u64 = u64::MAX - 1;
 const VF_SHIFT: u32 = 32;
 
-/// The field of a rule that has no words: everything it matches by, in hex. So that it can be compared and put back.
+/// The field of a rule that cannot be written in words: everything that it matches, in hex, so that it can be compared
+/// and restored.
 pub const RAW: &str = "raw";
 
-/// The struct, and the context that stands beside it in `struct ethtool_rxnfc`.
+/// The struct, and the context beside it in `struct ethtool_rxnfc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowSpec {
-    /// `struct ethtool_rx_flow_spec` as it stands in memory.
+    /// `struct ethtool_rx_flow_spec` as it is in memory.
     pub bytes: [u8; SPEC_SIZE],
-    /// Where FLOW_RSS is set.
+    /// Set if the flow type has FLOW_RSS.
     pub context: Option<u32>,
 }
 
-/// `type-0x13`: flow type with its flags, of a rule that has no words.
+/// `type-0x13`: flow type with its flags, for a rule that cannot be written in words.
 pub(super) fn raw_type(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_prefix("type-0x")?, 16).ok()
 }
 
 impl FlowSpec {
-    /// From an answer: `context` is what stood beside the struct.
+    /// From an answer: `context` is the value beside the struct.
     pub fn from_bytes(bytes: &[u8], context: u32) -> Result<Self, ParseError> {
         let all: [u8; SPEC_SIZE] = match bytes.get(..SPEC_SIZE).and_then(|b| b.try_into().ok()) {
             Some(b) => b,
@@ -63,7 +64,7 @@ impl FlowSpec {
         u32::from_ne_bytes([self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]])
     }
 
-    /// Place in the device's table; `RX_CLS_LOC_ANY` in a rule whose place the driver chooses.
+    /// Location in the device's table; `RX_CLS_LOC_ANY` in a rule whose location the driver chooses.
     pub fn location(&self) -> u32 {
         let b = &self.bytes[LOCATION..LOCATION + 4];
         u32::from_ne_bytes([b[0], b[1], b[2], b[3]])
@@ -85,7 +86,7 @@ impl FlowSpec {
         self.part(f.at + TO_MASK, f.kind.bytes())
     }
 
-    /// For the kernel.
+    /// Converts a rule for the kernel.
     pub fn of(rule: &Rule, location: u32) -> Result<Self, RuleError> {
         let mut spec = Self { bytes: [0; SPEC_SIZE], context: rule.context };
         let mut flow_type = match (fields::flow(&rule.flow), raw_type(&rule.flow)) {
@@ -103,7 +104,7 @@ impl FlowSpec {
             Action::Drop => RX_CLS_FLOW_DISC,
             Action::Wake => RX_CLS_FLOW_WAKE,
             Action::Queue(q) => u64::from(q),
-            // 0 is the device itself.
+            // 0 means the device itself.
             Action::Vf { vf, .. } if vf > 254 => {
                 return Err(RuleError::new("vf", vf.to_string(), "the number of a virtual function, 0 to 254"));
             }
@@ -121,14 +122,14 @@ impl FlowSpec {
             let field = fields::canonical(flow, name).and_then(|n| flow.field(n));
             let Some(field) = field else {
                 let names = fields::names(flow.name).join(", ");
-                return Err(RuleError::new(name, name, format!("for {} one of {names}", flow.name)));
+                return Err(RuleError::new(name, name, format!("a word for {}, one of {names}", flow.name)));
             };
             let (bits, counts) = match name.as_str() {
                 "dscp" => value::parse(field, &value::dscp(text)?)?,
                 _ => value::parse(field, text)?,
             };
             if self.counts(field).iter().any(|b| *b != 0) {
-                return Err(RuleError::new(name, text, "only one of the fields that stand at the same place"));
+                return Err(RuleError::new(name, text, "only one of the fields that share this position"));
             }
             let (at, len) = (field.at, field.kind.bytes());
             self.bytes[at..at + len].copy_from_slice(&bits);
@@ -148,7 +149,7 @@ impl FlowSpec {
     }
 
     fn fill_raw(&mut self, flow_type: u32, given: &BTreeMap<String, String>) -> Result<u32, RuleError> {
-        let expected = "288 hexadecimal digits, as a device told them";
+        let expected = "288 hexadecimal digits, as a device reported them";
         let text = given.get(RAW).filter(|_| given.len() == 1);
         let text = text.ok_or_else(|| RuleError::new(RAW, "", expected))?;
         let bytes = nl::unhex(text).ok().filter(|b| b.len() == MATCH.len());
@@ -157,7 +158,7 @@ impl FlowSpec {
         Ok(flow_type & !FLOW_RSS)
     }
 
-    /// In words; where they would not say all of it, raw.
+    /// Converts to words. A rule that cannot be expressed completely is returned as raw bytes.
     pub fn rule(&self) -> Rule {
         let plain = self.flow_type() & !(FLOW_EXT | FLOW_MAC_EXT | FLOW_RSS);
         let action = match self.cookie() {
@@ -193,7 +194,7 @@ impl FlowSpec {
             .collect::<BTreeMap<_, _>>()
     }
 
-    /// What the four bytes behind the addresses of ip4 and ip6 are called, by the protocol.
+    /// The names of the four bytes after the addresses of ip4 and ip6, by the protocol.
     fn l4_names(&self, flow: &fields::Flow) -> &'static [&'static str] {
         let Some(proto) = flow.field("l4proto").filter(|f| self.counts(f) == [0xff]) else { return &["l4data"] };
         match self.value(proto)[0] {
@@ -203,7 +204,7 @@ impl FlowSpec {
         }
     }
 
-    /// Every bit that counts is the same.
+    /// Whether every compared bit is the same.
     fn matches_as(&self, other: &Self) -> bool {
         let there = |s: &Self, at: usize| {
             let ext = s.flow_type();

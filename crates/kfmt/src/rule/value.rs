@@ -1,11 +1,11 @@
-//! One field: text with an optional mask ⇄ the bytes and the bits of them that count.
+//! One field: text with an optional mask ⇄ the bytes and the bits of them that are compared.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::RuleError;
 use super::fields::{Field, Kind};
 
-/// Decimal, or hexadecimal with `0x`. A leading 0 is octal for ethtool and is not taken.
+/// Decimal, or hexadecimal with `0x`. A leading 0 is refused, because it means octal in ethtool.
 pub(super) fn number(text: &str) -> Option<u64> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return (!hex.starts_with('+')).then(|| u64::from_str_radix(hex, 16).ok()).flatten();
@@ -40,26 +40,26 @@ fn expected(kind: Kind) -> &'static str {
         Kind::Ip6 => "an IPv6 address such as 2001:db8::1",
         Kind::Number(1) | Kind::Hex(1) => "a number from 0 to 255 (decimal, or 0x…)",
         Kind::Number(2) | Kind::Hex(2) => "a number from 0 to 65535 (decimal, or 0x…)",
-        Kind::Number(4) | Kind::Hex(4) => "a number of 32 bits (decimal, or 0x…)",
-        Kind::Number(_) | Kind::Hex(_) => "a number of 64 bits (decimal, or 0x…)",
+        Kind::Number(4) | Kind::Hex(4) => "a 32-bit number (decimal, or 0x…)",
+        Kind::Number(_) | Kind::Hex(_) => "a 64-bit number (decimal, or 0x…)",
     }
 }
 
 fn expected_mask(kind: Kind) -> &'static str {
     match kind {
-        Kind::Mac => "a mask such as 00:00:00:ff:ff:ff; set bits do not count",
-        Kind::Ip4 => "a mask such as 0.0.0.255; set bits do not count",
-        Kind::Ip6 => "a mask such as ::ffff; set bits do not count",
-        Kind::Number(_) | Kind::Hex(_) => "a mask of the field's width, such as 0xff; set bits do not count",
+        Kind::Mac => "a mask such as 00:00:00:ff:ff:ff; set bits are ignored",
+        Kind::Ip4 => "a mask such as 0.0.0.255; set bits are ignored",
+        Kind::Ip6 => "a mask such as ::ffff; set bits are ignored",
+        Kind::Number(_) | Kind::Hex(_) => "a mask of the field's width, such as 0xff; set bits are ignored",
     }
 }
 
-/// Bits that count: the first `length` of an address.
+/// The compared bits: the first `length` of an address.
 fn prefix(bytes: usize, length: usize) -> Vec<u8> {
     (0..bytes).map(|i| !(0xffu16 >> length.saturating_sub(i * 8).min(8)) as u8).collect()
 }
 
-/// Value and the bits of it that count, from `V`, `V m M` or, of addresses, `V/24`.
+/// The value and its compared bits, from `V`, `V m M` or, for addresses, `V/24`.
 pub(super) fn parse(field: &Field, text: &str) -> Result<(Vec<u8>, Vec<u8>), RuleError> {
     let wrong = |found: &str, expected: &str| RuleError::new(field.name, found, expected);
     let (kind, n) = (field.kind, field.kind.bytes());
@@ -102,7 +102,7 @@ fn show(kind: Kind, b: &[u8]) -> String {
     }
 }
 
-/// The text of a value; None where no bit counts.
+/// The text of a value. `None`: no bit is compared.
 pub(super) fn text(field: &Field, value: &[u8], counts: &[u8]) -> Option<String> {
     if counts.iter().all(|b| *b == 0) {
         return None;
@@ -120,7 +120,7 @@ pub(super) fn text(field: &Field, value: &[u8], counts: &[u8]) -> Option<String>
     Some(out)
 }
 
-/// `tos` or `tclass` of a code point: its upper six bits, the two of ECN do not count.
+/// `tos` or `tclass` of a code point: its upper six bits; the two bits of ECN are ignored.
 pub(super) fn dscp(text: &str) -> Result<String, RuleError> {
     match number(text).filter(|n| *n < 64) {
         Some(n) => Ok(format!("{} m 0x03", n << 2)),

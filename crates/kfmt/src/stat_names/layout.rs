@@ -1,10 +1,10 @@
-//! The list of one device: which place counts what of which queue.
+//! The list of one device: which position has which counter of which queue.
 
 use ringwise_model::{Dir, QueueCounter, QueueCounts};
 
 use super::{names, places, table};
 
-/// Learned from the names of a list once; values are read along it. It holds until the device has another list.
+/// Learned from a list of names once, then used to read values. It is valid until the device has another list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatLayout {
     /// Counters in the list.
@@ -18,12 +18,12 @@ pub struct StatLayout {
 struct QueuePlaces {
     dir: Dir,
     queue: u32,
-    /// Several places of one counter are added up.
+    /// Several positions of one counter are added up.
     at: Vec<(usize, QueueCounter)>,
 }
 
 impl StatLayout {
-    /// `strings`: what ETHTOOL_GSTRINGS answers, 32 bytes for each name.
+    /// `strings`: the answer to ETHTOOL_GSTRINGS, 32 bytes for each name.
     pub fn learn(driver: &str, strings: &[u8]) -> Self {
         let names = names(strings);
         let mut all = places(driver, &names);
@@ -41,17 +41,17 @@ impl StatLayout {
         Self { length, queues, allowances: listed.collect() }
     }
 
-    /// Whether any name is one of a queue.
+    /// Whether any name belongs to a queue.
     pub fn counts_queues(&self) -> bool {
         !self.queues.is_empty()
     }
 
-    /// Whether any name is one of an allowance.
+    /// Whether any name belongs to an allowance.
     pub fn counts_allowances(&self) -> bool {
         !self.allowances.is_empty()
     }
 
-    /// Whether these values (ETHTOOL_GSTATS, 8 bytes each) are of a list of this length.
+    /// Whether these values (ETHTOOL_GSTATS, 8 bytes each) belong to a list of this length.
     pub fn fits(&self, values: &[u8]) -> bool {
         values.as_chunks::<8>().0.len() == self.length
     }

@@ -1,4 +1,4 @@
-//! The forms, as data. `{n}` is the number of the queue. Each row is known from the driver's source.
+//! The forms, as data. `{n}` is the number of the queue. Each row is taken from the source code of its driver.
 
 use QueueCounter::{AllocFail, Bytes, Drops, Packets};
 use ringwise_model::Dir::{self, Rx, Tx};
@@ -9,13 +9,13 @@ pub(super) type List = &'static [(&'static str, Dir, QueueCounter)];
 /// How a driver names the counters of its queues.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Names {
-    /// Each name carries the number.
+    /// Each name contains the number.
     Each(List),
-    /// A headline carries it for the names below.
+    /// A headline contains the number for the names below it.
     Blocks(List),
 }
 
-/// The forms of some drivers.
+/// The forms of one or several drivers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     /// As `device/driver` names them.
@@ -24,7 +24,7 @@ pub(super) struct Form {
     pub names: Names,
 }
 
-/// Queues by direction and number, the form of most drivers of Intel and some others.
+/// Queues by direction and number, the form of most Intel drivers and some others.
 const BY_DIRECTION: List = &[
     ("rx_queue_{n}_packets", Rx, Packets),
     ("rx_queue_{n}_bytes", Rx, Bytes),
@@ -34,15 +34,15 @@ const BY_DIRECTION: List = &[
     ("tx_queue_{n}_bytes", Tx, Bytes),
 ];
 
-/// ena_ethtool.c: what the provider held back of the whole device, by names that end so.
+/// ena_ethtool.c: what the provider held back for the whole device, by names with these endings.
 pub(super) const ALLOWANCES: (&[&str], &str) = (&["ena"], "_allowance_exceeded");
 
-/// The table. `rx_queue_N_drops` of igb and igc is what the NIC threw away for want of descriptors.
+/// The table. `rx_queue_N_drops` of igb and igc counts packets that the NIC dropped because it had no descriptors.
 pub(super) const FORMS: &[Form] = &[
     // igb_ethtool.c, igc_ethtool.c, ixgbe_ethtool.c (no drops), ice_ethtool.c (no drops), netvsc_drv.c (hv_netvsc,
     // no drops), lab/mqnic/ethtool.c
     Form { drivers: &["igb", "igc", "ixgbe", "ice", "hv_netvsc", "mqnic"], names: Names::Each(BY_DIRECTION) },
-    // virtio_net.c: so until 6.8; the second form since then, without what qstats has.
+    // virtio_net.c: the first form until 6.8; the second since then, without the counters that qstats has.
     Form { drivers: &["virtio_net"], names: Names::Each(BY_DIRECTION) },
     Form {
         drivers: &["virtio_net"],
@@ -64,7 +64,7 @@ pub(super) const FORMS: &[Form] = &[
             ("tx-{n}.bytes", Tx, Bytes),
         ]),
     },
-    // mlx5 en_stats.c: what the queue threw away is known of the device only (rx_out_of_buffer).
+    // mlx5 en_stats.c: dropped packets of a queue are counted only for the whole device (rx_out_of_buffer).
     Form {
         drivers: &["mlx5_core"],
         names: Names::Each(&[
@@ -86,7 +86,7 @@ pub(super) const FORMS: &[Form] = &[
             ("tx{n}_bytes", Tx, Bytes),
         ]),
     },
-    // ena_ethtool.c: queue_N_{tx,rx}_NAME with cnt, bytes; xdp_tx queues are none of the stack's.
+    // ena_ethtool.c: queue_N_{tx,rx}_NAME with cnt, bytes; xdp_tx queues do not belong to the network stack.
     Form {
         drivers: &["ena"],
         names: Names::Each(&[
@@ -96,7 +96,7 @@ pub(super) const FORMS: &[Form] = &[
             ("queue_{n}_tx_bytes", Tx, Bytes),
         ]),
     },
-    // gve_ethtool.c counts descriptors of a queue and no packets.
+    // gve_ethtool.c counts descriptors of a queue instead of packets.
     Form {
         drivers: &["gve", "gvnic"],
         names: Names::Each(&[
@@ -144,7 +144,7 @@ pub(super) const FORMS: &[Form] = &[
             ("tx{n}_bytes", Tx, Bytes),
         ]),
     },
-    // vmxnet3_ethtool.c: those of the device; LRO packets are among the unicast ones.
+    // vmxnet3_ethtool.c: counters of the device; LRO packets are included in the unicast ones.
     Form {
         drivers: &["vmxnet3"],
         names: Names::Blocks(&[

@@ -1,10 +1,10 @@
-//! One sample of names a row of the table.
+//! One sample of names for each row of the table.
 
 use ringwise_model::{Counter, QueueCounts};
 
 use super::*;
 
-/// `rx 3 packets` by place.
+/// `rx 3 packets` by position.
 fn found(driver: &str, names: &[&str]) -> Vec<String> {
     let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
     let mut all: Vec<Place> = places(driver, &names);
@@ -30,7 +30,7 @@ fn by_direction() {
     for driver in ["igb", "igc", "mqnic", "virtio_net"] {
         assert_eq!(found(driver, &igb), want, "{driver}");
     }
-    // What these three have of it.
+    // The counters of queues in these three lists.
     let less =
         ["tx_queue_3_packets", "tx_queue_3_bytes", "rx_queue_3_packets", "rx_queue_3_bytes", "rx_queue_3_xdp_drop"];
     for driver in ["ixgbe", "ice", "hv_netvsc"] {
@@ -216,7 +216,7 @@ fn values_by_the_places_that_were_learned() {
         (Dir::Rx, 1, QueueCounts::from([(QueueCounter::Packets, 42)])),
     ];
     assert_eq!(all, want);
-    // Cut short: what is not there was not told.
+    // Truncated: missing counters are not reported.
     assert_eq!(layout.queues(&values_of(&[40])).next().unwrap().2, QueueCounts::default());
     assert!(!StatLayout::learn("e1000e", &names).counts_queues());
 }

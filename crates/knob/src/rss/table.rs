@@ -55,7 +55,7 @@ impl fmt::Display for TableError {
             Self::Empty => write!(f, "an RSS table needs at least one queue"),
             Self::NoWeight => write!(f, "the weights sum to zero: at least one must not be 0"),
             Self::TooHeavy { sum, size } => {
-                write!(f, "the weights sum to {sum}, but the table has only {size} entries to share out")
+                write!(f, "the weights sum to {sum}, but the table has only {size} entries")
             }
             Self::TooManyWeights { weights, start: 0, queues } => {
                 write!(f, "{weights} weights, but {}", there_are(*queues))
@@ -228,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_queues_that_go_are_shared_out() {
+    fn entries_of_removed_queues_are_redistributed() {
         assert_eq!(moved(&[0, 1, 2, 3, 4, 5, 6, 7], 6), [0, 1, 2, 3, 4, 5, 0, 1]);
         assert_eq!(moved(&[6, 7, 6, 7], 4), [2, 3, 2, 3]);
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn impossible_tables_are_refused() {
         let e = |words: &Table, size, queues| simulate(words, size, queues).unwrap_err();
         assert_eq!(e(&Table::Default, 0, 4), TableError::NoTable);
         assert_eq!(e(&Table::Default, 128, 0), TableError::Empty);
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(
             after_channels("ice", &[0, 0, 0, 1, 1, 1, 1, 1], 4, 2),
             [0, 0, 0, 1, 1, 1, 1, 1],
-            "somebody's, and it fits"
+            "configured by the user, and it fits"
         );
         assert_eq!(after_channels("ice", &[3, 0, 0, 1], 4, 2), [0, 1, 0, 1]);
         assert_eq!(after_channels("igb", &[0, 1, 2, 3], 4, 2), [0, 0, 1, 1], "as 760-explain.sh sees it");

@@ -31,7 +31,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
     for m in idle.iter().filter(steered).filter(|m| !m.as_left) {
         let what = m.address().map_or_else(String::new, |a| a.to_string());
         cx.out.warnings.push(format!(
-            "{what}: no group needs it any more, but somebody has changed it since transaction {} made it: it stays",
+            "{what}: no group needs it any more, but it was changed outside ringwise since transaction {} created it: it stays",
             m.transaction
         ));
     }
@@ -50,7 +50,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
         any = true;
         if let Some(why) = still_needed(&cx, *context) {
             cx.out.warnings.push(format!(
-                "{} RSS context {context}: no group needs it any more (transaction {} made it), but {why}: it stays",
+                "{} RSS context {context}: no group needs it any more (transaction {} created it), but {why}: it stays",
                 d.name(),
                 m.transaction
             ));
@@ -90,7 +90,7 @@ fn earlier(cx: &mut Cx, m: &Made, gone: &BTreeSet<u32>) -> Option<Rule> {
     };
     if !there {
         cx.out.warnings.push(format!(
-            "{} flow rule {}: what was there before transaction {} ({}) cannot come back: where it led to is gone",
+            "{} flow rule {}: the rule from before transaction {} ({}) cannot be restored: its queue or context does not exist",
             cx.d.name(),
             knob_rules::location_text(*location),
             m.transaction,
@@ -109,7 +109,7 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
     let rules = match &cx.d.nic.rules {
         Fact::Known(r) => r,
         Fact::Absent => return None,
-        Fact::Unknown(u) => return Some(format!("whether a rule leads to it cannot be read ({u})")),
+        Fact::Unknown(u) => return Some(format!("ringwise could not read whether a rule steers to it ({u})")),
     };
     let mut then: BTreeMap<u32, Option<&Rule>> =
         rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).collect();
@@ -119,7 +119,7 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
         }
     }
     let (at, _) = then.into_iter().find(|(_, r)| r.is_some_and(|r| r.context == Some(context)))?;
-    Some(format!("flow rule {} leads to it, which is not a group's", knob_rules::location_text(at)))
+    Some(format!("flow rule {}, which belongs to no group, steers to it", knob_rules::location_text(at)))
 }
 
 /// Reports objects that were not created for a group, by name.
@@ -134,7 +134,7 @@ fn others(cx: &mut Cx) {
     let contexts = contexts.map(|c| Address::RssContext { dev: dev(), context: *c });
     let list: Vec<String> = rules.chain(contexts).filter(|a| !ours(a)).map(|a| a.to_string()).collect();
     if !list.is_empty() {
-        cx.out.warnings.push(format!("not made for groups, so left alone: {}", list.join(", ")));
+        cx.out.warnings.push(format!("not created for groups, so not changed: {}", list.join(", ")));
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn contexts_on_fewer_queues(d: &Dev, out: &mut Out) {
         let lost = c.table.iter().filter(|q| **q >= d.rx).count();
         if lost > 0 && !out.entries.contains(&address) {
             out.warnings.push(format!(
-                "{address}: {lost} of its {} entries lead to queues that go; they are shared out among queues {}",
+                "{address}: {lost} of its {} entries point to queues that are removed; they are redistributed among queues {}",
                 c.table.len(),
                 crate::words::span(d.rx)
             ));

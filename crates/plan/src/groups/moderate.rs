@@ -111,7 +111,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
         }
         if !laid.is_empty() {
             cx.out.warnings.push(format!(
-                "{dev}: moderation of {} is the user's whole, so nothing of policy {} of group {} is set there",
+                "{dev}: the user configured the moderation of {}, so policy {} of group {} is not applied there",
                 told::queues_text(&laid),
                 t.policy.name,
                 t.name

@@ -122,18 +122,19 @@ fn undirected(cx: &mut Cx, teams: &[Team]) {
     };
     let names: Vec<String> = teams.iter().flat_map(|t| &t.flows).filter_map(names).collect();
     let how = match takes {
-        true if !names.is_empty() => format!("Where {} listens is not known to this plan", names.join(" ")),
+        true if !names.is_empty() => format!("This plan does not know where {} listens", names.join(" ")),
         true => format!(
-            "Name the flows of group {} in the file (flows, e.g. tcp4 dst-port 443, a program or a unit), or add a rule: \
-             ethtool -N {dev} flow-type tcp4 dst-port 443 action {}",
+            "Name the flows of group {} in the configuration file (flows, e.g. tcp4 dst-port 443, a program or a unit), or \
+             add a rule: ethtool -N {dev} flow-type tcp4 dst-port 443 action {}",
             t.name,
             t.queues.first().copied().unwrap_or_default()
         ),
-        false => "This driver is not known to take flow rules: only a share of the table (weight in the file) divides the traffic"
+        false => "This driver is not known to support flow rules: only a share of the RSS table (weight in the configuration \
+                  file) divides the traffic"
             .to_string(),
     };
     cx.out.advice.push(format!(
-        "Nothing leads flows to the groups of {dev} yet: the RSS table spreads every flow over all queues, whatever it is. {how}."
+        "No flows are steered to the groups of {dev} yet: the RSS table spreads all flows over all queues. {how}."
     ));
 }
 
@@ -175,7 +176,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         }
     } else if all.len() < t.queues.len() {
         cx.out.warnings.push(format!(
-            "{dev}: a rule leads to one queue, so {} of the {} queues of group {} {} nothing from its {} rule{}",
+            "{dev}: a rule steers to one queue, so {} of the {} queues of group {} {} no flows from its {} rule{}",
             t.queues.len() - all.len(),
             t.queues.len(),
             t.name,
@@ -315,7 +316,9 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
     let starved: Vec<u32> = used.iter().copied().filter(|q| !want.contains(q)).collect();
     if !keep && !starved.is_empty() {
         let list: Vec<String> = starved.iter().map(u32::to_string).collect();
-        cx.out.warnings.push(format!("{dev}: the table of {size} entries is too short for queues {}", list.join(" ")));
+        cx.out
+            .warnings
+            .push(format!("{dev}: the RSS table has only {size} entries, so queues {} get none", list.join(" ")));
     }
     let then = match cx.out.entries.get(&address) {
         Some((_, Setting::RssTable { table, .. }, _)) => Some(table.clone()),

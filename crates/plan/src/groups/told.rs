@@ -16,7 +16,7 @@ struct Told {
     laid: bool,
 }
 
-/// `rx-usecs 5 tx-usecs 10 on each queue`; `rx-usecs 99 on queue 0 as laid down, rx-usecs 5 tx-usecs 10 on queues 1-3`
+/// `rx-usecs 5 tx-usecs 10 on each queue`; `rx-usecs 99 on queue 0 as configured, rx-usecs 5 tx-usecs 10 on queues 1-3`
 pub(super) fn by_queue(cx: &Cx, team: &Team) -> Option<String> {
     let mut parts: Vec<(Option<Told>, CpuSet)> = Vec::new();
     for q in &team.queues {
@@ -32,14 +32,14 @@ pub(super) fn by_queue(cx: &Cx, team: &Team) -> Option<String> {
     let one = parts.len() == 1;
     let part = |(told, queues): &(Option<Told>, CpuSet)| {
         let (text, by_instance, laid) =
-            told.as_ref().map_or(("nothing", false, false), |t| (t.text.as_str(), t.by_instance, t.laid));
+            told.as_ref().map_or(("unchanged", false, false), |t| (t.text.as_str(), t.by_instance, t.laid));
         let place = match (by_instance, one) {
             (true, true) => "by NAPI instance".to_string(),
             (false, true) => "on each queue".to_string(),
             (true, false) => format!("by NAPI instance on {}", queues_text(queues)),
             (false, false) => format!("on {}", queues_text(queues)),
         };
-        format!("{text} {place}{}", if laid { " as laid down" } else { "" })
+        format!("{text} {place}{}", if laid { " as configured" } else { "" })
     };
     Some(parts.iter().map(part).collect::<Vec<_>>().join(", "))
 }
@@ -53,7 +53,7 @@ pub(super) fn queues_text(queues: &CpuSet) -> String {
 pub(super) fn of_device(cx: &Cx) -> Option<String> {
     let address = Address::Coalesce { dev: cx.d.name().to_string() };
     let Some(Setting::Coalesce { params, .. }) = planned(cx, &address) else { return None };
-    let laid = if cx.out.laid.contains(&address) { " as laid down" } else { "" };
+    let laid = if cx.out.laid.contains(&address) { " as configured" } else { "" };
     Some(format!("{} for the whole device{laid}", short(params)))
 }
 

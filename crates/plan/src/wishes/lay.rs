@@ -80,7 +80,7 @@ fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
     for (k, v) in params {
         if let Some(kept) = knob_coalesce::always_rounded(driver, k, *v).filter(|kept| kept != v) {
             let driver = driver.unwrap_or_default();
-            laid.warnings.push(format!("{address} {k} {v}: {driver} keeps it as {kept} ({})", configured_in(&by)));
+            laid.warnings.push(format!("{address} {k} {v}: {driver} rounds it to {kept} ({})", configured_in(&by)));
         }
     }
 }

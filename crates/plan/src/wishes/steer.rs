@@ -72,7 +72,7 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
             let none: CpuSet = (0..d.rx).filter(|q| !table.contains(q)).map(CpuId).collect();
             let (n, all) = (weights.len(), d.rx);
             cx.laid.warnings.push(format!(
-                "{dev}: {n} of {all} queues have a weight; queue{} {none} get{} no packets by the RSS table",
+                "{dev}: {n} of {all} queues have a weight; queue{} {none} get{} no packets from the RSS table",
                 if none.len() == 1 { "" } else { "s" },
                 if none.len() == 1 { "s" } else { "" },
             ));

@@ -99,5 +99,5 @@ pub fn svg(o: &OneFlow) -> String {
     }
     let size = Size { w: (c.right + MARGIN).ceil(), h: (c.bottom.max(y) + MARGIN).ceil() };
     let title = o.directions.first().map_or_else(String::new, |d| d.flow.to_string());
-    ringwise_draw::document(c, size, &format!("{title}: its way through the host"), MONO)
+    ringwise_draw::document(c, size, &format!("{title}: its path through the host"), MONO)
 }

@@ -122,12 +122,12 @@ pub fn text(m: &Many, style: &Style) -> String {
         ));
     }
     if m.uncounted {
-        out.push_str("Nobody counted packets: each flow stands for one.\n");
+        out.push_str("Packets were not counted: each flow counts as one.\n");
     }
     if m.now.undecided.flows > 0 {
         let n = plural(m.now.undecided.flows as usize, "flow");
         let why = m.now.undecided_why.as_ref().map_or_else(String::new, |w| format!(": {w}"));
-        out.push_str(&hang("unknown ", &format!("{n} whose queue cannot be told{why}"), w));
+        out.push_str(&hang("unknown ", &format!("{n} whose queue cannot be determined{why}"), w));
     }
     if !m.uncounted && m.now.heaviest.len() > 1 {
         for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
@@ -206,7 +206,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
     let w = style.width;
     let dev = m.nic.name();
     let head = format!(
-        "{} of {} entries moved: max/mean {:.2} -> {:.2} (asked for {:.2}, with these entries at best {:.2})",
+        "{} of {} entries moved: max/mean {:.2} -> {:.2} (target {:.2}, best possible with these entries {:.2})",
         b.moves.len(),
         b.table.len(),
         b.before,
@@ -230,7 +230,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
     if let Some(i) = &m.isolated {
         let n = plural(i.rules.len(), "flow");
         let text = format!(
-            "{n} heavier than a queue's share: a rule and a queue for each, the other queues among themselves then at {:.2} ({} moved)",
+            "{n} heavier than a queue's share: a rule and a queue for each; the other queues are then at {:.2} ({} moved)",
             i.others_to_mean,
             plural(i.moves, "entry")
         );
@@ -244,8 +244,8 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
         out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" ")), style));
     } else if !b.moves.is_empty() {
         if !b.reached() {
-            let why = "No table reaches what was asked for: single entries are too heavy. No rule is proposed: either no \
-                       single flow is more than a queue's share, or the device is not known to take any.";
+            let why = "No table reaches the target: single entries are too heavy. No rule is proposed: either no \
+                       single flow is more than a queue's share, or the device is not known to support rules.";
             out.push_str(&hang("        ", why, w));
         }
         out.push_str(&next(m, &b.table, "", style));

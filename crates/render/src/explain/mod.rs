@@ -63,12 +63,12 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
             arrival(&mut out, &number(), a, d, o.host, style);
         }
         let head = format!("{}route    ", number());
-        let route = if d.arrival.is_none() { format!("{} (asked the kernel)", d.route) } else { route(d) };
+        let route = if d.arrival.is_none() { format!("{} (according to the kernel)", d.route) } else { route(d) };
         out.push_str(&hang(&head, &route, w));
         if let Some(k) = &d.socket {
             let who = match (&k.program, k.pid) {
                 (Some(p), Some(n)) => format!("{p} ({n})"),
-                _ => "no process that can be looked into".into(),
+                _ => "a process that cannot be inspected".into(),
             };
             let cpu = k
                 .last_cpu
@@ -88,7 +88,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
     }
     out.push_str("    (| another L3, || another node)\n\n");
     match &o.crossings[..] {
-        [] => out.push_str("Crossings: none that are known.\n"),
+        [] => out.push_str("Crossings: none known.\n"),
         all => {
             for c in all {
                 out.push_str(&hang("Crossing: ", c, w));
@@ -108,20 +108,20 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
     }
     let beyond =
         "hardware offload on the neighbour, and what programs on the way (XDP, tc, nftables) do with the packets";
-    out.push_str(&hang("Not knowable from here: ", beyond, w));
+    out.push_str(&hang("Cannot be known from here: ", beyond, w));
     out
 }
 
 fn ends(d: &Direction) -> String {
-    let from = d.arrival.as_ref().map(|a| format!("in by {}", a.dev));
-    let to = d.departure.as_ref().map(|x| format!("out by {}", x.dev));
+    let from = d.arrival.as_ref().map(|a| format!("in on {}", a.dev));
+    let to = d.departure.as_ref().map(|x| format!("out on {}", x.dev));
     [from, to].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn route(d: &Direction) -> String {
     match &d.route {
         Route::Unknown(_) => d.route.to_string(),
-        Route::ToThisHost | Route::Dev(_) => format!("{} (asked the kernel)", d.route),
+        Route::ToThisHost | Route::Dev(_) => format!("{} (according to the kernel)", d.route),
     }
 }
 
@@ -138,11 +138,11 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
     let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, w));
     let st = &a.steering;
     let rule = match (st.rule, st.by) {
-        (Some(at), By::Dropped) => format!("steering rule {at} takes it away"),
-        (Some(at), _) => format!("steering rule {at} means it"),
-        (None, By::Asked) => "as if it came by the queue that was asked for".into(),
-        (None, _) if st.rules_unread => "steering rules not known".into(),
-        (None, _) => "no steering rule means it".into(),
+        (Some(at), By::Dropped) => format!("steering rule {at} drops or diverts it"),
+        (Some(at), _) => format!("steering rule {at} matches"),
+        (None, By::Asked) => "as if it arrived on the requested queue".into(),
+        (None, _) if st.rules_unread => "steering rules unknown".into(),
+        (None, _) => "no steering rule matches".into(),
     };
     line(&format!("{number}in       "), &format!("{}     {}   {rule}", a.dev, head_of(a.node)));
     match (st.hash, &st.fields) {
@@ -162,11 +162,11 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
             line("    table    ", &format!("entry {e} of {}{of} -> queue {q}", st.entries));
         }
         (Some(q), None) if st.by == By::OnlyOne => line("    table    ", &format!("every entry names queue {q}")),
-        (Some(q), None) if st.by == By::Asked => line("    queue    ", &format!("{q}, as asked for")),
+        (Some(q), None) if st.by == By::Asked => line("    queue    ", &format!("{q}, as requested")),
         (Some(q), None) => line("    rule     ", &format!("-> queue {q}")),
         (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
         (None, _) => {
-            let may = format!("not decidable: one of the queues {}", numbers(st.may_be.iter().copied()));
+            let may = format!("cannot be determined: one of the queues {}", numbers(st.may_be.iter().copied()));
             // If there is no hash, the line of the hash shows the reason.
             let why = st.why_not.as_ref().filter(|_| st.hash.is_some() && st.fields.is_some());
             line("    queue    ", &format!("{may}{}", why.map_or_else(String::new, |w| format!(" ({w})"))));
@@ -204,11 +204,15 @@ fn landing(line: &mut dyn FnMut(&str, &str), l: &Landing, d: &Direction, s: &Sna
         Rfs::Unknown { why } => format!("not known ({why})"),
         Rfs::On { entries, queue_entries, accelerated } => {
             let where_to = match d.socket.as_ref().and_then(|k| k.last_cpu) {
-                Some(c) => format!("would bring it to CPU {c}, where its program last ran"),
-                None if d.local => "brings it to the CPU of its reader".into(),
-                None => "does nothing for packets that are sent on".into(),
+                Some(c) => format!("would process it on CPU {c}, where its program last ran"),
+                None if d.local => "processes it on the CPU of the reading program".into(),
+                None => "has no effect on forwarded packets".into(),
             };
-            let by = if *accelerated { "; accelerated: the device is told, and other queues may get it" } else { "" };
+            let by = if *accelerated {
+                "; accelerated: the kernel tells the device, and other queues may get it"
+            } else {
+                ""
+            };
             format!("{where_to}{by}. {}", rfs_words(*entries, *queue_entries))
         }
     };

@@ -92,19 +92,19 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     let mark = |is: bool| if is { "   <- predicted" } else { "" };
     out.push_str(&format!("\nThis flow in {} s:\n", o.seconds));
     match &o.flow {
-        Err(why) => out.push_str(&hang("    packets  ", &format!("not listened to: {why}"), style.width)),
+        Err(why) => out.push_str(&hang("    packets  ", &format!("not sampled: {why}"), style.width)),
         Ok(f) => {
             if f.queues.is_empty() {
-                out.push_str("    packets  none was seen\n");
+                out.push_str("    packets  none seen\n");
             }
-            let every = if f.one_in <= 1 { String::new() } else { format!(" (one in {} looked at)", f.one_in) };
+            let every = if f.one_in <= 1 { String::new() } else { format!(" (one in {} sampled)", f.one_in) };
             for (q, n) in &f.queues {
-                let by = q.map_or_else(|| "a queue that the driver does not tell".into(), |q| format!("queue {q}"));
+                let by = q.map_or_else(|| "a queue that the driver does not report".into(), |q| format!("queue {q}"));
                 let mark = mark(q.is_some() && *q == predicted);
-                out.push_str(&format!("    packets  {} by {by}{every}{mark}\n", thousands(*n)));
+                out.push_str(&format!("    packets  {} on {by}{every}{mark}\n", thousands(*n)));
             }
             if f.lost > 0 {
-                out.push_str(&format!("    packets  {} found no room to be looked at\n", thousands(f.lost)));
+                out.push_str(&format!("    packets  {} not sampled: the buffer was full\n", thousands(f.lost)));
             }
         }
     }
@@ -114,7 +114,7 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     }
     for (c, n) in &o.incoming {
         out.push_str(&format!(
-            "    socket   packets last came on CPU {c}, {n} of {looks} times{}\n",
+            "    socket   packets last arrived on CPU {c}, {n} of {looks} times{}\n",
             mark(expect == Some(*c))
         ));
     }
@@ -122,9 +122,9 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
         out.push_str(&hang("    socket   ", &format!("the CPU of its packets could not be read: {why}"), style.width));
     }
     for (c, n) in &o.program {
-        out.push_str(&format!("    program  on CPU {c}, {n} of {looks} times that it was looked at\n"));
+        out.push_str(&format!("    program  on CPU {c}, {n} of {looks} times that it was inspected\n"));
     }
-    out.push_str("All packets meanwhile:\n");
+    out.push_str("All packets during this time:\n");
     let each = |by: &BTreeMap<CpuId, u64>| -> String {
         by.iter().map(|(c, n)| format!("CPU {c}: {}", thousands(*n))).collect::<Vec<_>>().join("  ")
     };
@@ -139,7 +139,7 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
         let rps =
             if *woken > 0 { format!(", woken by RPS {}", plural(*woken as usize, "time")) } else { String::new() };
         let mark = mark(expect == Some(*c));
-        out.push_str(&format!("    CPU {c:<4} took {}{rps}{mark}\n", plural(*packets as usize, "packet")));
+        out.push_str(&format!("    CPU {c:<4} processed {}{rps}{mark}\n", plural(*packets as usize, "packet")));
     }
     out
 }

@@ -1,5 +1,5 @@
 //! The report of `ringwise report`: it compares two windows, as text, HTML and JSON. The traffic also changes for other
-//! reasons, and the text says so.
+//! reasons, and the text states that.
 
 mod html;
 
@@ -53,8 +53,8 @@ pub const SCHEMA: &str = "ringwise.report";
 
 /// Part of every report, whatever the numbers are.
 pub(crate) const CLAIM: &str = "observed, not proven";
-pub(crate) const WHY: &str = "The traffic was not the same before and after, and nothing else was held still: these numbers say what \
-was seen, not what the transaction did.";
+pub(crate) const WHY: &str = "The traffic was not the same before and after, and other conditions may have changed: these numbers \
+show what was observed, not what the transaction caused.";
 
 /// A number for people: whole if it is large, with two decimal places if it is small.
 pub(crate) fn number(n: Option<f64>) -> String {
@@ -89,7 +89,7 @@ pub(crate) fn load(c: &Comparison) -> String {
         text += &format!(" ({change})");
     }
     if c.loads_differ() {
-        text += "; so different loads alone may explain the rest";
+        text += "; the different load alone may explain the rest";
     }
     text
 }

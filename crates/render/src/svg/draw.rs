@@ -227,7 +227,7 @@ impl Picture<'_> {
             if let Some(v) = b.vector {
                 let a = Area { x: x.irq, y: y - z.cell / 2.0, w: x.irq_w, h: z.cell };
                 let about = format!(
-                    "{}: irq {}, asked {}, goes to {}",
+                    "{}: irq {}, affinity {}, delivered to {}",
                     vector_label(v),
                     v.irq,
                     word(&v.asked, set),

@@ -56,9 +56,9 @@ impl Groups {
                 match key.0 {
                     Some(c) => parts.extend(differing.iter().map(|name| match c.0.get(*name) {
                         Some(v) => format!("{name} {v}"),
-                        None => format!("{name} not told"),
+                        None => format!("{name} not reported"),
                     })),
-                    None if per_queue.is_some() => parts.push("moderation not told".into()),
+                    None if per_queue.is_some() => parts.push("moderation not reported".into()),
                     None => {}
                 }
                 for context in &key.1 {
@@ -105,7 +105,7 @@ pub(super) fn colours(k: usize) -> (&'static str, &'static str) {
 /// A note if groups cannot be determined.
 pub(super) fn unknown(n: &Nic) -> Option<String> {
     match &n.queue_coalesce {
-        Fact::Unknown(u) => Some(format!("unknown (moderation of single queues: {})", u.why)),
+        Fact::Unknown(u) => Some(format!("unknown (per-queue moderation: {})", u.why)),
         _ => None,
     }
 }

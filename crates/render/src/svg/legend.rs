@@ -50,16 +50,16 @@ pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Gr
             items.push((sample, text));
         }
     };
-    when(seen.near, Sample::Line(Ink::line(NEAR, 1.5, "")), "interrupt goes here, the device's node");
-    when(seen.far, Sample::Far, "here, a far node");
-    when(seen.unsure, Sample::Line(Ink::line(UNSURE, 1.5, "")), "interrupt goes here, near or far unknown");
-    when(seen.one_of, Sample::Sign("<"), "several lines: to one of these CPUs");
+    when(seen.near, Sample::Line(Ink::line(NEAR, 1.5, "")), "interrupt is delivered here, local node");
+    when(seen.far, Sample::Far, "delivered here, remote node");
+    when(seen.unsure, Sample::Line(Ink::line(UNSURE, 1.5, "")), "delivered here, local or remote unknown");
+    when(seen.one_of, Sample::Sign("<"), "several lines: delivered to one of these CPUs");
     when(seen.xps, Sample::Line(Ink::line(XPS, 1.0, XPS_DASH)), "XPS: CPU sends on this queue");
-    when(seen.rps, Sample::Line(Ink::line(RPS, 1.2, RPS_DASH)), "RPS: packets are handed to this CPU");
+    when(seen.rps, Sample::Line(Ink::line(RPS, 1.2, RPS_DASH)), "RPS: packets are passed to this CPU");
     when(seen.threads, Sample::Frame, "a core with its threads");
-    when(seen.repeated, Sample::Sign("×n"), "takes this many of these interrupts");
-    when(seen.doubtful, Sample::Sign("?"), "likely, not sure, that it serves these queues");
-    when(seen.isolated, Sample::Sign("i"), "isolated CPU (dashed where nothing leads to it)");
+    when(seen.repeated, Sample::Sign("×n"), "handles this many of these interrupts");
+    when(seen.doubtful, Sample::Sign("?"), "probably serves these queues (not certain)");
+    when(seen.isolated, Sample::Sign("i"), "isolated CPU (dashed if no line ends there)");
     let (mut x, mut y) = (MARGIN, top);
     for (sample, text) in items {
         let w = SAMPLE + width(text, SIZE) + 22.0;

@@ -22,7 +22,7 @@ pub(super) fn notes(
     let plain = Style::plain(None);
     let mut out = Vec::new();
     if let Some(why) = no_answer(n) {
-        out.push(("device", format!("{why}: what it must tell itself is unknown")));
+        out.push(("device", format!("{why}: values that only the device can report are unknown")));
     }
     let not_drawn = |text: String, lines: usize| match lines {
         0 => text,
@@ -49,12 +49,12 @@ pub(super) fn notes(
         out.push(("groups", text));
     }
     if let Fact::Unknown(u) = &n.node {
-        out.push(("node", format!("unknown ({}): no line can be called near or far", u.why)));
+        out.push(("node", format!("unknown ({}): no line can be marked as local or remote", u.why)));
     }
     let mut left = Vec::new();
     let (cores, cpus) = nodes.iter().fold((0, 0), |(a, b), n| (a + n.other_cores, b + n.other_cpus));
     if cores > 0 {
-        left.push(format!("{} ({}) that nothing leads to", plural(cores, "core"), plural(cpus, "CPU")));
+        left.push(format!("{} ({}) without a line", plural(cores, "core"), plural(cpus, "CPU")));
     }
     if let Some(off) = s.topology.present.known().map(|p| p.difference(&s.topology.online)).filter(|o| !o.is_empty()) {
         left.push(format!("offline CPUs {off}"));
@@ -62,8 +62,8 @@ pub(super) fn notes(
     let other = n.vectors.iter().filter(|v| !v.is_queue()).count();
     let odd = n.vectors.iter().filter(|v| matches!(v.role, Role::Unknown)).count();
     if other > 0 {
-        let odd = if odd > 0 { format!(", {odd} of unknown use") } else { String::new() };
-        left.push(format!("{} not of a queue{odd}", plural(other, "interrupt")));
+        let odd = if odd > 0 { format!(", {odd} of unknown purpose") } else { String::new() };
+        left.push(format!("{} without a queue{odd}", plural(other, "interrupt")));
     }
     if !left.is_empty() {
         out.push(("not drawn", left.join("; ")));
@@ -80,7 +80,7 @@ fn rfs(s: &Snapshot, n: &Nic) -> String {
     let text = cut(steering::rfs(n, &s.host));
     let on = n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0))
         && s.host.rps_sock_flow_entries.known().is_some_and(|c| *c > 0);
-    if on { format!("{text}: a flow goes to the CPU its program reads on, no line") } else { text }
+    if on { format!("{text}: flows go to the CPU of the reading program (no line)") } else { text }
 }
 
 fn cut(text: String) -> String {
@@ -89,5 +89,5 @@ fn cut(text: String) -> String {
     }
     let head: String = text.chars().take(MAX).collect();
     let end = head.rfind("; ").or_else(|| head.rfind(' ')).unwrap_or(head.len());
-    format!("{} … (ringwise show has all)", &head[..end])
+    format!("{} … (complete in ringwise show)", &head[..end])
 }

@@ -83,7 +83,7 @@ fn why_loose(n: &Nic) -> String {
     match () {
         () if is_down(n) => "interrupts unknown: link is down".into(),
         () if n.vectors.is_empty() => "interrupts unknown: the device shows none".into(),
-        () if n.queue_vectors().next().is_none() => "interrupts unknown: none could be tied to a queue".into(),
+        () if n.queue_vectors().next().is_none() => "interrupts unknown: none could be matched to a queue".into(),
         () => "interrupt unknown".into(),
     }
 }
@@ -99,7 +99,7 @@ fn target(t: &Topology, v: &Vector) -> Target {
             }
         }
         _ => Target::Words(match &v.asked {
-            Fact::Known(a) if !a.is_empty() => format!("CPU unknown, asked: {}", short(a)),
+            Fact::Known(a) if !a.is_empty() => format!("CPU unknown, affinity: {}", short(a)),
             _ => "CPU unknown".into(),
         }),
     }

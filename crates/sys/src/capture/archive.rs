@@ -82,7 +82,7 @@ pub(super) fn unpack(path: &Path) -> Result<HashMap<String, Node>> {
     if let Some((_, packer)) = packer.iter().find(|(m, _)| known(m)) {
         return Err(Error::other(
             what,
-            format!("packed with {packer}; only .tar, .tar.gz and .tar.xz are read: unpack it first"),
+            format!("it is packed with {packer}; only .tar, .tar.gz and .tar.xz are read: unpack it first"),
         ));
     }
     let (gzip, xz) = (known(b"\x1f\x8b"), known(b"\xfd7zXZ"));
@@ -155,7 +155,7 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
             }
             kept += size + path.len() as u64;
             if kept > limits.kept {
-                return Err(format!("holds more than {} MB of proc and sys", limits.kept >> 20));
+                return Err(format!("contains more than {} MB of proc and sys", limits.kept >> 20));
             }
             let mut bytes = vec![0; size as usize];
             entry.read_exact(&mut bytes).map_err(|e| format!("cut short inside {path} ({size} bytes): {e}"))?;

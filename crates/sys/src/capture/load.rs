@@ -213,7 +213,7 @@ impl Source {
         }
         if found.len() > 1 {
             let names: Vec<&str> = found.iter().map(Root::path).collect();
-            return Err(format!("holds more than one host: {}; name one of them", names.join(", ")));
+            return Err(format!("contains more than one host: {}; name one of them", names.join(", ")));
         }
         found.pop().ok_or_else(|| "neither a ringwise capture nor a tree with proc/ and sys/ in it".into())
     }
@@ -250,7 +250,7 @@ fn ours(
                 let size = size.unwrap_or_default();
                 return Err(format!("{path} has {} bytes where the manifest says {size}: {cut}", bytes.len()));
             }
-            None => return Err(format!("the manifest lists {path}, but it is not there: {cut}")),
+            None => return Err(format!("the manifest lists {path}, but it does not exist: {cut}")),
         }
     }
     // Added all at once and in order, as they were written: much faster than one by one.

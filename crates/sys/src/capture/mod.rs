@@ -109,7 +109,7 @@ impl Host for Captured {
 
     fn write(&self, path: &str, data: &[u8]) -> Result<()> {
         let data = Some(String::from_utf8_lossy(data).into_owned());
-        Err(Error { data, ..Error::other(format!("write {path}"), "this is a recorded host") })
+        Err(Error { data, ..Error::other(format!("write {path}"), "this host is a recording") })
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>> {
@@ -129,7 +129,7 @@ impl Host for Captured {
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         let what = request.to_string();
         let Some(asked) = Asked::of(request) else {
-            return Err(Error::other(what, "this is a recorded host"));
+            return Err(Error::other(what, "this host is a recording"));
         };
         match self.recording.kernel.get(&asked).map(|reply| &reply.answer) {
             Some(Ok(messages)) => Ok(messages.clone()),

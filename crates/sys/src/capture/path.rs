@@ -63,7 +63,7 @@ pub(super) fn resolve(
             asked.push_str(&part);
         }
         if resolved.len() > 64 * 1024 {
-            return Err("a path that grows without end");
+            return Err("symbolic links make the path endless");
         }
         if todo.iter().all(|p| p.is_empty()) && !follow_last {
             break;
@@ -71,7 +71,7 @@ pub(super) fn resolve(
         let Some(target) = link(&resolved, if is_own { &asked } else { &resolved }) else { continue };
         links += 1;
         if links > MAX_LINKS {
-            return Err("links that lead in a circle");
+            return Err("symbolic links form a loop");
         }
         resolved.truncate(if target.starts_with('/') { 0 } else { parent });
         todo.extend(target.split('/').rev().map(str::to_string));

@@ -35,7 +35,7 @@ impl From<&Error> for Refusal {
     }
 }
 
-/// What the recorded host answered: the content, or why there is none.
+/// What the recorded host answered: the content, or why it is missing.
 pub type Answer<T> = std::result::Result<T, Refusal>;
 
 /// A kernel request as a key: all of its fields except the name, which only explains the number.

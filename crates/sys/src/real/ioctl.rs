@@ -62,7 +62,7 @@ pub(super) fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8
     }
     let need = touched(cmd, payload);
     if payload.len() < need {
-        let words = format!("request of {} bytes where the kernel uses {need}", payload.len());
+        let words = format!("the request has {} bytes, but the kernel uses {need}", payload.len());
         return Err(Error::other(what, words));
     }
     // u64 cells, because the structs hold u64 fields and a Vec<u8> guarantees no alignment.
@@ -139,7 +139,8 @@ fn cells_as_bytes(cells: &mut [u64]) -> &mut [u8] {
 
 /// The interface's index in this network namespace; ENODEV if no interface has this name.
 pub fn ifindex(what: &str, dev: &str) -> Result<u32> {
-    let name = std::ffi::CString::new(dev).map_err(|_| Error::other(what, "not an interface name: NUL in it"))?;
+    let name =
+        std::ffi::CString::new(dev).map_err(|_| Error::other(what, "not an interface name: it contains a NUL"))?;
     // SAFETY: `name` is a NUL-terminated string that lives during the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(Error::errno(what, io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENODEV))),

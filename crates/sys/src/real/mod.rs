@@ -98,7 +98,7 @@ impl Host for Real {
             return match file.write(data) {
                 Ok(n) if n == data.len() => Ok(()),
                 Ok(n) => {
-                    let words = format!("the kernel took {n} of {} bytes", data.len());
+                    let words = format!("the kernel accepted only {n} of {} bytes", data.len());
                     Err(failed(Error::other(format!("write {path}"), words)))
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,

@@ -121,7 +121,7 @@ impl Socket {
             };
             match sent {
                 n if n >= 0 && n as usize == message.len() => return Ok(()),
-                n if n >= 0 => return Err(Fail::Broken("the kernel took only a part of the request")),
+                n if n >= 0 => return Err(Fail::Broken("the kernel accepted only a part of the request")),
                 _ if last_errno() == libc::EINTR => {}
                 _ => return Err(Fail::Socket(last_errno())),
             }
@@ -141,7 +141,7 @@ impl Socket {
             }
             let got = self.recv(false)?;
             if got > self.buf.len() {
-                return Err(Fail::Broken("a reply grew between two looks at it"));
+                return Err(Fail::Broken("the reply grew while it was read"));
             }
             if got > 0 {
                 return Ok(got);
@@ -237,7 +237,7 @@ impl Answer {
 
     fn add(&mut self, mut bytes: &[u8]) -> Result<(), Fail> {
         while !bytes.is_empty() && !self.complete {
-            let broken = Fail::Broken("a reply breaks off inside a message");
+            let broken = Fail::Broken("the reply ends within a message");
             let (Some(length), Some(kind), Some(flags), Some(seq)) =
                 (u32_at(bytes, 0), u16_at(bytes, 4), u16_at(bytes, 6), u32_at(bytes, 8))
             else {

@@ -86,7 +86,7 @@ fn remove(path: &Path) -> io::Result<()> {
 pub(super) fn daemon_reload(request: &Request) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let Some(program) = SYSTEMCTL.iter().find(|p| Path::new(p).exists()) else {
-        return Err(Error::other(what, "there is no systemctl here"));
+        return Err(Error::other(what, "systemctl was not found"));
     };
     let done = with_deadline(RELOAD, move || {
         Command::new(program).args(["--no-ask-password", "daemon-reload"]).stdin(Stdio::null()).output()

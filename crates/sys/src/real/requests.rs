@@ -118,7 +118,7 @@ fn family(pool: &Mutex<Pool>, what: &str, name: &'static str) -> Result<u16> {
         .flat_map(|r| attrs(r.get(4..).unwrap_or_default()))
         .find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)
         .and_then(|(_, v)| Some(u16::from_ne_bytes(v.try_into().ok()?)))
-        .ok_or_else(|| Error::other(what, format!("the kernel names no id for the family \"{name}\"")))?;
+        .ok_or_else(|| Error::other(what, format!("the kernel reports no id for the family \"{name}\"")))?;
     lock(pool).families.push((name, id));
     Ok(id)
 }
@@ -200,7 +200,7 @@ pub(super) fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u
         Request::Route { to } => {
             exchange(pool, libc::NETLINK_ROUTE, RTM_GETROUTE, 0, &route_body(*to)).map_err(|f| error(&what, f))
         }
-        Request::DefaultRoutes | Request::Sessions => Err(Error::other(what, "no netlink request")),
+        Request::DefaultRoutes | Request::Sessions => Err(Error::other(what, "not a netlink request")),
         Request::EthtoolGet { cmd, dev, .. } => generic(pool, &what, "ethtool", 0, &ethtool_body(*cmd, dev, &[])),
         Request::EthtoolDump { cmd, dev, .. } => {
             generic(pool, &what, "ethtool", NLM_F_DUMP, &ethtool_body(*cmd, dev, &[]))
@@ -223,7 +223,7 @@ pub(super) fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u
         | Request::Sleep { .. }
         | Request::Irqbalance { .. }
         | Request::Place { .. }
-        | Request::DaemonReload => Err(Error::other(what, "no netlink request")),
+        | Request::DaemonReload => Err(Error::other(what, "not a netlink request")),
     }
 }
 

@@ -57,7 +57,7 @@ fn look(root: &Path, pid: u32, own_environment: Option<String>) -> Result<Vec<Se
         }
     }
     if out.is_empty() && hidden {
-        let words = "no session is seen on port 22, and the sockets of others are not shown";
+        let words = "no session was found on port 22, and sockets of other users are not visible";
         return Err(Error { words: Some(words.into()), ..Error::errno(WHAT, EACCES) });
     }
     Ok(out.into_iter().collect())
@@ -231,11 +231,15 @@ mod tests {
             let head =
                 "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
             // 192.0.2.1:22 with 192.0.2.10:51234 (inode 700) and with 192.0.2.11:40000 (701); a listener.
-            p.file("net/tcp", &format!(
-                "{head}   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 600\n   \
+            p.file(
+                "net/tcp",
+                &format!(
+                    "{head}   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 \
+                600\n   \
                  1: 010200C0:0016 0A0200C0:C822 01 00000000:00000000 00:00000000 00000000     0        0 700 1\n   \
                  2: 010200C0:0016 0B0200C0:9C40 01 00000000:00000000 00:00000000 00000000     0        0 701 1\n"
-            ));
+                ),
+            );
             p
         }
 

@@ -13,7 +13,7 @@ pub(super) fn set_cpus(request: &Request, pid: u32, cpus: &[u32]) -> Result<Vec<
     let what = request.to_string();
     let last = cpus.iter().copied().max().filter(|c| *c < MAX_CPU);
     let (Some(last), Ok(pid @ 1..)) = (last, libc::pid_t::try_from(pid)) else {
-        return Err(Error::other(what, "no CPU, or no task of this number"));
+        return Err(Error::other(what, "no such CPU or no such task"));
     };
     // The kernel accepts whole longs only.
     let mut mask = vec![0u64; last as usize / 64 + 1];

@@ -141,7 +141,7 @@ impl Build {
         match driver {
             Driver::Igb => vectors = driver::igb_vectors(name, queues, first, &near, &at),
             Driver::Virtio => {
-                // MSI order: config, then input and output by turns.
+                // MSI order: config, then input and output alternately.
                 let v = format!("virtio{}", index - 2);
                 for q in 0..queues {
                     let irq = first + 1 + 2 * q;
@@ -341,7 +341,7 @@ impl Build {
         self
     }
 
-    /// The host as it is described so far, for [`Sim::new`](super::Sim::new).
+    /// The described host, for [`Sim::new`](super::Sim::new).
     pub fn done(self) -> Snapshot {
         self.snapshot
     }

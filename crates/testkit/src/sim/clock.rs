@@ -9,10 +9,11 @@ use super::{Sim, State};
 /// Seconds since 1970 at boot.
 const BOOT: u64 = 1_790_000_000;
 
-/// What happens to the clocks of a machine.
+/// Events that change the clocks of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jump {
-    /// The wall clock is set forward or back by so many seconds. A virtual machine that was paused sees this alone.
+    /// The wall clock is set forward or back by this many seconds. In a virtual machine that was paused only this
+    /// happens.
     Wall(i64),
     /// The machine is suspended: time since boot and the wall clock go on, and no program runs or has slept meanwhile.
     Suspend(Duration),

@@ -13,12 +13,12 @@ use ringwise_sys::{Error, Result};
 use super::State;
 use super::driver_kind::{Driver, Quirk};
 
-/// Vectors that the snapshot says the kernel manages.
+/// Vectors that are managed by the kernel according to the snapshot.
 pub(super) fn managed(nic: &Nic) -> BTreeSet<u32> {
     nic.vectors.iter().filter(|v| matches!(v.movable, Movable::No(_))).map(|v| v.irq.0).collect()
 }
 
-/// The interrupt goes where its mask says, at its next occurrence; a CPU still inside stays.
+/// The interrupt moves to its mask at its next occurrence; a CPU that is still in the mask keeps it.
 /// lab: "then it has moved", "a widened mask moves nothing"
 pub(super) fn settle(v: &mut Vector, online: &CpuSet) {
     let (Fact::Known(asked), Fact::Known(effective)) = (&v.asked, &v.effective) else {
@@ -33,14 +33,14 @@ pub(super) fn settle(v: &mut Vector, online: &CpuSet) {
     }
 }
 
-/// Where new vectors of this device go: the CPUs of its node, spread.
+/// The CPUs for new vectors of this device: those of its node, spread.
 /// lab: "eth0: fresh vectors may go to the CPUs of its node", "eth0: and are spread there"
 fn default_cpus(s: &State, i: usize) -> CpuSet {
     let near = s.nics[i].local_cpus.known().map(|l| l.intersection(&s.topology.online)).unwrap_or_default();
     if near.is_empty() { s.topology.online.clone() } else { near }
 }
 
-/// A vector as the kernel makes it; `place` spreads the effective CPU.
+/// A vector as the kernel creates it; `place` spreads the effective CPU.
 pub(super) fn new_vector(
     irq: u32,
     name: String,
@@ -111,7 +111,7 @@ fn set_table(nic: &mut Nic, table: impl FnOnce(usize) -> Vec<u32>) {
     }
 }
 
-/// Queue directories: those that go lose everything, those that come begin with nothing.
+/// Queue directories: removed ones lose their settings, new ones begin without settings.
 /// lab: "RPS of a queue that was removed is gone", "XPS of a queue that was removed is gone"
 fn resize(nic: &mut Nic, rx: u32, tx: u32, default_mask: &Fact<CpuSet>) {
     nic.rx_queues.retain(|q| q.id < rx);
@@ -140,7 +140,7 @@ fn resize(nic: &mut Nic, rx: u32, tx: u32, default_mask: &Fact<CpuSet>) {
     }
 }
 
-/// The driver takes the new combined count; the kernel has checked it.
+/// The driver applies the new combined count, which the kernel has checked.
 pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result<()> {
     let cpus = default_cpus(s, i);
     let default_mask = s.host.rps_default_mask.clone();
@@ -162,7 +162,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
             if let Some(last) = last {
                 super::napi::link(nic, last + 1, version);
             }
-            // lab: "igb: -L resets a table set by hand", "igb: after -L the table is equal" (also a user's table)
+            // lab: "igb: -L resets a table that was set manually", "igb: after -L the table is equal" (also a user's table)
             set_table(nic, |n| blocks(n, combined));
             // lab: wait_link after -L
             s.extra[i].link_at = now + Duration::from_millis(1500);
@@ -219,7 +219,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
     Ok(())
 }
 
-/// The driver takes new rings, rounded its own way.
+/// The driver applies new ring sizes, rounded in its own way.
 pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Result<()> {
     let now = s.now;
     let driver = s.extra[i].driver;

@@ -15,7 +15,7 @@ pub enum Driver {
     Mqnic,
     /// One queue, no channels.
     E1000e,
-    /// Keeps what it can; for devices that the lab does not have.
+    /// Keeps its settings if possible; for devices that the lab does not have.
     Other,
 }
 
@@ -39,7 +39,7 @@ pub enum Quirk {
     Resets,
     /// Microseconds in steps of 8. lab: "quirk 8: microseconds are rounded"
     Rounds,
-    /// Moderation is accepted and not done. lab: "quirk 1: accepted and not done"
+    /// Moderation is accepted but not applied. lab: "quirk 1: accepted and not done"
     IgnoresModeration,
     /// Moderation of odd queues is refused. lab: "quirk 16: odd queues refuse"
     OddQueues,

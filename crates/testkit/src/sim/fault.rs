@@ -1,4 +1,4 @@
-//! What goes wrong on purpose.
+//! Faults that tests inject.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::{MutexGuard, Once};
@@ -28,7 +28,7 @@ pub enum Times {
     Always,
 }
 
-/// One thing that goes wrong.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The kernel answers with this errno and changes nothing.
@@ -40,7 +40,7 @@ pub enum Fault {
         /// Whether an attempt to repeat the write succeeds.
         times: Times,
     },
-    /// Accepted without a word, and nothing happens.
+    /// The kernel accepts the write silently, without effect.
     Ignore {
         /// Writes that have no effect.
         at: At,
@@ -57,23 +57,23 @@ pub enum Fault {
         /// Writes that hang.
         at: At,
     },
-    /// SIGKILL while the write is on its way: before it did anything.
+    /// SIGKILL before the write takes effect.
     KillBefore {
         /// The last write that is tried.
         at: At,
     },
-    /// SIGKILL when the kernel has done it.
+    /// SIGKILL after the write took effect.
     KillAfter {
         /// The last write that is done.
         at: At,
     },
 }
 
-/// What a killed process unwinds with. Nothing between here and the test may act on it.
+/// The panic payload of a simulated kill. No code between here and the test may handle it.
 #[derive(Debug)]
 pub struct Killed;
 
-/// Runs something that is killed on the way: true when it was.
+/// Runs something that may be killed. Returns whether it was.
 pub fn killed(f: impl FnOnce()) -> bool {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -102,7 +102,7 @@ impl At {
 }
 
 impl Sim {
-    /// The state, unless the process was killed: then the caller ends here.
+    /// The state. If the process was killed, this does not return.
     pub(super) fn alive(&self) -> MutexGuard<'_, State> {
         let s = self.lock();
         if s.dead {
@@ -112,7 +112,7 @@ impl Sim {
         s
     }
 
-    /// A fault says that this request fails with EOPNOTSUPP whenever it is made.
+    /// Whether a fault makes this request always fail with EOPNOTSUPP.
     pub(super) fn lacks_the_call(&self, what: &str) -> bool {
         let lacks = |f: &Fault| matches!(f, Fault::Fail { at: At::Matching(text), errno: EOPNOTSUPP, times: Times::Always } if what.contains(text.as_str()));
         self.lock().faults.iter().any(lacks)

@@ -1,4 +1,4 @@
-//! Features, pause frames, sysctls and the wake-up time of CPUs: what the kernel takes, drops and refuses.
+//! Features, pause frames, sysctls and the wake-up time of CPUs: what the kernel accepts, ignores and refuses.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn no(errno: i32) -> Error {
     Error::errno("", errno)
 }
 
-/// Names and state as `ethtool -k` of the lab's guests says them: `+` on, `-` off, `=` fixed at on, `!` at off.
+/// Names and states as `ethtool -k` prints them in the lab's guests: `+` on, `-` off, `=` fixed on, `!` fixed off.
 /// lab: "DEV: features as ethtool -k says them" compares whole sets; these are the ones that tests name.
 pub(super) fn of_driver(driver: Driver) -> BTreeMap<String, Feature> {
     let all = "+rx-gro -rx-gro-list -rx-udp-gro-forwarding -tx-nocache-copy +tx-generic-segmentation";
@@ -50,7 +50,7 @@ pub(super) fn of_driver(driver: Driver) -> BTreeMap<String, Feature> {
 }
 
 /// net/ethtool/features.c, `ethnl_set_features`: a name that this kernel does not know is an error, what is fixed
-/// is passed over without a word. lab: "a feature that is fixed: the kernel says nothing"
+/// is ignored silently. lab: "a feature that is fixed: the kernel says nothing"
 pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let all = match &mut s.nics[i].features {
@@ -106,7 +106,7 @@ pub(super) fn set_pause(s: &mut State, dev: &str, want: &Pause) -> Result<()> {
         return Ok(());
     }
     if matches!(driver, Driver::Igb | Driver::E1000e) && asked.autoneg == Some(true) {
-        // The partner has a say; the device is restarted. lab: "igb: pause with autonegotiation"
+        // The link partner decides too; the device is restarted. lab: "igb: pause with autonegotiation"
         *p = Pause { autoneg: Some(true), ..*p };
         s.extra[i].link_at = now + std::time::Duration::from_millis(1500);
     } else {
@@ -133,7 +133,7 @@ pub(super) fn sysctls(possible: &CpuSet) -> BTreeMap<String, Fact<String>> {
         ("netdev_budget", "300"),
         ("netdev_budget_usecs", "8000"),
         ("netdev_max_backlog", "1000"),
-        // As we write it down, not as the file has it.
+        // In the format of ringwise, which differs from that of the file.
         ("rps_default_mask", "0"),
     ]
     .map(|(k, v)| (format!("net.core.{k}"), Fact::Known(v.to_string())))

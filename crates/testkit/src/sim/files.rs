@@ -26,7 +26,7 @@ pub(super) fn mask(cpus: &CpuSet, possible: &CpuSet) -> String {
     out
 }
 
-/// A fact as a file: absent gives none, unknown the errno it was read with.
+/// A fact as a file: an absent one has no file, an unknown one fails with the errno with which it was read.
 fn put<T>(t: &mut Tree, path: String, fact: &Fact<T>, text: impl Fn(&T) -> String) {
     match fact {
         Fact::Known(v) => t.file(path, text(v)),
@@ -229,7 +229,7 @@ fn device(s: &State, i: usize) -> Tree {
     if nic.kind == NicKind::Vf {
         t.link(format!("{function}/physfn"), "../0000:00:00.0");
     }
-    // -1 is what the kernel says where the firmware is silent.
+    // The kernel reports -1 if the firmware reports no node.
     let node = match &nic.node {
         Fact::Known(n) => n.to_string(),
         _ => "-1".into(),

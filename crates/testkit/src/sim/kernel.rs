@@ -1,4 +1,4 @@
-//! What the kernel takes, rounds and refuses, and with which words.
+//! What the kernel accepts, rounds and refuses, and its messages.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ pub(super) fn write(s: &mut State, path: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Rounded up; the kernel takes no more than 2^29 entries.
+/// Rounded up; the kernel accepts at most 2^29 entries.
 fn power_of_two(n: u32) -> Result<u32> {
     match n {
         0 => Ok(0),
@@ -106,7 +106,7 @@ fn queue_file(s: &mut State, i: usize, queue: &str, file: &str, text: &str) -> R
         (Some(q), _, "rps_cpus") => {
             let mut set = mask(text, &possible)?;
             if !set.is_empty() {
-                // Isolated CPUs are taken out without a word; nothing left is EINVAL.
+                // The kernel removes isolated CPUs silently; an empty result is EINVAL.
                 // net/core/net-sysfs.c, rps_cpumask_housekeeping.
                 // lab: "rps_cpus: isolated CPUs among others are taken out", "rps_cpus: isolated CPUs alone"
                 set = set.difference(&isolated);
@@ -115,7 +115,7 @@ fn queue_file(s: &mut State, i: usize, queue: &str, file: &str, text: &str) -> R
                 }
             }
             let q = nic.rx_queues.iter_mut().find(|x| x.id == q).ok_or_else(|| no(ENOENT))?;
-            // Offline CPUs are dropped without a word, also where nothing is left: RPS is off then.
+            // The kernel removes offline CPUs silently, even if no CPU is left: RPS is off then.
             // net/core/net-sysfs.c, netdev_rx_queue_set_rps_mask. lab: "rps_cpus drops an offline CPU"
             q.rps_cpus = Fact::Known(set.intersection(&online));
         }
@@ -161,7 +161,7 @@ fn affinity(s: &mut State, irq: u32, text: &str, list: bool) -> Result<()> {
     let full = s.full_cpus.clone();
     let i = s.nics.iter().position(|n| n.vectors.iter().any(|v| v.irq.0 == irq)).ok_or_else(|| no(ENOENT))?;
     if s.extra[i].managed.contains(&irq) {
-        // Before the text is looked at. lab: "managed vectors refuse" (EIO on 6.1, EPERM on 6.12)
+        // Before the text is parsed. lab: "managed vectors refuse" (EIO on 6.1, EPERM on 6.12)
         return Err(no(if version >= (6, 12) { EPERM } else { EIO }));
     }
     let set = if list {

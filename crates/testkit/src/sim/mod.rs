@@ -170,7 +170,7 @@ impl Sim {
         self.lock().faults.push(fault);
     }
 
-    /// Takes all faults away, brings a killed process's host back to life and lets go what hangs.
+    /// Removes all faults, allows calls again after a simulated kill, and releases calls that hang.
     pub fn heal(&self) {
         let mut s = self.lock();
         s.faults.clear();
@@ -191,7 +191,7 @@ impl Sim {
         std::panic::panic_any(Killed)
     }
 
-    /// Writes so far, ours only: `PATH <- DATA`, with the errno where refused.
+    /// The writes of the tested program so far: `PATH <- DATA`, with the errno if refused.
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
@@ -208,7 +208,7 @@ impl Sim {
         s.log.clear();
     }
 
-    /// Somebody else does something to this host: no faults, not counted.
+    /// Another program changes this host: no faults occur, and the writes are not counted.
     pub fn outside<T>(&self, f: impl FnOnce(&dyn Host) -> T) -> T {
         self.lock().outside = true;
         let out = f(self);
@@ -216,27 +216,27 @@ impl Sim {
         out
     }
 
-    /// Somebody else runs `ethtool -L dev combined n`.
+    /// Another program runs `ethtool -L dev combined n`.
     pub fn ethtool_l(&self, dev: &str, combined: u32) -> Result<()> {
         kernel::set_channels(&mut self.lock(), dev, &BTreeMap::from([(kernel::COMBINED_COUNT, combined)]))
     }
 
-    /// Somebody else runs `ethtool -X dev` with this table.
+    /// Another program runs `ethtool -X dev` with this table.
     pub fn ethtool_x(&self, dev: &str, table: &[u32]) -> Result<()> {
         rss::set_table(&mut self.lock(), dev, Some(table))
     }
 
-    /// Somebody else makes an RSS context with this table; its number.
+    /// Another program creates an RSS context with this table. Returns its number.
     pub fn ethtool_x_new(&self, dev: &str, table: &[u32]) -> Result<u32> {
         rss::make_context(&mut self.lock(), dev, table)
     }
 
-    /// Somebody else runs `ethtool -N dev flow-type WORDS`.
+    /// Another program runs `ethtool -N dev flow-type WORDS`.
     pub fn ethtool_n(&self, dev: &str, words: &str) -> Result<()> {
         rules::by_hand(&mut self.lock(), dev, words)
     }
 
-    /// A packet comes to this interrupt: it is counted where it goes, and a mask written before takes effect.
+    /// A packet raises this interrupt: it is counted on the CPU that handles it, and a mask that was written before takes effect.
     /// lab: "but takes effect only at the next interrupt"
     pub fn interrupt(&self, irq: u32) {
         let mut s = self.lock();
@@ -257,7 +257,7 @@ impl Sim {
         self.lock().old_masks.insert(irq, (reads, None));
     }
 
-    /// Every interrupt of the device comes once.
+    /// Every interrupt of the device occurs once.
     pub fn traffic(&self, dev: &str) {
         let irqs: Vec<u32> = {
             let s = self.lock();
@@ -266,7 +266,7 @@ impl Sim {
         irqs.into_iter().for_each(|i| self.interrupt(i));
     }
 
-    /// From now on every interrupt of the device comes whenever time passes.
+    /// From now on every interrupt of the device occurs whenever time passes.
     pub fn in_use(&self, dev: &str) {
         self.lock().in_use.push(dev.into());
     }
@@ -278,7 +278,7 @@ impl Sim {
         Clock::sleep(self, latest.saturating_sub(now));
     }
 
-    /// Somebody is logged in from this address, which is reached by this interface.
+    /// A user is logged in from this address, which is reached through this interface.
     pub fn ssh_from(&self, peer: &str, by: &str) {
         let mut s = self.lock();
         let index = s.index(by).and_then(|i| s.nics[i].dev.ifindex).map_or(0, |i| i.0);
@@ -288,12 +288,12 @@ impl Sim {
         }
     }
 
-    /// Nobody may look at the sockets of others.
+    /// Sockets of other users cannot be read.
     pub fn sessions_unreadable(&self, yes: bool) {
         self.lock().sessions_unreadable = yes;
     }
 
-    /// The cable is pulled, or put in again.
+    /// The cable is unplugged, or plugged in again.
     pub fn cable(&self, dev: &str, there: bool) {
         let mut s = self.lock();
         if let Some(i) = s.index(dev) {
@@ -358,7 +358,7 @@ impl Sim {
         s.stale_all();
     }
 
-    /// The CPU goes offline: interrupts that could go nowhere else are given to every online CPU.
+    /// The CPU goes offline: the affinity of interrupts without another CPU becomes every online CPU.
     /// lab: "offline: the interrupt leaves the CPU"
     pub fn cpu_offline(&self, cpu: CpuId) {
         let mut s = self.lock();
@@ -377,7 +377,7 @@ impl Sim {
         s.stale_all();
     }
 
-    /// The CPU comes back. Nothing goes back to it by itself. lab: "offline: it does not come back"
+    /// The CPU comes online again. No interrupt moves back to it. lab: "offline: it does not come back"
     pub fn cpu_online(&self, cpu: CpuId) {
         let mut s = self.lock();
         let Some(place) = s.offline.remove(&cpu) else { return };
@@ -397,7 +397,7 @@ impl Sim {
         self.lock().host.boot_id = Fact::Known(id.to_string());
     }
 
-    /// It is hidden, as in some containers.
+    /// It cannot be read, as in some containers.
     pub fn boot_id_unreadable(&self) {
         self.lock().host.boot_id = Fact::Absent;
     }
@@ -407,7 +407,7 @@ impl Sim {
         self.lock().host.machine_id = Fact::Known(id.to_string());
     }
 
-    /// The model as it is now, for tests that look behind the files.
+    /// The present model, for tests that do not read the files.
     pub fn nic(&self, dev: &str) -> Option<Nic> {
         self.lock().nics.iter().find(|n| n.dev.name == dev).cloned()
     }

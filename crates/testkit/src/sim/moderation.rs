@@ -32,7 +32,7 @@ pub(super) fn of_queues(driver: Driver, coalesce: &Fact<Coalesce>, queues: u32) 
     }
 }
 
-/// igb with one interrupt for both directions tells no time for transmission, else that of reception until it is set.
+/// igb with one interrupt for both directions reports no transmit time, otherwise the receive time until it is set.
 /// lab: "igb: pairs tell no tx-usecs", "igb: tx-usecs begin with rx-usecs"
 pub(super) fn of_pairs(nic: &mut Nic) {
     let pairs = nic.vectors.iter().any(|v| v.role.is_pair());
@@ -47,7 +47,7 @@ pub(super) fn of_pairs(nic: &mut Nic) {
     }
 }
 
-/// Queues come with what the others have of the driver's defaults, and go with what they had.
+/// New queues get the driver's defaults, and removed queues lose their settings.
 pub(super) fn resize(nic: &mut Nic, queues: u32) {
     let Fact::Known(device) = &nic.coalesce else { return };
     if let Fact::Known(all) = &mut nic.queue_coalesce {
@@ -78,7 +78,7 @@ pub(super) fn get_queues(s: &State, i: usize, payload: &[u8]) -> Result<Vec<u8>>
     })
 }
 
-/// `ethtool_set_per_queue_coalesce`: what went before a refusal is taken back by the kernel.
+/// `ethtool_set_per_queue_coalesce`: after a refusal the kernel restores the queues before it.
 pub(super) fn set_queues(s: &mut State, dev: &str, payload: &[u8]) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let orders = perqueue::get(payload).map_err(|e| Error::other("", format!("simulated host: {e}")))?;
@@ -121,7 +121,7 @@ fn set_queue(s: &mut State, i: usize, queue: u32, values: &BTreeMap<String, u32>
     Ok(())
 }
 
-/// net/ethtool/coalesce.c: what the driver does not report it does not take.
+/// net/ethtool/coalesce.c: the driver accepts only parameters that it reports.
 pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let driver = s.extra[i].driver;
@@ -131,7 +131,7 @@ pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32
     for (name, value) in params {
         let profile = name.split('.').next().filter(|p| p.ends_with("-profile"));
         let Some(now) = wanted.get_mut(name) else {
-            // A step has the fields that the driver says. net/ethtool/coalesce.c, ethnl_update_irq_moder
+            // A step has the fields that the driver reports. net/ethtool/coalesce.c, ethnl_update_irq_moder
             if profile.is_some_and(|p| c.0.keys().any(|k| k.starts_with(p))) {
                 return Err(words(EOPNOTSUPP, "the specified irq_moder param not supported"));
             }
@@ -172,7 +172,7 @@ pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32
         let ignores = s.extra[i].quirks.contains(&Quirk::IgnoresModeration);
         if let Fact::Known(c) = &mut s.nics[i].coalesce {
             let of_device = wanted.into_iter().filter(|(k, _)| !perqueue::is_parameter(k));
-            // The kernel keeps the profiles, whatever the driver does.
+            // The kernel stores the profiles, independent of the driver.
             c.0.extend(of_device.filter(|(k, _)| !ignores || k.contains('.')));
         }
         return Ok(());

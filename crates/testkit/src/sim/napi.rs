@@ -37,7 +37,7 @@ pub(super) fn link(nic: &mut Nic, first: u32, version: (u32, u32)) {
     }
 }
 
-/// What an instance begins with: the values of the device. lab: "each instance has the value of the device"
+/// The initial values of an instance: those of the device. lab: "each instance has the value of the device"
 fn fresh(device: &NapiValues, version: (u32, u32)) -> Fact<NapiValues> {
     if version < (6, 13) {
         return Fact::Absent;
@@ -69,7 +69,7 @@ pub(super) fn replies(nic: &Nic) -> Vec<Vec<u8>> {
     each.collect()
 }
 
-/// A thread runs anywhere when it is made. lab: "a new thread may run anywhere"
+/// A new thread may run on any CPU. lab: "a new thread may run anywhere"
 fn make_threads(s: &mut State, i: usize, of: impl Fn(&NapiInstance) -> Option<u32>) {
     let online = s.topology.online.clone();
     // lab: "threads: the kernel keeps them"

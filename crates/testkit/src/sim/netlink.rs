@@ -1,4 +1,4 @@
-//! Kernel requests: replies from the model, and orders to [`super::kernel`].
+//! Kernel requests: replies from the model, and changes by [`super::kernel`].
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             }
             Ok(out)
         }
-        // Nobody is logged in by ssh, no route leads anywhere, unless a test says so.
+        // No user is logged in by ssh and there is no route, unless a test sets them.
         Request::Sessions if s.sessions_unreadable => Err(no(13)),
         Request::Sessions => Ok(s.sessions.iter().map(|t| t.clone().into_bytes()).collect()),
         Request::DefaultRoutes => {
@@ -108,8 +108,8 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
     }
 }
 
-/// The answer of the kernel's core to a request that sets nothing: it reaches no driver. lab: 615-support
-/// `None`: another request. `lacks`: a test says that the driver has no such call.
+/// The kernel's answer to a request without values, which does not reach the driver. lab: 615-support
+/// `None`: another request. `lacks`: the test configures that the driver does not implement the call.
 pub(super) fn support(s: &State, request: &Request, lacks: bool) -> Option<Result<Vec<Vec<u8>>>> {
     let Request::EthtoolSet { name, dev, attrs, .. } = request else { return None };
     let calls = ["channels-set", "rings-set", "coalesce-set", "pause-set"];
@@ -128,7 +128,7 @@ pub(super) fn support(s: &State, request: &Request, lacks: bool) -> Option<Resul
     Some(if has && !lacks { Ok(Vec::new()) } else { Err(no(EOPNOTSUPP)) })
 }
 
-/// An order; it has passed the faults. The messages of the answer, if any.
+/// A request that changes something, after the faults were applied. Returns the messages of the reply, if any.
 pub(super) fn set(s: &mut State, request: &Request) -> Result<Vec<Vec<u8>>> {
     super::rss::set(s, request).unwrap_or_else(|| order(s, request).map(|()| Vec::new()))
 }
@@ -151,7 +151,7 @@ fn order(s: &mut State, request: &Request) -> Result<()> {
                 let params = nl::coalesce(bytes).map_err(bad)?;
                 super::moderation::set_device(s, dev, &params.0)
             }
-            // Requests that this host has no model of.
+            // Requests that the simulation does not implement.
             _ => Err(no(EOPNOTSUPP)),
         },
         Request::Ioctl { cmd: cmd @ (IoctlCmd::RuleDelete | IoctlCmd::RuleInsert), dev, payload } => {

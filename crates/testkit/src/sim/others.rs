@@ -42,14 +42,14 @@ impl Sim {
         self.lock().others.irqbalance = Some(daemon.banned_by_arguments());
     }
 
-    /// Somebody replaces its list of bans.
+    /// Another program replaces its list of bans.
     pub fn irqbalance_ban(&self, irqs: &[u32]) {
         if let Some(d) = &mut self.lock().others.irqbalance {
             d.banned = irqs.iter().copied().collect();
         }
     }
 
-    /// The interrupts that it leaves alone, as it reports them.
+    /// The interrupts that it does not move, as it reports them.
     pub fn irqbalance_bans(&self) -> Vec<u32> {
         self.lock().others.irqbalance.iter().flat_map(|d| d.banned.clone()).collect()
     }
@@ -71,7 +71,7 @@ impl Sim {
         }
     }
 
-    /// One scan: every interrupt that it does not leave alone moves to CPU 0.
+    /// One scan: every interrupt that is not banned moves to CPU 0.
     pub fn irqbalance_scan(&self) {
         let mut s = self.lock();
         let s = &mut *s;

@@ -1,4 +1,4 @@
-//! What the simulated kernel answers instead of a reply.
+//! Errors of the simulated kernel.
 
 use ringwise_model::Fact;
 use ringwise_model::errno::EOPNOTSUPP;
@@ -8,12 +8,12 @@ pub(super) fn no(errno: i32) -> Error {
     Error::errno("", errno)
 }
 
-/// A model that cannot be put into a message, or a message that is none, is a fault of the test.
+/// A model that cannot be encoded, or a message that cannot be decoded, is a fault of the test.
 pub(super) fn bad(e: impl std::fmt::Display) -> Error {
     Error::other("", format!("simulated host: {e}"))
 }
 
-/// Absent is EOPNOTSUPP, unknown the errno it was read with.
+/// An absent fact is EOPNOTSUPP, an unknown one the errno with which it was read.
 pub(super) fn fact<T>(f: &Fact<T>) -> Result<&T> {
     match f {
         Fact::Known(v) => Ok(v),

@@ -1,4 +1,4 @@
-//! RSS: what the kernel and the drivers take and refuse, with the words that only netlink has.
+//! RSS: what the kernel and the drivers accept and refuse, with the messages that only netlink returns.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::driver;
 use super::driver_kind::Driver;
 use super::refusal::{bad, fact, no};
 
-/// RSS_SET and its kin, and hash fields by netlink.
+/// RSS_SET and similar requests, and hash fields by netlink.
 const BY_NETLINK: (u32, u32) = (6, 17);
 /// RSS_GET.
 const ONE: (u32, u32) = (6, 2);
@@ -83,7 +83,7 @@ pub(super) fn get_by_ioctl(s: &State, nic: &Nic, cmd: IoctlCmd, payload: &[u8]) 
     ioctl::grssh_reply(payload, &state).map_err(bad)
 }
 
-/// None: an order of another family.
+/// `None`: a request of another family.
 pub(super) fn set(s: &mut State, request: &Request) -> Option<Result<Vec<Vec<u8>>>> {
     match request {
         Request::EthtoolSet { name, dev, attrs, .. } if name.starts_with("rss-") => {
@@ -148,7 +148,7 @@ fn set_by_netlink(s: &mut State, name: &str, dev: &str, bytes: &[u8]) -> Result<
         }
     };
     set_fields(s, dev, &o.fields, true)?;
-    // Bytes are counted where entries are meant: what differs in the rest of the table alone is not seen.
+    // The kernel compares bytes instead of entries, so it misses a difference in the rest of the table.
     // net/ethtool/rss.c, rss_set_prep_indir. lab: "is written all the same", "and is there"
     let told = match &table {
         TableOrder::Set(t) => t[..t.len() / 4] != now[..now.len() / 4],
@@ -181,7 +181,7 @@ fn set_by_ioctl(s: &mut State, dev: &str, payload: &[u8]) -> Result<Vec<Vec<u8>>
     if o.input_xfrm > 0 && s.version() < SYMMETRIC {
         return Err(no(EINVAL));
     }
-    // The key is looked for behind a whole table, where nothing of ours is.
+    // The kernel reads the key behind a whole table, where the message contains none.
     // lab: "RSS: a key with the default table is read from behind a whole one"
     if o.table == TableOrder::Default && !o.key.is_empty() && s.version() < LIST {
         return Err(no(EFAULT));
@@ -204,7 +204,7 @@ fn set_by_ioctl(s: &mut State, dev: &str, payload: &[u8]) -> Result<Vec<Vec<u8>>
 }
 
 struct Order {
-    /// 0 where one is made: the lowest free number.
+    /// 0 creates a context with the lowest free number.
     context: u32,
     create: bool,
     table: TableOrder,
@@ -213,7 +213,7 @@ struct Order {
     xfrm: Option<u32>,
 }
 
-/// The context that it was about.
+/// The context of the request.
 fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
     let by = s.version();
     let driver = s.extra[i].driver;
@@ -268,7 +268,7 @@ fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
         c.key = key.or_else(|| c.key.clone());
         return Ok(o.context);
     }
-    // vmxnet3 too takes the table and reads it back. lab: "vmxnet3: takes a table", "vmxnet3: and reads it back"
+    // vmxnet3 also accepts the table and reads it back. lab: "vmxnet3: takes a table", "vmxnet3: and reads it back"
     if let Some(t) = table {
         rss.table = t;
         s.extra[i].rss_by_user = o.table != TableOrder::Default;
@@ -296,7 +296,7 @@ fn delete(s: &mut State, i: usize, context: u32) -> Result<()> {
     all.remove(&context).map(|_| ()).ok_or_else(|| no(ENOENT))
 }
 
-/// What the drivers of the lab take. lab: "fields: igb hashes TCP by ports or not at all", and vmxnet3 takes none
+/// What the drivers of the lab accept. lab: "fields: igb hashes TCP by ports or not at all"; vmxnet3 accepts no fields
 fn takes(driver: Driver, flow: &str, letters: &str) -> i32 {
     let ports = matches!(letters, "sdfn");
     let plain = letters == "sd";
@@ -337,7 +337,7 @@ pub(super) fn highest(rss: &Rss, by_user: bool) -> Option<u32> {
     own.chain(contexts.flat_map(|c| &c.table)).max().copied()
 }
 
-/// Somebody runs `ethtool -X`. `None`: back to default.
+/// Another program runs `ethtool -X`. `None`: the default table.
 pub(super) fn set_table(s: &mut State, dev: &str, table: Option<&[u32]>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let table = table.map_or(TableOrder::Default, |t| TableOrder::Set(t.to_vec()));
@@ -345,7 +345,7 @@ pub(super) fn set_table(s: &mut State, dev: &str, table: Option<&[u32]>) -> Resu
     act(s, i, order).map(|_| ())
 }
 
-/// Somebody runs `ethtool -X … context new`.
+/// Another program runs `ethtool -X … context new`.
 pub(super) fn make_context(s: &mut State, dev: &str, table: &[u32]) -> Result<u32> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let table = TableOrder::Set(table.to_vec());

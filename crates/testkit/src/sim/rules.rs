@@ -1,4 +1,4 @@
-//! Flow steering rules: what the kernel and the drivers take and refuse.
+//! Flow steering rules: what the kernel and the drivers accept and refuse.
 
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::rule::{FlowSpec, parse_rule};
@@ -69,7 +69,7 @@ pub(super) fn set(s: &mut State, dev: &str, cmd: IoctlCmd, payload: &[u8]) -> Re
     if matches!(rule.action, Action::Queue(q) if q >= queues) {
         return Err(no(EINVAL));
     }
-    // What is there is replaced. lab: "rules: an occupied location"
+    // An existing rule is replaced. lab: "rules: an occupied location"
     all.rules.insert(at, rule);
     Ok(())
 }
@@ -85,8 +85,8 @@ fn contexts(nic: &Nic) -> Vec<u32> {
     rss.into_iter().flat_map(|c| c.keys().copied()).collect()
 }
 
-/// Drivers that choose give the place that suits them. lab: "rules: a driver that chooses the location"
-/// They take none of the user's (drivers/net/ethernet/sfc/ethtool_common.c); not shown in the lab.
+/// Drivers that choose the location ignore the requested one. lab: "rules: a driver that chooses the location"
+/// They refuse a location of the user (drivers/net/ethernet/sfc/ethtool_common.c); this is not tested in the lab.
 fn place(all: &Rules, asked: u32) -> Result<u32> {
     if !all.chooses_location {
         // lab: "rules: a location beyond the table"

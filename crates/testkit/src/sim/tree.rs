@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Part of a file tree. Directories exist because something is in them, or because they are named.
+/// Part of a file tree. A directory exists if it contains something or is listed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tree {
-    /// A file with its text, or the errno that reading it gives.
+    /// A file with its text, or the errno with which reading it fails.
     pub files: BTreeMap<String, Result<String, i32>>,
     /// Relative or absolute targets.
     pub links: BTreeMap<String, String>,

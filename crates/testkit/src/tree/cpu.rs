@@ -27,7 +27,7 @@ impl Cpus {
     pub(crate) fn new(d: &Cpu) -> Result<Self, String> {
         let per_package = d.nodes_per_package.max(1);
         if !d.cores.is_multiple_of(per_package) || d.l3_cores.is_some_and(|n| n == 0 || !d.cores.is_multiple_of(n)) {
-            return Err("cpu: cores is no multiple of nodes_per_package or l3_cores".into());
+            return Err("cpu: cores is not a multiple of nodes_per_package or l3_cores".into());
         }
         let (p, c, t) = (d.packages, d.cores, d.threads);
         let mut all = Vec::new();

@@ -47,7 +47,7 @@ pub struct Host {
     /// Vectors of other devices, which serve no queue.
     #[serde(default)]
     pub(crate) other: Vec<Other>,
-    /// Path prefixes (a part may be `*`) that whoever packed the tree did not take along.
+    /// Path prefixes (a part may be `*`) that are missing in the archive.
     #[serde(default)]
     pub missing: Vec<String>,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Cpu {
     pub nohz_full: String,
     #[serde(default)]
     pub offline: String,
-    /// CPUs the kernel could have; none: those that are there.
+    /// Possible CPUs; none: the present ones.
     #[serde(default)]
     pub possible: Option<u32>,
     /// Model name in `/proc/cpuinfo`.
@@ -199,7 +199,7 @@ pub(crate) struct Vectors {
     /// The CPUs that they run on in turn; empty: the first CPU of the requested affinity.
     #[serde(default)]
     pub lands: String,
-    /// Roughly how often each has come.
+    /// Roughly how often each interrupt has occurred.
     #[serde(default)]
     pub count_each: u64,
     /// The driver gives a hint.
@@ -247,11 +247,11 @@ pub(crate) struct Other {
 }
 
 impl Host {
-    /// Reads TOML. Errors: no TOML, a member that is unknown, missing or of another type, or another `origin`.
+    /// Reads TOML. Errors: a syntax error, a member that is unknown, missing or of another type, or another `origin`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let host: Self = toml::from_str(text).map_err(|e| e.to_string())?;
         if host.origin != "hand-written" {
-            return Err(format!("origin is {:?}; such a tree must say \"hand-written\"", host.origin));
+            return Err(format!("origin is {:?}; expected \"hand-written\"", host.origin));
         }
         Ok(host)
     }

@@ -94,8 +94,8 @@ fn msi(
     hint: bool,
     count: u64,
 ) -> Line {
-    // Since 6.2 each function has a chip of its own and counts from 0; before, one number space for all:
-    // bus, device and function above 11 bits of index (pci_msi_domain_calc_hwirq).
+    // Since 6.2 each function has its own chip and counts from 0; earlier kernels have one number space for all
+    // functions: bus, device and function above 11 bits of index (pci_msi_domain_calc_hwirq).
     let number = |s: &str| u32::from_str_radix(s, 16).unwrap_or(0);
     let parts: Vec<u32> = address.split([':', '.']).map(number).collect();
     let devfn = parts.get(1..4).map_or(0, |p| p[0] << 8 | p[1] << 3 | p[2]);

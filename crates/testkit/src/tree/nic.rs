@@ -156,7 +156,10 @@ fn numbered(nic: &Nic, cpus: &Cpus) -> Result<Vec<Vector>, String> {
                 n => lands[i as usize % n],
             };
             if !asked.contains(&effective) {
-                return Err(format!("{}: {} lands on {effective}, which was not asked", nic.name, group.name));
+                return Err(format!(
+                    "{}: {} is delivered to {effective}, which is not in the requested affinity",
+                    nic.name, group.name
+                ));
             }
             let irq = nic.first_irq + index;
             out.push(Vector {
@@ -229,7 +232,7 @@ pub(super) fn common(
     tree.line(format!("{dir}/iflink"), below);
     tree.line(format!("{dir}/address"), mac);
     tree.line(format!("{dir}/addr_len"), 6);
-    // 0: permanent. A bond takes that of its first member (2: stolen), software devices make one up (1: random).
+    // 0: permanent. A bond uses that of its first member (2: stolen), software devices use a random one (1: random).
     let assigned = match devtype {
         "" if !dir.starts_with("/sys/devices/virtual") || name == "lo" => 0,
         "bond" | "vlan" => 2,

@@ -1,4 +1,4 @@
-//! The rest of `/proc`, and what tells a guest from a machine.
+//! The rest of `/proc`, and the files that distinguish a guest from bare metal.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::{Cpus, Tree};
 pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) {
     tree.line("/proc/sys/kernel/hostname", &host.hostname);
     tree.line("/proc/sys/kernel/osrelease", &host.kernel);
-    // Made from the name, so that every host has one of its own.
+    // It is derived from the name, so that every host has its own.
     let sum = host.hostname.bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     tree.line("/proc/sys/kernel/random/boot_id", format!("{sum:08x}-0000-4000-8000-000000000001"));
     tree.line("/etc/machine-id", format!("{sum:08x}000000000000000000000001"));

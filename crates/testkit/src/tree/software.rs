@@ -18,7 +18,7 @@ fn one(tree: &mut Tree, host: &Host, cpus: &Cpus, s: &Software, name: &str, i: u
     let devtype = match s.kind.as_str() {
         "bond" | "vlan" | "bridge" => s.kind.as_str(),
         "veth" | "tun" | "dummy" => "",
-        other => return Err(format!("software {name}: kind {other} is not written here")),
+        other => return Err(format!("software {name}: kind {other} is not supported")),
     };
     let mut below = index;
     for lower in &s.lower {
@@ -28,7 +28,7 @@ fn one(tree: &mut Tree, host: &Host, cpus: &Cpus, s: &Software, name: &str, i: u
         }
     }
     if s.kind == "veth" {
-        // The other end lies in another namespace, under a number of its own there.
+        // The other end is in another namespace and has its own index there.
         below = 900 + i as u32;
     }
     let mac = format!("02:00:00:00:{:02x}:{:02x}", index >> 8, index & 255);

@@ -49,7 +49,7 @@ pub fn head(shape: Shape, dev: &str, unix: u64, seconds: f64, style: &Style) -> 
     }
     let day = when::full(unix, style.utc);
     format!(
-        "# received on {dev} {}  interval {seconds:.3} s  share: of its queue\n\
+        "# received on {dev} {}  interval {seconds:.3} s  share: of the queue's packets\n\
          #time    queue  share       pps     Mb/s  flow\n",
         day.get(..10).unwrap_or(&day)
     )
@@ -79,8 +79,8 @@ fn lines(i: &Interval, top: usize, style: &Style) -> String {
     }
     let every = if i.one_in == 1 { "each".to_string() } else { format!("one in {}", i.one_in) };
     let unreadable: u64 = i.flows.queues.values().map(|q| q.unreadable).sum();
-    out += &format!("# {} {} looked at ({every})", i.dev, plural(i.flows.packets() as usize, "packet"));
-    for (n, what) in [(i.lost, "found no room"), (unreadable, "could not be read")] {
+    out += &format!("# {} {} sampled ({every})", i.dev, plural(i.flows.packets() as usize, "packet"));
+    for (n, what) in [(i.lost, "lost, buffer full"), (unreadable, "could not be read")] {
         if n > 0 {
             out += &format!("; {n} {what}");
         }
@@ -192,7 +192,7 @@ mod tests {
             "00:00:00 ?      50.0%         2      0.0  arp\n\
              00:00:00 1      75.0%        60      0.5  udp 10.9.0.1:1024 > 10.1.1.1:1001\n\
              00:00:00 1      25.0%        20      0.2  udp [2001:db8::1]:1024 > [fe80::2]:7\n\
-             # eth1 42 packets looked at (one in 4); 5 found no room; 1 could not be read; own cost 0.50 % of a CPU\n"
+             # eth1 42 packets sampled (one in 4); 5 lost, buffer full; 1 could not be read; own cost 0.50 % of a CPU\n"
         );
         let doc: serde_json::Value = serde_json::from_str(&text(Shape::Json, &i, 1, &style)).unwrap();
         assert_eq!((&doc["looked_at"], &doc["queues"][0]["queue"]), (&42.into(), &serde_json::Value::Null));

@@ -54,9 +54,11 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
     let time = when::clock(r.unix_time, style.utc);
     let mut out = String::new();
     let mut say = |text: String| out.push_str(&text);
-    for (list, what) in
-        [(&r.gone, "is gone"), (&r.came, "is here; told from the next interval on"), (&r.silent, "does not answer")]
-    {
+    for (list, what) in [
+        (&r.gone, "is gone"),
+        (&r.came, "has appeared; counted from the next interval on"),
+        (&r.silent, "does not answer"),
+    ] {
         for name in list {
             say(format!("# {time} {name} {what}\n"));
         }

@@ -18,7 +18,7 @@ pub fn page(host: &str, r: &Rates, style: &Style) -> String {
     for (name, l) in &r.links {
         out.push_str(&interface(name, l, r.seconds, style));
     }
-    for (list, what) in [(&r.gone, "is gone"), (&r.came, "has just come"), (&r.silent, "does not answer")] {
+    for (list, what) in [(&r.gone, "is gone"), (&r.came, "has appeared"), (&r.silent, "does not answer")] {
         for name in list {
             let _ = writeln!(out, "{name} {what}");
         }
@@ -61,11 +61,11 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
         for (n, place) in [
             (d.nic, "NIC: no free descriptor (rx_missed_errors)"),
             (d.no_buffer, "no memory for a buffer"),
-            (d.stack, "driver or stack (rx_dropped; a full backlog is in it)"),
+            (d.stack, "driver or stack (rx_dropped, includes a full backlog)"),
             (d.tx, "transmission (tx_dropped)"),
             (d.qdisc, "queueing discipline"),
             (l.counts.get("rx_fifo_errors").copied(), "NIC: overrun (rx_fifo_errors)"),
-            (l.counts.get("rx_crc_errors").copied(), "bad checksum of the frame (cable, port)"),
+            (l.counts.get("rx_crc_errors").copied(), "bad frame checksum (cable or port)"),
         ] {
             if let Some(n) = n.filter(|n| *n > 0) {
                 lines.push(format!("{name} {place}: {}", thousands(n)));
@@ -77,7 +77,7 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
             }
         }
         if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
-            lines.push(format!("{name} lost or found its link: {}", plural(*n as usize, "time")));
+            lines.push(format!("{name} link went up or down: {}", plural(*n as usize, "time")));
         }
         let stuck: u64 = l.queues.iter().filter_map(|q| q.timeouts).sum();
         if stuck > 0 {
@@ -101,7 +101,7 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
         lines.push(format!("sockets {name}: {}", thousands(*n)));
     }
     if lines.is_empty() {
-        out.push_str("\nNothing lost at any place that counts.\n");
+        out.push_str("\nNo loss: no loss counter has increased.\n");
         return;
     }
     out.push_str("\nLOST\n");
@@ -188,11 +188,11 @@ fn cpus(r: &Rates, out: &mut String) {
     }
     if !quiet.is_empty() {
         let list: ringwise_model::CpuSet = quiet.into_iter().collect();
-        let _ = writeln!(out, "no packets on CPU {list}; the busiest of them {busiest:.0} % busy");
+        let _ = writeln!(out, "no packets on CPU {list}; the busiest of these was {busiest:.0} % busy");
     }
     for (id, c) in r.cpus.iter().filter(|(_, c)| works(c) && !c.idle_states.is_empty()) {
         let states: Vec<String> = c.idle_states.iter().map(|(s, n)| format!("{s} {n:.0}%")).collect();
-        let _ = writeln!(out, "CPU {id} was in {}", states.join(", "));
+        let _ = writeln!(out, "CPU {id} idle states: {}", states.join(", "));
     }
     for (list, what) in [(&r.cpus_gone, "went offline"), (&r.cpus_came, "came online")] {
         for cpu in list {

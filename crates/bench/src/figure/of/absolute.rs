@@ -153,7 +153,7 @@ impl Session<'_> {
         }
     }
 
-    /// States that are values of one key: a line connects them; a first state without a value is drawn as a level.
+    /// States that are values of one key, connected by a line; a first state without a value is drawn as a level.
     pub(super) fn swept(&mut self) {
         let Some(key) = self.r.session.swept.clone() else { return };
         for rest in self.rests(&[]) {
@@ -197,7 +197,7 @@ fn line_packets(t: &Trial) -> Option<f64> {
     t.host.budget_ns_per_packet.filter(|b| *b > 0.0).map(|b| 1e9 / b)
 }
 
-/// The same in the bits that the load counts.
+/// Line rate in the bits that the load counts.
 fn line_bits(t: &Trial) -> Option<f64> {
     let l = summary::throughput(t).filter(|l| l.done_per_s > 0.0)?;
     Some(line_packets(t)? * l.bits_per_s / l.done_per_s)

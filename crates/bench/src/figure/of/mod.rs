@@ -11,7 +11,7 @@ use crate::summary::{self, Get, Row};
 use crate::words;
 use ringwise_draw::chart::{self, Chart, Look, Series, Spot};
 
-/// A member of [`Point`] that may be an axis.
+/// A member of [`Point`] that can be an axis.
 struct Axis {
     what: &'static str,
     label: &'static str,
@@ -68,7 +68,7 @@ pub fn figures(r: &Results) -> Vec<Figure> {
 }
 
 impl<'a> Session<'a> {
-    /// With its width.
+    /// Adds a figure with its width.
     fn add(&mut self, name: &str, title: String, caption: String, svg: Option<(String, f64)>) {
         let Some(svg) = svg else { return };
         let n = 1 + self.out.iter().filter(|f| f.name.rsplit_once('-').is_some_and(|(k, _)| k == name)).count();
@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
         self.add(name, chart.title.clone(), format!("{caption}{whiskers}"), svg);
     }
 
-    /// `what: 8 queues, heavy`, of the members that vary in this session.
+    /// The title `what: 8 queues, heavy`, with the members that vary in this session.
     fn title(&self, what: &str, rest: &Point) -> String {
         match words::point(rest, &self.varies) {
             p if p.is_empty() => what.into(),
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
         Spot { x, y: row.mean(get), low, high }
     }
 
-    /// One line a state over `axis`, at all points that are `rest` otherwise.
+    /// One line per state over `axis`, at all points that are `rest` otherwise.
     fn lines(&self, rest: &Point, axis: &Axis, right: bool, get: Get) -> Vec<Series> {
         let mut out = Vec::new();
         for (i, state) in self.r.session.states.iter().enumerate() {
@@ -128,7 +128,8 @@ impl<'a> Session<'a> {
         out
     }
 
-    /// Line rate where the time between two packets at line rate is known; far above what was measured it is left out.
+    /// Line rate, if the time between two packets at line rate is known; it is left out if it is far above the measured
+    /// values.
     fn line_rate(&self, drawn: &[Series], rest: &Point, axis: &Axis, get: Get) -> Option<Series> {
         let most = drawn.iter().flat_map(|s| &s.spots).filter_map(|p| p.y).fold(0.0, f64::max);
         let mut spots: Vec<Spot> = Vec::new();

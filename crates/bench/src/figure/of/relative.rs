@@ -1,4 +1,4 @@
-//! Against the first state: changes, bars, scores.
+//! Figures relative to the first state: changes, bars, scores.
 
 use super::{SIZE, Session, without};
 use crate::compare::value;

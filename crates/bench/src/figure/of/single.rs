@@ -8,11 +8,11 @@ use crate::result::{Metric, Point};
 use crate::summary::{self, Get, Row};
 use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
 
-/// Figures of single points (percentiles, queues) at most, of each kind.
+/// The most figures of single points (percentiles, queues), of each kind.
 const SINGLE: usize = 8;
 
 impl Session<'_> {
-    /// Points for figures of their own, and what is said when there are more.
+    /// Points that get their own figure, and a note if there are more.
     pub(super) fn single(&self) -> (Vec<Point>, String) {
         let mut all: Vec<Point> = self.rests(&[]);
         let more = all.len().saturating_sub(SINGLE);

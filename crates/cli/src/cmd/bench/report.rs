@@ -29,7 +29,7 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     }
     let as_json = a.format.json(common);
     if all.len() > 1 && (a.html.is_some() || a.svg.is_some() || as_json) {
-        return Err(Fail::usage("--html, --svg and -o json are of one file of results"));
+        return Err(Fail::usage("--html, --svg and -o json work with one file of results"));
     }
     for (i, (name, r)) in all.iter().enumerate() {
         if all.len() > 1 {
@@ -47,7 +47,7 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
             }
             status = Status::Findings;
             let list: String = differ.iter().map(|d| format!("  {d}\n")).collect();
-            out::answer(&format!("\n{first} and {name} are not to be compared: their environments differ in\n{list}"))?;
+            out::answer(&format!("\n{first} and {name} cannot be compared: their environments differ in\n{list}"))?;
         }
     }
     Ok(status)
@@ -112,7 +112,7 @@ pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json
 
 pub(super) fn page(r: &Results, path: &Path, common: &Common) -> Result<()> {
     write(path, &html::html(r, &when::full(r.session.started_unix, common.utc)))?;
-    out::note(common.quiet, &format!("ringwise: the page is in {}", path.display()));
+    out::note(common.quiet, &format!("ringwise: page written to {}", path.display()));
     Ok(())
 }
 

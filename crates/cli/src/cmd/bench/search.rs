@@ -42,12 +42,12 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     let points = load.points();
     let [point] = points.as_slice() else {
         return Err(Fail::usage(format!(
-            "search is for one point, and these are {}: name one size and one number of threads (--size 256 --threads 4)",
+            "search needs one point, but these options make {}: name one size and one number of threads (--size 256 --threads 4)",
             points.len()
         )));
     };
     let (mut list, _) = states::wanted(&run.states)?;
-    // The user's own candidates are added to ours.
+    // The states of the command line are candidates as well.
     let among: Vec<Among> = a.among.iter().map(|a| kind_of(*a)).collect();
     let ours = candidates(&s, &devs, &among, a.allow_disruption);
     list.extend(states::of_candidates(&ours, &devs, a.allow_disruption));
@@ -65,7 +65,7 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     let words = evidence(&o, &names, by);
     let found = o.winner.map(|w| &list[w + 1]);
     let text = match found {
-        None => format!("{words}\nNone of them is better than the host as found.\n"),
+        None => format!("{words}\nNo candidate is better than the host as found.\n"),
         Some(w) => {
             let lines: String = words.lines().map(|l| format!("# {l}\n")).collect();
             format!("{lines}{}", file(w, &devs, &s, common)?)
@@ -75,7 +75,7 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
         (Some(path), Some(w)) => {
             ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
             out::answer(&format!(
-                "{words}\n{} is in {}: ringwise apply --config {}\n",
+                "{words}\n{} is written to {}. To apply it: ringwise apply --config {}\n",
                 w.name,
                 path.display(),
                 path.display()
@@ -106,12 +106,17 @@ fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
         let change = d
             .change_percent
             .map(|c| format!(" ({c:+.1} % against the start, of {})", plural(d.blocks as usize, "block")));
-        text.push_str(&format!("  round {}: {} out{}\n", d.round + 1, name(d.candidate), change.unwrap_or_default()));
+        text.push_str(&format!(
+            "  round {}: {} dropped{}\n",
+            d.round + 1,
+            name(d.candidate),
+            change.unwrap_or_default()
+        ));
     }
     if let Some(p) = &o.proof {
         let interval = p.low_percent.zip(p.high_percent).map(|(l, h)| format!(" [{l:+.1} ... {h:+.1}]"));
         let change = p.change_percent.map_or("unknown".into(), |c| format!("{c:+.1} %"));
-        let who = o.winner.map_or("the last one", name);
+        let who = o.winner.map_or("the last candidate", name);
         text.push_str(&format!(
             "  proof: {who} against the start: {change}{} of {}\n",
             interval.unwrap_or_default(),
@@ -122,7 +127,7 @@ fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
         text.push_str(&format!("  {n}\n"));
     }
     if !metric.higher_is_better() {
-        text.push_str("  (its inverse is compared: more is better)\n");
+        text.push_str("  (the inverse is compared, so higher is better)\n");
     }
     text
 }

@@ -38,17 +38,17 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(watch)
-        .map_err(|e| Fail::error(format!("no thread for signals: {e}")))?;
+        .map_err(|e| Fail::error(format!("cannot start the thread that waits for signals: {e}")))?;
     let addr = a.listen.ok_or_else(|| Fail::usage("serve needs --listen ADDR:PORT or --stdio"))?;
     if addr.ip().is_unspecified() {
         return Err(Fail::usage(format!(
-            "{addr} is every address of this host; name the one of the control network, e.g. 192.0.2.7:{}",
+            "{addr} means every address of this host: name the address of the control network, e.g. 192.0.2.7:{}",
             addr.port()
         )));
     }
     if secret.is_none() && !addr.ip().is_loopback() {
         return Err(Fail::usage(format!(
-            "{addr} is reached from other hosts, and without a secret whoever reaches it could make this host send"
+            "{addr} can be reached from other hosts, and without a secret any of them could make this host send packets"
         ))
         .next("head -c 24 /dev/urandom | base64 >secret.txt, and --secret-file secret.txt at both ends; or --ssh"));
     }

@@ -69,7 +69,8 @@ fn default_results(source: &Source, common: &Common) -> Result<PathBuf> {
             Err(e) => refused = refused.or(Some(format!("{}: {e}", dir.display()))),
         }
     }
-    Err(Fail::error(format!("no place for the results: {}", refused.unwrap_or_default())).next("--results FILE"))
+    Err(Fail::error(format!("cannot create a directory for the results: {}", refused.unwrap_or_default()))
+        .next("--results FILE"))
 }
 
 /// Checks, plans the states, asks, and opens the results. `None`: the user only wanted to see what would be done.
@@ -92,7 +93,8 @@ pub(super) fn ready<'a>(
     let ports = ports(&s, &devs)?;
     let states = states::prepare(list, &devs, source, common)?;
     for p in states.iter().filter(|p| p.changes() == Some(0)) {
-        let text = format!("ringwise: state {} changes nothing here: it is the host as found", p.state.name);
+        let text =
+            format!("ringwise: state {} changes nothing on this host: it equals the host as found", p.state.name);
         out::note(common.quiet, &text);
     }
     let d = &a.design;
@@ -137,7 +139,7 @@ pub(super) fn ready<'a>(
         None => Some(path.with_extension("capture.tar")),
     };
     if let Some(file) = capture.as_ref().filter(|f| f.exists() && !path.exists()) {
-        return Err(Fail::error(format!("{} is there already; a capture is never written over", file.display()))
+        return Err(Fail::error(format!("{} exists already; a capture is never overwritten", file.display()))
             .next("--capture FILE, or --capture none"));
     }
     let results = ResultsFile::create(&path)?;
@@ -147,7 +149,7 @@ pub(super) fn ready<'a>(
         session.environment.capture = Some(file.display().to_string());
     }
     let cx = context_of(a, &devs, &s, source, seed, policy.stop.clone());
-    out::note(common.quiet, &format!("ringwise: results go to {}", path.display()));
+    out::note(common.quiet, &format!("ringwise: results are written to {}", path.display()));
     Ok(Some(Ready { source, common, cx, policy, states, session, results, detect: d.detect, begin }))
 }
 
@@ -229,7 +231,7 @@ fn announce(a: &RunArgs, s: &Session, states: &[Prepared], load: &dyn Workload, 
     let one = a.design.warm + a.design.trial;
     let trials = points * (states.len() * a.design.pairs as usize + 2 * a.design.calibrate as usize);
     let text = format!(
-        "{}: {}, {}, {}: {} of {} s, {} at least",
+        "{}: {}, {}, {}: {} of {} s, at least {}",
         s.workload,
         plural(states.len(), "state"),
         plural(points, "point"),
@@ -244,8 +246,7 @@ fn announce(a: &RunArgs, s: &Session, states: &[Prepared], load: &dyn Workload, 
     }
     for p in states {
         let n = p.changes().unwrap_or(0);
-        let what =
-            if n == 0 { String::new() } else { format!(" ({}, put back after each stretch)", plural(n, "setting")) };
+        let what = if n == 0 { String::new() } else { format!(" ({}, put back after each run)", plural(n, "setting")) };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));
     }
 }

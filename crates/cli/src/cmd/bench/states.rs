@@ -44,14 +44,14 @@ pub(super) fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
     });
     for (i, w) in out.iter().enumerate() {
         if out[..i].iter().any(|o| o.name == w.name) {
-            return Err(Fail::usage(format!("two states are called {}", w.name)));
+            return Err(Fail::usage(format!("two states have the name {}", w.name)));
         }
     }
     Ok((out, axis))
 }
 
 fn named(text: &str) -> Result<Wanted> {
-    let bad = || Fail::usage(format!("\"{text}\" is no state (right would be e.g. 'tuned=--goal forward')"));
+    let bad = || Fail::usage(format!("\"{text}\" is not a state: expected NAME=FLAGS, e.g. 'tuned=--goal forward'"));
     let (name, flags) = text.split_once('=').ok_or_else(bad)?;
     if name.is_empty() || name.contains(char::is_whitespace) || name.starts_with('-') {
         return Err(bad());
@@ -63,7 +63,7 @@ fn named(text: &str) -> Result<Wanted> {
 fn sweep(text: &str) -> Result<(String, Vec<Wanted>)> {
     let bad = || {
         Fail::usage(format!(
-            "\"{text}\" is no sweep (right would be e.g. eth0.coalesce.rx-usecs=0,10,50 or queues=1,2,4)"
+            "\"{text}\" is not a sweep: expected KEY=VALUES, e.g. eth0.coalesce.rx-usecs=0,10,50 or queues=1,2,4"
         ))
     };
     let (key, values) = text.split_once('=').ok_or_else(bad)?;
@@ -86,12 +86,12 @@ fn sweep(text: &str) -> Result<(String, Vec<Wanted>)> {
 /// The flags of a state as `plan` understands them.
 pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     let bad = |why: String| Fail::usage(format!("state {}: {why}", w.name));
-    let words = shell::split(flags).ok_or_else(|| bad(format!("a quote in \"{flags}\" has no end")))?;
+    let words = shell::split(flags).ok_or_else(|| bad(format!("a quote in \"{flags}\" is not closed")))?;
     let command = IntentArgs::augment_args(Command::new("state").no_binary_name(true).disable_help_flag(true));
     let found = command.try_get_matches_from(words).and_then(|m| IntentArgs::from_arg_matches(&m));
     let intent = found.map_err(|e| bad(e.to_string().trim().trim_start_matches("error: ").into()))?;
     if intent.print_config {
-        return Err(bad("--print-config makes no state".into()));
+        return Err(bad("--print-config cannot be used in a state".into()));
     }
     Ok(intent)
 }
@@ -120,14 +120,14 @@ pub(super) fn of_candidates(list: &[Candidate], devs: &[String], disruption: boo
 /// has.
 pub(super) fn lead(list: &mut [Wanted], f: &ForwardSpec, s: &Snapshot) -> Result<()> {
     if f.recipe != Recipe::Turn {
-        return Err(Fail::usage("--lead is for --recipe turn: random sources are too many for rules"));
+        return Err(Fail::usage("--lead needs --recipe turn: random sources are too many for rules"));
     }
     let sources = f.flows.iter().copied().max().unwrap_or(SOURCES);
     for w in list {
         let mut flags = w.flags.take().unwrap_or_default();
         for dev in &f.into {
             let now = s.nic(dev).and_then(|n| n.channels.known()).map(|c| c.rx_queues()).filter(|n| *n > 0);
-            let now = now.ok_or_else(|| Fail::error(format!("{dev} does not say how many queues it has")))?;
+            let now = now.ok_or_else(|| Fail::error(format!("{dev}: the number of its queues is unknown")))?;
             let queues = w.value.filter(|_| flags.contains("--queues")).map_or(now, |v| v as u32);
             let rules: Vec<String> = redhat_rules(sources, queues, f.addresses)
                 .iter()
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(named(bad).unwrap_err().status, Status::Usage, "{bad}");
         }
         let twice = StateArgs { states: vec!["before=--goal rpc".into()], ..StateArgs::default() };
-        assert!(wanted(&twice).unwrap_err().message.contains("two states are called before"));
+        assert!(wanted(&twice).unwrap_err().message.contains("two states have the name before"));
     }
 
     #[test]

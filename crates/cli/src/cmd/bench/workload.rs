@@ -17,7 +17,7 @@ pub(super) fn secret(file: Option<&Path>) -> Result<Option<String>> {
     let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{}: {e}", path.display())))?;
     let word = text.trim();
     if word.is_empty() {
-        return Err(Fail::error(format!("{} holds no secret: it is empty", path.display())));
+        return Err(Fail::error(format!("{} contains no secret: it is empty", path.display())));
     }
     Ok(Some(word.to_string()))
 }
@@ -27,7 +27,7 @@ fn sides(p: &PeerArgs) -> Result<Sides> {
     let secret = secret(p.secret_file.as_deref())?;
     if let Some(addr) = &p.peer {
         let at: SocketAddr = addr.parse().map_err(|_| {
-            Fail::usage(format!("--peer \"{addr}\" is no address with a port (right would be e.g. 192.0.2.7:4710)"))
+            Fail::usage(format!("--peer \"{addr}\" is not an address with a port: expected e.g. 192.0.2.7:4710"))
         })?;
         Ok(Sides::tcp(at, secret.as_deref())?)
     } else if let Some(host) = &p.ssh {
@@ -35,8 +35,8 @@ fn sides(p: &PeerArgs) -> Result<Sides> {
     } else if let Some(name) = p.netns.as_deref() {
         Ok(Sides::netns(name)?)
     } else {
-        Err(Fail::usage("there is no other end: --peer ADDR:PORT, --ssh HOST or --netns NAME")
-            .next("ringwise bench serve --listen ADDR:PORT      (at the other host)"))
+        Err(Fail::usage("the other end is missing: expected --peer ADDR:PORT, --ssh HOST or --netns NAME")
+            .next("ringwise bench serve --listen ADDR:PORT      (on the other host)"))
     }
 }
 
@@ -88,25 +88,25 @@ fn level(l: args::Level) -> Level {
 fn sound(m: &MessagesSpec) -> Result<()> {
     let udp = m.protocol() == Protocol::Udp;
     if let Some(n) = m.sizes().iter().find(|n| udp && !(16..=65_507).contains(*n)) {
-        return Err(Fail::usage(format!("{n} bytes do not go into a datagram (right would be 16 to 65507)")));
+        return Err(Fail::usage(format!("{n} bytes do not fit into a datagram: expected 16 to 65507")));
     }
     let wrong = [
-        (m.here_loads && m.peer_address.is_none(), "--drive here loads the peer: --peer-address says where"),
+        (m.here_loads && m.peer_address.is_none(), "--drive here needs the address of the peer: --peer-address"),
         (
             m.kind == Kind::Receive && (m.here_loads || m.driver != Driver::BuiltIn),
-            "receive has its receiver here, and the built-in generator at the peer",
+            "receive needs the built-in generator at the peer: no --drive here, no other --driver",
         ),
         (
             m.driver == Driver::Iperf3 && m.kind != Kind::Stream,
-            "iperf3 knows streams only; rr, burst and mixed: built-in or netperf",
+            "--driver iperf3 works with stream only; for rr, burst and mixed use built-in or netperf",
         ),
         (
             m.driver == Driver::Netperf && m.kind == Kind::Stream,
-            "netperf is driven for rr, burst and mixed; stream: built-in or iperf3",
+            "--driver netperf works with rr, burst and mixed only; for stream use built-in or iperf3",
         ),
         (
             m.driver != Driver::BuiltIn && !m.rates.is_empty(),
-            "--rate is the built-in generator's; netperf and iperf3 send when one is done",
+            "--rate needs the built-in generator; netperf and iperf3 send as fast as the replies allow",
         ),
     ];
     wrong.iter().find(|(wrong, _)| *wrong).map_or(Ok(()), |(_, why)| Err(Fail::usage(*why)))
@@ -122,14 +122,10 @@ pub(super) fn forward(a: &RunArgs, s: &Snapshot, source: &Source) -> Result<(For
         ));
     };
     if f.into.contains(out) {
-        return Err(Fail::usage(format!(
-            "{out} is in --in and --out: packets that go back where they came from are not forwarded"
-        )));
+        return Err(Fail::usage(format!("{out} is in both --in and --out: expected a different interface for --out")));
     }
     if s.host.forwarding == Fact::Known(false) {
-        return Err(
-            Fail::error("this host does not forward: net.ipv4.ip_forward is 0").next("sysctl -w net.ipv4.ip_forward=1")
-        );
+        return Err(Fail::error("this host does not forward packets: net.ipv4.ip_forward is 0"));
     }
     let sides = sides(&a.peer)?;
     let default = Addresses::default();
@@ -164,6 +160,6 @@ fn net(text: Option<&str>, default: Ipv4Addr, bits: u32, flag: &str) -> Result<I
     let (addr, len) = text.split_once('/').unwrap_or((text, ""));
     let right = addr.parse().ok().filter(|_| len.is_empty() || len == bits.to_string());
     right.ok_or_else(|| {
-        Fail::usage(format!("{flag} \"{text}\" is no network of {bits} bits (right would be e.g. {default}/{bits})"))
+        Fail::usage(format!("{flag} \"{text}\" is not a /{bits} network: expected e.g. {default}/{bits}"))
     })
 }

@@ -13,7 +13,7 @@ use crate::cmd::show;
 use crate::exit::{Fail, Result};
 use crate::source::Source;
 
-/// What `ringwise check` would find on this host now, without accepted findings. Rules about rates are skipped if
+/// The findings of `ringwise check` on this host now, without accepted ones. Rules about rates are skipped if
 /// `rates` is missing.
 pub(crate) fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, common: &Common) -> Result<Findings> {
     let s = source.snapshot(&traffic::options(devs), common)?;

@@ -160,7 +160,10 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
         let quiet = Common { quiet: true, ..common.clone() };
         // A wrong or contradictory file is reported by `plan`; the host is checked all the same.
         wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, s, &quiet)).unwrap_or_else(|e| {
-            out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
+            out::note(
+                common.quiet,
+                &format!("ringwise: checked against the goal alone, because the request cannot be used: {}", e.message),
+            );
             Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
         })
     };
@@ -173,7 +176,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     let known = standing.parts(s);
     if let Some(a) = &known.unknown {
         let which = a.transaction.map_or_else(|| "a transaction".into(), |id| format!("transaction {id}"));
-        let text = "was recorded by an earlier version, so its goal and flags are unknown: judged without them";
+        let text = "was recorded by an earlier version, so its goal and options are unknown: checked without them";
         out::note(common.quiet, &format!("ringwise: {which} {text}"));
     }
     let (whole, alone): (Vec<Part>, Vec<Part>) = known.list.into_iter().partition(|p| p.whole);

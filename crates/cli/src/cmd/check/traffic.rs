@@ -19,7 +19,7 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> 
     Rates::between(&layout, &first, &second).map(|r| of(&r))
 }
 
-/// The samples that a capture holds.
+/// The samples in a capture.
 pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
     let text = host.read_text(SAMPLES).ok()?;
     let mut lines = text.lines();

@@ -68,20 +68,20 @@ struct Loads {
     entries: Vec<u64>,
     /// By queue: packets that reach it without the indirection table.
     fixed: Vec<u64>,
-    /// Packets of flows whose table entry is unknown.
-    untold: u64,
+    /// Packets of flows whose table entry or queue is unknown.
+    unknown: u64,
 }
 
 fn loads(steering: &Steering, flows: &[Counted]) -> Loads {
     let entries = vec![0; steering.table().len()];
-    let mut l = Loads { entries, fixed: vec![0; steering.queues().unwrap_or(0) as usize], untold: 0 };
+    let mut l = Loads { entries, fixed: vec![0; steering.queues().unwrap_or(0) as usize], unknown: 0 };
     for f in flows {
         // A device that steers by itself does not use the table.
         let to = steering.queue(&f.tuple).and_then(|q| match steering.is_ruled(&f.tuple) {
             true => l.fixed.get_mut(q as usize),
             false => l.entries.get_mut(steering.bucket(&f.tuple)?),
         });
-        *to.unwrap_or(&mut l.untold) += f.packets;
+        *to.unwrap_or(&mut l.unknown) += f.packets;
     }
     l
 }
@@ -95,7 +95,7 @@ fn balanced(
 ) -> Result<Balanced> {
     let name = nic.name();
     if steering.table().is_empty() {
-        return Err(Fail::error(format!("{name} has no table that is known: nothing can be moved")));
+        return Err(Fail::error(format!("{name} has no known indirection table: nothing can be moved")));
     }
     let Some(queues) = steering.queues() else {
         return Err(Fail::error(format!(
@@ -108,13 +108,13 @@ fn balanced(
         let why = flows.iter().find_map(|f| steering.answer(&f.tuple).why_not);
         why.map_or_else(|| "the reason is unknown".to_string(), |why| why.to_string())
     };
-    if l.untold == all && all > 0 {
+    if l.unknown == all && all > 0 {
         return Err(Fail::error(format!("{name}: no flow's entry is known ({}): nothing can be proposed", why())));
     }
-    if l.untold > 0 {
-        let percent = l.untold as f64 * 100.0 / all as f64;
+    if l.unknown > 0 {
+        let percent = l.unknown as f64 * 100.0 / all as f64;
         notes.push(format!(
-            "{percent:.1} % of the packets are of flows whose entry is not known ({}): the proposal leaves them out",
+            "{percent:.1} % of the packets are of flows whose entry is not known ({}): the proposal ignores them",
             why()
         ));
     }
@@ -147,8 +147,8 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     for (e, q) in table.iter().enumerate().filter(|(_, q)| **q < left) {
         sums[*q as usize] += loads[e];
     }
-    let homeless = (0..table.len()).filter(|e| table[*e] >= left).map(|e| (e, loads[e]));
-    for e in heaviest_first(homeless) {
+    let without_queue = (0..table.len()).filter(|e| table[*e] >= left).map(|e| (e, loads[e]));
+    for e in heaviest_first(without_queue) {
         let q = (0..sums.len()).min_by_key(|q| (sums[*q], *q))?;
         sums[q] += loads[e];
         table[e] = q as u32;
@@ -195,8 +195,8 @@ fn advice(
             && b.max_to_mean < a.max_to_mean * 0.95
         {
             out.push(format!(
-                "{kind} is hashed by addresses only: with ports max/mean would be {:.2} instead of {:.2} \
-                 (--set {}.rss.fields.{kind}=sdfn; pieces of packets then part from whole ones)",
+                "{kind} is hashed by addresses only: with ports, max/mean would be {:.2} instead of {:.2} \
+                 (--set {}.rss.fields.{kind}=sdfn; fragments then go to other queues than whole packets)",
                 b.max_to_mean,
                 a.max_to_mean,
                 nic.name()

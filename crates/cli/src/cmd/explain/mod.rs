@@ -18,21 +18,23 @@ use crate::args::{Common, ExplainArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 
-/// The question.
+/// The flows to explain.
 enum What {
     Flow(Spec),
     Stdin,
     Many,
 }
 
-/// Everything that the answers are computed from.
+/// The data from which the answers are computed.
 struct Cx<'a> {
     a: &'a ExplainArgs,
     common: &'a Common,
     source: Source,
-    /// The host as it is, then as `--what-if` would change it.
+    /// The host as it is.
     now: Snapshot,
+    /// The host as `--what-if` would change it. `None`: the option was not given.
     then: Option<Snapshot>,
+    /// `net.core.netdev_rss_key`.
     key: Fact<String>,
     dev: Option<String>,
 }
@@ -40,17 +42,17 @@ struct Cx<'a> {
 pub(super) fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
     let (what, dev) = words(a)?;
     if a.svg.is_some() && !matches!(what, What::Flow(_)) {
-        return Err(Fail::usage("--svg draws the way of one flow"));
+        return Err(Fail::usage("--svg draws the path of one flow: name one"));
     }
     if a.observe.is_some() && !matches!(what, What::Flow(_)) {
-        return Err(Fail::usage("--observe looks at one flow"));
+        return Err(Fail::usage("--observe works with one flow: name one"));
     }
     if a.if_queue.is_some() && !matches!(&what, What::Flow(spec) if spec.exact().is_some()) {
-        return Err(Fail::usage("--if-queue looks at one flow"));
+        return Err(Fail::usage("--if-queue works with one flow: name one, with both ports"));
     }
     if a.balance.is_some() && matches!(what, What::Flow(_)) {
         return Err(Fail::usage(
-            "--balance is for many flows: --pcap, --sockets, --conntrack, --per-flow, --synthetic, or - (stdin)",
+            "--balance needs many flows: --pcap, --sockets, --conntrack, --per-flow, --synthetic, or - (stdin)",
         ));
     }
     let source = source::open(&a.from)?;
@@ -92,18 +94,18 @@ fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
         ([dev], true) => (What::Many, Some(dev)),
         (_, true) => {
             return Err(Fail::usage(
-                "beside --pcap, --sockets, --conntrack, --per-flow and --synthetic stands the interface alone",
+                "with --pcap, --sockets, --conntrack, --per-flow and --synthetic only an interface may be named",
             ));
         }
         ([], false) => {
             return Err(Fail::usage(
-                "name a flow, or where many come from (--pcap, --sockets, --conntrack, --per-flow, --synthetic, or - for stdin)",
+                "name a flow, or a source of many flows (--pcap, --sockets, --conntrack, --per-flow, --synthetic, or - for stdin)",
             )
             .next(form));
         }
         ([flow, rest @ ..], false) => {
             if rest.len() > 1 {
-                return Err(Fail::usage("one flow and one interface").next(form));
+                return Err(Fail::usage("too many arguments: expected one flow and one interface").next(form));
             }
             let what = match flow.as_str() {
                 "-" => What::Stdin,
@@ -124,8 +126,8 @@ impl Cx<'_> {
         let all: Vec<&str> = self.now.tunable().map(Nic::name).collect();
         match all[..] {
             [one] => Ok(one.to_string()),
-            [] => Err(Fail::error("no interface here has queues of its own")),
-            _ => Err(Fail::usage(format!("name the interface that they come in by: one of {}", all.join(" ")))),
+            [] => Err(Fail::error("no interface of this host has queues of its own")),
+            _ => Err(Fail::usage(format!("name the interface that receives the flows: one of {}", all.join(" ")))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `explain --observe`: what interrupts, queues and CPUs did, beside the prediction for one flow.
+//! `explain --observe`: shows what interrupts, queues and CPUs did, beside the prediction for one flow.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use ringwise_render::explain::observed::{Observed, OfFlow};
 /// `LINKTYPE_ETHERNET`
 const ETHERNET: u32 = 1;
 
-/// Interrupts by number and CPU, packets taken from queues by CPU, and packets that RPS passed on.
+/// Interrupts by number and CPU, processed packets by CPU, and packets that RPS passed on.
 struct Sample {
     irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
     taken: BTreeMap<CpuId, (u32, u32)>,
@@ -44,7 +44,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
     Ok(Sample { irqs, taken: taken.collect::<BTreeMap<_, _>>() })
 }
 
-/// Listens to packets of the flow itself, if that is permitted.
+/// Listens to packets of the flow, if the kernel permits it.
 struct Ear {
     tap: Tap,
     queues: u32,
@@ -83,7 +83,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let at = one::arriving(&one).map(|i| &one.directions[i]);
     let arrival = at.and_then(|d| Some((d.flow, d.arrival.as_ref()?)));
     let (incoming, arrival) =
-        arrival.ok_or_else(|| Fail::error("no direction of it comes in by an interface that is known"))?;
+        arrival.ok_or_else(|| Fail::error("no direction of the flow arrives on a known interface"))?;
     let host = cx.source.host.as_ref();
     let mut o = Observed { seconds: wait.as_secs_f64(), looks: LOOKS, ..Observed::default() };
     let mut ear = Ear::open(host, &arrival.dev);

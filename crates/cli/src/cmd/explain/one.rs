@@ -40,7 +40,7 @@ enum Role {
     ToUs,
     FromUs,
     Through,
-    /// Routes are not known.
+    /// The routes are unknown.
     Unknown(String),
 }
 
@@ -61,7 +61,7 @@ impl Ways {
         let host = cx.source.host.as_ref();
         if cx.source.recorded {
             let near = cx.dev.clone().map_or_else(|| cx.interface(), Ok)?;
-            let why = "a recording does not hold the routes to both ends";
+            let why = "a recording does not contain the routes to both ends";
             return Ok(Self {
                 role: Role::Unknown(why.into()),
                 near_text: near.clone(),
@@ -75,7 +75,7 @@ impl Ways {
         let mut unknown = Vec::new();
         let role = match (to_src.local, to_dst.local) {
             (true, true) => {
-                return Err(Fail::error("both addresses are this host's own: such packets meet no interface"));
+                return Err(Fail::error("both addresses belong to this host: such packets use no network interface"));
             }
             (false, true) => Role::ToUs,
             (true, false) => Role::FromUs,
@@ -90,7 +90,7 @@ impl Ways {
             None => member(near_way, &mut unknown).ok_or_else(|| {
                 let why =
                     near_way.members.unread().map_or_else(|| "no interface with queues".into(), |u| u.to_string());
-                Fail::error(format!("by which interface it comes is not known: {why}"))
+                Fail::error(format!("cannot find the interface that receives the flow: {why}"))
                     .next(cx.source.recording.reads(format!("ringwise explain {t} DEV")))
             })?,
         };
@@ -109,7 +109,7 @@ fn member(w: &Found, unknown: &mut Vec<String>) -> Option<String> {
     if all.len() > 1 {
         let over = w.out.as_deref().unwrap_or("the route");
         unknown.push(format!(
-            "which member of {over} it uses ({}): the neighbour chooses on the way in, the bond on the way out; shown for {}",
+            "which member of {over} the flow uses ({}): the neighbour chooses for received packets, the bond for sent ones; shown for {}",
             all.join(" "),
             all[0]
         ));
@@ -128,7 +128,7 @@ fn text(w: &Found, bottom: &str) -> String {
 pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
     let s = cx.host();
     let nic = |name: &str| -> Result<&Nic> {
-        s.nic(name).ok_or_else(|| Fail::error(format!("{name} has no queues of its own that are known")))
+        s.nic(name).ok_or_else(|| Fail::error(format!("{name} has no known queues of its own")))
     };
     let near = nic(&ways.near)?;
     let far = ways.far.as_deref().and_then(|f| s.nic(f));
@@ -212,7 +212,7 @@ fn socket(host: &dyn Host, t: &Tuple, unknown: &mut Vec<String>) -> Option<Socke
     match socket_and_inode(host, t) {
         Ok(s) => s.map(|s| s.0),
         Err(why) => {
-            unknown.push(format!("whose packets these are: {why}"));
+            unknown.push(format!("which socket receives the packets: {why}"));
             None
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn of_spec(spec: &Spec) -> Population {
     Population { from: what, flows: flows.collect(), notes: Vec::new(), uncounted: true, seen: Vec::new() }
 }
 
-/// A line that is no flow is an error that names the line.
+/// Reads flows from stdin. A line that is not a flow is an error with the number of the line.
 pub(super) fn stdin(as_they_come: bool) -> Result<Population> {
     let mut p = Population { from: "standard input".into(), ..Population::default() };
     let mut counted = false;
@@ -65,18 +65,20 @@ pub(super) fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> R
         let mut notes = Vec::new();
         if flows.len() < s.count as usize {
             notes.push(format!(
-                "left out, because the same as others: {}",
+                "skipped, because they equal other flows: {}",
                 plural(s.count as usize - flows.len(), "flow")
             ));
         }
-        let from = format!("{} made up, Zipf exponent {}", plural(flows.len(), "flow"), s.zipf);
+        let from = format!("{} generated, Zipf exponent {}", plural(flows.len(), "flow"), s.zipf);
         return Ok(Population { from, flows: population::merged(flows), notes, ..Population::default() });
     }
     if let Some(file) = &a.pcap {
         return pcap(file, common);
     }
     if host.is_recorded() {
-        return Err(Fail::usage("a recording holds no connections; --pcap, --synthetic and - (stdin) go with --from"));
+        return Err(Fail::usage(
+            "a recording contains no connections; with --from use --pcap, --synthetic or - (stdin)",
+        ));
     }
     if a.conntrack {
         let path = "/proc/net/nf_conntrack";
@@ -103,14 +105,14 @@ fn sockets(host: &dyn Host) -> Result<Population> {
     let talks = ringwise_discover::way::talks(host).map_err(Fail::error)?;
     let mut notes = Vec::new();
     if let Some(why) = &talks.uncounted {
-        notes.push(format!("taken from /proc/net, since the kernel would not tell more: {why}"));
+        notes.push(format!("read from /proc/net, without packet counts: {why}"));
     }
     let remote = |c: &Connected| !c.peer.0.is_loopback() && c.peer.0.is_ipv6() == c.local.0.is_ipv6();
     let all: Vec<_> = talks.all.into_iter().filter(|(_, t)| remote(&t.ends)).collect();
     let uncounted = all.iter().all(|t| t.1.received.is_none());
     let (bare, all_of_them) = (all.iter().filter(|t| t.1.received.is_none()).count(), all.len());
     if !uncounted && bare > 0 {
-        notes.push(format!("{bare} of {all_of_them} count no packets (UDP): each stands for one"));
+        notes.push(format!("{bare} of {all_of_them} have no packet count (UDP): each counts as one packet"));
     }
     // Packets arrive from the other end.
     let flows = all.into_iter().map(|(protocol, t)| {
@@ -186,7 +188,11 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
     }
     progress.end();
     if c.packets == 0 {
-        return Err(bad(if c.cut { "cut off before the first packet".into() } else { "no packet in it".into() }));
+        return Err(bad(if c.cut {
+            "the file ends before the first packet".into()
+        } else {
+            "the file contains no packets".into()
+        }));
     }
     Ok(c.into_population(&name))
 }
@@ -263,7 +269,7 @@ impl Counter {
     fn into_population(self, name: &str) -> Population {
         let mut notes = Vec::new();
         for (why, n) in &self.no_flow {
-            notes.push(format!("{} left out: {why}", plural(*n as usize, "packet")));
+            notes.push(format!("{} skipped: {why}", plural(*n as usize, "packet")));
         }
         for (tunnel, n) in &self.tunnels {
             notes.push(format!(
@@ -273,19 +279,19 @@ impl Counter {
         }
         if self.extended > 0 {
             notes.push(format!(
-                "{} with IPv6 extension headers counted with the ports behind them; devices differ in that",
+                "{} with IPv6 extension headers counted with the ports after them; devices may hash them differently",
                 plural(self.extended as usize, "packet")
             ));
         }
         if self.fragments > 0 {
             notes.push(format!(
-                "{} are pieces of packets: hashed by their addresses only",
+                "{} are fragments: hashed by their addresses only",
                 plural(self.fragments as usize, "packet")
             ));
         }
         if self.too_many > 0 {
             notes.push(format!(
-                "{} of further flows not counted: more than {}",
+                "{} of other flows not counted: there are more than {} flows",
                 plural(self.too_many as usize, "packet"),
                 thousands(MOST_FLOWS as u64)
             ));

@@ -35,7 +35,7 @@ pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population>
     let lost = tap.lost().map_err(bad)?;
     let all = flows.packets();
     if all == 0 {
-        return Err(Fail::error(format!("nothing came in by {dev} in {:.1} s", time.as_secs_f64())));
+        return Err(Fail::error(format!("{dev} received no packets in {:.1} s", time.as_secs_f64())));
     }
     let mut p = Population::default();
     let mut held = 0;
@@ -52,10 +52,12 @@ pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population>
     p.flows = population::merged(p.flows);
     if held < all {
         let percent = (all - held) as f64 * 100.0 / all as f64;
-        p.notes.push(format!("{percent:.1} % of the packets are of flows too light to be kept apart, or no IP"));
+        p.notes
+            .push(format!("{percent:.1} % of the packets are not IP, or of flows too light to be counted separately"));
     }
     if lost > 0 {
-        p.notes.push(format!("{} of the sample found no room", plural(lost as usize, "packet")));
+        p.notes
+            .push(format!("{} of the sample were lost, because the buffer was full", plural(lost as usize, "packet")));
     }
     let every = if one_in == 1 { "each".into() } else { format!("one in {}", thousands(u64::from(one_in))) };
     p.from = format!("seen in {:.1} s: {} looked at ({every})", time.as_secs_f64(), plural(all as usize, "packet"));
@@ -64,29 +66,29 @@ pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population>
 
 /// A line of `watch --per-flow -j`.
 pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<(), String> {
-    let doc: Value = serde_json::from_str(line).map_err(|e| format!("no JSON: {e}"))?;
+    let doc: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
     let found = doc["schema"].as_str().unwrap_or("none");
     if found != ringwise_tui::lines::flows::SCHEMA || doc["version"] != 1 {
         return Err(format!("a document of schema {found}, expected ringwise.flows version 1 (watch --per-flow -j)"));
     }
-    let number = |v: &Value, key: &str| v[key].as_u64().ok_or_else(|| format!("{key} is no number"));
+    let number = |v: &Value, key: &str| v[key].as_u64().ok_or_else(|| format!("{key} is not a number"));
     let one_in = number(&doc, "one_in")?;
     for q in doc["queues"].as_array().into_iter().flatten() {
         let queue = q["queue"].as_u64().and_then(|q| u32::try_from(q).ok());
         for f in q["flows"].as_array().into_iter().flatten() {
             // Only IP packets are hashed.
             let Some(protocol) = f["protocol"].as_u64() else { continue };
-            let protocol = u8::try_from(protocol).map_err(|_| "protocol is beyond 255".to_string())?;
+            let protocol = u8::try_from(protocol).map_err(|_| "protocol is above 255".to_string())?;
             let address = |key: &str| {
                 let text = f[key].as_str().unwrap_or_default();
-                text.parse().map_err(|_| format!("{key} is no address: {text}"))
+                text.parse().map_err(|_| format!("{key} is not an address: {text}"))
             };
             let (from, to) = (address("from")?, address("to")?);
             let port = |key: &str| f[key].as_u64().and_then(|p| u16::try_from(p).ok());
             let ports = port("from_port").zip(port("to_port"));
             let flow = Flow::Ip { protocol, from, to, ports };
             if std::mem::discriminant(&from) != std::mem::discriminant(&to) {
-                return Err("two addresses of one flow are not of one family".into());
+                return Err("the two addresses of a flow are of different families".into());
             }
             let Some(tuple) = tuple(&flow) else { continue };
             let packets = number(f, "looked_at")?.saturating_sub(number(f, "over")?);
@@ -101,11 +103,11 @@ pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<()
 
 /// How many of the flows arrived on the predicted queue.
 pub(super) fn agreement(steering: &Steering, seen: &[(Tuple, u32)]) -> Option<String> {
-    let told: Vec<(u32, u32)> = seen.iter().filter_map(|(t, q)| Some((steering.queue(t)?, *q))).collect();
-    let right = told.iter().filter(|(a, b)| a == b).count();
-    (!told.is_empty()).then(|| {
+    let known: Vec<(u32, u32)> = seen.iter().filter_map(|(t, q)| Some((steering.queue(t)?, *q))).collect();
+    let right = known.iter().filter(|(a, b)| a == b).count();
+    (!known.is_empty()).then(|| {
         let few =
-            if right == told.len() { "" } else { ": a rule, a change meanwhile, or a device that does otherwise" };
-        format!("{right} of {} flows were seen to come by the queue that is predicted{few}", told.len())
+            if right == known.len() { "" } else { ": a rule, a change meanwhile, or a device that hashes differently" };
+        format!("{right} of {} flows arrived on the predicted queue{few}", known.len())
     })
 }

@@ -66,7 +66,7 @@ fn settings(n: &Nic, knob: &Knob) -> Result<Vec<Setting>> {
                 .ok_or_else(|| Fail::error(format!("{dev}: the number of its receive queues is unknown")))?;
             let table = rss::simulate(table, r.table.len(), queues).map_err(|e| Fail::usage(format!("{dev}: {e}")))?;
             if context.is_some() && !r.contexts.is_known() {
-                return Err(Fail::error(format!("{dev}: its RSS contexts are not known")));
+                return Err(Fail::error(format!("{dev}: its RSS contexts are unknown")));
             }
             vec![match context {
                 None => Setting::RssTable { dev, table },
@@ -84,7 +84,7 @@ fn settings(n: &Nic, knob: &Knob) -> Result<Vec<Setting>> {
         }
         Knob::FlowRule { location, rule } => {
             let Fact::Known(r) = &n.rules else {
-                return Err(Fail::error(format!("{dev}: its rules are not known, or it has none")));
+                return Err(Fail::error(format!("{dev}: its rules are unknown, or it does not support rules")));
             };
             let free = (0..).find(|at| !r.rules.contains_key(at)).unwrap_or(0);
             vec![Setting::FlowRule { dev, location: location.unwrap_or(free), rule: Some(rule.clone()) }]
@@ -109,14 +109,14 @@ fn settings(n: &Nic, knob: &Knob) -> Result<Vec<Setting>> {
         }
         _ => {
             return Err(Fail::usage(
-                "--what-if: this does not decide where flows go; rss.*, channels.*, rule, features.ntuple, irq, rps and xps do",
+                "--what-if: this setting does not decide where flows go; rss.*, channels.*, rule, features.ntuple, irq, rps and xps do",
             ));
         }
     })
 }
 
 fn no_rss(dev: &str) -> Fail {
-    Fail::error(format!("{dev}: its receive-side scaling is not known, or it has none"))
+    Fail::error(format!("{dev}: its receive-side scaling is unknown, or it does not support it"))
 }
 
 #[cfg(test)]

@@ -13,10 +13,10 @@ use crate::exit::{Fail, Result, Status};
 use crate::source;
 use ringwise_tui::lines::flows::{self, Interval};
 
-/// Headers a second that are looked at, where the kernel is not told otherwise: a fraction of a per cent of a CPU.
+/// Packet headers that are looked at per second without `--sample`. This costs a fraction of a per cent of a CPU.
 const HEADERS: f64 = 5000.0;
 const COARSEST: u32 = 1 << 20;
-/// Between looks at the sockets: as long as what they hold suffices.
+/// Time between reads of the sockets. Their buffers hold more than that.
 pub(in crate::cmd) const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
@@ -41,11 +41,11 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         i.unix_time = host.unix_time();
         i.cpu_ms = (proc::cpu_time() - cpu).as_secs_f64() * 1e3;
         let looked_at = i.flows.packets() as f64;
-        if !screen.told(&flows::text(screen.shape, &i, a.top, &screen.style))? {
+        if !screen.print_interval(&flows::text(screen.shape, &i, a.top, &screen.style))? {
             return Ok(Status::Ok);
         }
         let next = coarseness(looked_at * f64::from(one_in) / i.seconds);
-        // Sample more coarsely at once, but more finely only if a quarter of the present step is enough.
+        // Sample more coarsely at once, but more finely only if a quarter of the present divisor is enough.
         if a.sample.is_none() && (next > one_in || next * 4 <= one_in) {
             one_in = next;
             tap.sample(one_in).map_err(|e| Fail::error(e.to_string()))?;
@@ -65,7 +65,7 @@ pub(in crate::cmd) fn listen(
         let left = end.saturating_sub(clock.since_boot());
         clock.sleep(left.min(PAUSE));
         tap.drain(|seen| {
-            // With one queue there is no doubt which it was.
+            // With one queue, it must be that queue.
             let queue = seen.queue.or((queues == 1).then_some(0));
             let Some((vnet, head)) = seen.bytes.split_first_chunk::<VNET>() else { return };
             let (packets, bytes) = packet::put_together(vnet, seen.length as u64);
@@ -77,7 +77,7 @@ pub(in crate::cmd) fn listen(
     }
 }
 
-/// 0: they are not told apart.
+/// The number of receive queues. 0: packets cannot be assigned to queues.
 pub(in crate::cmd) fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> {
     let dir = format!("/sys/class/net/{dev}/queues");
     let names = host.list(&dir).map_err(|e| match e.is_absent() {
@@ -90,17 +90,17 @@ pub(in crate::cmd) fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> 
     })?;
     let flags = host.read_text(&format!("/sys/class/net/{dev}/flags")).unwrap_or_default();
     let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16);
-    // Not up: nothing is received, and sockets cannot be grouped.
+    // An interface that is down receives nothing, and sockets on it cannot be grouped.
     if flags.is_ok_and(|f| f & 1 == 0) {
         return Err(Fail::error(format!("{dev} is down")).next(format!("ip link set {dev} up")));
     }
     let queues = names.iter().filter(|n| n.starts_with("rx-")).count() as u32;
-    // What passes frames on (veth, bond) leaves the mark of a queue of somebody else on them.
+    // Interfaces that pass frames on (veth, bond) keep the queue number that another interface set.
     let own = queues == 1 || host.readlink(&format!("/sys/class/net/{dev}/device")).is_ok();
     Ok(if own { queues } else { 0 })
 }
 
-/// Received packets a second, now.
+/// Received packets per second, now.
 pub(in crate::cmd) fn rate(host: &dyn Host, dev: &str) -> f64 {
     let packets = || {
         let m = host.kernel(&Request::Link { dev: dev.into() }).ok()?;
@@ -113,7 +113,7 @@ pub(in crate::cmd) fn rate(host: &dyn Host, dev: &str) -> f64 {
     before.zip(packets()).map_or(0.0, |(b, a)| a.saturating_sub(b) as f64 / passed)
 }
 
-/// One frame in so many.
+/// The sampling divisor: one frame in so many is looked at.
 pub(in crate::cmd) fn coarseness(pps: f64) -> u32 {
     let mut n = 1;
     while n < COARSEST && pps / f64::from(n) > HEADERS {

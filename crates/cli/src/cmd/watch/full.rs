@@ -1,4 +1,4 @@
-//! The full screen: of this host, sample by sample, and of a recording.
+//! The full screen, for this host or for a recording.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::args::{Common, WatchArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source;
 
-/// The first interval: an answer is wanted soon.
+/// The first interval is shorter, so that the screen shows rates soon.
 const FIRST: Duration = Duration::from_millis(500);
 
 fn wrong(e: ringwise_tui::Error) -> Fail {
@@ -66,7 +66,7 @@ pub(super) fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
 }
 
 pub(super) fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> Result<Status> {
-    // Only for the clock.
+    // The live host is only needed for its clock.
     let source = source::live()?;
     let mut tape = Tape::open(file)?;
     let seek = a.seek.map_or(0, |s| u64::try_from(s.as_micros()).unwrap_or(u64::MAX));

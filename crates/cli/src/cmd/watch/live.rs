@@ -1,4 +1,4 @@
-//! Samples of this host, recorded where that is wanted, along a layout that is looked at anew when it is stale.
+//! Takes samples of this host, records them on request, and reads the layout again when it is outdated.
 
 use ringwise_discover::{Options, Parts};
 use ringwise_observe::{Counters, Layout, Rates, Sampler, interfaces, stale};
@@ -26,12 +26,12 @@ pub(super) struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// `detail`: the small files of each queue, too.
+    /// `detail`: also read the small files of each queue.
     pub(super) fn begin(source: &'a Source, args: &'a WatchArgs, common: &'a Common, detail: bool) -> Result<Self> {
         let (layout, host) = look(source, args, common)?;
         if layout.links.is_empty() {
             let next = "ringwise show --all";
-            return Err(Fail::error("no interface has queues of its own; name one, e.g. ringwise watch lo").next(next));
+            return Err(Fail::error("no interface has queues of its own: name one, e.g. ringwise watch lo").next(next));
         }
         let real = source.host.as_ref();
         let deadline = Options::default().deadline;
@@ -49,7 +49,7 @@ impl<'a> Live<'a> {
         self.sampler.read(self.source.host.as_ref())
     }
 
-    /// The first: there is nothing to compare it with.
+    /// Stores the first sample, which has no earlier one to be compared with.
     pub(super) fn first(&mut self, now: Counters) -> Result<()> {
         if let Some(r) = &mut self.recorder {
             r.write(&Entry::Sample(now.clone()))?;
@@ -58,12 +58,12 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// What happened since the one before.
+    /// Stores a sample. Returns the rates since the previous one.
     pub(super) fn take(&mut self, now: Counters) -> Result<Option<Rates>> {
         let there = interfaces(self.source.host.as_ref());
         if there != self.names || stale(&self.now, &now) {
             self.names = there;
-            // Devices that are busy with a change may not answer; what was known stays.
+            // A device that is being changed may not answer; then the old layout stays.
             if let Ok((l, _)) = look(self.source, self.args, &Common { quiet: true, ..self.common.clone() })
                 && l != self.layout
             {
@@ -83,7 +83,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Interfaces, queues, vectors and nodes as they are, and the host's name.
+/// Reads interfaces, queues, vectors and nodes, and the host's name.
 fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, String)> {
     let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(&a.devs) };
     let s = source.snapshot(&options, common)?;

@@ -1,4 +1,4 @@
-//! `ringwise watch`: samples, and what happened between them, live or from a recording.
+//! `ringwise watch`: samples and the rates between them, live or from a recording.
 
 pub(super) mod flows;
 mod full;
@@ -44,7 +44,7 @@ pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
     }
 }
 
-/// Where lines go, and how many intervals are still wanted.
+/// Where lines are printed, and how many intervals are left.
 struct Screen {
     shape: Shape,
     style: Style,
@@ -53,7 +53,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Whether somebody still reads.
+    /// Prints the text. False: the reader has closed the pipe.
     fn put(&mut self, text: &str) -> Result<bool> {
         self.lines += text.lines().count();
         let mut to = std::io::stdout().lock();
@@ -70,9 +70,9 @@ impl Screen {
         self.put(&text)
     }
 
-    /// Whether to go on.
+    /// Prints an interval. False: stop.
     fn show(&mut self, rates: &Rates, host: &str) -> Result<bool> {
-        // Above every screenful on a terminal; a file has one header.
+        // A terminal gets the header again on every screen; a file has one header.
         if self.style.width.is_some() && self.lines > 23 {
             self.lines = 0;
             let text = watch::columns(self.shape);
@@ -83,11 +83,11 @@ impl Screen {
             Shape::Page => watch::page(host, rates, &self.style),
             Shape::Lines | Shape::Queues => watch::lines(self.shape, rates, &self.style),
         };
-        self.told(&text)
+        self.print_interval(&text)
     }
 
-    /// The text of an interval; whether to go on.
-    fn told(&mut self, text: &str) -> Result<bool> {
+    /// Prints the text of an interval. False: stop.
+    fn print_interval(&mut self, text: &str) -> Result<bool> {
         let read = self.put(text)?;
         if let Some(n) = &mut self.left {
             *n -= 1;
@@ -128,7 +128,7 @@ fn replay(from: &mut Replay, screen: &mut Screen, common: &Common) -> Result<Sta
 
 fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let source = source::live()?;
-    // Small files of each queue: not for lines that do not show them.
+    // The small files of each queue are only read for formats that show their values.
     let detail = a.once || a.record.is_some() || screen.shape == Shape::Json;
     let mut live = Live::begin(&source, a, common, detail)?;
     let real = source.host.as_ref();
@@ -137,7 +137,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let before = live.sample();
     let mut next = real.since_boot() + a.interval;
     cost.tell(real);
-    said(&before, common);
+    print_unread(&before, common);
     live.first(before)?;
     loop {
         real.sleep(next.saturating_sub(real.since_boot()));
@@ -153,14 +153,14 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     }
 }
 
-/// What could not be read, once.
-fn said(c: &Counters, common: &Common) {
+/// Prints what could not be read, once.
+fn print_unread(c: &Counters, common: &Common) {
     for u in &c.unread {
-        out::note(common.quiet, &format!("ringwise: not read: {u}"));
+        out::note(common.quiet, &format!("ringwise: could not read {u}"));
     }
 }
 
-/// What the samples cost this machine, for `-v`.
+/// The CPU time of the samples, for `-v`.
 struct Cost {
     wanted: bool,
     start: (Duration, Duration),
@@ -185,9 +185,9 @@ impl Cost {
         let (used, passed) = (now - self.start.0, host.since_boot().saturating_sub(self.start.1));
         let mut text =
             format!("ringwise: the sample took {:.2} ms of CPU time", (now - self.before).as_secs_f64() * 1e3);
-        // The first says nothing about what comes.
+        // The first sample is not representative.
         if passed > Duration::from_millis(50) {
-            text += &format!(", all so far {:.2} % of a CPU", used.as_secs_f64() * 100.0 / passed.as_secs_f64());
+            text += &format!(", {:.2} % of a CPU since the start", used.as_secs_f64() * 100.0 / passed.as_secs_f64());
         }
         out::error(&text);
     }
