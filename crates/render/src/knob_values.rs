@@ -90,7 +90,7 @@ impl KnobValues {
                 let value = |f: &Fact<String>| text::word(f, String::clone);
                 let all: Vec<String> =
                     known.map(|(k, f)| format!("{} {}", k.trim_start_matches("net.core."), value(f))).collect();
-                line(&listed(&all))
+                line(&listed(&all, style))
             }
             Self::WakeUp => {
                 let mut by: BTreeMap<&str, CpuSet> = BTreeMap::new();
@@ -103,7 +103,7 @@ impl KnobValues {
                     us => format!("CPUs {cpus}: {us} us"),
                 };
                 let all: Vec<String> = by.iter().map(|(value, cpus)| one((value, cpus))).collect();
-                line(&listed(&all))
+                line(&listed(&all, style))
             }
             _ => return None,
         })
@@ -145,9 +145,13 @@ impl KnobValues {
     }
 }
 
-/// The values as a list; a recording may have none.
-fn listed(all: &[String]) -> String {
-    if all.is_empty() { "not read".into() } else { all.join(", ") }
+/// The values as a list, or why there is none.
+fn listed(all: &[String], style: &Style) -> String {
+    match (all.is_empty(), style.recording.is_one()) {
+        (false, _) => all.join(", "),
+        (true, true) => "unknown (not in this recording)".into(),
+        (true, false) => "unknown (the kernel does not show these values here)".into(),
+    }
 }
 
 /// The first lines of a text that has too many.
@@ -252,7 +256,8 @@ fn byte_limits(n: &Nic) -> String {
         max = (max.0.min(b.limit_max_bytes), max.1.max(b.limit_max_bytes));
     }
     format!(
-        "queues {}: limit now {} bytes, limit_max {}",
+        "queue{} {}: limit now {} bytes, limit_max {}",
+        if known.len() == 1 { "" } else { "s" },
         numbers(known.iter().map(|(q, _)| *q)),
         range(now.0, now.1),
         range(max.0, max.1)

@@ -6,7 +6,7 @@ use ringwise_check::{Rule, rules};
 use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
 use ringwise_render::knob_values::KnobValues;
-use ringwise_text::{Style, Tint};
+use ringwise_text::{Recording, Style, Tint};
 use ringwise_text::{hang, pad};
 
 use crate::args::{Common, GROUPS, HelpArgs, command};
@@ -98,7 +98,7 @@ fn values(knob: KnobValues, a: &HelpArgs, common: &Common, style: &Style) -> Res
     let recorded = a.from.from.is_some();
     let title = if recorded { "In this recording" } else { "On this host" };
     let text = match snapshot(knob, a, common) {
-        Ok(s) => knob.text(&s, style),
+        Ok(s) => knob.text(&s, &style.clone().about(&Recording::of(a.from.from.as_deref()))),
         Err(e) if recorded => return Err(e),
         Err(e) => hang("  ", &format!("not read: {}", e.message), style.width),
     };
