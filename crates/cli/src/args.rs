@@ -518,9 +518,8 @@ pub fn command() -> clap::Command {
 Usage: ringwise [COMMAND] [OPTIONS]      without a command: status
 {text}
 Options of all commands: -j (JSON), -q (errors only), -v (more), -h, -V,
-  --color auto|always|never, --ascii, --utc, --state-dir DIR. To read a capture,
-  sos report or proc/ and sys/ trees: --from FILE. With commands that change the
-  host: -n (only show what would be done), -y (do not ask).
+  --color auto|always|never, --ascii, --utc, --state-dir DIR. Read a capture,
+  sos report, proc/ and sys/ trees: --from FILE. -n: show only, -y: do not ask.
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "

@@ -7,7 +7,7 @@ use super::From;
 /// Examples, exit statuses, and what reading the present values disturbs.
 pub(crate) const AFTER: &str = "\
 Examples:
-  ringwise help rps            what a setting is, how to change it, its values here
+  ringwise help rps            a setting: meaning, how to set it, values
   ringwise help far            a word of the output
   ringwise help forward        a goal
   ringwise help A03            a rule of ringwise check
@@ -20,8 +20,8 @@ Exit status:
   1  the file of --from cannot be read; 2 wrong command line, or no such topic
 
 What it disturbs:
-  Only the topic of a setting reads the host: what status reads, and the files or
-  requests of that setting. With --passive it sends no such request.";
+  Only the topic of a setting reads the host: what status reads, and the files
+  or requests of that setting. With --passive it sends no request.";
 
 /// Arguments of `help`.
 #[derive(Debug, Clone, Default, Args)]
