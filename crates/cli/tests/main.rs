@@ -13,6 +13,7 @@ mod first_try;
 mod goals;
 mod groups_gone;
 mod guard;
+mod help;
 mod hosts;
 mod logbook;
 mod metrics;

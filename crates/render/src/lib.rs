@@ -18,6 +18,7 @@ mod facts;
 mod groups;
 pub mod hands;
 pub mod json;
+pub mod knob_values;
 pub mod learned;
 mod matrix;
 mod moderation;

@@ -76,7 +76,7 @@ pub fn head_parts(n: &Nic) -> Vec<String> {
 }
 
 /// `8 combined queues (max 8)`
-fn queues(n: &Nic) -> String {
+pub(crate) fn queues(n: &Nic) -> String {
     let plain = || match n.queues_unread() {
         Some(_) => "queues unknown".to_string(),
         None => format!("{} rx, {} tx queues", n.rx_queues.len(), n.tx_queues.len()),

@@ -84,7 +84,7 @@ fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
 }
 
 /// The CPU with the most queues of the device, if more than one. The two interrupts of a pair count once.
-fn stacked(n: &Nic) -> Option<(u32, usize)> {
+pub(crate) fn stacked(n: &Nic) -> Option<(u32, usize)> {
     let at = |v: &Vector| v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first);
     let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
     let pairs: BTreeSet<(u32, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?.0, queue(v)?))).collect();

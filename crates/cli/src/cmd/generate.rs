@@ -30,7 +30,7 @@ pub(super) fn man(dir: &Path) -> Result<Status> {
     // Includes subcommands of commands; the page of a command names their pages.
     let mut rest: Vec<(String, &clap::Command)> = vec![("ringwise".into(), &built)];
     while let Some((words, cmd)) = rest.pop() {
-        for sub in cmd.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+        for sub in cmd.get_subcommands().filter(|c| !c.is_hide_set()) {
             let words = format!("{words} {}", sub.get_name());
             // clap needs a static name, so it is leaked. There is one per command, and the program ends right away.
             write(sub.clone().name(&*Box::leak(words.replace(' ', "-").into_boxed_str())), &words)?;

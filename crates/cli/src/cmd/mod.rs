@@ -14,6 +14,7 @@ mod generate;
 mod goals;
 mod guard;
 mod hands;
+mod help;
 mod history;
 mod hold;
 mod learned;
@@ -56,7 +57,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
     };
     let reads = matches!(
         command,
-        Cmd::Status(_) | Cmd::Show(_) | Cmd::Check(_) | Cmd::Plan(_) | Cmd::Verify(_) | Cmd::Explain(_)
+        Cmd::Status(_) | Cmd::Show(_) | Cmd::Check(_) | Cmd::Plan(_) | Cmd::Verify(_) | Cmd::Explain(_) | Cmd::Help(_)
     );
     if (top.from.from.is_some() || top.from.passive) && !reads {
         return Err(Fail::usage(
@@ -90,6 +91,10 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
         Cmd::Explain(mut a) => {
             moved(&mut a.from);
             explain::run(&a, &common)
+        }
+        Cmd::Help(mut a) => {
+            moved(&mut a.from);
+            help::run(&a, &common)
         }
         Cmd::Watch(a) => watch::run(&a, &common),
         Cmd::Export(a) => export::run(&a, &common),

@@ -1,0 +1,114 @@
+//! Goals: what a host is for.
+
+use super::{Topic, word};
+
+pub(super) const TOPICS: &[Topic] = &[
+    word(
+        &["goal", "goals"],
+        "what a host is for; the goal decides the plan",
+        "A goal chooses the number of queues, their CPUs and the settings around them. Without one, ringwise uses \
+         balanced. No goal interrupts traffic without --allow-disruption: such changes are proposed, with their \
+         command.",
+        &[
+            "Set|ringwise plan --goal rpc; configuration key goal, in [host] or for one interface",
+            "Values|balanced, forward (router), rpc (server), stream (bulk data), latency, mixed (latency and bulk \
+             on one interface); auto chooses by the role of the host",
+            "Details|A key of the configuration file or of --set overrides the goal. ringwise plan --goal rpc \
+             --print-config prints what a goal sets as a configuration file.",
+            "See|ringwise help forward, rpc, ...; ringwise bench --help measures which goal is faster here",
+        ],
+    ),
+    word(
+        &["balanced"],
+        "the default: spread what is there, never interrupt traffic",
+        "Keeps the queues as they are, pins each interrupt to a CPU, one local core for each queue first, and gives \
+         each CPU a transmit queue.",
+        &[
+            "Use it|if you do not know the workload, or no other goal fits",
+            "Queues|kept",
+            "RPS|only for a device with one queue; RFS is kept",
+            "Rest|kept; nothing in it interrupts traffic",
+            "Try|ringwise plan --goal balanced",
+            "See|ringwise help goal, local, irq, xps",
+        ],
+    ),
+    word(
+        &["forward", "router", "firewall", "gateway"],
+        "routers and firewalls: packets are passed on",
+        "Packets leave by the queue of the CPU that received them, so one CPU does all the work for a packet. All \
+         ports get the same layout.",
+        &[
+            "Use it|on hosts that pass on more packets than they answer",
+            "Queues|one for each local CPU, hardware threads included (proposed). If there are fewer, the RSS table \
+             is weighted by what each CPU carries.",
+            "RPS|for a device with one queue, on both threads; RFS is off",
+            "Rest|LRO off and pause frames off (both proposed); moderation is kept",
+            "Try|ringwise plan --goal forward",
+            "See|ringwise help goal, lro, pause, proposed",
+        ],
+    ),
+    word(
+        &["rpc", "server", "database", "request and response"],
+        "servers: many small requests and answers",
+        "At most one queue for each local physical core, and received packets are processed on the CPU of the \
+         program that reads them.",
+        &[
+            "Use it|for databases, DNS, caches, web servers, proxies",
+            "Queues|at most one for each local core (proposed)",
+            "RFS|on; with ntuple if the driver supports accelerated RFS",
+            "Rest|adaptive moderation. The plan names CPUs for the program.",
+            "Try|ringwise plan --goal rpc",
+            "See|ringwise help goal, rfs, moderation",
+        ],
+    ),
+    word(
+        &["stream", "bulk data", "throughput", "storage"],
+        "bulk data: few flows with much data",
+        "Moderate interrupts and joined packets, so that a flow costs as little CPU time as possible.",
+        &[
+            "Use it|for backups, storage, downloads",
+            "Queues|one for each local core (proposed), several for each L3 cache",
+            "RFS|on",
+            "Rest|policy bulk (62 us receive, 122 us transmit), GRO on, TSO on (proposed). The plan names other \
+             cores of the same L3 cache for the program.",
+            "Try|ringwise plan --goal stream",
+            "See|ringwise help goal, policy, gro, tso",
+        ],
+    ),
+    word(
+        &["latency", "low latency"],
+        "the lowest delay, at the price of CPU time",
+        "Few queues, short moderation, and CPUs that do not sleep deeply.",
+        &[
+            "Use it|if single messages must be answered as soon as possible, and CPU time is available",
+            "Queues|on half of the local cores, on all if there are fewer than four; never on second threads",
+            "RPS|off, RFS too",
+            "Rest|policy latency (5 us receive, 10 us transmit); the CPUs of the queues wake up within 5 us",
+            "Try|ringwise plan --goal latency",
+            "See|ringwise help goal, policy, cpu latency; ringwise hold --help",
+        ],
+    ),
+    word(
+        &["mixed"],
+        "latency and bulk on one interface, in two groups of queues",
+        "Divides the existing queues into a group for latency (a third) and a group for bulk data, each with its own \
+         moderation.",
+        &[
+            "Use it|if short messages and streams share an interface",
+            "Queues|kept; --latency-queues N sets the size of the first group",
+            "RFS|kept",
+            "Rest|policy latency for one group, bulk for the other, per queue if the driver supports it. Flows reach \
+             a group by rules in the configuration file; without flows, the RSS table spreads them over both.",
+            "Try|ringwise plan --goal mixed",
+            "See|docs/groups.md; ringwise help group, policy",
+        ],
+    ),
+    word(
+        &["auto"],
+        "the goal that fits the role of the host",
+        "--goal auto looks at the host: one that forwards between several interfaces, or bridges them, gets forward, \
+         one with 100 or more TCP sockets gets rpc, any other gets balanced. ringwise prints the goal and the \
+         reason.",
+        &["Try|ringwise plan --goal auto", "See|ringwise help role, goal"],
+    ),
+];

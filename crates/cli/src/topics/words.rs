@@ -1,0 +1,416 @@
+//! Words of the output of ringwise, and the terms and options that explain them.
+
+use ringwise_render::knob_values::KnobValues;
+
+use super::{Topic, word};
+
+pub(super) const TOPICS: &[Topic] = &[
+    Topic {
+        names: &["8/8", "queue count", "queue counts"],
+        title: "column QUEUES: queues now / at most",
+        body: "8/8 means 8 queues are in use and the driver supports at most 8. 4/63: 4 of at most 63. 4+4/8+8: separate \
+         receive and transmit queues. 1/1 is also shown if the number is fixed; 7/? if the maximum is unknown.",
+        parts: &[
+            "Kernel|ethtool -l DEV",
+            "Change|ringwise plan eth1 --queues 4 --allow-disruption",
+            "See|ringwise help channels",
+        ],
+        knob: Some(KnobValues::Channels),
+    },
+    word(
+        &["queue", "receive queue", "transmit queue", "rx queue", "tx queue"],
+        "one of the parallel paths of a NIC for packets",
+        "A receive queue holds packets until its CPU processes them; a transmit queue holds packets until the NIC \
+         sends them. rx-3 and tx-3 are queues of one direction, TxRx-3 is a pair that shares an interrupt.",
+        &[
+            "Kernel|/sys/class/net/DEV/queues/rx-N and tx-N",
+            "Show|ringwise show DEV; counters by queue: ringwise watch --queues",
+            "See|ringwise help channels, rings, pair",
+        ],
+    ),
+    word(
+        &["pair", "txrx"],
+        "a receive and a transmit queue with one interrupt",
+        "Queues with the same number often share an interrupt (TxRx-3) or belong together (rx-3 and tx-3). ringwise \
+         keeps both on the same CPU, so received packets and completions of sent ones are processed there.",
+        &["See|rules A20 R0.12; ringwise help irq, queue"],
+    ),
+    word(
+        &["matrix", "marks", "×", "·", "i", "-", "?", "could"],
+        "the picture of ringwise show: queues by CPUs, with marks",
+        "Each line is a queue, each column a CPU, ordered by node and core. × (X with --ascii): the interrupt is \
+         delivered to this CPU. !: the same, but the CPU is on a remote node. ·: online, and not used by this queue. \
+         i: isolated. -: offline. ?: in the affinity, but it is unknown which CPU takes the interrupt.",
+        &[
+            "Columns|the affinity (smp_affinity_list) is the last column; per CPU counts the queues of the interface \
+             on each CPU. ·×16 stands for 16 CPUs without a queue.",
+            "See|ringwise help irq, remote",
+        ],
+    ),
+    Topic {
+        names: &["remote", "far", "!", "far node", "remote node", "other node"],
+        title: "on another NUMA node than the interface",
+        body: "A CPU is remote (far, marked with !) if it is on another NUMA node than the interface. It fetches every \
+         part of a packet over the link between the nodes.",
+        parts: &[
+            "Why|A queue on a remote CPU loses speed: rule A03 reports it if a local CPU is free.",
+            "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
+            "Change|ringwise plan moves such queues to local CPUs. --far-node never, last or ok (configuration key \
+             far_node) decides whether remote CPUs may get queues.",
+            "See|rules A03 Q07; ringwise help local, numa",
+        ],
+        knob: Some(KnobValues::RemoteQueues),
+    },
+    Topic {
+        names: &["local", "near", "local node", "near node", "local cpu", "local core"],
+        title: "on the NUMA node of the interface",
+        body: "A CPU is local (near) if it is on the NUMA node of the interface: memory and cache that the NIC writes to \
+         are close. Plans use remote CPUs only if no local one is left.",
+        parts: &["Kernel|/sys/class/net/DEV/device/local_cpulist", "See|rule A03; ringwise help remote, smt"],
+        knob: Some(KnobValues::RemoteQueues),
+    },
+    Topic {
+        names: &["stacked", "queues on cpu", "shared cpu", "share a cpu"],
+        title: "several queues of an interface on one CPU",
+        body: "The remark \"3 queues on CPU 5\" means that the interrupts of three queues of the interface are delivered \
+         to the same CPU, which is then the limit of all three while other CPUs are idle.",
+        parts: &[
+            "Change|ringwise plan gives each queue its own CPU as long as there are enough; if there are more queues \
+             than CPUs, fewer queues: ringwise help channels",
+            "See|rules A01 A04 A15; ringwise help irq",
+        ],
+        knob: Some(KnobValues::QueuesPerCpu),
+    },
+    word(
+        &["pending", "not yet seen"],
+        "set, but the interrupt has not moved yet",
+        "In apply and verify: the new affinity is written, but the interrupt moves only when it is next raised. A \
+         queue without traffic stays pending. This is not a failure. In ringwise status, the line pending lists what \
+         needs you: a trial, an unfinished transaction, settings that can be restored now.",
+        &[
+            "Check|ringwise verify --for 5s counts interrupts while traffic flows",
+            "See|ringwise help trial, journal, irq",
+        ],
+    ),
+    Topic {
+        names: &["pinned", "unpinned", "movable", "free to move"],
+        title: "whether an interrupt is limited to one CPU",
+        body: "A pinned interrupt has exactly one CPU in its affinity. One with several CPUs may move among them, because \
+         the kernel, the interrupt controller or irqbalance can choose another. An interrupt that the kernel manages \
+         itself cannot be moved.",
+        parts: &["Change|ringwise plan pins all queue interrupts", "See|rules A02 A17; ringwise help irq, irqbalance"],
+        knob: Some(KnobValues::Interrupts),
+    },
+    Topic {
+        names: &["isolated", "isolated cpu", "isolcpus", "nohz full"],
+        title: "CPUs that are kept free of other work",
+        body: "Isolated CPUs are named by isolcpus or nohz_full at boot, or by an isolated cgroup partition. Plans put no \
+         interrupt there, unless --cpus names them. ringwise also keeps off these CPUs while it runs.",
+        parts: &["Kernel|/sys/devices/system/cpu/isolated and nohz_full", "See|rule A08; ringwise help cpus"],
+        knob: Some(KnobValues::Cpus),
+    },
+    Topic {
+        names: &["numa", "node", "numa node", "l3", "topology"],
+        title: "NUMA node: CPUs and memory that are close to each other",
+        body: "A machine with several CPU sockets has several nodes, and some CPUs have several nodes themselves. A device \
+         belongs to one node. Cores that share a last-level cache (L3) are close to each other within a node.",
+        parts: &[
+            "Kernel|/sys/devices/system/node, /sys/devices/system/cpu/cpuN/cache",
+            "Show|first line of ringwise; ringwise show DEV",
+            "See|rules A03 H13; ringwise help local, remote",
+        ],
+        knob: Some(KnobValues::Cpus),
+    },
+    Topic {
+        names: &["smt", "sibling", "siblings", "hardware thread", "hardware threads", "second thread", "one per core"],
+        title: "two CPUs (hardware threads) of one physical core",
+        body: "With SMT a physical core has two CPUs that share its resources: two queues on one core slow each other \
+         down. Goals rpc, stream and latency use one thread of each core; balanced, forward and mixed use the second \
+         one too, after every core has a queue.",
+        parts: &[
+            "Set|ringwise plan --smt one-per-core: at most one queue per core; --smt all: both threads. \
+             Configuration key smt in [host].",
+            "Kernel|/sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
+            "See|rules A04 Q08; ringwise help local",
+        ],
+        knob: Some(KnobValues::Cpus),
+    },
+    Topic {
+        names: &["cpus", "reserve", "exclude cpus"],
+        title: "which CPUs a plan may use",
+        body: "By default all online CPUs that are not isolated. Options and keys of [host] restrict them.",
+        parts: &[
+            "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free for \
+             other work. --exclude-cpus 8-15: never use these.",
+            "Keys|cpus, reserve, exclude_cpus in [host]",
+            "See|docs/config.md; ringwise help isolated, smt, remote",
+        ],
+        knob: Some(KnobValues::Cpus),
+    },
+    word(
+        &["match", "interfaces", "interface"],
+        "which interfaces a plan or a configuration entry covers",
+        "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \
+         line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
+         restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label.",
+        &["See|docs/config.md; ringwise config --help"],
+    ),
+    word(
+        &["trial", "on trial"],
+        "applied, and rolled back unless you confirm",
+        "ringwise apply --confirm 60s applies a plan on trial: unless ringwise confirm runs within 60 seconds after \
+         the verification, the guard restores everything, even if your session or the network is gone.",
+        &[
+            "Use it|whenever a mistake could cut you off",
+            "Show|ringwise status: line pending, ON TRIAL until ...",
+            "Then|ringwise confirm keeps the changes, from any session; with --health CMD a command decides",
+            "See|ringwise confirm --help; ringwise help guard, control path",
+        ],
+    ),
+    word(
+        &["guard"],
+        "the second process that restores everything if apply dies",
+        "Before the first change ringwise starts its guard outside of your session. If apply is killed, the guard \
+         restores everything at once; if it hangs, after 30 seconds; if a trial expires, at its end. It also watches \
+         the transmit queues of the changed interfaces for a while. Without a guard nothing is written.",
+        &["See|ringwise help trial, stuck, journal; ringwise apply --help"],
+    ),
+    word(
+        &["transaction", "transactions", "id"],
+        "all changes of one apply: made completely, or not at all",
+        "A transaction has a number. It is written to a journal first, applied in order, read back and verified. If \
+         a step fails, the earlier ones are undone.",
+        &[
+            "Show|ringwise history; ringwise history 3 for one",
+            "Undo|ringwise rollback 3 restores the state before transaction 3; ringwise rollback 0 the state in \
+             which ringwise first found the host since boot",
+            "See|ringwise help journal, manual; ringwise rollback --help",
+        ],
+    ),
+    word(
+        &["journal", "journals", "unfinished", "record of transactions", "state directory"],
+        "the record of a transaction, written before each step",
+        "The journal holds the earlier value of every setting and the commands that restore it. It is in \
+         /var/lib/ringwise (--state-dir), readable by root only. A journal is unfinished if a run was interrupted: \
+         ringwise status reports it and exits with status 3.",
+        &[
+            "Then|ringwise recover restores what the interrupted run changed",
+            "See|ringwise help transaction, guard; ringwise recover --help",
+        ],
+    ),
+    word(
+        &["drift", "drifted", "differ", "changed since", "as applied"],
+        "settings that no longer have the value that was applied",
+        "ringwise compares the host with what the transactions in effect have set. A setting drifts when the driver, \
+         another program or a user changes it, for example because ethtool -L resets it.",
+        &[
+            "Show|ringwise status: line now; ringwise verify lists each setting, when it changed, and the likely \
+             cause",
+            "Then|ringwise apply sets it again (--take-over for manual changes); ringwise adopt DEV keeps the new \
+             value",
+            "See|rule A16; ringwise help manual, irqbalance",
+        ],
+    ),
+    word(
+        &["manual", "manual change", "manual changes", "adopted", "take over"],
+        "a setting that was changed outside ringwise",
+        "A setting that a transaction has set and that a user or another program has changed since is a manual \
+         change. ringwise does not overwrite it without a question: apply --yes keeps it, --take-over overwrites it. \
+         An adopted setting is a manual change that ringwise adopt has made part of the intent.",
+        &[
+            "Show|ringwise verify; plans mark steps that would undo one",
+            "See|ringwise adopt --help; ringwise help drift",
+        ],
+    ),
+    word(
+        &["proposed", "skipped", "disruption", "allow disruption", "interrupts traffic"],
+        "in the plan, but only made with --allow-disruption",
+        "Changes of channels, rings, pause frames and most features restart the device: packets are lost, and the \
+         link may go down for seconds. A plan lists them as skipped, with the command that includes them.",
+        &[
+            "Set|--allow-disruption; configuration key allow_disruption in [host]",
+            "See|ringwise help channels, control path",
+        ],
+    ),
+    word(
+        &["control path", "force", "ssh"],
+        "the interfaces that carry your session and network mounts",
+        "The control path is what must not be cut: the ssh session, the default route, network mounts, also through \
+         a bond, bridge or VLAN. A change that interrupts it is refused unless --force is given together with \
+         --confirm.",
+        &["Show|ringwise status: column REMARK", "See|ringwise help trial, proposed"],
+    ),
+    word(
+        &["plan marks", "~", "=", "x", "[1]", "now", "then"],
+        "marks of a plan: what changes, what is not possible",
+        "~ is a setting that changes: the present value (now) above the new one (then), below it the reason. ! \
+         behind a CPU: a remote node. x: not possible here, with the reason. [1] is the number of the source, listed \
+         at the end with the rules. With --full, = is a setting that is already as planned.",
+        &["See|ringwise plan --help; ringwise help proposed, remote"],
+    ),
+    word(
+        &["refused", "ignored", "adjusted", "instead", "learned settings"],
+        "how a driver answered a change that it did not make",
+        "refused: the kernel or driver returned an error. ignored: it accepted the value and kept the old one. \
+         adjusted: it set another value, for example rounded. instead: ringwise used an alternative. ringwise \
+         remembers refused and ignored settings by device, driver and kernel; later plans skip them.",
+        &[
+            "Show|ringwise learned; --forget tries them again",
+            "Status|3 if the goal needs such a setting; 4, with everything restored, if you named the setting \
+             yourself and it was refused",
+            "See|ringwise help strict, exit status",
+        ],
+    ),
+    word(
+        &["strict"],
+        "fail if a configured setting is not possible",
+        "Without it, a setting of the configuration file or of --set that the device or the kernel does not support \
+         is reported in the plan, and the rest is applied. With it, the plan fails.",
+        &["Set|--strict; configuration key strict in [host]", "See|docs/config.md; ringwise help refused"],
+    ),
+    word(
+        &["side effect", "side effects", "reset"],
+        "settings that a driver resets when another one changes",
+        "ethtool -L, for example, resets affinity, RSS or XPS on some drivers. ringwise reads the host again after \
+         such a step, sets the values again, and restores them in a rollback. In ringwise watch the mark reset means \
+         that a counter went backwards.",
+        &["See|docs/knobs/channels.md; ringwise help channels"],
+    ),
+    word(
+        &["group", "groups", "flows", "latency queues", "pair as article"],
+        "queues with their own moderation, CPUs and flows",
+        "A group is a set of queues of an interface. Flow rules, an RSS context or a share of the RSS table steer \
+         flows to it. Goal mixed makes two groups, latency and bulk.",
+        &[
+            "Set|--goal mixed, with --latency-queues N; configuration key group: [[interface.group]]. \
+             --pair-as-article puts half of the queues on the remote node.",
+            "See|docs/groups.md; rules R4.04 R4.05 R4.06; ringwise help mixed, policy",
+        ],
+    ),
+    word(
+        &["policy", "policies", "bulk", "cpu policy"],
+        "values of moderation for one purpose",
+        "latency: 5 us receive, 10 us transmit. bulk: 62 and 122 us, for streams while the CPUs are lightly loaded. \
+         cpu: 125 and 250 us, for streams while the CPUs are busy.",
+        &[
+            "Set|configuration key policy of a group; [[policy]] defines more",
+            "See|docs/knobs/coalesce.md; ringwise help moderation, group",
+        ],
+    ),
+    word(
+        &["role", "looks like"],
+        "router or server, guessed from the host",
+        "ringwise check names the role in its first line, with the facts: a host that forwards between several \
+         interfaces looks like a router, one with 100 or more TCP sockets like a server. Otherwise the role is not \
+         evident. --goal auto uses the role.",
+        &["See|ringwise help auto, goal"],
+    ),
+    word(
+        &["unknown", "not read", "could not read", "not readable", "absent"],
+        "a value that could not be read, with the reason",
+        "Unknown is never replaced by a default. Reasons: the value needs root, the device did not answer in time, \
+         the recording does not have it, --passive skipped it. In a table, - means that this kernel or device does \
+         not have the value.",
+        &[
+            "Then|run as root; -v lists the files and requests. Rules of check that need the value are listed as not \
+             readable, not as passed.",
+            "See|ringwise help recording, passive",
+        ],
+    ),
+    word(
+        &["recording", "from", "capture file", "sos"],
+        "a file that reading commands use instead of this host",
+        "ringwise capture records everything that ringwise reads. With --from FILE, status, show, check, plan, \
+         verify, explain and help read such a file, a sos report, or a directory with proc/ and sys/.",
+        &["Try|ringwise capture host.tar.gz; ringwise show --from host.tar.gz", "See|docs/capture.md, docs/sos.md"],
+    ),
+    word(
+        &["passive"],
+        "read files only, send no request to the kernel",
+        "Requests (netlink, ethtool) take the kernel's network lock, so a program that changes an interface \
+         meanwhile waits. --passive sends none and shows those values as unknown.",
+        &["See|ringwise show --help; ringwise help unknown"],
+    ),
+    word(
+        &["map", "irq map", "sure", "likely", "unmapped"],
+        "how each interrupt was matched to its queue",
+        "sure: by the kernel's own table, or by the interrupts of the device and their names. likely: with less \
+         certainty, for example by names alone. A queue without a known interrupt is skipped in plans.",
+        &["Show|ringwise show DEV: the line about the map", "See|rule A18; ringwise help irq"],
+    ),
+    word(
+        &["finding", "findings", "severity", "error", "warning", "info", "rule of check"],
+        "what ringwise check found, by a rule",
+        "error: packets are lost, or something does not work. warning: costs performance, or may do so. info: worth \
+         knowing. A finding that follows from another one is listed behind it.",
+        &[
+            "Show|ringwise check; one rule: ringwise help A03; all rules: ringwise help rules",
+            "Status|3 from the severity of --fail-on upwards (default: error)",
+            "See|docs/rules.md; ringwise help accepted, samples",
+        ],
+    ),
+    word(
+        &["accepted", "accept", "baseline"],
+        "findings that you have decided to live with",
+        "An accepted finding is listed separately and does not count, until its last day.",
+        &[
+            "Set|ringwise check --accept Q14 --reason 'one sender' --until 2027-03-01",
+            "File|/etc/ringwise/accepted.json, or --baseline FILE",
+            "See|ringwise check --help",
+        ],
+    ),
+    word(
+        &["samples", "two samples", "not evaluated", "rates"],
+        "rules about rates need counters of two moments",
+        "Some rules compare counters, such as lost packets per second. On this host check reads them twice (--for \
+         5s). A capture has two samples only if it was made with ringwise capture --for 5s; otherwise these rules \
+         are not evaluated.",
+        &["See|ringwise check --help; ringwise help finding"],
+    ),
+    word(
+        &["squeeze", "squ/s", "squeezed", "softirq", "soft", "budget"],
+        "the kernel stopped receiving with packets left",
+        "A softirq processes received packets on the CPU that took the interrupt. It stops when its budget (packets \
+         or time) is used up, even if packets are left: softnet_stat counts this as a squeeze. Rule D02 reports it \
+         if it happens often.",
+        &[
+            "Show|ringwise watch: columns soft and squ/s",
+            "Kernel|/proc/net/softnet_stat, third column",
+            "See|rules D02 D14 D15; ringwise help sysctl",
+        ],
+    ),
+    word(
+        &["hot"],
+        "a queue with more than 1.5 times the mean packets",
+        "In ringwise watch a queue is hot if it had more than 1.5 times the mean of its direction, and at least 100 \
+         packets in the interval.",
+        &[
+            "Then|ringwise watch --per-flow DEV shows its heaviest flows; ringwise explain --sockets DEV --balance \
+             proposes a better RSS table",
+            "See|docs/watch.md; rule Q23",
+        ],
+    ),
+    word(
+        &["stuck", "stalled"],
+        "a transmit queue that sends nothing",
+        "A transmit queue is stuck if it timed out by the kernel's watchdog, or if it has bytes in flight and \
+         completes none. After apply, ringwise watches the queues of changed interfaces (--watch 4s) and restores \
+         everything if one completes nothing for 3 s.",
+        &["Show|ringwise watch: mark stuck; ringwise verify --for 5s", "See|rule D09; ringwise help bql, guard"],
+    ),
+    word(
+        &["line", "line rate"],
+        "ringwise watch: share of what the link can carry",
+        "The column line shows two percentages: the packets of the interval as a share of the 64-byte packets that \
+         fit on the link, and the bits as a share of its speed.",
+        &["See|docs/watch.md"],
+    ),
+    word(
+        &["boot", "next boot", "lost at reboot", "persistence"],
+        "settings are lost at reboot unless you persist them",
+        "The kernel and the drivers start with their defaults. ringwise persist installs a service that applies the \
+         configuration file at every boot. If a boot ends within five minutes of tuning, other than by an orderly \
+         shutdown, later boots skip the tuning until ringwise persist is run again.",
+        &["Show|ringwise status: line boot", "See|docs/config.md; ringwise persist --help"],
+    ),
+];
