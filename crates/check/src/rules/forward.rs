@@ -492,7 +492,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "F19",
         title: "queues belong to traffic classes",
         reads: "root queueing discipline",
-        condition: "mqprio, taprio or a tree of classes per queue",
+        condition: "the root queueing discipline is mqprio or taprio",
         confirm: "tc qdisc show dev DEV; tc class show dev DEV",
         severity: Severity::Info,
         why: "Transmit queues are assigned to traffic classes: XPS works only within a class, and queues must not move between classes.",

@@ -295,7 +295,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "M10",
         title: "GRO is off",
         reads: "feature rx-gro",
-        guard: "no XDP program in generic mode",
+        guard: "no XDP program is attached",
         condition: "the feature is off",
         confirm: "ethtool -k DEV | grep generic-receive-offload",
         severity: Severity::Info,

@@ -457,7 +457,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "flow rule to a missing queue",
         reads: "flow rules, channels, RSS contexts",
         guard: "the device has flow rules",
-        condition: "a rule names a queue that is not in use, or a context that was deleted",
+        condition: "a rule names a queue that is not in use, or a context that does not exist",
         confirm: "ethtool -n DEV; ethtool -l DEV",
         severity: Severity::Error,
         why: "Matching packets go to a queue that no CPU polls: they are lost, or the device counts them as dropped.",

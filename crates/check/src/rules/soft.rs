@@ -95,7 +95,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "shaper on a fast link",
         reads: "root queueing discipline, speed",
         guard: "more than one transmit queue, and 10 Gbit/s or more",
-        condition: "the root is htb, hfsc, tbf, cake, prio or drr",
+        condition: "the root is htb, hfsc, tbf, cake, prio, drr or cbq",
         confirm: "tc qdisc show dev DEV; ethtool DEV (Speed)",
         why: "Such a tree has one lock for all queues: the whole link sends no more than one CPU can schedule.",
         source: "tc-htb(8)",

@@ -158,7 +158,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "RPS to the other thread of the core",
         reads: "rps_cpus, thread_siblings_list",
         guard: "RPS is set, and the cores have several threads",
-        condition: "the mask contains the other thread of the interrupt's core, and a CPU of another core too",
+        condition: "the mask contains the other thread of the interrupt's core, and more than two CPUs are local",
         confirm: "compare rps_cpus with thread_siblings_list of the interrupt's CPU",
         why: "The other thread shares the core that handles the interrupts: the packet costs a transfer between CPUs and gains no second core.",
         source: ENA,

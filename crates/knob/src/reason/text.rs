@@ -64,7 +64,7 @@ fn text(r: &Reason) -> String {
         R::DistantNode { cpu, planned } => format!("CPU {cpu} is on a more distant node than CPU {planned}"),
         R::CpuOfOtherGroup { cpu } => format!("CPU {cpu} handles a queue of another group"),
         R::SameNumberOneCpu => "queues with the same number share a CPU, so that a forwarded packet stays on it".into(),
-        R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than a free one nearby"),
+        R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than another local L3 cache"),
         R::LessLoaded { planned } => format!("CPU {planned} is less loaded, given where the other queues are now"),
         R::OneQueue { cpu, helpers } => {
             let at = cpu.map_or_else(|| "one CPU".to_string(), |c| format!("CPU {c}"));
@@ -173,7 +173,7 @@ fn text(r: &Reason) -> String {
                      moderate single queues"
                 }
                 false => {
-                    "one policy for the device, that of the larger group: the driver cannot moderate single queues"
+                    "one policy for the device, that of the largest group: the driver cannot moderate single queues"
                 }
             };
             format!("policy {policy}: {how}{}", nearest(moved))
@@ -235,7 +235,11 @@ fn count(r: &Reason) -> String {
             format!("{} {was} requested; now there {is} {now}", queues(*asked))
         }
         Reason::FewestQueues { cores } => {
-            format!("the fewest queues that carry the load: on half of the {cores} local physical cores")
+            if *cores < 4 {
+                format!("few queues, for low delay: one on each of the {cores} local physical cores")
+            } else {
+                format!("few queues, for low delay: on half of the {cores} local physical cores")
+            }
         }
         Reason::OneQueueACpu { now, cpus } if now > cpus => format!(
             "one queue per CPU: {} for the {} of its node; each queue costs interrupts",
