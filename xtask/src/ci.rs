@@ -152,3 +152,29 @@ fn step(name: &str, args: &[String], lane: Lane) -> Result<bool> {
     println!("== {name}: {status}, {:.0} s", start.elapsed().as_secs_f64());
     Ok(status.success())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// cargo looks for no tests in crates with one test program: a file that `main.rs` does not name would never run.
+    #[test]
+    fn every_file_of_tests_is_part_of_the_test_program() {
+        let mut seen = 0;
+        for krate in std::fs::read_dir(paths::root().join("crates")).unwrap() {
+            let tests = krate.unwrap().path().join("tests");
+            let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else { continue };
+            for entry in std::fs::read_dir(&tests).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+                let is_module = path.extension().is_some_and(|e| e == "rs") && name != "main";
+                if is_module || path.join("mod.rs").exists() {
+                    assert!(main.contains(&format!("mod {name};")), "{}: never runs", path.display());
+                    seen += 1;
+                }
+                assert!(!path.join("main.rs").exists(), "{}/main.rs: never runs", path.display());
+            }
+        }
+        assert!(seen > 80, "{seen} files");
+    }
+}

@@ -9,6 +9,7 @@ mod config;
 mod counts;
 mod docs;
 mod explain;
+mod export;
 mod first_try;
 mod goals;
 mod groups_gone;

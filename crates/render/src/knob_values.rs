@@ -145,7 +145,7 @@ impl KnobValues {
     }
 }
 
-/// The values as a list, or why there is none.
+/// The values as a list, or why the list is empty.
 fn listed(all: &[String], style: &Style) -> String {
     match (all.is_empty(), style.recording.is_one()) {
         (false, _) => all.join(", "),
