@@ -23,8 +23,8 @@ pub(crate) fn detect(c: &Common) -> Style {
     let utf8 = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
     let width = match terminal {
         true => Some(proc::terminal_size(&out).map_or(80, |(w, _)| usize::from(w))),
-        // Exported on purpose: for a page that goes into a file or a document.
-        false => env("COLUMNS").and_then(|w| w.parse::<usize>().ok()),
+        // Not COLUMNS, which some systems export everywhere: scripts would see folded lines.
+        false => env("RINGWISE_COLUMNS").and_then(|w| w.parse::<usize>().ok()),
     };
     Style {
         width: width.map(|w| if w == 0 { 80 } else { w.max(40) }),
