@@ -12,16 +12,17 @@ use crate::words;
 
 const CSS: &str = "\
 :root{color-scheme:light}*{box-sizing:border-box}\
-body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif;color:#1d2433;background:#fff;max-width:86em;margin:0 auto;padding:1.6em 2em 4em}\
+body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif;color:#1d2433;background:#fff;margin:0;padding:1.6em max(1.5em,2.5vw) 4em}\
 h1{font-size:1.55em;line-height:1.25;margin:.6em 0 .2em}h2{font-size:1.15em;margin:2.4em 0 .5em;padding-bottom:.25em;border-bottom:1px solid #c9d0da}\
 p{margin:.4em 0;max-width:62em}.sub{color:#556070}\
 .caveat{background:#fff4dc;border-left:5px solid #b58400;padding:.45em .9em;font-weight:600;max-width:none;margin:0}\
 .note{background:#fdece3;border-left:5px solid #d55e00;padding:.35em .9em}\
-ul.v{list-style:none;padding:0;margin:.6em 0}ul.v li{padding:.22em 0 .22em .8em;margin:.2em 0;border-left:5px solid #aab2bf}\
-ul.v li.better{border-color:#0072b2}ul.v li.worse{border-color:#d55e00}ul.v b{font-weight:650}\
+ul.v{list-style:none;padding:0;margin:.6em 0;columns:2 40em;column-gap:2em}ul.v li{break-inside:avoid;padding:.22em 0 .22em .8em;margin:.2em 0;border-left:5px solid #aab2bf}\
+ul.v li.better{border-color:#117733}ul.v li.worse{border-color:#b3122a}ul.v b{font-weight:650}\
+.better .v,span.better{color:#117733;font-weight:600}.worse .v,span.worse{color:#b3122a;font-weight:600}\
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,560px),1fr));gap:1.4em 1.6em;align-items:start}\
 figure{margin:0;border:1px solid #e3e7ed;padding:.6em .6em .4em;break-inside:avoid}figure.wide{grid-column:1/-1}@media(max-width:60em){.figures{grid-template-columns:1fr}}\
-figure svg{display:block;max-width:100%;height:auto}figcaption{color:#556070;font-size:.86em;padding:.2em .5em}\
+figure svg{display:block;width:100%;max-width:900px;height:auto}figure.wide svg{max-width:1300px}figcaption{color:#556070;font-size:.86em;padding:.2em .5em}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.88em}\
 th,td{padding:.28em .7em;text-align:right;border-bottom:1px solid #e3e7ed;white-space:nowrap;font-variant-numeric:tabular-nums}\
 th{color:#556070;font-weight:600;border-bottom:1px solid #aab2bf;vertical-align:bottom}th.w,td.w{text-align:left}td.long{white-space:normal;min-width:16em}\
@@ -102,12 +103,17 @@ fn verdicts(out: &mut String, r: &Results) {
     let n = plural(r.comparisons.len(), "comparison");
     out.push_str(&format!("<h2>Verdicts</h2>\n<p><b>{n}: {}.</b></p>\n<ul class=\"v\">\n", xml(&words::tally(r))));
     for line in words::verdicts(r) {
-        let class = match line.verdict {
-            Some(Verdict::Better) => " class=\"better\"",
-            Some(Verdict::Worse) => " class=\"worse\"",
-            _ => "",
-        };
-        out.push_str(&format!("<li{class}><b>{}:</b> {}</li>\n", xml(&line.head), xml(&line.text)));
+        let parts: Vec<String> = line
+            .parts
+            .iter()
+            .map(|(v, text)| match class(*v).filter(|_| !line.one) {
+                Some(class) => format!("<span class=\"{class}\">{}</span>", xml(text)),
+                None => xml(text),
+            })
+            .collect();
+        let of_line = line.verdict().and_then(class).map_or(String::new(), |c| format!(" class=\"{c}\""));
+        let head = if line.one { " class=\"v\"" } else { "" };
+        out.push_str(&format!("<li{of_line}><b{head}>{}:</b> {}</li>\n", xml(&line.head), parts.join(", ")));
     }
     out.push_str("</ul>\n");
     if let Some(d) = words::detectable(r) {
@@ -115,6 +121,15 @@ fn verdicts(out: &mut String, r: &Results) {
             "<p class=\"sub\">Smallest change that would be found in 80 of 100 sessions: {}.</p>\n",
             xml(&d)
         ));
+    }
+}
+
+/// The class of a verdict that has a colour.
+fn class(v: Verdict) -> Option<&'static str> {
+    match v {
+        Verdict::Better => Some("better"),
+        Verdict::Worse => Some("worse"),
+        Verdict::Equivalent | Verdict::Inconclusive => None,
     }
 }
 
@@ -155,13 +170,21 @@ fn show(out: &mut String, t: &Table) {
     }
     out.push_str("</tr>\n");
     let mut last = "";
-    for row in &t.rows {
+    // The verdict is the last of the leading columns of text.
+    let verdict = |i: usize| !t.verdicts.is_empty() && i + 1 == t.words;
+    for (k, row) in t.rows.iter().enumerate() {
         // The point is shown once above its states; a line separates it from the next one.
         let first = t.head[0] == "point" && row[0] != last && !last.is_empty();
         last = if t.head[0] == "point" { &row[0] } else { "" };
-        out.push_str(if first { "<tr class=\"first\">" } else { "<tr>" });
+        let classes = [first.then_some("first"), t.verdicts.get(k).and_then(|v| class(*v))];
+        let classes: Vec<&str> = classes.into_iter().flatten().collect();
+        out.push_str(&match classes.as_slice() {
+            [] => "<tr>".to_string(),
+            all => format!("<tr class=\"{}\">", all.join(" ")),
+        });
         for (i, cell) in row.iter().enumerate() {
             let class = match (is_words(i), cell.chars().count() > 44) {
+                (true, _) if verdict(i) => " class=\"w v\"",
                 (true, true) => " class=\"w long\"",
                 (true, false) => " class=\"w\"",
                 _ => "",

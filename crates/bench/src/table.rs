@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::compare::{rate_unit, value};
 use crate::file::Results;
-use crate::result::{Metric, Trial, Unit};
+use crate::result::{Metric, Trial, Unit, Verdict};
 use crate::summary::{self, Row};
 use crate::words::{self, bits, count, digits};
 
@@ -24,6 +24,8 @@ pub struct Table {
     pub last_words: bool,
     /// Cells as text.
     pub rows: Vec<Vec<String>>,
+    /// The verdict of each row, if the rows have one.
+    pub verdicts: Vec<Verdict>,
 }
 
 /// A cell; `None`: unknown.
@@ -172,7 +174,7 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
             .to_vec(),
         words: 3,
         last_words: !narrow,
-        rows: Vec::new(),
+        ..Table::default()
     };
     for s in summary::searches(r) {
         let found = s.found();
@@ -234,8 +236,8 @@ pub fn scores(r: &Results) -> Option<Table> {
         ),
         head: head.map(String::from).to_vec(),
         words: 2,
-        last_words: false,
         rows,
+        ..Table::default()
     })
 }
 
@@ -246,6 +248,7 @@ pub fn comparisons(r: &Results) -> Option<Table> {
     let mut all: Vec<_> = r.comparisons.iter().collect();
     all.sort_by(|a, b| summary::order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
     let mut rows = Vec::new();
+    let verdicts = all.iter().map(|c| c.verdict).collect();
     for c in all {
         let percent = |v: Option<f64>| v.map_or_else(|| UNKNOWN.into(), |v| format!("{} %", digits(v)));
         let chance = |v: Option<f64>| v.map_or_else(|| UNKNOWN.into(), |v| format!("{v:.4}"));
@@ -290,6 +293,7 @@ pub fn comparisons(r: &Results) -> Option<Table> {
         head: head.map(String::from).to_vec(),
         words: 4,
         last_words: true,
+        verdicts,
         rows,
     };
     if t.rows.iter().all(|r| r[0].is_empty()) {

@@ -76,8 +76,8 @@ pub fn text(r: &Results, look: &Look) -> String {
         let n = plural(r.comparisons.len(), "comparison");
         out.push_str(&painted(look, Tone::Bold, &look.hang("", &format!("{n}: {}", words::tally(r)))));
         for line in words::verdicts(r) {
-            let lines = look.hang("  ", &format!("{}: {}", line.head, line.text));
-            let tone = match line.verdict {
+            let lines = look.hang("  ", &format!("{}: {}", line.head, line.text()));
+            let tone = match line.verdict() {
                 Some(Verdict::Better) => Some(Tone::Better),
                 Some(Verdict::Worse) => Some(Tone::Worse),
                 _ => None,

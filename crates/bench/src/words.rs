@@ -167,7 +167,7 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
             if !c.notes.is_empty() {
                 text.push_str(&format!("; {}", c.notes.join("; ")));
             }
-            Line { verdict: Some(c.verdict), head: verdict(c.verdict).to_string(), text }
+            Line { one: true, head: verdict(c.verdict).to_string(), parts: vec![(c.verdict, text)] }
         };
         return all.iter().map(line).collect();
     }
@@ -179,7 +179,6 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
     for (m, with) in kinds {
         let here: Vec<&&Comparison> = all.iter().filter(|c| c.metric == m && c.with == with).collect();
         let mut parts = Vec::new();
-        let mut only = None;
         for v in [Verdict::Better, Verdict::Worse, Verdict::Equivalent, Verdict::Inconclusive] {
             let those: Vec<f64> = here.iter().filter(|c| c.verdict == v).filter_map(|c| c.change_percent).collect();
             let n = here.iter().filter(|c| c.verdict == v).count();
@@ -190,26 +189,40 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
                 _ => String::new(),
             };
             if n > 0 {
-                parts.push(format!("{n} {}{range}", verdict(v)));
-            }
-            if n == here.len() {
-                only = Some(v);
+                parts.push((v, format!("{n} {}{range}", verdict(v))));
             }
         }
         let head = format!("{}, {with}", metric(m, u));
-        out.push(Line { verdict: only, head, text: parts.join(", ") });
+        out.push(Line { one: false, head, parts });
     }
     out
 }
 
 /// A line about one verdict or several: `HEAD: TEXT`.
 pub struct Line {
-    /// The verdict, if the line has only one.
-    pub verdict: Option<Verdict>,
+    /// About one comparison.
+    pub one: bool,
     /// The verdict of one comparison; metric and state where several are counted.
     pub head: String,
     /// Change, both values and notes of one comparison; or how many have each verdict.
-    pub text: String,
+    pub parts: Vec<(Verdict, String)>,
+}
+
+impl Line {
+    /// The parts in one text.
+    pub fn text(&self) -> String {
+        self.parts.iter().map(|p| p.1.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Better or worse, if the line has one of them and not the other.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let has = |v| self.parts.iter().any(|p| p.0 == v);
+        match (has(Verdict::Better), has(Verdict::Worse)) {
+            (true, false) => Some(Verdict::Better),
+            (false, true) => Some(Verdict::Worse),
+            _ => None,
+        }
+    }
 }
 
 /// Up to this number, verdicts are listed one by one.

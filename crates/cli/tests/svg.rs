@@ -1,6 +1,6 @@
 //! The block diagram: well formed, complete, and within its bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -155,31 +155,53 @@ fn boxes(all: &[String], cpu: CpuId) -> usize {
     all.iter().filter(of).count()
 }
 
-/// Every queue and every CPU that an interrupt goes to, once.
+/// The numbers in labels such as `rx-0,16-18`, each once, and how many more a label such as `rx: 12 queues` counts.
+fn numbered(all: &[String], list: &str, counts: &dyn Fn(&str) -> Option<usize>) -> (BTreeSet<u32>, usize) {
+    let (mut listed, mut counted) = (BTreeSet::new(), 0);
+    for t in all {
+        // A note may begin with the name of a queue, too.
+        let numbers = t.strip_prefix(list).and_then(|n| n.trim_end_matches(" ?").parse::<CpuSet>().ok());
+        if let Some(numbers) = numbers {
+            assert!(numbers.iter().all(|n| listed.insert(n.0)), "{t} twice");
+        }
+        counted += counts(t).unwrap_or(0);
+    }
+    (listed, counted)
+}
+
+/// Every queue, every interrupt and every CPU that an interrupt goes to, once: with its number, or counted.
 fn whole(s: &Snapshot, n: &Nic) {
-    let (_, parts) = drawn(s, n.name());
+    let (text, parts) = drawn(s, n.name());
     let all = texts(&parts);
-    let folded = all.iter().any(|t| t.ends_with(" more") || t.strip_prefix("rx-").is_some_and(|r| r.contains('-')));
     for (dir, ids) in [
-        ("rx", n.rx_queues.iter().map(|q| q.id).collect::<Vec<_>>()),
+        ("rx", n.rx_queues.iter().map(|q| q.id).collect::<BTreeSet<_>>()),
         ("tx", n.tx_queues.iter().map(|q| q.id).collect()),
     ] {
-        for q in ids {
-            let side = if dir == "rx" { Dir::Rx } else { Dir::Tx };
-            let want = usize::from(!folded || n.vector_of(side, q).is_some());
-            assert_eq!(times(&all, &format!("{dir}-{q}")), want, "{dir}-{q} of {}", n.name());
-        }
+        let count = |t: &str| t.strip_prefix(&format!("{dir}: "))?.strip_suffix(" queues")?.parse().ok();
+        let (listed, counted) = numbered(&all, &format!("{dir}-"), &count);
+        assert!(listed.is_subset(&ids), "{dir} of {}: {listed:?}", n.name());
+        assert_eq!(listed.len() + counted, ids.len(), "{dir} of {}", n.name());
     }
-    for v in n.queue_vectors() {
-        let mark = if v.confidence == Confidence::Sure { "" } else { " ?" };
-        assert_eq!(times(&all, &format!("irq {}{mark}", v.irq)), 1, "irq {} of {}", v.irq, n.name());
-        if let Some(c) = v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first) {
-            assert_eq!(boxes(&all, c), 1, "CPU {c} of {}", n.name());
-        }
+    let count = |t: &str| t.trim_end_matches(" ?").strip_suffix(" interrupts")?.parse().ok();
+    let (irqs, more) = numbered(&all, "irq ", &count);
+    assert_eq!(irqs.len() + more, n.queue_vectors().count(), "interrupts of {}", n.name());
+    let folded = all.iter().any(|t| t.contains("CPUs ") && t.contains('×'));
+    for c in n.queue_vectors().filter_map(|v| v.effective.known()).filter(|e| e.len() == 1).filter_map(CpuSet::first) {
+        assert!(boxes(&all, c) == 1 || folded, "CPU {c} of {}", n.name());
     }
-    let far = times(&all, "!");
-    let legend = usize::from(far > 0);
-    assert_eq!(far - legend, far_queues(s, n).unwrap_or(0), "far lines of {}", n.name());
+    let (badges, far) = (times(&all, "!"), far_queues(s, n).unwrap_or(0));
+    // Up to 24 interrupts have lines of their own. The legend has a badge, too.
+    if n.queue_vectors().count() <= 24 {
+        assert_eq!(badges, far + usize::from(far > 0), "far lines of {}", n.name());
+    }
+    assert_eq!((badges > 0, text.contains(" on remote node")), (far > 0, far > 0), "{}", n.name());
+}
+
+/// The sentence beside the name.
+fn verdict(s: &Snapshot, dev: &str) -> String {
+    let text = svg::render(s, &[s.nic(dev).unwrap()]);
+    let (_, rest) = text.split_once(&format!("<title>{dev}: ")).unwrap();
+    rest.split_once("</title>").unwrap().0.to_string()
 }
 
 #[test]
@@ -215,20 +237,67 @@ fn sixtyfour_queues_and_128_cpus() {
     }
     let mut s = host(topology(2, 32, 2, 8), vec![n]);
     whole(&s, &s.nics[0]);
-    // XPS on every CPU: all of them have a line now.
+    // One row for each node: half of the queues are remote.
+    let all = texts(&drawn(&s, "eth0").1);
+    assert_eq!((times(&all, "rx-0-31"), times(&all, "rx-32-63"), times(&all, "!")), (1, 1, 2), "{all:?}");
+    assert_eq!(times(&all, "32 CPUs ×1"), 2, "{all:?}");
+    assert_eq!(verdict(&s, "eth0"), "32 of 64 queues on remote node 1");
+    // XPS and RPS to all CPUs are texts, not lines.
     for q in &mut s.nics[0].tx_queues {
         q.xps_cpus = Fact::Known(CpuSet::range(q.id * 2, q.id * 2 + 1));
     }
     whole(&s, &s.nics[0]);
-    let (_, parts) = drawn(&s, "eth0");
-    let all = texts(&parts);
-    assert!((0..128).all(|c| boxes(&all, CpuId(c)) == 1));
-    // RPS to all CPUs is a text, not lines.
     for q in &mut s.nics[0].rx_queues {
         q.rps_cpus = Fact::Known(CpuSet::range(0, 127));
     }
     let (text, _) = drawn(&s, "eth0");
+    assert!(text.contains("(128 lines not drawn)"), "{text}");
     assert!(text.contains("all 64 queues: -&gt; 0-127 (8,192 lines not drawn)"), "{text}");
+}
+
+/// What is fine shares a row; what is wrong keeps its rows.
+#[test]
+fn remote_queues_keep_their_rows() {
+    let cpus: Vec<u32> = (0..36).chain([64, 65, 66, 66]).collect();
+    let mut n = nic("eth0", 1, "ice", 0, &cpus, &CpuSet::range(0, 127));
+    for q in &mut n.rx_queues {
+        q.rps_cpus = Fact::Known(CpuSet::new());
+    }
+    let s = host(topology(2, 32, 2, 8), vec![n]);
+    whole(&s, &s.nics[0]);
+    let all = texts(&drawn(&s, "eth0").1);
+    let rows: Vec<&str> = all.iter().filter(|t| t.starts_with("rx-")).map(String::as_str).collect();
+    assert_eq!(rows, ["rx-0-35", "rx-36", "rx-37", "rx-38-39"]);
+    assert_eq!((times(&all, "CPUs 0-35 ×1"), times(&all, "CPU 66 ×2")), (1, 1), "{all:?}");
+    assert_eq!(verdict(&s, "eth0"), "4 of 40 queues on remote node 1; 2 of 40 queues on CPU 66");
+}
+
+/// The 63 queues of a lab host on 16 CPUs: one row for each CPU, in the order of the CPUs.
+#[test]
+fn queues_of_one_cpu_share_a_row() {
+    let file = root().join("fixtures/hosts/lab-big64-6.12/snapshot.json");
+    let s: Snapshot = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let all = texts(&drawn(&s, "mq0").1);
+    let rows: Vec<&String> = all.iter().filter(|t| t.starts_with("rx-")).collect();
+    assert_eq!((rows.len(), rows[0].as_str(), rows[1].as_str()), (16, "rx-14,30,46,62", "rx-15,31,47"));
+    assert_eq!((times(&all, "irq 97,113,129"), times(&all, "CPU 17 ×3"), times(&all, "several interrupts")), (1, 1, 1));
+    assert_eq!(times(&all, "8 cores without a line: CPUs 32-47"), 1);
+    assert_eq!(verdict(&s, "mq0"), "63 queues on 16 CPUs of local node 1, 3 or 4 on each");
+    assert_eq!(verdict(&s, "eth0"), "4 cores handle 2 queues each, 4 cores none");
+}
+
+#[test]
+fn the_verdict_names_what_is_wrong() {
+    let all = CpuSet::range(0, 15);
+    let on = |cpus: &[u32]| verdict(&host(topology(2, 4, 2, 1), vec![nic("eth0", 1, "ice", 0, cpus, &all)]), "eth0");
+    let own = |cpu: u32| topology(2, 4, 2, 1).node_of(CpuId(cpu)).unwrap().0;
+    let local: Vec<u32> = (0..16).filter(|c| own(*c) == 0).collect();
+    let far = (0..16).find(|c| own(*c) == 1).unwrap();
+    assert_eq!(on(&local), "8 queues on 8 CPUs of local node 0, 1 on each");
+    assert_eq!(on(&[local[0]]), "1 queue on one CPU of local node 0");
+    assert_eq!(on(&[local[0]; 3]), format!("all 3 queues on CPU {}", local[0]));
+    assert_eq!(on(&[far, far]), format!("both queues on remote node 1; both queues on CPU {far}"));
+    assert_eq!(verdict(&edge3(), "eth3"), "the CPU of all 4 queues is unknown (the link is down)");
 }
 
 #[test]

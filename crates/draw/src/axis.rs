@@ -66,16 +66,25 @@ impl Ticks {
         }
     }
 
-    /// The labels of the ticks, and the prefix of their unit: `G`, `M`, `k`, or empty.
-    /// Without `prefix` (per cent, microseconds) values are not scaled.
-    pub fn words(&self, prefix: bool) -> (Vec<String>, &'static str) {
-        let most = self.low.abs().max(self.high.abs());
-        let (div, name) = match most {
+    /// The label of one value, in the unit of the ticks, with few digits.
+    pub fn word(&self, v: f64, prefix: bool) -> String {
+        let scaled = v / self.divisor(prefix).0;
+        if scaled.abs() < 10.0 { format!("{scaled:.1}") } else { format!("{scaled:.0}") }
+    }
+
+    fn divisor(&self, prefix: bool) -> (f64, &'static str) {
+        match self.low.abs().max(self.high.abs()) {
             m if prefix && m >= 1e9 => (1e9, "G"),
             m if prefix && m >= 1e6 => (1e6, "M"),
             m if prefix && m >= 1e3 => (1e3, "k"),
             _ => (1.0, ""),
-        };
+        }
+    }
+
+    /// The labels of the ticks, and the prefix of their unit: `G`, `M`, `k`, or empty.
+    /// Without `prefix` (per cent, microseconds) values are not scaled.
+    pub fn words(&self, prefix: bool) -> (Vec<String>, &'static str) {
+        let (div, name) = self.divisor(prefix);
         let words = if self.log {
             self.at.iter().map(|v| short(v / div)).collect()
         } else {

@@ -2,6 +2,7 @@
 
 use crate::axis::{self, Ticks};
 use crate::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width};
+use crate::outlier::{self, Candidate};
 use crate::plot::{GRID, SMALL, colour, document, heading, marker, tint, whisker};
 
 /// A value at a position; an unknown value is a gap.
@@ -128,16 +129,36 @@ const LOG_STRETCH: f64 = 10.0;
 struct Reach {
     values: (f64, f64),
     intervals: (f64, f64),
+    /// The largest value without those that would compress all others.
+    usual: Option<f64>,
 }
 
 fn reach(chart: &Chart, right: bool) -> Option<Reach> {
-    let spots: Vec<&Spot> =
-        chart.series.iter().filter(|s| s.right == right).flat_map(|s| &s.spots).filter(|s| s.y.is_some()).collect();
+    let series: Vec<&Series> = chart.series.iter().filter(|s| s.right == right).collect();
+    let spots: Vec<&Spot> = series.iter().flat_map(|s| &s.spots).filter(|s| s.y.is_some()).collect();
     let ends = |of: fn(&Spot) -> [Option<f64>; 3]| {
         let all = spots.iter().flat_map(|s| of(s)).flatten().filter(|v| v.is_finite());
         all.fold(None, |m: Option<(f64, f64)>, v| Some(m.map_or((v, v), |(a, b)| (a.min(v), b.max(v)))))
     };
-    Some(Reach { values: ends(|s| [s.y, None, None])?, intervals: ends(|s| [s.y, s.low, s.high])? })
+    let usual = outlier::largest(candidates(&series));
+    Some(Reach { values: ends(|s| [s.y, None, None])?, intervals: ends(|s| [s.y, s.low, s.high])?, usual })
+}
+
+/// The measured values of these series, with those they are compared with.
+fn candidates(all: &[&Series]) -> Vec<Candidate> {
+    let measured = || all.iter().filter(|s| s.look != Look::Bound);
+    let mut out = Vec::new();
+    for (k, s) in measured().enumerate() {
+        for (i, spot) in s.spots.iter().enumerate() {
+            let Some(value) = spot.y else { continue };
+            let others = measured().enumerate().filter(|(o, _)| *o != k).flat_map(|(_, o)| &o.spots);
+            let same_place = others.filter(|p| p.x == spot.x).filter_map(|p| p.y).collect();
+            let beside = |j: Option<usize>| s.spots.get(j?)?.y;
+            let neighbours = beside(i.checked_sub(1)).zip(beside(Some(i + 1))).map(|(a, b)| [a, b]);
+            out.push(Candidate { value, same_place, neighbours });
+        }
+    }
+    out
 }
 
 impl Reach {
@@ -145,6 +166,10 @@ impl Reach {
     /// interval of a mean reaches below it.
     fn linear(&self) -> (f64, f64) {
         let ((least, most), (low, high)) = (self.values, self.intervals);
+        if let Some(usual) = self.usual.filter(|_| least >= 0.0) {
+            // The outlier is drawn at the upper edge with its value.
+            return (0.0, usual * 1.15);
+        }
         let far = least.abs().max(most.abs()) * STRETCH;
         (low.max(if least >= 0.0 { 0.0 } else { -far }), high.min(far))
     }
@@ -188,7 +213,7 @@ pub fn draw(chart: &Chart) -> Option<String> {
     }
     for s in chart.series.iter().filter(|s| !chart.bars || s.right) {
         if !s.right || frame.right.is_some() {
-            line(&mut c, s, &frame);
+            line(&mut c, s, if s.right { chart.right.as_ref() } else { Some(&chart.left) }, &frame);
         }
     }
     mark(&mut c, &chart.left, &frame);
@@ -292,7 +317,9 @@ fn bars(c: &mut Canvas, chart: &Chart, f: &Frame) {
             let (y, zero) = (f.y(v, false), f.y(0.0, false));
             let a = Area { x: x + 1.0, y: y.min(zero), w: wide - 2.0, h: (zero - y).abs() };
             c.rect(a, 0.0, &Ink::filled(tint(state), colour(state)), "");
-            if let (Some(low), Some(high)) = (spot.low, spot.high) {
+            if v > f.left.high {
+                beyond(c, at(x + wide / 2.0, f.area.y), &f.left.word(v, chart.left.prefix), f);
+            } else if let (Some(low), Some(high)) = (spot.low, spot.high) {
                 let x = x + wide / 2.0;
                 whisker(c, at(x, f.y(low, false)), at(x, f.y(high, false)), INK);
             }
@@ -300,7 +327,18 @@ fn bars(c: &mut Canvas, chart: &Chart, f: &Frame) {
     }
 }
 
-fn line(c: &mut Canvas, s: &Series, f: &Frame) {
+/// An arrow at the upper edge and the value, for one that is beyond the axis.
+fn beyond(c: &mut Canvas, p: Point, word: &str, f: &Frame) {
+    let tip = at(p.x, p.y - 9.0);
+    c.line(&[at(p.x, p.y + 4.0), tip], &Ink::line(INK, 1.4, ""));
+    c.line(&[at(tip.x - 3.5, tip.y + 5.0), tip, at(tip.x + 3.5, tip.y + 5.0)], &Ink::line(INK, 1.4, ""));
+    let font = Font::left(SMALL, INK).bold();
+    let right = p.x + 8.0 + width(word, SMALL) > f.area.x + f.area.w;
+    let (x, font) = if right { (p.x - 7.0, font.end()) } else { (p.x + 7.0, font) };
+    c.text(at(x, p.y - 5.0), word, &font);
+}
+
+fn line(c: &mut Canvas, s: &Series, y: Option<&Y>, f: &Frame) {
     let (stroke, dash) = match (s.look, s.right) {
         (Look::Bound, _) => (INK, "1.5 4"),
         (Look::Of(state), true) => (colour(state), "5 3.5"),
@@ -314,7 +352,10 @@ fn line(c: &mut Canvas, s: &Series, f: &Frame) {
     let Look::Of(state) = s.look else { return };
     for spot in &s.spots {
         let Some(p) = known(spot) else { continue };
-        if let (Some(low), Some(high)) = (spot.low, spot.high) {
+        let ticks = if s.right { f.right.as_ref() } else { Some(&f.left) };
+        if let Some((ticks, v)) = ticks.zip(spot.y).filter(|(t, v)| *v > t.high * (1.0 + 1e-9)) {
+            beyond(c, p, &ticks.word(v, y.is_some_and(|y| y.prefix)), f);
+        } else if let (Some(low), Some(high)) = (spot.low, spot.high) {
             whisker(c, at(p.x, f.y(low, s.right)), at(p.x, f.y(high, s.right)), stroke);
         }
         if s.right {
@@ -413,6 +454,24 @@ mod tests {
         c.left = Y { log: true, ..Y::from_zero("us", false) };
         let svg = draw(&c).unwrap();
         assert!(!svg.contains(">-") && !svg.contains(">1000<"), "{svg}");
+    }
+
+    /// A single series that grows has no outlier, but a value far above that of another state is one.
+    #[test]
+    fn an_outlier_is_drawn_at_the_edge_with_its_value() {
+        let x = X::Names("bytes".into(), ["64", "128", "256"].map(String::from).to_vec());
+        let usual = series(0, false, &[(0.0, Some(20.0)), (1.0, Some(30.0)), (2.0, Some(40.0))]);
+        let odd = series(1, false, &[(0.0, Some(21.0)), (1.0, Some(3000.0)), (2.0, Some(44.0))]);
+        for bars in [false, true] {
+            let mut c = chart(x.clone(), vec![usual.clone(), odd.clone()]);
+            (c.bars, c.left.prefix) = (bars, false);
+            let svg = draw(&c).unwrap();
+            assert!(svg.contains(">3000<") && svg.contains(">60<") && !svg.contains(">1000<"), "{svg}");
+        }
+        let growing = series(0, false, &[(0.0, Some(20.0)), (1.0, Some(200.0)), (2.0, Some(2000.0))]);
+        let mut c = chart(x, vec![growing]);
+        c.left.prefix = false;
+        assert!(draw(&c).unwrap().contains(">1500<"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod axis;
 pub mod canvas;
 pub mod chart;
+mod outlier;
 pub mod plot;
 
 use canvas::{Canvas, PAGE, num};

@@ -8,6 +8,10 @@ use crate::{SANS, Size};
 const COLOURS: [&str; 7] = ["#5b6472", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58400", "#56b4e9"];
 /// The same colours for areas, light enough for lines on top of them.
 const TINTS: [&str; 7] = ["#b9bec6", "#93c3e4", "#f3b995", "#94d3bf", "#ecd0df", "#dfcb8f", "#bfe1f6"];
+/// Colour of a change for the better. No state has it.
+pub const BETTER: &str = "#117733";
+/// Colour of a change for the worse. No state has it.
+pub const WORSE: &str = "#b3122a";
 /// Colour of grid lines.
 pub const GRID: &str = "#e3e7ed";
 /// Size of the labels of an axis.

@@ -1,8 +1,9 @@
-//! The whole screen: title, two headlines, panels by size and choice, and keys.
+//! The whole screen: title, headlines, panels by size and choice, and keys.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
+use super::panel::wrapped;
 use super::table::Pen;
 use super::view::{Mode, View};
 use super::{cpus, headline, help, links, past, queues};
@@ -24,8 +25,10 @@ pub fn draw(v: &View, area: Rect, buf: &mut Buffer) {
     }
     title(v, &mut pen, area);
     let mut y = 1;
-    for cell in headline::headline(v) {
-        for text in wrapped(&cell.text, usize::from(area.width), 2) {
+    // The help page needs the height of a small terminal.
+    let head = if v.help { Vec::new() } else { headline::headline(v) };
+    for cell in head {
+        for text in wrapped(&cell.text, usize::from(area.width), headline::LINES) {
             pen.put(area, y, 0, &text, cell.tint);
             y += 1;
         }
@@ -70,34 +73,6 @@ fn title(v: &View, pen: &mut Pen<'_>, area: Rect) {
     }
     pen.put(area, 0, 0, &parts.join("   "), Some(Tint::Bold));
     pen.bar(area, 0);
-}
-
-/// Breaks text between words into at most `lines` lines. A text that is cut ends with `...`.
-pub(super) fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let with = line.chars().count() + 1 + word.chars().count();
-        if !line.is_empty() && with > width {
-            out.push(std::mem::take(&mut line));
-            line.push_str("     ");
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    out.push(line);
-    if out.len() > lines {
-        out.truncate(lines);
-        if let Some(l) = out.last_mut() {
-            while l.chars().count() + 4 > width && l.contains(' ') {
-                l.truncate(l.rfind(' ').unwrap_or(0));
-            }
-            l.push_str(" ...");
-        }
-    }
-    out
 }
 
 fn keys(v: &View, width: u16) -> String {
@@ -180,16 +155,4 @@ fn side_by_side(v: &View, pen: &mut Pen<'_>, body: Rect) {
     let height = (body.y + all).saturating_sub(y);
     past::draw(v, pen, Rect { y, height, width: left, ..body });
     past::remarks(v, pen, Rect { x: body.x + left + 2, y, height, width: body.width - left - 2 });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_that_are_wrapped() {
-        assert_eq!(wrapped("LOST  a b", 80, 2), ["LOST  a b"]);
-        assert_eq!(wrapped("one two three", 9, 2), ["one two", "      three"]);
-        assert_eq!(wrapped("aaa bbb ccc ddd", 9, 1), ["aaa ..."]);
-    }
 }

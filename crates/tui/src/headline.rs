@@ -1,20 +1,28 @@
-//! The two lines that show where packets are lost and what limits the throughput.
+//! The lines that show where packets are lost, what helps, and what limits the throughput.
 
 use ringwise_model::Dir;
 use ringwise_observe::{Load, Loss, Place};
 
+use super::panel::wrapped;
+use super::remedy;
 use super::table::Cell;
-use super::view::View;
+use super::view::{Mode, View};
 use ringwise_text::Tint;
 use ringwise_text::thousands;
 
-/// Losses, and the bottleneck.
-pub(super) fn headline(v: &View) -> [Cell; 2] {
+/// The most lines of one headline.
+pub(super) const LINES: usize = 2;
+
+/// Losses, the bottleneck, and the command that helps, if there is one.
+pub(super) fn headline(v: &View) -> Vec<Cell> {
     let Some(r) = &v.rates else {
         let first = Cell::new("Waiting for the end of the first interval.", None);
-        return [first, Cell::default()];
+        return vec![first, Cell::default()];
     };
-    [losses(v, r.seconds), bottleneck(v)]
+    let live = matches!(v.mode, Mode::Live { .. });
+    let help = remedy::of(&v.bottleneck).and_then(|r| r.text(live));
+    let help = help.map(|text| Cell::new(format!("NEXT  {text}"), Some(Tint::Bold)));
+    [losses(v, r.seconds), bottleneck(v)].into_iter().chain(help).collect()
 }
 
 /// A loss per second, with its place.
@@ -62,6 +70,12 @@ fn losses(v: &View, seconds: f64) -> Cell {
     Cell::new(format!("LOST  {}", all.join("; ")), Some(Tint::Red))
 }
 
+/// Whether the headline has room for every loss.
+pub(super) fn lists_all_losses(v: &View, width: u16) -> bool {
+    let text = v.rates.as_ref().map(|r| losses(v, r.seconds).text).unwrap_or_default();
+    wrapped(&text, usize::from(width), usize::MAX).len() <= LINES
+}
+
 fn bottleneck(v: &View) -> Cell {
     let b = &v.bottleneck;
     let mut full = String::new();
@@ -88,11 +102,6 @@ fn bottleneck(v: &View) -> Cell {
             }
             if let Some(s) = q.share_percent {
                 text += &format!(": {s:.0} % of its packets");
-            }
-            let link = v.rates.as_ref().and_then(|r| r.links.get(&q.link));
-            let balance = link.and_then(|l| if q.dir == Dir::Rx { l.rx_balance } else { l.tx_balance });
-            if let Some(b) = balance {
-                text += &format!(", max/mean {:.2}", b.max_over_mean);
             }
             if q.far {
                 text += "; on a remote node";

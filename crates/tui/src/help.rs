@@ -1,4 +1,4 @@
-//! The help page: keys, marks, and the short names of columns.
+//! The help page: keys, marks, and what the columns contain. It fits a terminal of 80 by 24.
 
 use ratatui_core::layout::Rect;
 
@@ -16,27 +16,31 @@ KEYS
 ";
 const REPLAY: &str = "\
 RECORDING
- left, right one interval               [ ]          ten intervals
- g, G        first, last                + -          speed
-";
-const MARKS: &str = "\
-MARKS
- hot    over 1.5 times the mean         far, !       on a remote node
- reset  a counter went backwards        new, gone    queue added, removed
- bql    at its byte queue limit         stuck        reported by the watchdog
- line   share of line rate, in 64-byte packets / in bits; see docs/watch.md
+ left, right one interval back or on    [ ]          ten intervals
+ g, G        first, last interval       + -          faster, slower
 ";
 const COLUMNS: &str = "\
 COLUMNS
- p/irq  packets per interrupt           BQL          bytes in flight / limit
- soft   time in softirqs                stl          time taken by the host
- ksoft  time of ksoftirqd               squ/s        NAPI polls cut short
- rps/s  wake-ups by RPS                 flim, blog   flow limit, backlog
+ pps         packets per second         line         % of the line rate, in
+ avg B       mean size in bytes                      64-byte packets / in bits
+ share       of the interface's packets p/irq        packets per interrupt
+ BQL         bytes in flight / limit    max/mean     busiest queue by the mean
+ soft, irq   % of time in softirqs and  CV           deviation by the mean
+             in interrupts              stl          % taken by the host
+ ksoft       % of time in ksoftirqd     squ/s        NAPI polls cut short
+ rps/s       wake-ups by RPS            flim         drops by the flow limit
+ nd          NUMA node                  blog         packets in the backlog
+";
+const MARKS: &str = "\
+MARKS
+ hot         over 1.5 times the mean    far, !       on a remote node
+ reset       a counter went backwards   new, gone    queue added, removed
+ bql         at its byte queue limit    stuck        reported by the watchdog
 ";
 
 pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let replay = if matches!(v.mode, Mode::Replay { .. }) { REPLAY } else { "" };
-    let blocks = [KEYS, replay, MARKS, COLUMNS];
+    let blocks = [KEYS, replay, COLUMNS, MARKS];
     for (y, line) in (0..area.height).zip(blocks.iter().flat_map(|b| b.lines())) {
         let tint = (!line.starts_with(' ')).then_some(Tint::Bold);
         pen.put(area, y, 0, line, tint);

@@ -24,6 +24,7 @@ mod panel;
 mod past;
 mod pick;
 mod queues;
+mod remedy;
 mod replay;
 mod session;
 mod table;

@@ -3,6 +3,7 @@
 use ratatui_core::layout::Rect;
 use ringwise_observe::{Flow, LinkRates};
 
+use super::headline::lists_all_losses;
 use super::history::{Curve, curve, top};
 use super::lines::{missing, source};
 use super::panel::heading;
@@ -95,16 +96,17 @@ fn row(v: &View, name: &str, l: &LinkRates, seconds: f64) -> Vec<Cell> {
     ]
 }
 
-/// Places of losses, pauses and resets, if they have no columns.
-fn places(v: &View, name: &str, l: &LinkRates, seconds: f64) -> Option<String> {
+/// Pauses and resets, if they have no columns, and the places of losses, if the headline has no room for all of them.
+fn places(v: &View, name: &str, l: &LinkRates, seconds: f64, width: u16) -> Option<String> {
     let d = &l.drops;
     let mut parts = Vec::new();
+    let unsaid = |n: Option<u64>| n.filter(|_| !lists_all_losses(v, width));
     for (n, what) in [
-        (d.nic, "NIC, no free descriptor"),
-        (d.stack, "driver or stack"),
-        (d.tx, "transmission"),
-        (d.qdisc, "qdisc"),
-        (d.no_buffer, "no memory for a buffer"),
+        (unsaid(d.nic), "NIC, no free descriptor"),
+        (unsaid(d.stack), "driver or stack"),
+        (unsaid(d.tx), "transmission"),
+        (unsaid(d.qdisc), "qdisc"),
+        (unsaid(d.no_buffer), "no memory for a buffer"),
         (l.counts.get("rx_pause").copied(), "pause frames in"),
         (l.counts.get("tx_pause").copied(), "pause frames out"),
     ] {
@@ -129,7 +131,7 @@ fn shown(v: &View, width: u16) -> Shown {
     let names = v.links_shown();
     let rows: Vec<Vec<Cell>> = names.iter().map(|n| row(v, n, &r.links[*n], r.seconds)).collect();
     let widths = Pen::fit(&COLUMNS, &rows, width);
-    let note = |n: &&str| places(v, n, &r.links[*n], r.seconds).filter(|_| widths.len() < PLACES);
+    let note = |n: &&str| places(v, n, &r.links[*n], r.seconds, width).filter(|_| widths.len() < PLACES);
     Shown { notes: names.iter().map(note).collect(), rows, widths }
 }
 

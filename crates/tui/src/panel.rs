@@ -1,4 +1,4 @@
-//! Common parts of all panels: a heading, and the visible part of a long list.
+//! Common parts of all panels: a heading, the visible part of a long list, and wrapped text.
 
 use super::table::Cell;
 use super::view::{Panel, View};
@@ -34,6 +34,34 @@ pub(super) fn window(from: usize, all: usize, room: usize) -> (usize, usize, Str
     (from, n, words)
 }
 
+/// Breaks text between words into at most `lines` lines. A text that is cut ends with `...`.
+pub(super) fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let with = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && with > width {
+            out.push(std::mem::take(&mut line));
+            line.push_str("     ");
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    out.push(line);
+    if out.len() > lines {
+        out.truncate(lines);
+        if let Some(l) = out.last_mut() {
+            while l.chars().count() + 4 > width && l.contains(' ') {
+                l.truncate(l.rfind(' ').unwrap_or(0));
+            }
+            l.push_str(" ...");
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,5 +71,12 @@ mod tests {
         assert_eq!(window(0, 8, 8), (0, 8, String::new()));
         assert_eq!(window(99, 64, 8), (56, 8, "  57-64 of 64".into()));
         assert_eq!(window(0, 3, 0).2, "  none of 3 shown");
+    }
+
+    #[test]
+    fn lines_that_are_wrapped() {
+        assert_eq!(wrapped("LOST  a b", 80, 2), ["LOST  a b"]);
+        assert_eq!(wrapped("one two three", 9, 2), ["one two", "      three"]);
+        assert_eq!(wrapped("aaa bbb ccc ddd", 9, 1), ["aaa ..."]);
     }
 }

@@ -2,7 +2,8 @@
 
 use ringwise_draw::axis;
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width};
-use ringwise_draw::plot::{GRID, SMALL, document, heading, whisker};
+use ringwise_draw::chart::WIDTH;
+use ringwise_draw::plot::{BETTER, GRID, SMALL, WORSE, document, heading, whisker};
 
 use crate::result::Verdict;
 
@@ -27,14 +28,18 @@ pub(super) struct Forest {
     pub parts: Vec<(String, Vec<Row>)>,
 }
 
+/// Width of the plot, and of one in a figure that needs the width of two.
 const PLOT: f64 = 300.0;
+const WIDE_PLOT: f64 = 620.0;
+/// A change that is this many times larger than the next one would compress all others.
+const APART: f64 = 4.0;
 const STEP: f64 = 20.0;
 const BAND: &str = "#eef1f5";
 
 fn colour(v: Verdict) -> &'static str {
     match v {
-        Verdict::Better => "#0072b2",
-        Verdict::Worse => "#d55e00",
+        Verdict::Better => BETTER,
+        Verdict::Worse => WORSE,
         Verdict::Equivalent | Verdict::Inconclusive => "#5b6472",
     }
 }
@@ -42,18 +47,23 @@ fn colour(v: Verdict) -> &'static str {
 /// The figure and its width. None: no change is known.
 pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
     let rows: Vec<&Row> = f.parts.iter().flat_map(|p| &p.1).collect();
-    let most = rows.iter().filter_map(|r| r.change).map(f64::abs).reduce(f64::max)?;
     let band = rows.iter().map(|r| r.equivalent).fold(0.0, f64::max);
     // An interval that is much wider than all changes would compress the others, so it ends in an arrow.
-    let most = (most * 1.6).max(band * 2.0).max(1.0);
+    let most = (largest(&rows, band)? * 1.6).max(band * 2.0).max(1.0);
     let ends = |r: &&Row| [r.low, r.high].into_iter().flatten().map(|v| v.clamp(-most, most)).collect::<Vec<_>>();
-    let all: Vec<f64> =
-        rows.iter().flat_map(ends).chain([-band, band]).chain(rows.iter().filter_map(|r| r.change)).collect();
+    let all: Vec<f64> = rows
+        .iter()
+        .flat_map(ends)
+        .chain([-band, band])
+        .chain(rows.iter().filter_map(|r| r.change).map(|v| v.clamp(-most, most)))
+        .collect();
     let ticks = axis::linear(all.iter().copied().fold(0.0, f64::min), all.iter().copied().fold(0.0, f64::max), 6);
     let label = |r: &&Row| width(&r.label, SMALL);
     let left = 24.0 + rows.iter().map(label).fold(60.0, f64::max) * 0.95;
-    let right = left + PLOT + 14.0;
-    let x = |v: f64| left + PLOT * ticks.share(v).clamp(0.0, 1.0);
+    let words = rows.iter().map(|r| width(&r.words, SMALL)).fold(0.0, f64::max);
+    let plot = if left + PLOT + 14.0 + words > WIDTH + 60.0 { WIDE_PLOT } else { PLOT };
+    let right = left + plot + 14.0;
+    let x = |v: f64| left + plot * ticks.share(v).clamp(0.0, 1.0);
     let mut c = Canvas::default();
     let top = heading(&mut c, &f.title, right + 120.0) + 6.0;
     let heads = f.parts.iter().filter(|p| !p.0.is_empty()).count();
@@ -69,7 +79,7 @@ pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
         c.line(&[at(x(*v), top), at(x(*v), bottom)], &ink);
         c.text(at(x(*v), bottom + 11.0), &word, &Font::left(SMALL, FAINT).middle());
     }
-    c.text(at(left + PLOT / 2.0, bottom + 28.0), "change, %", &Font::left(SMALL, INK).middle());
+    c.text(at(left + plot / 2.0, bottom + 28.0), "change, %", &Font::left(SMALL, INK).middle());
     let mut y = top + STEP / 2.0;
     for (head, rows) in &f.parts {
         if !head.is_empty() {
@@ -78,7 +88,11 @@ pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
         }
         for r in rows {
             c.text(at(16.0, y), &r.label, &Font::left(SMALL, INK));
-            c.text(at(right, y), &r.words, &Font::left(SMALL, INK));
+            let font = match r.verdict {
+                Verdict::Better | Verdict::Worse => Font::left(SMALL, colour(r.verdict)),
+                Verdict::Equivalent | Verdict::Inconclusive => Font::left(SMALL, INK),
+            };
+            c.text(at(right, y), &r.words, &font);
             row(&mut c, r, y, &x, &ticks);
             y += STEP;
         }
@@ -88,9 +102,29 @@ pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
     Some((document(c, &f.title, 0.0), wide))
 }
 
+/// The largest change that determines the axis. A single one that is far above all others does not, unless the others
+/// are equivalent to no change.
+fn largest(rows: &[&Row], band: f64) -> Option<f64> {
+    let mut all: Vec<f64> = rows.iter().filter_map(|r| r.change).map(f64::abs).collect();
+    all.sort_by(|a, b| b.total_cmp(a));
+    match all.as_slice() {
+        [first, second, ..] if *second > band && first / second > APART => Some(*second),
+        all => all.first().copied(),
+    }
+}
+
 fn row(c: &mut Canvas, r: &Row, y: f64, x: &dyn Fn(f64) -> f64, ticks: &axis::Ticks) {
     let Some(change) = r.change else { return };
     let stroke = colour(r.verdict);
+    if change < ticks.low || change > ticks.high {
+        // The change itself is beyond the axis: an arrow at the end, with the sign before it.
+        let way = if change > 0.0 { 1.0 } else { -1.0 };
+        let tip = x(change);
+        c.line(&[at(tip - way * 26.0, y), at(tip, y)], &Ink::line(stroke, 1.6, ""));
+        c.line(&[at(tip - way * 7.0, y - 4.0), at(tip, y), at(tip - way * 7.0, y + 4.0)], &Ink::line(stroke, 1.6, ""));
+        sign(c, tip - way * 16.0, y, r.verdict);
+        return;
+    }
     if let (Some(low), Some(high)) = (r.low, r.high) {
         whisker(c, at(x(low), y), at(x(high), y), stroke);
         for (v, out, way) in [(low, low < ticks.low, 1.0), (high, high > ticks.high, -1.0)] {
@@ -160,8 +194,20 @@ mod tests {
         let svg = forest(vec![row(Some(5.0), 4.0, 6.0, Verdict::Better), none]).unwrap();
         assert_eq!(svg.matches(">words<").count(), 2);
         // The better one is in its row and in the key; inconclusive is only in the key, as two rings.
-        assert_eq!((svg.matches("r=\"4.8\" fill=\"#0072b2\"").count(), svg.matches("r=\"3.2\"").count()), (2, 1));
+        assert_eq!((svg.matches("r=\"4.8\" fill=\"#117733\"").count(), svg.matches("r=\"3.2\"").count()), (2, 1));
         assert!(svg.contains("equivalent within ±2 %"));
+    }
+
+    #[test]
+    fn one_change_far_above_the_others_does_not_compress_them() {
+        let usual = |c| row(Some(c), c - 1.0, c + 1.0, Verdict::Better);
+        let far = row(Some(4000.0), 3900.0, 4100.0, Verdict::Better);
+        let svg = forest(vec![usual(10.0), usual(12.0), far.clone()]).unwrap();
+        assert!(svg.contains(">10<") && !svg.contains(">4000<") && !svg.contains(">1000<"), "{svg}");
+        // It is the only result where the others are equivalent to no change.
+        let none = row(Some(0.1), -1.0, 1.0, Verdict::Equivalent);
+        let svg = forest(vec![none.clone(), none, far]).unwrap();
+        assert!(svg.contains(">4000<"), "{svg}");
     }
 
     #[test]

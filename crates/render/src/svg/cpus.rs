@@ -1,13 +1,11 @@
 //! The right half of the picture: CPUs by core and node, and which of them get a box.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, NodeId, Topology};
+use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 
+use super::rows::{Block, Target};
 use crate::columns::{Place, Ranks, columns};
-
-/// Up to this many cores, all of them are drawn.
-const ALL_CORES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -17,6 +15,8 @@ pub(super) struct Core {
     pub used: Vec<CpuId>,
     /// The other threads of the core, drawn beside them.
     pub idle: Vec<CpuId>,
+    /// Not a core, but one box for these CPUs of the node.
+    pub fold: CpuSet,
 }
 
 impl Core {
@@ -31,9 +31,9 @@ pub(super) struct NodeBox {
     /// The node of the device.
     pub own: bool,
     pub cores: Vec<Core>,
-    /// The number of cores that are not drawn.
+    /// The number of cores without a line, which are not drawn, and their CPUs.
     pub other_cores: usize,
-    pub other_cpus: usize,
+    pub other_cpus: CpuSet,
 }
 
 impl NodeBox {
@@ -47,31 +47,51 @@ impl NodeBox {
     }
 }
 
-pub(super) fn nodes(t: &Topology, used: &BTreeSet<CpuId>, own: Option<NodeId>) -> Vec<NodeBox> {
+/// The CPUs whose interrupts share a row, by node.
+pub(super) fn folds(blocks: &[Block<'_>]) -> BTreeMap<Place, CpuSet> {
+    let mut out: BTreeMap<Place, CpuSet> = BTreeMap::new();
+    for b in blocks {
+        let Target::Fold(place) = b.target else { continue };
+        let cpus = b.vectors.iter().filter_map(|v| v.effective.known()).flat_map(CpuSet::iter);
+        let all = out.entry(place).or_default();
+        *all = all.union(&cpus.collect());
+    }
+    out
+}
+
+/// The nodes with their cores. Cores without a line are only counted.
+pub(super) fn nodes(
+    t: &Topology,
+    used: &BTreeSet<CpuId>,
+    folds: &BTreeMap<Place, CpuSet>,
+    own: Option<NodeId>,
+) -> Vec<NodeBox> {
     let ranks = Ranks::of(t);
     let mut cores: Vec<(Place, Core)> = Vec::new();
     for c in columns(t, &ranks).into_iter().filter(|c| c.place != Place::Offline) {
         let same = cores.last().is_some_and(|(p, o)| *p == c.place && o.rank.is_some() && o.rank == c.core);
         if !same {
-            cores.push((c.place, Core { rank: c.core, l3: c.l3, used: vec![], idle: vec![] }));
+            cores.push((c.place, Core { rank: c.core, l3: c.l3, used: vec![], idle: vec![], fold: CpuSet::new() }));
         }
         if let Some((_, core)) = cores.last_mut() {
             if used.contains(&c.cpu) { &mut core.used } else { &mut core.idle }.push(c.cpu);
         }
     }
-    let all = cores.len() <= ALL_CORES;
     let mut out: Vec<NodeBox> = Vec::new();
     for (place, core) in cores {
+        let fold = folds.get(&place);
         if out.last().is_none_or(|n| n.place != place) {
             let own = matches!((place, own), (Place::Node(a), Some(b)) if a == b);
-            out.push(NodeBox { place, own, cores: vec![], other_cores: 0, other_cpus: 0 });
+            let one = |fold: &CpuSet| Core { rank: None, l3: None, used: vec![], idle: vec![], fold: fold.clone() };
+            let cores = fold.map(one).into_iter().collect();
+            out.push(NodeBox { place, own, cores, other_cores: 0, other_cpus: CpuSet::new() });
         }
         let Some(node) = out.last_mut() else { continue };
-        if all || !core.used.is_empty() {
+        if !core.used.is_empty() {
             node.cores.push(core);
-        } else {
+        } else if !core.idle.iter().any(|c| fold.is_some_and(|f| f.contains(*c))) {
             node.other_cores += 1;
-            node.other_cpus += core.idle.len();
+            node.other_cpus = node.other_cpus.union(&core.idle.into_iter().collect());
         }
     }
     out

@@ -74,6 +74,12 @@ impl Groups {
         self.of.get(&queue).copied()
     }
 
+    /// The group of these queues, if it is the same for all.
+    pub(super) fn common(&self, queues: impl Iterator<Item = u32>) -> Option<usize> {
+        let all: BTreeSet<Option<usize>> = queues.map(|q| self.get(q)).collect();
+        all.first().copied().flatten().filter(|_| all.len() == 1)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.about.is_empty()
     }

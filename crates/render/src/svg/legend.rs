@@ -2,7 +2,7 @@
 
 use super::MARGIN;
 use super::groups::Groups;
-use super::marks::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
+use super::marks::{BUNDLE, CROWDED, CROWDED_FILL, FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
 use ringwise_draw::canvas::{Area, Canvas, Font, INK, Ink, PAGE, at, width};
 
 const SIZE: f64 = 11.5;
@@ -23,6 +23,10 @@ pub(super) struct Seen {
     pub repeated: bool,
     /// Cores with several threads are drawn.
     pub threads: bool,
+    /// A CPU or core has more queues than others.
+    pub crowded: bool,
+    /// Several interrupts share a row.
+    pub bundled: bool,
 }
 
 impl Seen {
@@ -37,6 +41,7 @@ impl Seen {
 
 enum Sample<'a> {
     Frame,
+    Crowded,
     Line(Ink<'a>),
     Far,
     Sign(&'a str),
@@ -57,7 +62,9 @@ pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Gr
     when(seen.xps, Sample::Line(Ink::line(XPS, 1.0, XPS_DASH)), "XPS: CPU sends on this queue");
     when(seen.rps, Sample::Line(Ink::line(RPS, 1.2, RPS_DASH)), "RPS: packets are passed to this CPU");
     when(seen.threads, Sample::Frame, "a core with its threads");
+    when(seen.bundled, Sample::Line(Ink::line(UNSURE, BUNDLE, "")), "several interrupts");
     when(seen.repeated, Sample::Sign("×n"), "handles this many of these interrupts");
+    when(seen.crowded, Sample::Crowded, "CPU or core with at least 2 queues more than another");
     when(seen.doubtful, Sample::Sign("?"), "probably serves these queues (not certain)");
     when(seen.isolated, Sample::Sign("i"), "isolated CPU (dashed if no line ends there)");
     let (mut x, mut y) = (MARGIN, top);
@@ -72,6 +79,10 @@ pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Gr
             Sample::Far => {
                 c.line(&[from, to], &Ink::line(FAR, 1.8, FAR_DASH));
                 badge(c, at(x + 15.0, y));
+            }
+            Sample::Crowded => {
+                let a = Area { x: x + 2.0, y: y - 7.0, w: 26.0, h: 14.0 };
+                c.rect(a, 3.0, &Ink { width: 2.0, ..Ink::filled(CROWDED_FILL, CROWDED) }, "");
             }
             Sample::Frame => {
                 let a = Area { x: x + 2.0, y: y - 7.0, w: 26.0, h: 14.0 };

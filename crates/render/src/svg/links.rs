@@ -9,6 +9,8 @@ use super::rows::{Block, Target};
 /// With more lines than this, a single line cannot be followed.
 const MAX_XPS: usize = 128;
 const MAX_RPS: usize = 64;
+/// The same where interrupts share rows, because the lines of their queues begin at one point.
+const MAX_BUNDLED: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Steering {
@@ -22,15 +24,17 @@ pub(super) struct Steering {
 }
 
 impl Steering {
-    pub(super) fn of(t: &Topology, n: &Nic) -> Self {
+    /// The lines of a device. `bundled`: interrupts share rows.
+    pub(super) fn of(t: &Topology, n: &Nic, bundled: bool) -> Self {
+        let most = |max: usize| if bundled { MAX_BUNDLED } else { max };
         let online = |f: &Fact<CpuSet>| -> Vec<CpuId> {
             f.known().map(|c| c.intersection(&t.online).iter().collect()).unwrap_or_default()
         };
         let set = |(_, c): &(u32, Vec<CpuId>)| !c.is_empty();
         let xps: Vec<_> = n.tx_queues.iter().map(|q| (q.id, online(&q.xps_cpus))).filter(set).collect();
         let rps: Vec<_> = n.rx_queues.iter().map(|q| (q.id, online(&q.rps_cpus))).filter(set).collect();
-        let (xps, xps_left_out) = few(xps, MAX_XPS);
-        let (rps, rps_left_out) = few(rps, MAX_RPS);
+        let (xps, xps_left_out) = few(xps, most(MAX_XPS));
+        let (rps, rps_left_out) = few(rps, most(MAX_RPS));
         Self { xps, rps, xps_left_out, rps_left_out }
     }
 
@@ -38,7 +42,7 @@ impl Steering {
     pub(super) fn used(&self, blocks: &[Block<'_>]) -> BTreeSet<CpuId> {
         let irqs = blocks.iter().filter_map(|b| match &b.target {
             Target::Cpus(c) => Some(c.as_slice()),
-            Target::Words(_) => None,
+            Target::Fold(_) | Target::Words(_) => None,
         });
         let steered = self.xps.iter().chain(&self.rps).map(|(_, c)| c.as_slice());
         irqs.chain(steered).flatten().copied().collect::<BTreeSet<_>>()

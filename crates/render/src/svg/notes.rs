@@ -2,7 +2,6 @@
 
 use ringwise_model::{CpuId, Fact, Nic, Role, Snapshot};
 
-use super::cpus::NodeBox;
 use super::groups::{self, Groups};
 use super::links::Steering;
 use crate::steering;
@@ -12,13 +11,7 @@ use ringwise_text::{no_answer, plural, sentence};
 /// A longer text belongs to `show`, not to a picture.
 const MAX: usize = 240;
 
-pub(super) fn notes(
-    s: &Snapshot,
-    n: &Nic,
-    links: &Steering,
-    nodes: &[NodeBox],
-    g: &Groups,
-) -> Vec<(&'static str, String)> {
+pub(super) fn notes(s: &Snapshot, n: &Nic, links: &Steering, g: &Groups) -> Vec<(&'static str, String)> {
     let plain = Style::plain(None);
     let mut out = Vec::new();
     if let Some(why) = no_answer(n) {
@@ -52,10 +45,6 @@ pub(super) fn notes(
         out.push(("node", format!("unknown ({}): no line can be marked as local or remote", u.why)));
     }
     let mut left = Vec::new();
-    let (cores, cpus) = nodes.iter().fold((0, 0), |(a, b), n| (a + n.other_cores, b + n.other_cpus));
-    if cores > 0 {
-        left.push(format!("{} ({}) without a line", plural(cores, "core"), plural(cpus, "CPU")));
-    }
     if let Some(off) = s.topology.present.known().map(|p| p.difference(&s.topology.online)).filter(|o| !o.is_empty()) {
         left.push(format!("offline CPUs {off}"));
     }

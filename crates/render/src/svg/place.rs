@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, Topology, Vector};
+use ringwise_model::{CpuId, CpuSet, Topology, Vector};
 
 use super::MARGIN;
 use super::cpus::{Core, NodeBox};
-use super::rows::{Block, Row, Target, doubtful};
+use super::rows::{Block, MAX_LIST, Row, Target, cpus, short};
+use crate::columns::Place;
 use ringwise_draw::canvas::{Point, at, width};
-use ringwise_text::plural;
+use ringwise_text::{numbers, plural};
 
 pub(super) const NODE_HEAD: f64 = 24.0;
 pub(super) const NODE_PAD: f64 = 10.0;
@@ -65,6 +66,8 @@ impl Columns {
 #[derive(Debug)]
 pub(super) struct Labels {
     pub cpu: BTreeMap<CpuId, String>,
+    /// Boxes for several CPUs of a node.
+    pub fold: BTreeMap<CpuSet, String>,
     /// CPUs that handle interrupts; the others are drawn for XPS or RPS.
     pub takes: BTreeSet<CpuId>,
     /// A CPU handles several interrupts.
@@ -72,13 +75,22 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    pub(super) fn of(t: &Topology, used: &BTreeSet<CpuId>, blocks: &[Block<'_>]) -> Self {
+    pub(super) fn of<'a>(
+        t: &Topology,
+        used: &BTreeSet<CpuId>,
+        blocks: &[Block<'_>],
+        folds: impl Iterator<Item = &'a CpuSet>,
+    ) -> Self {
         let mut load: BTreeMap<CpuId, usize> = BTreeMap::new();
-        for b in blocks.iter().filter(|b| b.vector.is_some()) {
-            if let Target::Cpus(c) = &b.target {
-                c.iter().for_each(|c| *load.entry(*c).or_default() += 1);
-            }
+        for v in blocks.iter().filter(|b| !matches!(b.target, Target::Words(_))).flat_map(|b| &b.vectors) {
+            v.effective.known().into_iter().flat_map(CpuSet::iter).for_each(|c| *load.entry(c).or_default() += 1);
         }
+        let fold = |c: &CpuSet| {
+            let most = c.iter().filter_map(|c| load.get(&c)).max().copied().unwrap_or(0);
+            let least = c.iter().filter_map(|c| load.get(&c)).min().copied().unwrap_or(0);
+            let each = if least == most { most.to_string() } else { format!("{least}-{most}") };
+            (c.clone(), format!("{} ×{each}", cpus(c)))
+        };
         let isolated = t.isolated_all();
         let label = |c: &CpuId| {
             let mut s = format!("CPU {c}");
@@ -91,6 +103,7 @@ impl Labels {
             s
         };
         Self {
+            fold: folds.map(fold).collect(),
             cpu: used.iter().map(|c| (*c, label(c))).collect::<BTreeMap<_, _>>(),
             takes: load.keys().copied().collect::<BTreeSet<_>>(),
             repeated: load.values().any(|n| *n > 1),
@@ -98,8 +111,10 @@ impl Labels {
     }
 }
 
-pub(super) fn irq_label(v: &Vector) -> String {
-    format!("irq {}{}", v.irq, if doubtful(v) { " ?" } else { "" })
+pub(super) fn irq_label(b: &Block<'_>) -> String {
+    let list = numbers(b.vectors.iter().map(|v: &&Vector| v.irq.0));
+    let text = if list.len() <= MAX_LIST { format!("irq {list}") } else { plural(b.vectors.len(), "interrupt") };
+    format!("{text}{}", if b.doubtful() { " ?" } else { "" })
 }
 
 pub(super) fn core_label(c: &Core, caches: bool) -> String {
@@ -111,10 +126,18 @@ pub(super) fn core_label(c: &Core, caches: bool) -> String {
     }
 }
 
-pub(super) fn others(n: &NodeBox) -> Option<String> {
-    let more = if n.cores.is_empty() { "" } else { "and " };
-    (n.other_cores > 0)
-        .then(|| format!("{more}{} ({}) without a line", plural(n.other_cores, "core"), plural(n.other_cpus, "CPU")))
+/// `3 cores without a line: CPUs 2-7`
+pub(super) fn others(n: &NodeBox, isolated: &CpuSet) -> Option<String> {
+    let list = match n.other_cpus.intersection(isolated) {
+        i if i.is_empty() => cpus(&n.other_cpus),
+        i => format!("{} (isolated: {})", cpus(&n.other_cpus), short(&i)),
+    };
+    let cores = n.other_cores < n.other_cpus.len();
+    match n.other_cores {
+        0 => None,
+        k if cores => Some(format!("{} without a line: {list}", plural(k, "core"))),
+        _ => Some(format!("without a line: {list}")),
+    }
 }
 
 /// Whether a node has several caches, so that the picture must show them.
@@ -136,7 +159,14 @@ impl Sizes {
         c.rows() as f64 * self.cpu + 2.0 * CORE_PAD
     }
 
-    pub(super) fn columns(&self, blocks: &[Block<'_>], nodes: &[NodeBox], labels: &Labels, groups: bool) -> Columns {
+    pub(super) fn columns(
+        &self,
+        blocks: &[Block<'_>],
+        nodes: &[NodeBox],
+        labels: &Labels,
+        isolated: &CpuSet,
+        groups: bool,
+    ) -> Columns {
         let w = |s: &str| width(s, self.font);
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
         let rows = || blocks.iter().flat_map(|b| &b.rows);
@@ -150,11 +180,12 @@ impl Sizes {
         let tx = rx + rx_w;
         let join = tx + tx_w + 14.0;
         let irq = join + 20.0;
-        let irq_w =
-            widest(&mut blocks.iter().filter_map(|b| b.vector).map(|v| w(&irq_label(v)))).max(w("interrupt")) + INNER;
-        let words = |b: &Block<'_>| match (&b.target, b.vector) {
-            (Target::Words(t), Some(_)) => w(t) + 40.0,
-            (Target::Words(t), None) => w(t) + 40.0 - irq_w,
+        let irq_w = widest(&mut blocks.iter().filter(|b| !b.vectors.is_empty()).map(|b| w(&irq_label(b))))
+            .max(w("interrupt"))
+            + INNER;
+        let words = |b: &Block<'_>| match &b.target {
+            Target::Words(t) if !b.vectors.is_empty() => w(t) + 40.0,
+            Target::Words(t) => w(t) + 40.0 - irq_w,
             _ => 0.0,
         };
         let count = rows().count().min(64) as f64;
@@ -167,13 +198,14 @@ impl Sizes {
         let idle_w = widest(&mut all_cores().flat_map(|c| &c.idle).map(|c| w(&c.to_string()))) + 10.0;
         let cells_w = |c: &Core| {
             let used = if c.used.is_empty() { 0.0 } else { cell_w };
+            let used = labels.fold.get(&c.fold).map_or(used, |l| w(l) + INNER);
             used + c.idle.len() as f64 * idle_w
         };
         let core_w = widest(&mut all_cores().map(cells_w)) + 2.0 * CORE_PAD + 2.0;
         let with_caches = caches(nodes);
         let core_text = widest(&mut all_cores().map(|c| w(&core_label(c, with_caches))));
         let titles = widest(&mut nodes.iter().map(|n| w(&n.title(true))));
-        let tails = widest(&mut nodes.iter().filter_map(others).map(|t| w(&t)));
+        let tails = widest(&mut nodes.iter().filter_map(|n| others(n, isolated)).map(|t| w(&t)));
         let node_w = 16.0 + (core_w + 8.0 + core_text).max(titles).max(tails) + NODE_PAD;
         Columns { letter, rx, rx_w, tx, tx_w, join, irq, irq_w, node, node_w, core, core_w, cell, cell_w, idle_w }
     }
@@ -198,6 +230,8 @@ pub(super) struct Places {
     pub nodes: Vec<NodePlace>,
     /// Left edge of each CPU with a box of its own, where its lines end.
     pub cpus: BTreeMap<CpuId, Point>,
+    /// The same for boxes of several CPUs.
+    pub folds: BTreeMap<Place, Point>,
     pub bottom: f64,
 }
 
@@ -216,7 +250,7 @@ pub(super) fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[Node
     // The shorter half is stretched a little and then centred vertically.
     let pitch = (natural / rows.max(1) as f64).clamp(z.pitch, z.pitch * 1.5);
     // Without lines between the halves, nothing needs to be aligned.
-    let lines = nodes.iter().flat_map(|n| &n.cores).any(|c| !c.used.is_empty());
+    let lines = nodes.iter().flat_map(|n| &n.cores).any(|c| !c.used.is_empty() || !c.fold.is_empty());
     let pitch = if lines { pitch } else { z.pitch };
     let most = if lines { z.cpu * 0.6 } else { 0.0 };
     let stretch = ((left - natural) / cores.max(1) as f64).clamp(0.0, most);
@@ -231,7 +265,7 @@ pub(super) fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[Node
     }
     let mut y = top + middle(right);
     let mut at_nodes = Vec::new();
-    let mut cpus = BTreeMap::new();
+    let (mut cpus, mut folds) = (BTreeMap::new(), BTreeMap::new());
     for n in nodes {
         let h = z.node_height(n, stretch);
         let mut cy = y + NODE_HEAD;
@@ -241,10 +275,13 @@ pub(super) fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[Node
             for (i, cpu) in c.used.iter().enumerate() {
                 cpus.insert(*cpu, at(x.cell, cy + CORE_PAD + (i as f64 + 0.5) * z.cpu));
             }
+            if !c.fold.is_empty() {
+                folds.insert(n.place, at(x.cell, cy + z.core(c) / 2.0));
+            }
             cy += z.core(c) + z.core_gap + stretch;
         }
         at_nodes.push(NodePlace { y, h, cores: at_cores });
         y += h + NODE_GAP;
     }
-    Places { blocks: at_rows, pitch, nodes: at_nodes, cpus, bottom: top + whole }
+    Places { blocks: at_rows, pitch, nodes: at_nodes, cpus, folds, bottom: top + whole }
 }

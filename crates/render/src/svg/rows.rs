@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Nic, Topology, Vector};
 
-use ringwise_text::{is_down, numbers};
+use crate::columns::Place;
+use ringwise_text::{is_down, numbers, plural};
 
 /// If other queues have interrupts, more queues without one than this share a box.
 const MAX_LOOSE: usize = 8;
 /// An interrupt that may be handled by more CPUs than this has no lines.
 const MAX_TARGETS: usize = 4;
+/// A longer list of queues or interrupts becomes their number.
+pub(super) const MAX_LIST: usize = 14;
 
 #[derive(Debug, Default)]
 pub(super) struct Row {
@@ -17,24 +20,34 @@ pub(super) struct Row {
     pub tx: Option<Cell>,
 }
 
+/// The box of one queue, or of several.
 #[derive(Debug)]
 pub(super) struct Cell {
     pub label: String,
-    /// `None`: the box is for several queues.
-    pub queue: Option<u32>,
+    pub queues: Vec<u32>,
 }
 
-/// The queues of one interrupt, or those without one.
+/// The queues of one interrupt, of several interrupts that share a row, or those without an interrupt.
 #[derive(Debug)]
 pub(super) struct Block<'a> {
-    pub vector: Option<&'a Vector>,
+    /// Empty: the queues have no interrupt.
+    pub vectors: Vec<&'a Vector>,
     pub rows: Vec<Row>,
     pub target: Target,
 }
 
-#[derive(Debug)]
+impl Block<'_> {
+    /// Whether the mapping of an interrupt to its queues is uncertain.
+    pub(super) fn doubtful(&self) -> bool {
+        self.vectors.iter().any(|v| doubtful(v))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     Cpus(Vec<CpuId>),
+    /// CPUs of one node that share a box.
+    Fold(Place),
     /// A text instead of a line, with the reason.
     Words(String),
 }
@@ -49,7 +62,7 @@ pub(super) fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
         let rows = (0..rx.len().max(tx.len()).max(1))
             .map(|i| Row { rx: rx.get(i).map(|q| cell("rx", *q)), tx: tx.get(i).map(|q| cell("tx", *q)) })
             .collect();
-        out.push(Block { vector: Some(v), rows, target: target(t, v) });
+        out.push(Block { vectors: vec![v], rows, target: target(t, v) });
     }
     let rx: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).filter(|q| !rx_seen.contains(q)).collect();
     let tx: BTreeSet<u32> = n.tx_queues.iter().map(|q| q.id).filter(|q| !tx_seen.contains(q)).collect();
@@ -59,24 +72,29 @@ pub(super) fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
     }
     let why = Target::Words(why_loose(n));
     let rows: Vec<Row> = if !out.is_empty() && all.len() > MAX_LOOSE {
-        vec![Row { rx: several("rx", &rx), tx: several("tx", &tx) }]
+        vec![Row { rx: several("rx", rx), tx: several("tx", tx) }]
     } else {
         all.iter()
             .map(|q| Row { rx: rx.contains(q).then(|| cell("rx", *q)), tx: tx.contains(q).then(|| cell("tx", *q)) })
             .collect()
     };
-    out.push(Block { vector: None, rows, target: why });
+    out.push(Block { vectors: vec![], rows, target: why });
     out
 }
 
 fn cell(dir: &str, queue: u32) -> Cell {
-    Cell { label: format!("{dir}-{queue}"), queue: Some(queue) }
+    Cell { label: format!("{dir}-{queue}"), queues: vec![queue] }
 }
 
-fn several(dir: &str, queues: &BTreeSet<u32>) -> Option<Cell> {
+/// One box for several queues, with their numbers or, if the list is long, with their number.
+pub(super) fn several(dir: &str, queues: BTreeSet<u32>) -> Option<Cell> {
     let list = numbers(queues.iter().copied());
-    let label = if list.len() <= 10 { format!("{dir}-{list}") } else { format!("{dir}: {} more", queues.len()) };
-    (!queues.is_empty()).then_some(Cell { label, queue: None })
+    let label = if list.len() <= MAX_LIST {
+        format!("{dir}-{list}")
+    } else {
+        format!("{dir}: {}", plural(queues.len(), "queue"))
+    };
+    (!queues.is_empty()).then_some(Cell { label, queues: queues.into_iter().collect() })
 }
 
 fn why_loose(n: &Nic) -> String {
@@ -107,11 +125,19 @@ fn target(t: &Topology, v: &Vector) -> Target {
 
 /// The list of CPUs, or their number if the list is long.
 pub(super) fn short(c: &CpuSet) -> String {
-    let s = c.to_string();
-    if s.len() <= 12 { s } else { format!("{} CPUs", c.len()) }
+    listed(c).unwrap_or_else(|| format!("{} CPUs", c.len()))
 }
 
-/// Whether the mapping of the interrupt to its queues is uncertain.
-pub(super) fn doubtful(v: &Vector) -> bool {
+/// `CPU 3`, `CPUs 0-15`, or their number if the list is long.
+pub(super) fn cpus(c: &CpuSet) -> String {
+    let word = if c.len() == 1 { "CPU" } else { "CPUs" };
+    listed(c).map_or_else(|| short(c), |list| format!("{word} {list}"))
+}
+
+fn listed(c: &CpuSet) -> Option<String> {
+    Some(c.to_string()).filter(|s| s.len() <= 12)
+}
+
+fn doubtful(v: &Vector) -> bool {
     v.confidence != Confidence::Sure
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::remedy;
 use ringwise_model::{CpuCounter, CpuId, Dir};
-use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
+use ringwise_observe::{Bottleneck, CpuRates, LinkRates, QueueRates, Rates};
 
 use super::{a_second, evenness, marked, missing, name_and, percent, source, whole};
 use ringwise_text::when;
@@ -107,6 +108,10 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
     out.push_str("\nLOST\n");
     for l in lines {
         let _ = writeln!(out, "  {}", style.paint(Tint::Red, &l));
+    }
+    // The page may be of a recording of another host, so it proposes no plan.
+    if let Some(text) = remedy::of(&Bottleneck::of(r)).and_then(|r| r.text(false)) {
+        let _ = writeln!(out, "  next: {text}");
     }
 }
 
