@@ -141,11 +141,16 @@ fn proposed_commands_carry_the_recording() {
     }
     assert_eq!(
         proposed(&["plan", "--goal", "rpc"]),
-        ["This is a recording. On the host itself: ringwise apply --goal rpc"]
+        [
+            "This is a recording. On the host itself: ringwise apply --goal rpc",
+            &format!("ringwise plan --goal rpc{from} --out ivytown.plan"),
+            "ringwise apply ivytown.plan",
+            "Explain a rule: ringwise check --explain R0.09",
+        ]
     );
     let plan = dir.join("a.plan").display().to_string();
     let said = format!("This is a recording. On the host itself: ringwise apply {plan}");
-    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan]), [said]);
+    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan])[0], said);
     let _ = fs::remove_dir_all(&dir);
 }
 
@@ -377,7 +382,8 @@ fn what_was_requested_and_is_left_out_comes_first_with_its_command() {
     let mut lines = r.out.lines();
     let first = lines.next().unwrap_or_default();
     assert!(first.starts_with("Requested but not planned because it interrupts traffic"), "{}", r.out);
-    assert!(r.out.contains("\n      ringwise plan eth0 --queues 4 --allow-disruption\n"), "{}", r.out);
+    let command = format!("\n      ringwise plan eth0 --queues 4 --allow-disruption --from {from}\n");
+    assert!(r.out.contains(&command), "{}", r.out);
     // Changes of the goal that would interrupt traffic are listed after the plan.
     let goal = run(&["plan", "mq0", "--goal", "stream", "--from", from]).out;
     assert!(goal.starts_with("Plan for") && goal.contains("Skipped because it interrupts traffic"), "{goal}");

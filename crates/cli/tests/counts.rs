@@ -74,7 +74,7 @@ fn one_transaction_has_one_number_of_changes() {
     let n = plan.steps.len();
     assert!(n > 4, "{n}");
     let summary = ringwise_emit::summary::summary(&plan);
-    assert!(summary.starts_with(&format!("{n} changes: ")), "{summary}");
+    assert!(summary.starts_with(&format!("{n} changes on ")), "{summary}");
     let steps: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
     let already: Vec<_> = plan.target.iter().filter(|t| !steps.contains(t)).cloned().collect();
     let so = already.len();
@@ -89,7 +89,7 @@ fn one_transaction_has_one_number_of_changes() {
     };
     let (lines, out) = c.apply(&request);
     assert!(lines.iter().any(|l| l.ends_with(&format!("transaction 1 begins: {n} changes"))), "{lines:#?}");
-    let told = outcome::summary(&out, "Applied", &Style::plain(None));
+    let told = outcome::summary(&out, outcome::Run::Apply, &Style::plain(None));
     assert!(told.contains(&format!(": {n} changes, all read back")), "{told}");
     assert!(line(&c.history(), "1 ").contains(&format!("goal balanced, {n} changes")), "{}", c.history());
     let status = c.status();

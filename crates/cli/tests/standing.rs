@@ -6,7 +6,7 @@ use crate::common::*;
 use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, NotPutBack, Outcome, Phase, Standing, Verify};
 use ringwise_cli::logbook;
 use ringwise_knob::{Match, Of, Setting, Window};
-use ringwise_model::{CpuId, Fact};
+use ringwise_model::{CpuId, Fact, Snapshot};
 use ringwise_observe::How;
 use ringwise_render::hands::{Advice, Evidence};
 use ringwise_render::outcome::{self, Before};
@@ -81,7 +81,7 @@ fn what_came_of_it() {
     let style = Style::plain(Some(80));
     let mut all = String::new();
     for v in ["applied", "put_back", "recovered", "put_back_incomplete"] {
-        all.push_str(&format!("== {v}\n{}", outcome::summary(&outcome(v), "Applied", &style)));
+        all.push_str(&format!("== {v}\n{}", outcome::summary(&outcome(v), outcome::Run::Apply, &style)));
     }
     golden("outcomes.txt", &all);
 }
@@ -203,6 +203,56 @@ fn the_first_screen() {
 }
 
 #[test]
+fn the_first_line_says_whether_anything_is_wrong() {
+    let page = |s: &Snapshot, st: &Standings| status::page(s, st, Page::default(), &Style::plain(Some(100)));
+    let first = |s: &Snapshot, st: &Standings| page(s, st).lines().next().unwrap().to_string();
+    let mut st = Standings { verify: Some(drift()), last: Some(entry(12)), ..Standings::default() };
+    assert_eq!(first(&edge3(), &st), "Needs attention: 1 of 3 settings differ from what was applied (eth2)");
+    let nothing = Some(Verify { settings: Vec::new(), ..drift() });
+    st.verify = nothing.clone();
+    assert_eq!(
+        first(&edge3(), &st),
+        "Could be better: eth1 has 4 queues on CPU 0, 2 queues on the far node; 1 more interface"
+    );
+    assert!(page(&edge3(), &st).ends_with("Next: ringwise check\n      ringwise show eth1\n"));
+    // Interrupts that ringwise has placed are where they were requested.
+    let mut placed = drift();
+    placed.settings.truncate(1);
+    st.verify = Some(placed);
+    assert!(!page(&edge3(), &st).contains("eth2 has"));
+    // A problem comes before everything else.
+    st = Standings { half_way: Some(12), verify: nothing.clone(), ..Standings::default() };
+    assert_eq!(first(&edge3(), &st), "Needs attention: transaction 12 is not fully put back");
+    st.half_way = None;
+    assert_eq!(first(&big64(), &st), "Nothing looks wrong with the interrupts of 1 interface");
+    assert!(page(&big64(), &st).ends_with("Next: ringwise check\n      ringwise plan\n"));
+}
+
+/// Devices with the same message, the same gain or the same skipped change share a line.
+#[test]
+fn a_plan_for_many_interfaces_repeats_nothing() {
+    let file = "../../fixtures/hosts/lab-router16-6.12/capture.tar.gz";
+    let page = |goal: &str| {
+        let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_ringwise"));
+        let out = run.args(["plan", "--goal", goal, "--from", file]).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let mixed = page("mixed");
+    let begin = |b: &str| mixed.lines().filter(|l| l.starts_with(b)).count();
+    assert!(begin("Warning: ") + begin("Note: ") + begin("x ") <= 12, "{mixed}");
+    assert!(mixed.contains("\nNote: eth0 eth1 eth2 mq0 mq1 mq2 mq3: no flows are steered to groups yet"), "{mixed}");
+    assert!(mixed.contains("\nx eth0 eth1 mq0 mq1 mq2 mq3 moderation of single queues: "), "{mixed}");
+    let better = "\nBetter:\n  CPUs in no XPS mask of eth0: 0 instead of 16 (same for eth1 eth2 mq0 mq1 mq2 mq3)\n";
+    let costs = "\nCosts:\n  interrupts on a remote node: 16 of 54 instead of 2: ";
+    assert!(mixed.contains(better) && mixed.contains(costs), "{mixed}");
+    assert!(mixed.contains("\n107 changes on eth0 eth1 eth2 eth3 mq0 mq1 mq2 mq3, 159 settings checked. "), "{mixed}");
+    let forward = page("forward");
+    let command = format!("      ringwise plan --goal forward --allow-disruption --from {file}\n");
+    assert_eq!(forward.matches(&command).count(), 1, "{forward}");
+    assert!(forward.contains("\nSkipped because it interrupts traffic:\n  eth0 eth1  pause frames "), "{forward}");
+}
+
+#[test]
 fn what_could_not_be_put_back_needs_somebody() {
     let ended = |id: u64, ending: Ending| Entry { ending, undone_by: None, ..entry(id) };
     let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
@@ -234,7 +284,7 @@ fn what_waits_for_an_offline_cpu_is_named() {
     (o.put_back_incomplete, o.waiting) = (Vec::new(), vec![left.clone()]);
     assert_eq!(o.exit_status(), 3);
     let style = Style::plain(Some(100));
-    let text = outcome::summary(&o, "Rolled back", &style);
+    let text = outcome::summary(&o, outcome::Run::RollBack, &style);
     let said = "1 setting not restored yet:\n  eth2 interrupt CPU rx-3 was 3, now 0-2: CPU 3 is offline\n";
     assert!(text.contains(said) && text.contains("When CPU 3 is online again: ringwise recover\n"), "{text}");
     let line = logbook::outcome(&o).unwrap();
@@ -242,7 +292,7 @@ fn what_waits_for_an_offline_cpu_is_named() {
     // Like settings that could not be put back, it has no command that would work now.
     let mut o = outcome("put_back_incomplete");
     o.put_back_incomplete = vec![left];
-    let text = outcome::summary(&o, "Applied", &style);
+    let text = outcome::summary(&o, outcome::Run::Apply, &style);
     assert!(text.contains("when CPU 3 is online again:  ringwise recover") && !text.contains("echo 3"), "{text}");
     // Status 3 only after recovery has become possible.
     for (ready, offline) in [(false, "3"), (true, "")] {

@@ -161,7 +161,7 @@ pub(crate) fn decide(
     }
     if allowed {
         if let Fact::Unknown(u) = &d.nic.users {
-            out.warnings.push(format!("{name}: could not read whether another program uses its queues ({u})"));
+            out.warnings.about(&name, format!("could not read whether another program uses its queues ({u})"));
         }
         (d.rx, d.tx) = (want, Some(want));
         d.channels = Some(setting);

@@ -407,8 +407,7 @@ fn advice(devs: &[Dev], out: &mut Out) {
         out.advice.push(
             "A program waits even less if it polls its queue: SO_BUSY_POLL with SO_PREFER_BUSY_POLL (Linux 5.11), or epoll \
              with irq-suspend-timeout (6.13). Polling keeps a CPU busy, and the program must request it; ringwise sets none \
-             of this."
-                .into(),
+             of this.",
         );
     }
     let grows = |d: &Dev| d.nic.rings.known().and_then(|r| r.rx).is_some_and(|r| r.now < r.max);

@@ -215,34 +215,30 @@ fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.by.is_none()) {
         out.advice.push(
             "The load of the CPUs is unknown, so bulk queues get policy bulk, which suits lightly loaded CPUs; on busy CPUs, \
-             give the group policy cpu."
-                .into(),
+             give the group policy cpu.",
         );
     }
     if mixed {
         out.advice.push(
             "Workload unknown? Keep adaptive moderation: ringwise plan without --goal mixed. Fixed values are better only \
-             if you know what traffic the queues carry."
-                .into(),
+             if you know what traffic the queues carry.",
         );
         let latency = teams.iter().find(|t| t.name.eq_ignore_ascii_case(teams::LATENCY) && !t.listed);
-        let how = latency.map_or_else(
+        let (now, how) = latency.map_or_else(
             || {
                 let now: Vec<String> = teams.iter().map(|t| format!("{} {}", t.name, t.queues.len())).collect();
-                format!("in the configuration file ({dev}: {} of {} now)", now.join(", "), d.rx)
+                (format!("now {} of {} queues", now.join(", "), d.rx), "in the configuration file")
             },
             |t| {
-                format!(
-                    "with --latency-queues N ({dev}: {} of {} now), or in the configuration file",
-                    t.queues.len(),
-                    d.rx
-                )
+                let now = format!("now {} of {} queues for latency", t.queues.len(), d.rx);
+                (now, "with --latency-queues N, or in the configuration file")
             },
         );
-        out.advice.push(format!(
-            "The groups have fixed sizes: if there is only one kind of traffic, it cannot use the queues of the other group. \
+        let text = format!(
+            "the groups have fixed sizes: if there is only one kind of traffic, it cannot use the queues of the other group. \
              Resize them {how}."
-        ));
+        );
+        out.advice.detailed(dev, now, text);
     }
 }
 

@@ -27,6 +27,7 @@ mod groups;
 mod hands;
 mod irq;
 mod machine;
+mod messages;
 mod mistake;
 mod moderation;
 mod napi;

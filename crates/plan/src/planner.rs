@@ -11,6 +11,7 @@ use crate::goal::Resolved;
 use crate::groups::{self, Team};
 use crate::hands::{Hands, Keep, MadeByDevice};
 use crate::machine::{Class, Machine, Near};
+use crate::messages::Messages;
 use crate::place::{self, Place};
 use crate::target::{By, Out, SCALING, Why};
 use crate::wanted::Wanted;
@@ -121,8 +122,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     rivals::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
-    let (programs, notes) = programs::plan(&m, &devs, &teams, &usable);
-    out.advice.extend(notes);
+    let programs = programs::plan(&m, &devs, &teams, &usable, &mut out.advice);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
     plan.by_hand = hands.marked(s, &plan.steps);
@@ -141,7 +141,7 @@ fn on_one_cpu(
     hands: &Hands,
     mut out: Out,
 ) -> Result<Plan, Refusal> {
-    out.warnings.push("the host has one CPU, so queues are not placed".into());
+    out.warnings.push("the host has one CPU, so queues are not placed");
     let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
     for d in &mut devs {
@@ -237,34 +237,35 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
     let dev = d.name();
     match &d.near {
         Near::All if m.has_nodes() => {
-            out.warnings.push(format!(
-                "{dev}: its node is unknown, so all CPUs count as equally near (name better ones with --cpus)"
-            ));
+            let text = "its node is unknown, so all CPUs count as equally near (name better ones with --cpus)";
+            out.warnings.about(dev, text);
         }
-        Near::Cpus(c) => out.warnings.push(format!("{dev}: its node is unknown; the device reports CPUs {c} as local")),
+        Near::Cpus(c) => {
+            out.warnings.about(dev, format!("its node is unknown; the device reports CPUs {c} as local"));
+        }
         _ => {}
     }
     if place.far_instead {
-        out.warnings.push(format!("{dev}: no nearby CPU is left, so its queues are placed on remote nodes"));
+        out.warnings.about(dev, "no nearby CPU is left, so its queues are placed on remote nodes");
     } else if goal::far_when_full(d.goal) {
         let far = d.cpu.iter().flatten().filter(|c| place.zone.class[**c] == Class::Far).count();
         if far > 0 {
-            out.warnings.push(format!(
-                "{dev}: every nearby CPU has a queue, so {far} of its queues are placed on remote nodes (--far-node never prevents it)"
-            ));
+            let text =
+                "every nearby CPU has a queue, so these are placed on remote nodes (--far-node never prevents it)";
+            out.warnings.detailed(dev, plural(far, "queue"), text);
         }
     }
     if !d.nic.link_is_up() {
-        out.warnings.push(format!(
-            "{dev}: its link is not known to be up; the CPUs of its interrupts are known only when there is traffic"
-        ));
+        let text = "its link is not known to be up; the CPUs of its interrupts are known only when there is traffic";
+        out.warnings.about(dev, text);
     }
     let lost = d.unknown_vectors();
     if lost > 0 {
-        out.warnings.push(match lost {
-            1 => format!("{dev}: the queue of 1 interrupt is unknown; it stays unchanged"),
-            n => format!("{dev}: the queues of {n} interrupts are unknown; they stay unchanged"),
-        });
+        let text = match lost {
+            1 => "the queue of 1 interrupt is unknown; it stays unchanged".to_string(),
+            n => format!("the queues of {n} interrupts are unknown; they stay unchanged"),
+        };
+        out.warnings.about(dev, text);
     }
     for v in d.nic.vectors.iter().filter(|v| !v.is_queue()) {
         if let Some(c) = Dev::now(m, v).map(|c| m.cpus[c])
@@ -272,7 +273,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
             && v.role == ringwise_model::Role::Control
         {
             let name = v.names.first().map_or_else(|| format!("interrupt {}", v.irq), Clone::clone);
-            out.warnings.push(format!("{dev}: {name} (serves no queue) is on isolated CPU {c}; it stays unchanged"));
+            out.warnings.about(dev, format!("{name} (serves no queue) is on isolated CPU {c}; it stays unchanged"));
         }
     }
 }
@@ -316,6 +317,7 @@ fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &Learned
 }
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
+    let refused = out.take_refused();
     let mut entries = out.entries.into_list();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
@@ -339,10 +341,6 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         steps.extend(step);
     }
     let cuts = control::cuts(s, &steps);
-    let mut seen: BTreeMap<String, ()> = BTreeMap::new();
-    out.warnings.retain(|w| seen.insert(w.clone(), ()).is_none());
-    let mut said: BTreeMap<String, ()> = BTreeMap::new();
-    out.advice.retain(|a| said.insert(a.clone(), ()).is_none());
     out.left_alone.sort_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
     Plan {
         schema: SCHEMA.to_string(),
@@ -358,12 +356,12 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         layout: devs.iter().map(|d| effect::layout(m, d)).collect(),
         target,
         left_out: out.left_out,
-        refused: out.refused,
-        warnings: out.warnings,
+        refused,
+        warnings: out.warnings.into_texts(),
         expected,
         groups,
         programs: Vec::new(),
-        advice: out.advice,
+        advice: out.advice.into_texts(),
         control: control::ways(s),
         cuts,
         doubled_cores: doubled,
@@ -373,7 +371,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
 }
 
 /// Warns about more queues than CPUs they may use, with the two solutions that the user can choose from.
-fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Vec<String>) {
+fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Messages) {
     let mut per: BTreeMap<usize, u32> = BTreeMap::new();
     for c in d.cpu.iter().flatten() {
         *per.entry(*c).or_default() += 1;
@@ -384,13 +382,12 @@ fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Vec<String>) {
     }
     let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
     let far = if m.has_nodes() && cpus < m.cpus.len() { "use other CPUs too (--far-node ok), or " } else { "" };
-    warnings.push(format!(
-        "{dev}: {queues} queues on {cpus} CPU{}, up to {most} on one: {far}reduce the queues (--queues {cpus} --allow-disruption)",
-        if cpus == 1 { "" } else { "s" }
-    ));
+    let detail = format!("{queues} queues on {}, up to {most} on one", plural(cpus, "CPU"));
+    let text = format!("queues share CPUs: {far}reduce the queues (--queues {cpus} --allow-disruption)");
+    warnings.detailed(dev, detail, text);
 }
 
-fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Vec<String>) {
+fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Messages) {
     let mut by: BTreeMap<(&str, &str), CpuSet> = BTreeMap::new();
     let mut cores: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     for d in doubled {
@@ -403,11 +400,7 @@ fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Vec<String>) 
     }
     for ((dev, group), cpus) in by {
         let n = cores[&(dev, group)];
-        warnings.push(format!(
-            "{dev}: {} (CPUs {cpus}) {} two {group} queues{}",
-            plural(n as usize, "physical core"),
-            if n == 1 { "carries" } else { "carry" },
-            if n == 1 { "" } else { " each" }
-        ));
+        let detail = format!("{}: CPUs {cpus}", plural(n as usize, "physical core"));
+        warnings.detailed(dev, detail, format!("each of these cores carries two {group} queues"));
     }
 }

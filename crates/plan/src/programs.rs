@@ -12,6 +12,7 @@ use crate::Program;
 use crate::dev::Dev;
 use crate::groups::Team;
 use crate::machine::Machine;
+use crate::messages::Messages;
 
 /// How a program shares CPUs with its queues.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,13 +21,26 @@ enum Kind {
     Streams,
 }
 
-/// Proposals, and notes about devices without one.
-pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[bool]) -> (Vec<Program>, Vec<String>) {
+/// Proposals. Devices and groups without one are noted in `advice`.
+pub(crate) fn plan(
+    m: &Machine,
+    devs: &[Dev],
+    teams: &[Vec<Team>],
+    usable: &[bool],
+    advice: &mut Messages,
+) -> Vec<Program> {
     let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
-    let (mut out, mut notes) = (Vec::new(), Vec::new());
-    let mut add = |found| match found {
+    let mut out = Vec::new();
+    let mut add = |d: &Dev, team: Option<&Team>, found| match found {
         Found::Proposal(p) => out.push(p),
-        Found::NoFreeCore(note) => notes.push(note),
+        Found::NoFreeCore => {
+            let text = "every physical core near its queues has a queue, so no core is free for programs; fewer queues \
+                        free some";
+            match team {
+                Some(t) => advice.detailed(d.name(), format!("group {}", t.name), text),
+                None => advice.about(d.name(), text),
+            }
+        }
         Found::Nothing => {}
     };
     for (d, teams) in devs.iter().zip(teams) {
@@ -37,20 +51,20 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[boo
                 Goal::Stream => Kind::Streams,
                 Goal::Balanced | Goal::Forward | Goal::Mixed => continue,
             };
-            add(one(m, d, None, &all, kind, &busy, usable));
+            add(d, None, one(m, d, None, &all, kind, &busy, usable));
         }
         for t in teams {
             let kind = if t.urgent { Kind::Requests } else { Kind::Streams };
-            add(one(m, d, Some(t), &t.queues, kind, &busy, usable));
+            add(d, Some(t), one(m, d, Some(t), &t.queues, kind, &busy, usable));
         }
     }
-    (out, notes)
+    out
 }
 
 enum Found {
     Proposal(Program),
     /// Streams need a core without queues, and none is free.
-    NoFreeCore(String),
+    NoFreeCore,
     Nothing,
 }
 
@@ -86,13 +100,7 @@ fn one(
                 same_node,
                 "the node's physical cores without a queue: the program and its interrupts do not compete for CPU time",
             ),
-            _ => {
-                let of = team.map_or_else(String::new, |t| format!(" group {}", t.name));
-                return Found::NoFreeCore(format!(
-                    "{}{of}: every physical core near its queues has a queue, so no core is free for programs; fewer queues free some",
-                    d.name()
-                ));
-            }
+            _ => return Found::NoFreeCore,
         },
     };
     // No proposal if it would contain every CPU: that is the scheduler's default.

@@ -8,6 +8,7 @@ use ringwise_model::{Fact, Nic};
 use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::hands::{Keep, MadeByDevice};
+use crate::messages::Messages;
 use crate::wanted::Wanted;
 use crate::{LeftAlone, LeftOut, NotPossible, Obstacle};
 
@@ -58,11 +59,43 @@ pub(crate) struct Out {
     pub wanted_counts: Vec<u32>,
     pub left_alone: Vec<LeftAlone>,
     pub refused: Vec<NotPossible>,
-    pub warnings: Vec<String>,
-    pub advice: Vec<String>,
+    pub warnings: Messages,
+    pub advice: Messages,
+    /// Not possible for several devices alike; they become entries of `refused`.
+    pub alike: Vec<Alike>,
+}
+
+/// The same obstacle on one or more devices.
+pub(crate) struct Alike {
+    devs: Vec<String>,
+    what: String,
+    why: Obstacle,
+    needed: bool,
 }
 
 impl Out {
+    /// Records something that is not possible on a device. Devices with the same obstacle share an entry.
+    pub(crate) fn cannot(&mut self, dev: &str, what: &str, why: Obstacle, needed: bool) {
+        let text = why.to_string();
+        match self.alike.iter_mut().find(|a| a.what == what && a.needed == needed && a.why.to_string() == text) {
+            Some(a) => a.devs.push(dev.to_string()),
+            None => self.alike.push(Alike { devs: vec![dev.to_string()], what: what.to_string(), why, needed }),
+        }
+    }
+
+    /// All entries of `refused`.
+    pub(crate) fn take_refused(&mut self) -> Vec<NotPossible> {
+        let mut all = std::mem::take(&mut self.refused);
+        all.extend(self.alike.drain(..).map(|a| NotPossible {
+            address: None,
+            what: format!("{} {}", a.devs.join(" "), a.what),
+            why: a.why,
+            needed: a.needed,
+            blocked_by: None,
+        }));
+        all
+    }
+
     /// Adds a setting of the goal, unless the user configured that setting.
     pub(crate) fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
         if w.setting.address().is_some_and(|a| self.laid.contains(&a)) {

@@ -47,7 +47,11 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
             rest.push(format!("{} need two samples", r.not_evaluated.len()));
         }
         rest.push(format!("{unread} not readable"));
-        out += &wrap(&format!("{host}: no findings ({}, {}).", plural(r.rules, "rule"), rest.join(", ")), 2, style);
+        out += &wrap(
+            &format!("{host}: no findings ({} checked, {}).", plural(r.rules, "rule"), rest.join(", ")),
+            2,
+            style,
+        );
         out.push('\n');
         out += &could_not(r, style);
         return out;
@@ -83,15 +87,18 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &summary(r, unread);
     let fixes = fixes(&r.findings, style);
     for (command, ids) in &fixes {
-        out += &wrap(&format!("Fixed by {command}: {}", ids.join(" ")), 2, style);
+        out += &wrap(&format!("Fixed by {command}: {}", rules(ids, style)), 2, style);
         out.push('\n');
     }
     if !r.not_evaluated.is_empty() {
         let mut ids: Vec<&str> = r.not_evaluated.iter().map(String::as_str).collect();
         ids.sort();
-        let text = format!("Not evaluated, needs two samples (capture --for 5s): {}", ids.join(" "));
+        let text = format!("Not evaluated, needs two samples (capture --for 5s): {}", rules(&ids, style));
         out += &wrap(&text, 2, style);
         out.push('\n');
+    }
+    if style.verbose == 0 && !(fixes.is_empty() && r.not_evaluated.is_empty() && r.unreadable.is_empty()) {
+        out += &format!("List these rules: {}\n", style.recording.reads("ringwise check -v"));
     }
     if let Some(f) = r.findings.first() {
         out += &format!("Explain it: ringwise check --explain {}\n", f.rule);
@@ -103,6 +110,14 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         out += &format!("Accept one: {accept}\n");
     }
     out
+}
+
+/// The number of rules; with `-v` their ids.
+fn rules<T: AsRef<str>>(ids: &[T], style: &Style) -> String {
+    match style.verbose {
+        0 => plural(ids.len(), "rule"),
+        _ => ids.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" "),
+    }
 }
 
 fn unread_rules(r: &Report) -> usize {
@@ -119,11 +134,11 @@ fn summary(r: &Report, unread: usize) -> String {
         None => String::new(),
     };
     format!(
-        "{}, {}, {} info, {unread} not readable; {} rules{samples}.\n",
+        "{}, {}, {} info; {} checked, {unread} not readable{samples}.\n",
         plural(n(Severity::Error), "error"),
         plural(n(Severity::Warning), "warning"),
         n(Severity::Info),
-        r.rules
+        plural(r.rules, "rule")
     )
 }
 
@@ -245,12 +260,12 @@ fn could_not(r: &Report, style: &Style) -> String {
             let mut ids: Vec<&str> = whats.values().flatten().copied().collect();
             ids.sort();
             ids.dedup();
-            let text = format!("{}  {} values: {why} (-v lists them)", ids.join(" "), whats.len());
+            let text = format!("{} for {}: {why}", plural(whats.len(), "value"), rules(&ids, style));
             out += &format!("  {}\n", wrap(&text, 2, style));
             continue;
         }
         for (what, ids) in whats {
-            out += &format!("  {}\n", wrap(&format!("{}  {what}: {why}", ids.join(" ")), 2, style));
+            out += &format!("  {}\n", wrap(&format!("{what}: {why} ({})", rules(&ids, style)), 2, style));
         }
     }
     out

@@ -37,9 +37,12 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
         return String::new();
     }
     let mut out = String::from("Recommended CPUs for programs (ringwise moves none):\n");
-    for p in &plan.programs {
+    for (i, p) in plan.programs.iter().enumerate() {
         let of = p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
-        out.push_str(&hang("  ", &format!("{of}: CPUs {}: {}", p.cpus, p.why), w));
+        // The same reason comes once.
+        let known = plan.programs[..i].iter().any(|o| o.why == p.why);
+        let why = if known { String::new() } else { format!(": {}", p.why) };
+        out.push_str(&hang("  ", &format!("{of}: CPUs {}{why}", p.cpus), w));
         out.push_str(&hang("      in ", &format!("/etc/systemd/system/{}.d/cpus.conf:", unit(p)), w));
         out.extend(p.drop_in.lines().map(|l| format!("          {l}\n")));
         out.push_str(&format!("      or {}\n", p.cpuset));

@@ -161,8 +161,38 @@ fn count(o: &Outcome) -> String {
     text + ";"
 }
 
-/// The outcome. `verb`: `Applied`, `Rolled back`, `Recovered`.
-pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
+/// What to do after `apply`.
+pub const AFTER_APPLY: &str = "Next: ringwise verify   shows whether the settings are still as applied
+      ringwise persist  applies them at every boot; now a reboot loses them
+";
+
+/// What a transaction was made by, or where its outcome is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// `apply`
+    Apply,
+    /// `apply --boot`: its output goes to the log, so it proposes no next command.
+    ApplyAtBoot,
+    /// `rollback`
+    RollBack,
+    /// `recover`
+    Recover,
+    /// `history` shows it later.
+    History,
+}
+
+impl Run {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Apply | Self::ApplyAtBoot | Self::History => "Applied",
+            Self::RollBack => "Rolled back",
+            Self::Recover => "Recovered",
+        }
+    }
+}
+
+/// The outcome.
+pub fn summary(o: &Outcome, run: Run, style: &Style) -> String {
     let w = style.width;
     let mut out = not_as_asked(o, w);
     out.push_str(&super::hands::outcome(&o.kept, style));
@@ -176,7 +206,7 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
         };
         out.push_str(&hang("not yet seen on the new CPU (idle): ", &text, w));
     }
-    out.push_str(&verdict(o, verb, style));
+    out.push_str(&verdict(o, run, style));
     if stands && !o.waiting.is_empty() {
         out.push_str(&style.paint(Tint::Yellow, &format!("{} not restored yet:", plural(o.waiting.len(), "setting"))));
         out.push('\n');
@@ -218,7 +248,7 @@ fn not_as_asked(o: &Outcome, w: Option<usize>) -> String {
     out
 }
 
-fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
+fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
     let w = style.width;
     let id = o.transaction.map(|t| t.to_string()).unwrap_or_default();
     let mut out = String::new();
@@ -231,7 +261,7 @@ fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
             ));
         }
         Verdict::Applied => {
-            let text = format!("{verb} as transaction {id} in {}: {} {}.", seconds(o), count(o), read_back(o));
+            let text = format!("{} as transaction {id} in {}: {} {}.", run.verb(), seconds(o), count(o), read_back(o));
             let tint = if o.unmet.is_empty() { Tint::Green } else { Tint::Yellow };
             out.push_str(&style.paint(tint, hang("", &text, w).trim_end()));
             out.push('\n');
@@ -239,13 +269,15 @@ fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
                 Some(t) => out.push_str(&on_trial(t, style)),
                 None => out.push_str(&format!("Undo: ringwise rollback {id}\n")),
             }
-            if verb == "Applied" {
-                out.push_str("The settings are lost at reboot.\n");
-                if !o.refused.is_empty() || !o.ignored.is_empty() || !o.instead.is_empty() {
-                    let text = "Refused and ignored settings are remembered; later plans skip them.";
-                    out.push_str(&hang("", text, w));
-                    out.push_str("List: ringwise learned\n");
-                }
+            let learned = !o.refused.is_empty() || !o.ignored.is_empty() || !o.instead.is_empty();
+            if learned && matches!(run, Run::Apply | Run::ApplyAtBoot | Run::History) {
+                let text = "Refused and ignored settings are remembered; later plans skip them.";
+                out.push_str(&hang("", text, w));
+                out.push_str("List: ringwise learned\n");
+            }
+            // A transaction on trial must be confirmed first, which its own text says.
+            if run == Run::Apply && o.trial.as_ref().is_none_or(|t| t.fate != Fate::Pending) {
+                out.push_str(AFTER_APPLY);
             }
         }
         Verdict::Recovered => {
@@ -300,10 +332,11 @@ pub fn is(cpus: &CpuSet) -> String {
 fn on_trial(t: &OnTrial, style: &Style) -> String {
     let until = when::clock(t.until_unix, style.utc);
     let head = format!("ON TRIAL until {until} ({} s).", t.seconds);
-    let end =
-        format!("Without it everything is put back at {until}, even if this session, this process or sshd has ended.");
+    let end = format!(
+        "Without confirmation everything is put back at {until}, even if this session, this process or sshd has ended."
+    );
     format!(
-        "{} If everything works, run from any session:\n    ringwise confirm\n{}",
+        "{}\n{}Next: ringwise confirm   from any session, if everything works\n",
         style.paint(Tint::Yellow, &head),
         hang("", &end, style.width)
     )

@@ -2,29 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Reason, Setting, Step};
+use ringwise_knob::{Reason, Step};
 use ringwise_model::{Fact, Snapshot};
-use ringwise_plan::{LeftOut, NotPossible, Plan};
+use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
 use super::control;
+use super::gains;
 use super::groups;
 use super::hands;
 use super::plan_index::PlanIndex;
 use super::rivals;
+use super::skipped;
 use ringwise_emit::summary::{name, summary};
 use ringwise_model::shell::quote;
 use ringwise_text::{self as text, hang, len, pad, plural};
 use ringwise_text::{Style, Tint};
 
-/// Numbers of the sources, in the order in which the page names them.
+/// The sources, each with the ids of its rules, in the order in which the page names them.
 #[derive(Default)]
-struct Notes {
+struct Sources {
     list: Vec<(String, Vec<String>)>,
 }
 
-impl Notes {
-    fn mark(&mut self, st: &Step) -> String {
+impl Sources {
+    fn add(&mut self, st: &Step) {
         let at = self.list.iter().position(|(s, _)| *s == st.source).unwrap_or_else(|| {
             self.list.push((st.source.clone(), Vec::new()));
             self.list.len() - 1
@@ -33,13 +35,15 @@ impl Notes {
         if !rules.contains(&st.rule) {
             rules.push(st.rule.clone());
         }
-        format!("[{}]", at + 1)
     }
 
     fn render(&self, width: Option<usize>) -> String {
         let mut out = String::new();
-        for (i, (source, rules)) in self.list.iter().enumerate() {
-            out.push_str(&hang(&format!("[{}] ", i + 1), &format!("{source} ({})", rules.join(" ")), width));
+        for (source, rules) in &self.list {
+            out.push_str(&hang(&format!("[{}] ", rules.join(" ")), source, width));
+        }
+        if let Some(rule) = self.list.first().and_then(|(_, rules)| rules.first()) {
+            out.push_str(&format!("Explain a rule: ringwise check --explain {rule}\n"));
         }
         out
     }
@@ -63,19 +67,19 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
     let (w, again) = (style.width, how.again.as_str());
     if plan.steps.is_empty() {
         let (n, kept) = (plan.target.len(), plan.kept.len());
-        let mut out = named(plan, w);
+        let mut out = named(plan, style);
         out += &if n == 0 {
             hang("", &format!("{}: nothing to plan, nothing to change.", name(plan)), w)
         } else {
             let so = n.saturating_sub(kept);
             hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
         };
-        out.push_str(&rest(plan, w));
+        out.push_str(&rest(plan, style));
         out.push_str(&hands::kept(plan, again, style));
         return out;
     }
-    let mut out = named(plan, w) + &head(plan, w);
-    let mut notes = Notes::default();
+    let mut out = named(plan, style) + &head(plan, w);
+    let mut notes = Sources::default();
     let index = PlanIndex::new(plan);
     if how.full {
         out.push_str(&lines(plan, &index, s, &mut notes, style.utc));
@@ -100,14 +104,8 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
         }
     }
     out.push_str(&groups::programs(plan, w));
-    if !plan.expected.is_empty() {
-        out.push_str("Expected results, to be checked afterwards:\n");
-        for e in &plan.expected {
-            out.push_str(&hang("  ", e.text.trim_end_matches(['.', ';']), w));
-        }
-        out.push('\n');
-    }
-    out.push_str(&rest(plan, w));
+    out.push_str(&gains::text(plan, w));
+    out.push_str(&rest(plan, style));
     out.push_str(&groups::advice(plan, w));
     out.push_str(&hands::kept(plan, again, style));
     if !out.ends_with("\n\n") {
@@ -116,7 +114,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
     out.push_str(&hands::undone(plan, style));
     out.push_str(&totals(plan, w));
     out.push_str(&control::cuts(plan, style));
-    out.push_str(&next(plan, how));
+    out.push_str(&next(plan, how, style));
     if !notes.list.is_empty() {
         out.push('\n');
         out.push_str(&notes.render(w));
@@ -153,7 +151,7 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     out
 }
 
-fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style: &Style) -> String {
+fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Sources, style: &Style) -> String {
     let as_planned = || format!("{dev}   already as planned\n\n");
     let Some(part) = index.device(dev) else { return as_planned() };
     let bands = bands(part, s);
@@ -202,21 +200,21 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes,
     out
 }
 
-/// The different reasons in one band, each once, with the numbers of their sources.
-fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
-    let mut seen: Vec<(&Reason, Vec<String>)> = Vec::new();
+/// The different reasons in one band, each once, with the ids of their rules.
+fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
+    let mut seen: Vec<(&Reason, Vec<&str>)> = Vec::new();
     for st in steps {
-        let mark = notes.mark(st);
+        notes.add(st);
         match seen.iter_mut().find(|(r, _)| **r == st.reason) {
-            Some((_, marks)) if !marks.contains(&mark) => marks.push(mark),
+            Some((_, rules)) if !rules.contains(&st.rule.as_str()) => rules.push(&st.rule),
             Some(_) => {}
-            None => seen.push((&st.reason, vec![mark])),
+            None => seen.push((&st.reason, vec![&st.rule])),
         }
     }
     let shown = if style.width.is_some() && seen.len() > 3 { 2 } else { seen.len() };
     let mut out = String::new();
-    for (reason, marks) in &seen[..shown] {
-        out.push_str(&hang("      ", &format!("{reason} {}", marks.concat()), style.width));
+    for (reason, rules) in &seen[..shown] {
+        out.push_str(&hang("      ", &format!("{reason} [{}]", rules.join(" ")), style.width));
     }
     if shown < seen.len() {
         out.push_str(&format!("      and {} more reasons (--full)\n", seen.len() - shown));
@@ -225,7 +223,7 @@ fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
 }
 
 /// For `--full`: one line for each setting, including those that do not change.
-fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
+fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Sources, utc: bool) -> String {
     let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
     let addresses: Vec<String> =
         plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
@@ -235,16 +233,15 @@ fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Notes
         let line = match t.address().and_then(|a| steps.get(&a).copied()) {
             None => format!("= {}  {}", pad(a, width), t.value_text()),
             Some(st) => {
-                let mark = notes.mark(st);
+                notes.add(st);
                 format!(
-                    "~ {}  {}{} -> {}   {} {}: {}",
+                    "~ {}  {}{} -> {}   {} [{}]",
                     pad(a, width),
                     now_text(st, s),
                     hands::mark(index, st, utc),
                     t.value_text(),
-                    mark,
-                    st.rule,
-                    st.reason
+                    st.reason,
+                    st.rule
                 )
             }
         };
@@ -255,27 +252,14 @@ fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Notes
     out
 }
 
-fn change(from: &Fact<Setting>, to: &Setting) -> String {
-    let what = match to {
-        Setting::Feature { name, .. } => name.clone(),
-        _ => to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string()),
-    };
-    let now = match from {
-        Fact::Known(f) => f.value_text(),
-        Fact::Absent => "-".into(),
-        Fact::Unknown(u) => format!("unknown ({})", u.why),
-    };
-    format!("{what} {now} -> {}", to.value_text())
-}
-
 /// Warnings, and settings that cannot be set or were skipped.
-fn rest(plan: &Plan, w: Option<usize>) -> String {
+fn rest(plan: &Plan, style: &Style) -> String {
     let mut out = String::new();
     for warning in &plan.warnings {
-        out.push_str(&hang("Warning: ", warning, w));
+        out.push_str(&hang("Warning: ", warning, style.width));
     }
-    plan.refused.iter().for_each(|r| out.push_str(&impossible(r, w)));
-    out.push_str(&left_out(plan.left_out.iter().filter(|l| !l.is_named()), "Skipped because", w));
+    plan.refused.iter().for_each(|r| out.push_str(&impossible(r, style.width)));
+    out.push_str(&skipped::text(plan.left_out.iter().filter(|l| !l.is_named()), "Skipped", style));
     out
 }
 
@@ -291,58 +275,26 @@ pub fn impossible_requests(plan: &Plan, style: &Style) -> String {
 }
 
 /// Settings that the user requested and the plan skipped. They come first on the page.
-fn named(plan: &Plan, w: Option<usize>) -> String {
-    left_out(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned because", w)
+fn named(plan: &Plan, style: &Style) -> String {
+    skipped::text(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned", style)
 }
 
-fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<usize>) -> String {
-    let mut by: Vec<(&str, Vec<&LeftOut>)> = Vec::new();
-    for l in list {
-        match by.iter_mut().find(|(o, _)| *o == l.outage) {
-            Some((_, v)) => v.push(l),
-            None => by.push((&l.outage, vec![l])),
-        }
-    }
-    let mut out = String::new();
-    for (outage, list) in by {
-        let why = if outage.is_empty() {
-            "the decision is yours".into()
-        } else {
-            format!("it interrupts traffic ({outage})")
-        };
-        out.push_str(&hang("", &format!("{title} {why}:"), w));
-        for l in list {
-            let dev = l.setting.address().and_then(|a| a.dev().map(str::to_string)).unwrap_or_else(|| "host".into());
-            out.push_str(&hang(&format!("  {dev}  "), &format!("{}: {}", change(&l.from, &l.setting), l.reason), w));
-            out.push_str(&format!("      {}\n", l.command));
-        }
-    }
-    out
+/// `41 changes (40 on eth1 eth2, 1 on the host), 45 settings checked. None interrupts traffic.`
+fn totals(plan: &Plan, w: Option<usize>) -> String {
+    hang("", &format!("{} Nothing was changed. What apply changes is lost at reboot.", summary(plan)), w)
 }
 
-/// `41 changes: 40 on eth1 eth2, 1 on the host. None interrupts traffic.`
-pub fn totals(plan: &Plan, w: Option<usize>) -> String {
-    out_of(plan, w, "Nothing was changed. What apply changes is lost at reboot.")
-}
-
-fn out_of(plan: &Plan, w: Option<usize>, tail: &str) -> String {
-    hang("", &format!("{} {tail}", summary(plan)), w)
-}
-
-fn next(plan: &Plan, how: &Page) -> String {
+fn next(plan: &Plan, how: &Page, style: &Style) -> String {
     let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
     let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };
-    let written = how.file.as_deref().map(|f| format!("ringwise apply {}", quote(f)));
-    if how.recorded {
-        let apply = written.unwrap_or_else(|| format!("ringwise apply{again}"));
-        return format!("This is a recording. On the host itself: {apply}\n");
+    let here = if how.recorded { "This is a recording. On the host itself:" } else { "Next:" };
+    if let Some(file) = &how.file {
+        return format!("{here} ringwise apply {}\n", quote(file));
     }
-    if let Some(apply) = written {
-        return format!("Next: {apply}\n");
-    }
+    let review = style.recording.reads(format!("ringwise plan{again}"));
     format!(
-        "Next: ringwise apply{again}\n  or, to review exactly this plan first:\n      ringwise plan{again} --out {file}\n      \
+        "{here} ringwise apply{again}\n  or, to review exactly this plan first:\n      {review} --out {file}\n      \
          ringwise apply {file}\n"
     )
 }

@@ -375,7 +375,7 @@ pub fn entry(e: &Entry, style: &Style) -> String {
         for s in &o.put_back {
             out.push_str(&format!("put back  {} = {}\n", address(s), s.value_text()));
         }
-        out.push_str(&outcome::summary(o, "Applied", style));
+        out.push_str(&outcome::summary(o, outcome::Run::History, style));
     }
     if !e.undo.is_empty() {
         out.push_str("\nManual undo, with the interrupt numbers of that time:\n");

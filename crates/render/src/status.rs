@@ -7,6 +7,7 @@ use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{Cause, CpuSet, Snapshot};
 
+use super::verdict::{self, Worst};
 use super::{outcome, rivals, standing, table};
 use ringwise_model::Boot;
 use ringwise_text::when;
@@ -59,16 +60,57 @@ impl Standings {
 
 /// Whether something needs attention. Unknown states count as problems.
 pub fn needs_somebody(st: &Standings) -> bool {
-    matches!(st.boot, Some(Boot::Skipped { .. }))
-        || st.half_way.is_some()
-        || st.stuck.is_some()
-        || st.waiting.as_ref().is_some_and(|w| w.ready)
-        || st.unreadable.is_some()
-        || st.verify.as_ref().is_some_and(is_off)
+    problem(st).is_some()
 }
 
-fn is_off(v: &Verify) -> bool {
-    v.unfinished.is_some() || v.trial.is_some() || !v.newer.is_empty() || v.drifted().any(was_asked)
+/// The most urgent problem, in a few words.
+fn problem(st: &Standings) -> Option<String> {
+    let v = st.verify.as_ref();
+    if st.unreadable.is_some() {
+        return Some("what was applied is unknown".into());
+    }
+    if let Some(id) = v.and_then(|v| v.unfinished) {
+        return Some(format!("transaction {id} was interrupted"));
+    }
+    if let Some(id) = st.half_way {
+        return Some(format!("transaction {id} is not fully put back"));
+    }
+    if let Some(w) = st.waiting.as_ref().filter(|w| w.ready) {
+        return Some(format!("{} of rollback {} can be restored now", plural(w.settings, "setting"), w.transaction));
+    }
+    if let Some((p, _)) = st.overdue() {
+        return Some(format!("the trial of transaction {} is overdue", p.transaction));
+    }
+    if let Some(p) = v.and_then(|v| v.trial.as_ref()) {
+        return Some(format!("transaction {} is on trial", p.transaction));
+    }
+    if let Some(n) = v.and_then(|v| v.newer.first()) {
+        return Some(format!("transaction {} cannot be read", n.transaction));
+    }
+    if let Some(e) = &st.stuck {
+        return Some(format!("transaction {} was rolled back because transmit queues were stuck", e.id));
+    }
+    if let Some(text) = v.and_then(differing) {
+        return Some(text);
+    }
+    matches!(st.boot, Some(Boot::Skipped { .. })).then(|| "nothing is applied at boot any more".into())
+}
+
+/// `2 of 41 settings differ from what was applied (most of them on eth2)`
+fn differing(v: &Verify) -> Option<String> {
+    let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
+    let mut by: BTreeMap<&str, usize> = BTreeMap::new();
+    for dev in drifted.iter().filter_map(|d| d.want.dev()) {
+        *by.entry(dev).or_default() += 1;
+    }
+    let most = by.iter().max_by_key(|(dev, n)| (**n, std::cmp::Reverse(**dev)));
+    let on = match most {
+        Some((dev, n)) if *n == drifted.len() => format!(" ({dev})"),
+        Some((dev, _)) => format!(" (most of them on {dev})"),
+        None => String::new(),
+    };
+    let text = || format!("{} of {} settings differ from what was applied{on}", drifted.len(), v.settings.len());
+    (!drifted.is_empty()).then(text)
 }
 
 /// Whether the setting was read. Settings that `--passive` does not read are unknown and count as unchanged.
@@ -90,7 +132,9 @@ pub struct Page {
 /// The page of `status`.
 pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     let w = style.width;
-    let mut out = text::host_line(s, w);
+    let worst = verdict::worst(s, st.verify.as_ref());
+    let mut out = verdict::line(problem(st).as_deref(), worst.as_ref(), s, style);
+    out.push_str(&text::host_line(s, w));
     let mut line = |k: &str, v: &str| out.push_str(&hang(&pad(k, 12), v, w));
     line("applied", &applied(st, how.recorded, style));
     if let Some(v) = &st.verify {
@@ -113,7 +157,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     let extra = remarks(s, st);
     out.push_str(&table::interfaces(s, &extra, how.all, style));
     out.push('\n');
-    out.push_str(&next(s, st, style));
+    out.push_str(&next(s, st, worst.as_ref(), style));
     out
 }
 
@@ -294,8 +338,8 @@ fn moved_text(list: &[Address]) -> String {
 }
 
 /// The command to run next.
-fn next(s: &Snapshot, st: &Standings, style: &Style) -> String {
-    let Some(v) = &st.verify else { return otherwise(s, style) };
+fn next(s: &Snapshot, st: &Standings, worst: Option<&Worst>, style: &Style) -> String {
+    let Some(v) = &st.verify else { return otherwise(s, worst, style) };
     if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();
     }
@@ -311,21 +355,18 @@ fn next(s: &Snapshot, st: &Standings, style: &Style) -> String {
     if let Some(e) = &st.stuck {
         return format!("Next: ringwise history {}\n", e.id);
     }
-    if is_off(v) {
+    if v.drifted().any(was_asked) {
         let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");
     }
-    otherwise(s, style)
+    otherwise(s, worst, style)
 }
 
-fn otherwise(s: &Snapshot, style: &Style) -> String {
-    match s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues()) {
-        Some(n) => {
-            let reads = |c: String| style.recording.reads(c);
-            let show = reads(format!("ringwise show {}", n.name()));
-            format!("Next: {show}\n      {}\n", reads("ringwise plan".into()))
-        }
-        None => "No interface has queues of its own to tune.\n".into(),
+fn otherwise(s: &Snapshot, worst: Option<&Worst>, style: &Style) -> String {
+    if !s.nics.iter().any(|n| text::is_listed(n) && n.has_own_queues()) {
+        return "No interface has queues of its own to tune.\n".into();
     }
+    let then = worst.map_or_else(|| "ringwise plan".into(), |w| format!("ringwise show {}", w.nic.name()));
+    format!("Next: {}\n      {}\n", style.recording.reads("ringwise check"), style.recording.reads(then))
 }

@@ -25,7 +25,7 @@ use crate::cmd::plan::{self, make};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::outcome::Before;
+use ringwise_render::outcome::{Before, Run};
 use ringwise_render::plan::{self as page, Page};
 use ringwise_render::{bands, control, hands as hands_page};
 use ringwise_text::Style;
@@ -141,7 +141,8 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
     let outcome = ringwise_apply::run(&source.host, &request, &store, &policy, &mut print).map_err(|e| fail(&e))?;
     let measured = measure.as_ref().and_then(|m| Some((m, m.applied(&outcome)?)));
-    let ended = trial::follow(&outcome, "Applied", a, common, &source, &store, &policy, &style);
+    let run = if a.boot { Run::ApplyAtBoot } else { Run::Apply };
+    let ended = trial::follow(&outcome, run, a, common, &source, &store, &policy, &style);
     // A requested setting without an address is not in the outcome.
     let ended = ended.map(|status| match status {
         Status::Ok if impossible().next().is_some() => Status::Findings,

@@ -11,6 +11,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::out;
 use crate::source::{self, Source};
+use ringwise_render::outcome::Run;
 use ringwise_text::Style;
 
 /// Time limit for a guard to restore everything, including channels and links.
@@ -129,9 +130,9 @@ fn outcome(source: &Source, store: &Store, id: u64, bound: Duration) -> Result<O
 /// The outcome of a transaction that is not kept: status 4, or 5 if not everything could be restored.
 pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
     match outcome(source, store, id, BOUND)? {
-        Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, "Applied", as_json, style),
+        Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, Run::Apply, as_json, style),
         // A recovered transaction is restored, not kept.
-        Some(o) if o.verdict != Verdict::Applied => finish(&o, "Applied", as_json, style).map(|_| Status::PutBack),
+        Some(o) if o.verdict != Verdict::Applied => finish(&o, Run::Apply, as_json, style).map(|_| Status::PutBack),
         _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being put back"))
             .next(format!("ringwise history {id}"))),
     }

@@ -7,6 +7,7 @@ use crate::args::{Common, RecoverArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source;
+use ringwise_render::outcome::Run;
 use ringwise_render::standing::{to_recover, waiting};
 
 pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
@@ -46,5 +47,5 @@ pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, None);
     let outcome = ringwise_apply::recover(&source.host, &store, &policy, &mut print).map_err(|e| fail(&e))?;
-    finish(&outcome, "Recovered", a.format.json(common), &style)
+    finish(&outcome, Run::Recover, a.format.json(common), &style)
 }

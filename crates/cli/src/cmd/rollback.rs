@@ -9,6 +9,7 @@ use crate::source::{self, Source};
 use ringwise_apply::{Ending, Entry, Kind, Store};
 use ringwise_discover::Options;
 use ringwise_model::Title;
+use ringwise_render::outcome::Run;
 use ringwise_render::standing;
 use ringwise_text::Style;
 
@@ -65,7 +66,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
             _ => f,
         }
     })?;
-    trial::follow(&outcome, "Rolled back", &on_trial, common, &source, &store, &policy, &style)
+    trial::follow(&outcome, Run::RollBack, &on_trial, common, &source, &store, &policy, &style)
 }
 
 /// Shows what would be restored, and what prevents it.

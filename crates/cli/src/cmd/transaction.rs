@@ -15,7 +15,7 @@ use crate::args::{Common, Write};
 use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::out;
-use ringwise_render::outcome::{self, Before};
+use ringwise_render::outcome::{self, Before, Run};
 use ringwise_text::Style;
 use ringwise_text::when;
 
@@ -176,12 +176,12 @@ pub(super) fn stderr_style(style: &Style) -> Style {
 }
 
 /// Prints the outcome, and returns the exit status.
-pub(super) fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<Status> {
+pub(super) fn finish(o: &Outcome, run: Run, as_json: bool, style: &Style) -> Result<Status> {
     Logbook::of(o.transaction).outcome(o);
     if as_json {
         out::json(o)?;
     } else {
-        out::answer(&outcome::summary(o, verb, style))?;
+        out::answer(&outcome::summary(o, run, style))?;
     }
     Ok(match o.exit_status() {
         0 => Status::Ok,

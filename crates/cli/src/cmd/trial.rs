@@ -15,7 +15,7 @@ use crate::args::{ApplyArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::Source;
-use ringwise_render::outcome::summary;
+use ringwise_render::outcome::{AFTER_APPLY, Run, summary};
 use ringwise_render::status::overdue;
 use ringwise_text::Style;
 use ringwise_text::when;
@@ -33,7 +33,7 @@ pub(super) fn wanted(a: &ApplyArgs) -> Option<Duration> {
 #[allow(clippy::too_many_arguments, reason = "both callers have these values; a struct would only be unpacked again")]
 pub(super) fn follow(
     o: &Outcome,
-    verb: &str,
+    run: Run,
     a: &ApplyArgs,
     common: &Common,
     source: &Source,
@@ -42,23 +42,28 @@ pub(super) fn follow(
     style: &Style,
 ) -> Result<Status> {
     let as_json = a.format.json(common);
-    let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, verb, as_json, style) };
+    let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, run, as_json, style) };
+    let and_then = |status: Status| {
+        if status == Status::Ok && run == Run::Apply && !as_json {
+            out::answer(AFTER_APPLY)?;
+        }
+        Ok(status)
+    };
     if let Some(command) = &a.health {
         out::note(common.quiet, &format!("ringwise: on trial; running the health command: {command}"));
         return match health(command, trial, source, policy) {
-            Ok(()) => kept(source, store, as_json, style),
+            Ok(()) => and_then(kept(source, store, as_json, style)?),
             Err(why) => undo(source, store, id, "health command", &why, as_json, style),
         };
     }
     let asked = !a.write.yes && !as_json && proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr());
     if !asked {
-        return finish(o, verb, as_json, style);
+        return finish(o, run, as_json, style);
     }
-    out::answer(&summary(o, verb, style))?;
+    out::answer(&summary(o, run, style))?;
     match ask(source, store, policy) {
-        Answer::Keep => kept(source, store, as_json, style),
+        Answer::Keep | Answer::Decided => and_then(kept(source, store, as_json, style)?),
         Answer::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
-        Answer::Decided => kept(source, store, as_json, style),
         Answer::Left => {
             out::error("\nringwise: still on trial; to keep the changes: ringwise confirm");
             Ok(Status::Ok)

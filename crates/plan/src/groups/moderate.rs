@@ -7,7 +7,7 @@ use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
 
 use super::{Cx, Team, Want, told, why};
 use crate::moderation::{self, Fixed, rx_alone};
-use crate::{NotPossible, Obstacle, policies};
+use crate::{Obstacle, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 
@@ -25,8 +25,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
 }
 
 fn refuse(cx: &mut Cx, what: &str, why: Obstacle, needed: bool) {
-    let what = format!("{} {what}", cx.d.name());
-    cx.out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
+    cx.out.cannot(cx.d.name(), what, why, needed);
 }
 
 /// The largest group; among equals the last, which is not the latency group.
@@ -110,12 +109,13 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             refuse(cx, &format!("{} of group {}", missing.join(" "), t.name), why, false);
         }
         if !laid.is_empty() {
-            cx.out.warnings.push(format!(
-                "{dev}: the user configured the moderation of {}, so policy {} of group {} is not applied there",
+            let text = format!(
+                "the user configured the moderation of {}, so policy {} of group {} is not applied there",
                 told::queues_text(&laid),
                 t.policy.name,
                 t.name
-            ));
+            );
+            cx.out.warnings.about(&dev, text);
         }
     }
     teams.iter().map(|t| told::by_queue(cx, t)).collect()

@@ -4,7 +4,7 @@ use ringwise_knob::{Address, Reason, Setting, features, rss as knob_rss};
 use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 
 use super::{Cx, Team, Want, why};
-use crate::{NotPossible, Obstacle};
+use crate::Obstacle;
 
 /// Plan rules by which a later plan recognizes objects that were created only for groups.
 const SHARED: &str = ringwise_knob::FOR_GROUPS[0];
@@ -107,8 +107,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
 }
 
 fn refuse(cx: &mut Cx, what: &str, why: Obstacle) {
-    let what = format!("{} {what}", cx.d.name());
-    cx.out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
+    cx.out.cannot(cx.d.name(), what, why, true);
 }
 
 /// Warns that neither rules nor shares steer flows to the groups: a group has no effect on flows of other queues.
@@ -133,9 +132,8 @@ fn undirected(cx: &mut Cx, teams: &[Team]) {
                   file) divides the traffic"
             .to_string(),
     };
-    cx.out.advice.push(format!(
-        "No flows are steered to the groups of {dev} yet: the RSS table spreads all flows over all queues. {how}."
-    ));
+    let text = format!("no flows are steered to groups yet: the RSS table spreads all flows over all queues. {how}.");
+    cx.out.advice.about(dev, text);
 }
 
 fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spare, r: &mut Reached) {
@@ -175,15 +173,16 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
             cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
     } else if all.len() < t.queues.len() {
-        cx.out.warnings.push(format!(
-            "{dev}: a rule steers to one queue, so {} of the {} queues of group {} {} no flows from its {} rule{}",
+        let text = format!(
+            "a rule steers to one queue, so {} of the {} queues of group {} {} no flows from its {} rule{}",
             t.queues.len() - all.len(),
             t.queues.len(),
             t.name,
             if t.queues.len() - all.len() == 1 { "gets" } else { "get" },
             all.len(),
             if all.len() == 1 { "" } else { "s" }
-        ));
+        );
+        cx.out.warnings.about(&dev, text);
     }
     for (i, (flow, fields)) in all.iter().enumerate() {
         let queue = if r.context.is_some() { 0 } else { t.queues[i % t.queues.len()] };

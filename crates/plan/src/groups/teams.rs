@@ -97,7 +97,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     let units = d.units.iter().filter(|u| u.queues.iter().any(|q| (*q as u32) < n)).count();
     if d.groups.is_empty() && units < 2 {
         let why = if n < 2 { "it has one queue" } else { "all its queues share one interrupt" };
-        out.warnings.push(format!("{dev}: {why}, so its queues cannot be divided into groups"));
+        out.warnings.about(dev, format!("{why}, so its queues cannot be divided into groups"));
         return Vec::new();
     }
     let mut wrong = Mistakes { dev, laid };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{configured_in, rules};
-use ringwise_model::words::{article, plural};
+use ringwise_model::words::{article, plural, visible};
 use ringwise_model::{RingKind, RingPart, User, errno};
 
 use super::{AfterChange, Obstacle};
@@ -29,7 +29,7 @@ fn text(o: &Obstacle) -> String {
         O::NotReadable { unread } => format!("not readable, so it could not be restored: {unread}"),
         O::NotReadableStays { unread } => format!("not readable, so it stays unchanged: {}", unread.why),
         O::ChannelCountsUnread { unread } => format!("its channel counts could not be read: {unread}"),
-        O::QueueModerationUnread { unread } => format!("could not read whether the driver supports it: {unread}"),
+        O::QueueModerationUnread { unread } => format!("could not read whether the driver supports it: {}", visible(&unread.why)),
         O::FlowRulesUnread { unread } => {
             format!("could not read whether the driver supports them ({unread}), so no flow is steered to a group")
         }
