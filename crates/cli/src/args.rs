@@ -10,15 +10,17 @@ mod help;
 mod intent;
 #[cfg(test)]
 mod printed;
+#[cfg(test)]
+mod tests;
+pub(crate) mod usage_error;
 mod value;
 mod watch;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use ringwise_model::CpuSet;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::disturbs;
 pub use bench::{
     Among, BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
     SearchArgs, SearchFor, ServeArgs, StateArgs,
@@ -34,11 +36,12 @@ pub use files::{
 pub use help::HelpArgs;
 pub use intent::{FarNodeArg, IntentArgs, SmtArg};
 pub(crate) use value::InvalidValue;
+use value::{at_least, between};
 pub use watch::WatchArgs;
 
 /// Tunes multi-queue network interfaces and proves that it helped
 #[derive(Debug, Parser)]
-#[command(name = "ringwise", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "ringwise", version, disable_help_subcommand = true, disable_help_flag = true, max_term_width = 80)]
 pub struct Cli {
     /// Options that are valid with every command.
     #[command(flatten)]
@@ -53,6 +56,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Common options")]
 pub struct Common {
     /// Print one JSON document on stdout (short for -o json)
     #[arg(short, long, global = true, display_order = 900)]
@@ -75,6 +79,9 @@ pub struct Common {
     /// Keep the record of transactions in DIR [default: /var/lib/ringwise]
     #[arg(long, global = true, value_name = "DIR", display_order = 906)]
     pub state_dir: Option<PathBuf>,
+    /// Print help; -h prints the options alone
+    #[arg(short, long, global = true, action = clap::ArgAction::Help, display_order = 907)]
+    pub help: Option<bool>,
 }
 
 /// When colours are used.
@@ -89,6 +96,7 @@ pub enum When {
 
 /// What reading commands read: the live host, or a recording of one.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Input")]
 pub struct From {
     /// Read a capture, a sos report, or a directory or archive with proc/ and sys/ trees instead of this host
     #[arg(long, value_name = "FILE")]
@@ -109,6 +117,7 @@ pub enum Output {
 
 /// `--output`, for commands that print a page or one JSON document.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub struct Format {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -132,70 +141,48 @@ pub enum PlanOutput {
 #[derive(Debug, Subcommand)]
 pub enum Cmd {
     /// Show what is applied and whether anything needs attention
-    #[command(after_long_help = disturbs::STATUS)]
     Status(StatusArgs),
     /// Show which CPUs serve which queues, as a matrix
-    #[command(after_long_help = disturbs::SHOW)]
     Show(ShowArgs),
     /// Find what costs packets or latency, with cause and fix
-    #[command(after_long_help = disturbs::CHECK)]
     Check(CheckArgs),
     /// Show the path of a flow, or how evenly flows spread
-    #[command(after_long_help = disturbs::EXPLAIN)]
     Explain(ExplainArgs),
     /// Show what apply would change, and why
-    #[command(after_long_help = disturbs::PLAN)]
     Plan(PlanArgs),
     /// Tune interfaces; if a step fails, put everything back
-    #[command(after_long_help = disturbs::APPLY)]
     Apply(ApplyArgs),
     /// Keep changes that are on trial, from any session
-    #[command(after_long_help = disturbs::CONFIRM)]
     Confirm(ConfirmArgs),
     /// Compare the host with what was applied
-    #[command(after_long_help = disturbs::VERIFY)]
     Verify(VerifyArgs),
     /// Show packets, losses, interrupts and CPUs over time
-    #[command(after_long_help = disturbs::WATCH)]
     Watch(WatchArgs),
     /// Export counters for Prometheus, by HTTP or as a file
-    #[command(after_long_help = disturbs::EXPORT)]
     Export(ExportArgs),
     /// Restore the state before transaction ID (0: first found)
-    #[command(after_long_help = disturbs::ROLLBACK)]
     Rollback(RollbackArgs),
     /// Keep manual changes: they become the intent
-    #[command(after_long_help = disturbs::ADOPT)]
     Adopt(AdoptArgs),
     /// Apply a configuration at every boot
-    #[command(after_long_help = disturbs::PERSIST)]
     Persist(PersistArgs),
     /// List the transactions of this boot and earlier ones
-    #[command(after_long_help = disturbs::HISTORY)]
     History(HistoryArgs),
     /// List what devices refused or ignored; plans avoid it
-    #[command(after_long_help = disturbs::LEARNED)]
     Learned(LearnedArgs),
     /// Compare the counters before and after apply --measure
-    #[command(after_long_help = disturbs::REPORT)]
     Report(ReportArgs),
     /// Restore what a killed or failed run left changed
-    #[command(after_long_help = disturbs::RECOVER)]
     Recover(RecoverArgs),
     /// Measure and compare states under load; restores the host
-    #[command(after_long_help = disturbs::BENCH)]
     Bench(BenchArgs),
     /// Keep CPUs from sleeping deeply while a command runs
-    #[command(after_long_help = disturbs::HOLD)]
     Hold(HoldArgs),
     /// Record this host into a file for --from
-    #[command(after_long_help = disturbs::CAPTURE)]
     Capture(CaptureArgs),
     /// Check, show, create or export a configuration file
-    #[command(after_long_help = disturbs::CONFIG)]
     Config(ConfigArgs),
     /// Pack a redacted archive for a bug report, and list it
-    #[command(after_long_help = disturbs::SUPPORT)]
     Support(SupportArgs),
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__man", hide = true)]
@@ -210,7 +197,6 @@ pub enum Cmd {
     #[command(name = "__completions", hide = true)]
     Completions { shell: clap_complete::Shell },
     /// Explain a command, setting, goal, rule or word (--topics)
-    #[command(after_long_help = help::AFTER)]
     Help(HelpArgs),
 }
 
@@ -224,7 +210,7 @@ pub struct StatusArgs {
     #[command(flatten)]
     pub format: Format,
     /// List software interfaces one by one as well
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
 }
 
@@ -241,13 +227,13 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub format: Format,
     /// List software interfaces one by one as well
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Show hex masks as well as CPU lists
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub raw: bool,
     /// Draw queues, interrupts and CPUs of DEV into an SVG file instead (-: stdout)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "raw", "all"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "raw", "all"], help_heading = "Output")]
     pub svg: Option<PathBuf>,
 }
 
@@ -264,24 +250,25 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub from: From,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub output: PlanOutput,
     /// Write the plan (JSON) to FILE, for apply FILE
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub out: Option<PathBuf>,
     /// Let that file expire after TIME (90m, 24h, 7d, never) [default: 24h]
-    #[arg(long, value_name = "TIME", value_parser = crate::cmd::expiry, requires = "out")]
+    #[arg(long, value_name = "TIME", value_parser = crate::cmd::expiry, requires = "out", help_heading = "Output")]
     pub expires: Option<crate::cmd::Expiry>,
     /// Show one line for each setting instead of groups of settings
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub full: bool,
     /// Exit with status 3 if there is something to do
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub exit_code: bool,
 }
 
 /// Options of commands that change the host.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Run")]
 pub struct Write {
     /// Do not ask for confirmation
     #[arg(short, long)]
@@ -304,29 +291,29 @@ pub struct ApplyArgs {
     /// Apply this file of plan --out, like FILE
     #[arg(long, value_name = "FILE", conflicts_with_all =
         ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "latency_queues", "strict", "take_over",
-         "config", "set", "override_config"])]
+         "config", "set", "override_config"], help_heading = "Request")]
     pub plan: Option<PathBuf>,
     /// Allow changes that interrupt the control path (ssh session, default route, network mounts); needs --confirm
-    #[arg(long)]
+    #[arg(long, help_heading = "Safety")]
     pub force: bool,
     /// Record this reason in the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = "Record")]
     pub reason: Option<String>,
     /// Put everything back unless ringwise confirm runs within TIME (60s, 5m) after the verification, even if this
     /// session ends. Time in suspend counts; setting the clock does not
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, help_heading = "Safety")]
     pub confirm: Option<std::time::Duration>,
     /// Run CMD (sh -c) after applying: exit status 0 confirms, any other puts everything back. Implies --confirm 60s
     /// unless --confirm is given
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", help_heading = "Safety")]
     pub health: Option<String>,
     /// Watch the transmit queues for up to TIME, and put everything back if one stalls; the guard process then watches
     /// for three times as long. 0: do not watch
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration_or_none, default_value = "4s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration_or_none, default_value = "4s", help_heading = "Safety")]
     pub watch: std::time::Duration,
     /// Count for TIME before the transaction, and again after it (on trial: after ringwise confirm); ringwise report
     /// shows the difference
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["boot", "dry_run"])]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["boot", "dry_run"], help_heading = "Record")]
     pub measure: Option<std::time::Duration>,
     /// Apply as ringwise.service does: one run at a time, and not if an earlier boot died soon after it
     #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run"])]
@@ -354,13 +341,13 @@ pub struct ConfirmArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct GuardArgs {
     #[expect(missing_docs, reason = "clap would print the comment in completions")]
-    #[arg(long)]
+    #[arg(long, value_parser = at_least::<u64>(0))]
     pub transaction: u64,
     /// Socket on which the applying process listens
     #[arg(long)]
     pub socket: Option<String>,
     /// Take over after the applying process has been silent for this long
-    #[arg(long)]
+    #[arg(long, value_parser = at_least::<u64>(0))]
     pub silence_ms: Option<u64>,
     /// Start the guard outside of this session, and exit
     #[arg(long)]
@@ -380,7 +367,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub format: Format,
     /// Also count interrupts for TIME (5s, 500ms, 1m): each queue must interrupt its CPU and no other
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "from", help_heading = "Input")]
     pub r#for: Option<std::time::Duration>,
 }
 
@@ -388,23 +375,23 @@ pub struct VerifyArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct RollbackArgs {
     /// Transaction from ringwise history; 0: the host as first found since boot [default: show the last transactions]
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = at_least::<u64>(0))]
     pub id: Option<u64>,
     /// Overwrite manual changes that were made since
-    #[arg(long)]
+    #[arg(long, help_heading = "Safety")]
     pub take_over: bool,
     /// Allow changes that interrupt the control path (ssh session, default route, network mounts); needs --confirm
-    #[arg(long)]
+    #[arg(long, help_heading = "Safety")]
     pub force: bool,
     /// Undo the rollback unless ringwise confirm runs within TIME (60s, 5m) after the verification
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, help_heading = "Safety")]
     pub confirm: Option<std::time::Duration>,
     /// Run CMD (sh -c) after the rollback: exit status 0 confirms, any other undoes it. Implies --confirm 60s unless
     /// --confirm is given
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", help_heading = "Safety")]
     pub health: Option<String>,
     /// Record this reason in the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = "Record")]
     pub reason: Option<String>,
     /// `--yes` and `--dry-run`.
     #[command(flatten)]
@@ -421,10 +408,10 @@ pub struct AdoptArgs {
     #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
     pub devs: Vec<String>,
     /// Adopt the manual changes of every interface and of the host
-    #[arg(long)]
+    #[arg(long, help_heading = "Request")]
     pub all: bool,
     /// Record this reason in the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", help_heading = "Record")]
     pub reason: Option<String>,
     /// `--yes` and `--dry-run`.
     #[command(flatten)]
@@ -438,7 +425,7 @@ pub struct AdoptArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct HistoryArgs {
     /// Show everything that is recorded about this transaction
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = at_least::<u64>(0))]
     pub id: Option<u64>,
     /// `--output`.
     #[command(flatten)]
@@ -452,7 +439,7 @@ pub struct LearnedArgs {
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
     /// Forget the listed entries: the next plan tries these settings again
-    #[arg(long)]
+    #[arg(long, help_heading = "Record")]
     pub forget: bool,
     /// `--output`.
     #[command(flatten)]
@@ -475,16 +462,11 @@ pub struct RecoverArgs {
 pub struct HoldArgs {
     /// Let no CPU take longer than this to wake up, in microseconds (/dev/cpu_dma_latency); 0: CPUs poll instead of
     /// sleeping
-    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=2_147_483_647))]
+    #[arg(long, value_name = "US", value_parser = between::<u32>(0, 2_147_483_647), help_heading = "Request")]
     pub cpu_latency: u32,
     /// Command and its arguments, after --
     #[arg(value_name = "CMD", required = true, last = true)]
-    pub command: Vec<std::ffi::OsString>,
-}
-
-fn cpus(text: &str) -> Result<CpuSet, InvalidValue> {
-    let set: CpuSet = text.parse().map_err(InvalidValue::CpuList)?;
-    if set.is_empty() { Err(InvalidValue::NoCpu) } else { Ok(set) }
+    pub command: Vec<OsString>,
 }
 
 impl Format {
@@ -524,65 +506,27 @@ Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: ringwise help
 "
     );
-    cmd.help_template(template)
+    with_pages(cmd.help_template(template), "")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Adds examples and exit statuses to every command. A value that begins with a minus is an error of the value, which is
+/// clearer than an unknown option.
+fn with_pages(command: clap::Command, name: &str) -> clap::Command {
+    let command = match crate::disturbs::of(name) {
+        Some(page) => command.after_long_help(page.after_help()),
+        None => command,
+    };
+    let numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    };
+    command.mut_args(numbers).mut_subcommands(|sub| {
+        let below = format!("{name} {}", sub.get_name());
+        with_pages(sub, below.trim_start())
+    })
+}
 
-    #[test]
-    fn the_table_is_valid() {
-        command().debug_assert();
-    }
-
-    #[test]
-    fn every_visible_command_is_in_one_group() {
-        let cmd = Cli::command();
-        for c in cmd.get_subcommands().filter(|c| !c.is_hide_set()) {
-            let n = GROUPS.iter().flat_map(|(_, names)| names.iter()).filter(|n| **n == c.get_name()).count();
-            assert_eq!(n, 1, "{}", c.get_name());
-        }
-        for name in GROUPS.iter().flat_map(|(_, names)| names.iter()) {
-            assert!(cmd.find_subcommand(name).is_some(), "{name}");
-        }
-    }
-
-    /// The texts after the options of a command and of its subcommands.
-    fn after(c: &clap::Command, out: &mut Vec<String>) {
-        out.extend(c.get_after_long_help().map(|t| t.to_string()));
-        c.get_subcommands().for_each(|c| after(c, out));
-    }
-
-    #[test]
-    fn every_command_has_examples_that_can_be_parsed() {
-        for c in Cli::command().get_subcommands().filter(|c| !c.is_hide_set()) {
-            let text = c.get_after_long_help().map(|t| t.to_string()).unwrap_or_default();
-            assert!(text.starts_with("Examples:\n") && text.contains("\n\nExit status:\n"), "{}", c.get_name());
-        }
-        let mut all = Vec::new();
-        after(&Cli::command(), &mut all);
-        for text in all {
-            for line in text.lines() {
-                assert!(line.chars().count() <= 80, "{line}");
-            }
-            let examples = text.replace("\\\n      ", "");
-            for line in examples.lines().filter_map(|l| l.strip_prefix("  ringwise ")) {
-                // A remark follows after three spaces, and a redirection is for the shell.
-                let line = line.split("   ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
-                let words = ringwise_model::shell::split(&format!("ringwise {line}")).unwrap();
-                let parsed = command().try_get_matches_from(words);
-                assert!(parsed.is_ok(), "ringwise {line}: {}", parsed.unwrap_err());
-            }
-        }
-    }
-
-    #[test]
-    fn help_fits_one_screen_of_80_columns() {
-        let help = command().render_help().to_string();
-        assert!(help.lines().count() <= 31, "{} lines", help.lines().count());
-        for l in help.lines() {
-            assert!(l.chars().count() <= 80, "{l}");
-        }
-    }
+/// Reads a command line. The first word is the name of the program.
+pub fn parse<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Cli, clap::Error> {
+    command().try_get_matches_from(words).and_then(|m| Cli::from_arg_matches(&m))
 }

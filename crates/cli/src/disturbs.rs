@@ -2,92 +2,69 @@
 //! disturbs. What is stated about disturbance was measured in the lab (`210-isolation.sh`) or is in the kernel's source,
 //! which is then named.
 
-/// Examples and exit statuses of a command.
-macro_rules! usage {
-    ($examples:expr, $status:expr) => {
-        concat!("Examples:\n", $examples, "\n\nExit status:\n", $status)
-    };
+use crate::page::Page;
+
+/// A command of `bench` that measures.
+const fn bench(examples: &'static str) -> Page {
+    Page::new(
+        examples,
+        "  0  measured, and the host is as found
+  1  error; 2 wrong command line
+  4  failed, and put back; 5 failed, and not fully put back
+  6  refused before anything was changed",
+    )
 }
 
-/// For every command that reads the host.
-macro_rules! disturbs {
-    ($own:expr) => {
-        concat!(
-            "\n\nWhat it disturbs:\n",
-            $own,
-            "
-  Before it reads anything else, ringwise moves itself and its children off the
-  isolated CPUs (isolcpus, nohz_full, isolated cgroup partitions). To find them
-  it reads three files, on whichever CPU the caller runs. Where it is allowed to
-  use isolated CPUs only (taskset), it stays there. -v reports this.
-  Requests to the kernel (netlink, ethtool) take the network lock, which all
-  interfaces share: a program that changes an interface meanwhile waits, and
-  some drivers wake a sleeping device. Reading speed, duplex, carrier and XPS
-  maps takes the lock too. --passive sends no such request, and skips the energy
-  preference and /proc/cpuinfo, which interrupts other CPUs on older kernels
-  (x86). Skipped values are shown as unknown."
-        )
-    };
-}
-
-pub(crate) const STATUS: &str = concat!(
-    usage!(
+const STATUS: Page = Page {
+    disturbs: Some(
+        "  One dump of all links and one of all addresses, and a few requests for each
+  interface with queues of its own. /proc/interrupts is read only if a device
+  has no list of its interrupts.",
+    ),
+    ..Page::new(
         "  ringwise status
   ringwise status -j
   ringwise status --from host.tar.gz",
         "  0  nothing needs attention
   3  something needs attention, for example settings that changed since apply
-  1  the host cannot be read; 2 wrong command line"
-    ),
-    disturbs!(
-        "  One dump of all links and one of all addresses, and a few requests for each
-  interface with queues of its own. /proc/interrupts is read only if a device
-  has no list of its interrupts."
+  1  the host cannot be read; 2 wrong command line",
     )
-);
-pub(crate) const SHOW: &str = concat!(
-    usage!(
-        "  ringwise show                     one line for each interface
-  ringwise show eth0                the matrix of one interface
-  ringwise show eth0 eth1           compare two interfaces
-  ringwise show eth0 --svg eth0.svg",
-        "  0  shown
-  1  the host cannot be read, or it has no such interface; 2 wrong command line"
-    ),
-    disturbs!(
+};
+const SHOW: Page = Page {
+    disturbs: Some(
         "  Two dumps, and about a dozen requests for each interface with queues of its
   own: channels, rings, moderation, pause, RSS, features, driver and firmware.
   Two small files for each CPU; where a driver keeps an energy preference
   (intel_pstate), reading it interrupts each CPU that is not isolated.
   /proc/interrupts visits the counters of every CPU, without an interrupt.
-  Nothing is written except the file of --svg."
+  Nothing is written except the file of --svg.",
+    ),
+    ..Page::new(
+        "  ringwise show                     one line for each interface
+  ringwise show eth0                the matrix of one interface
+  ringwise show eth0 eth1           compare two interfaces
+  ringwise show eth0 --svg eth0.svg",
+        "  0  shown
+  1  the host cannot be read, or it has no such interface; 2 wrong command line",
     )
-);
-pub(crate) const PLAN: &str = concat!(
-    usage!(
+};
+const PLAN: Page = Page {
+    disturbs: Some(
+        "  The same as show without firmware and energy preference. Nothing is written
+  except the file of --out.",
+    ),
+    ..Page::new(
         "  ringwise plan
   ringwise plan eth0 --goal forward --allow-disruption
   ringwise plan eth0 --goal rpc --out eth0.plan   then: ringwise apply eth0.plan
   ringwise plan eth0 --set eth0.rings.rx=1024 -o diff",
         "  0  planned, or nothing to do
   3  with --exit-code: there is something to do
-  1  the host or the configuration cannot be used; 2 wrong command line"
-    ),
-    disturbs!(
-        "  The same as show without firmware and energy preference. Nothing is written
-  except the file of --out."
+  1  the host or the configuration cannot be used; 2 wrong command line",
     )
-);
-pub(crate) const EXPLAIN: &str = concat!(
-    usage!(
-        "  ringwise explain 10.0.0.1:1234-10.0.0.2:80/tcp
-  ringwise explain --sockets eth0
-  ringwise explain --pcap trace.pcap eth0 --what-if channels.combined=4
-  ringwise explain --synthetic count=10000,zipf=1.0 eth0 --balance",
-        "  0  explained
-  1  the host or the flows cannot be read; 2 wrong command line"
-    ),
-    disturbs!(
+};
+const EXPLAIN: Page = Page {
+    disturbs: Some(
         "  The same as show, and the RSS key that some drivers share. For one flow: two
   route requests and the lists of connections in /proc/net; if a socket belongs
   to the flow, the open files of processes until its owner is found.
@@ -97,10 +74,18 @@ pub(crate) const EXPLAIN: &str = concat!(
   sockets twenty times, each time holding the socket of the flow for a moment to
   read its CPU (pidfd_getfd). --observe and --per-flow listen as watch
   --per-flow does. Nothing is sent, and nothing is written except the file of
-  --svg."
+  --svg.",
+    ),
+    ..Page::new(
+        "  ringwise explain 10.0.0.1:1234-10.0.0.2:80/tcp
+  ringwise explain --sockets eth0
+  ringwise explain --pcap trace.pcap eth0 --what-if channels.combined=4
+  ringwise explain --synthetic count=10000,zipf=1.0 eth0 --balance",
+        "  0  explained
+  1  the host or the flows cannot be read; 2 wrong command line",
     )
-);
-pub(crate) const APPLY: &str = usage!(
+};
+const APPLY: Page = Page::new(
     "  ringwise apply eth0 --goal rpc
   ringwise apply eth0.plan                        a file of ringwise plan --out
   ringwise apply --goal forward --confirm 60s     then: ringwise confirm
@@ -110,58 +95,50 @@ pub(crate) const APPLY: &str = usage!(
   3  applied, except settings that were refused or ignored, or that wait for an
      offline CPU
   4  failed, and everything was put back; 5 failed, and not fully put back
-  6  refused before anything was changed"
+  6  refused before anything was changed",
 );
-pub(crate) const CONFIRM: &str = usage!(
+const CONFIRM: Page = Page::new(
     "  ringwise apply --goal rpc --confirm 60s
   ringwise confirm                  within 60 seconds, from any session",
     "  0  kept, also if it was confirmed before
   3  decided, but the guard process does not answer
   4  too late, the changes are put back; 5 too late, and not fully put back
   6  nothing is on trial, or the trial has ended and its guard is gone
-  1  error; 2 wrong command line"
+  1  error; 2 wrong command line",
 );
-pub(crate) const VERIFY: &str = concat!(
-    usage!(
+const VERIFY: Page = Page {
+    disturbs: Some(
+        "  The same as plan. With --for: /proc/interrupts and /proc/net/softnet_stat
+  twice more (counters of every CPU, no interrupt).",
+    ),
+    ..Page::new(
         "  ringwise verify
   ringwise verify --for 5s          also count interrupts",
         "  0  everything is as applied
   3  a setting differs, or a transaction is unfinished or on trial
-  1  the host or the record of transactions cannot be read; 2 wrong command line"
-    ),
-    disturbs!(
-        "  The same as plan. With --for: /proc/interrupts and /proc/net/softnet_stat
-  twice more (counters of every CPU, no interrupt)."
+  1  the host or the record of transactions cannot be read; 2 wrong command line",
     )
-);
-pub(crate) const CHECK: &str = concat!(
-    usage!(
+};
+const CHECK: Page = Page {
+    disturbs: Some(
+        "  The same as show, then what watch reads, twice (--for apart). Also one dump of
+  all queueing disciplines, two more requests for each interface with queues of
+  its own (EEE, rings), its PCI configuration space, and about thirty small
+  files: count and limit of conntrack, clock, flags of the first CPU, modules,
+  packet sockets. Nothing is written except the file of --accept.",
+    ),
+    ..Page::new(
         "  ringwise check
   ringwise check eth0 --goal rpc --fail-on warning
   ringwise check --explain A02
   ringwise check --accept A02 --reason 'known, see ticket 12' --until 2027-03-01",
         "  0  no finding of severity error, or of --fail-on and above
   3  there are such findings
-  1  the host or a recording cannot be read; 2 wrong command line"
-    ),
-    disturbs!(
-        "  The same as show, then what watch reads, twice (--for apart). Also one dump of
-  all queueing disciplines, two more requests for each interface with queues of
-  its own (EEE, rings), its PCI configuration space, and about thirty small
-  files: count and limit of conntrack, clock, flags of the first CPU, modules,
-  packet sockets. Nothing is written except the file of --accept."
+  1  the host or a recording cannot be read; 2 wrong command line",
     )
-);
-pub(crate) const WATCH: &str = concat!(
-    usage!(
-        "  ringwise watch                    the full screen
-  ringwise watch eth0 --plain --interval 5s --count 12
-  ringwise watch eth0 --record eth0.rec   then: ringwise watch --replay eth0.rec
-  ringwise watch eth0 --per-flow",
-        "  0  ended as requested
-  1  the host or the recording cannot be read; 2 wrong command line"
-    ),
-    disturbs!(
+};
+const WATCH: Page = Page {
+    disturbs: Some(
         "  At each interval: one request for the counters of each interface, and one for
   its pause frames where the driver counts them; one dump of all queueing
   disciplines; the counters of the queues, by netdev-genl where the driver
@@ -175,26 +152,34 @@ pub(crate) const WATCH: &str = concat!(
   -v reports the cost of each sample.
   --per-flow sends nothing to the device. It opens a packet socket for each
   receive queue; the filter of that socket runs for every received packet. The
-  number of packets that are looked at is limited, and none is stored."
-    )
-);
-pub(crate) const EXPORT: &str = concat!(
-    usage!(
-        "  ringwise export                   serves http://127.0.0.1:9787/metrics
-  ringwise export --listen 192.0.2.7:9787
-  ringwise export --textfile /var/lib/node_exporter --interval 30s",
-        "  0  the file was written (--textfile without --interval)
-  1  cannot listen, write or read the host; 2 wrong command line"
+  number of packets that are looked at is limited, and none is stored.",
     ),
-    disturbs!(
+    ..Page::new(
+        "  ringwise watch                    the full screen
+  ringwise watch eth0 --plain --interval 5s --count 12
+  ringwise watch eth0 --record eth0.rec   then: ringwise watch --replay eth0.rec
+  ringwise watch eth0 --per-flow",
+        "  0  ended as requested
+  1  the host or the recording cannot be read; 2 wrong command line",
+    )
+};
+const EXPORT: Page = Page {
+    disturbs: Some(
         "  For each request, but at most once a second: what an interval of watch -j
   reads. At most once per --verify-every: what verify reads, for the settings
   that are in effect. At most once per --check-every: what check reads, without
   its second sample. No capability is needed. What cannot be read without root
-  is omitted and counted by ringwise_unread and ringwise_check_rules_unread."
+  is omitted and counted by ringwise_unread and ringwise_check_rules_unread.",
+    ),
+    ..Page::new(
+        "  ringwise export                   serves http://127.0.0.1:9787/metrics
+  ringwise export --listen 192.0.2.7:9787
+  ringwise export --textfile /var/lib/node_exporter --interval 30s",
+        "  0  the file was written (--textfile without --interval)
+  1  cannot listen, write or read the host; 2 wrong command line",
     )
-);
-pub(crate) const ROLLBACK: &str = usage!(
+};
+const ROLLBACK: Page = Page::new(
     "  ringwise rollback                 lists the last transactions
   ringwise rollback 12 -n           shows what would be restored
   ringwise rollback 12
@@ -203,82 +188,70 @@ pub(crate) const ROLLBACK: &str = usage!(
   1  error, nothing was changed; 2 wrong command line, or no ID
   3  restored, except settings that were refused or ignored
   4  failed, and undone; 5 failed, and not fully undone
-  6  refused, for example because settings changed since (see --take-over)"
+  6  refused, for example because settings changed since (see --take-over)",
 );
-pub(crate) const ADOPT: &str = usage!(
+const ADOPT: Page = Page::new(
     "  ringwise adopt eth0 -n            lists the manual changes
   ringwise adopt eth0 --reason 'larger rings for backups'
   ringwise adopt --all",
     "  0  adopted, or nothing to adopt
-  1  error; 2 wrong command line; 6 refused, nothing was recorded"
+  1  error; 2 wrong command line; 6 refused, nothing was recorded",
 );
-pub(crate) const HISTORY: &str = usage!(
+const HISTORY: Page = Page::new(
     "  ringwise history
   ringwise history 12
   ringwise history -j",
     "  0  listed
   1  the record cannot be read, or there is no such transaction
-  2  wrong command line"
+  2  wrong command line",
 );
-pub(crate) const LEARNED: &str = usage!(
+const LEARNED: Page = Page::new(
     "  ringwise learned
   ringwise learned eth0
   ringwise learned eth0 --forget    the next plan tries these settings again",
     "  0  listed or forgotten
   1  the record cannot be read, or contains nothing about DEV
-  2  wrong command line"
+  2  wrong command line",
 );
-pub(crate) const REPORT: &str = concat!(
-    usage!(
-        "  ringwise apply --goal rpc --measure 5m          makes transaction 12
-  ringwise report --since 12
-  ringwise report --since 12 --html report.html",
-        "  0  reported
-  1  there is no such transaction, or it was not measured; 2 wrong command line"
-    ),
-    "
-
-The counters are in the record of transactions (measure-NNNN.rec; the last 20,
+const REPORT: Page = Page {
+    notes: "The counters are in the record of transactions (measure-NNNN.rec; the last 20,
 at most 32 MB), where apply --measure stored them. If the measurement was
 interrupted, or the transaction was confirmed later, the second window lasts
 until now: counters are read once, as watch reads them.
 The traffic before and after was not the same: the numbers show what happened,
-not what caused it."
-);
-pub(crate) const RECOVER: &str = usage!(
+not what caused it.",
+    ..Page::new(
+        "  ringwise apply --goal rpc --measure 5m          makes transaction 12
+  ringwise report --since 12
+  ringwise report --since 12 --html report.html",
+        "  0  reported
+  1  there is no such transaction, or it was not measured; 2 wrong command line",
+    )
+};
+const RECOVER: Page = Page::new(
     "  ringwise recover -n               shows what would be restored
   ringwise recover",
     "  0  restored, or nothing to do
   1  error; 2 wrong command line
   5  not fully restored
-  6  refused before anything was changed"
+  6  refused before anything was changed",
 );
-pub(crate) const HOLD: &str = usage!(
+const HOLD: Page = Page::new(
     "  ringwise hold --cpu-latency 0 -- sockperf ping-pong -i 192.0.2.7
   ringwise hold --cpu-latency 10 -- sleep 1h",
     "  The status of CMD, or 128 plus the signal number if a signal ended CMD.
   125  hold itself failed, and CMD was not started
   126  CMD cannot be executed
   127  CMD was not found
-  Signals are passed on to CMD."
+  Signals are passed on to CMD.",
 );
-pub(crate) const CAPTURE: &str = concat!(
-    usage!(
-        "  ringwise capture host.tar.gz
-  ringwise capture host.tar.gz --redact
-  ringwise capture host.tar.gz --for 5s   then: check --from host.tar.gz",
-        "  0  written
-  1  the file exists or cannot be written, or the host cannot be read
-  2  wrong command line"
-    ),
-    disturbs!(
+const CAPTURE: Page = Page {
+    disturbs: Some(
         "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and
   /proc/cpuinfo, every file of the device directories that show reads, and what
-  check reads. With --for also the counters of watch, twice."
+  check reads. With --for also the counters of watch, twice.",
     ),
-    "
-
-With --redact the same original gets the same replacement everywhere, and show,
+    notes: "With --redact the same original gets the same replacement everywhere, and show,
 check and plan give the same results apart from names.
 Replaced: MAC and IP addresses, ids of ports and switches, host name, machine
 and boot id, UUIDs, aliases and alternative names of interfaces, user names,
@@ -287,56 +260,71 @@ shares of mounts, URLs.
 Removed: reasons and health commands, values of command lines, values in files
 of other programs, attributes and files that ringwise does not know.
 Kept: names of interfaces and of files that set queues, drivers, models,
-versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables."
-);
-pub(crate) const PERSIST: &str = concat!(
-    usage!(
+versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
+    ..Page::new(
+        "  ringwise capture host.tar.gz
+  ringwise capture host.tar.gz --redact
+  ringwise capture host.tar.gz --for 5s   then: check --from host.tar.gz",
+        "  0  written
+  1  the file exists or cannot be written, or the host cannot be read
+  2  wrong command line",
+    )
+};
+const PERSIST: Page = Page {
+    notes: "No unit waits for the units of ringwise, and one that fails only appears in
+systemctl --failed. An interface that appears late, or is renamed, has a unit of
+its own, which waits one minute for the link. If a boot ends within five minutes
+of tuning, other than by an orderly shutdown, later boots do not apply the
+configuration until ringwise persist is run again; ringwise status reports this.",
+    ..Page::new(
         "  ringwise persist                  keeps what is in effect now
   ringwise persist --goal rpc
   ringwise persist -n               lists the files
   ringwise persist --remove",
         "  0  written, removed, or nothing to do
-  1  error; 2 wrong command line; 6 refused before anything was changed"
-    ),
-    "
-
-No unit waits for the units of ringwise, and one that fails only appears in
-systemctl --failed. An interface that appears late, or is renamed, has a unit of
-its own, which waits one minute for the link. If a boot ends within five minutes
-of tuning, other than by an orderly shutdown, later boots do not apply the
-configuration until ringwise persist is run again; ringwise status reports this."
-);
-pub(crate) const CONFIG: &str = usage!(
+  1  error; 2 wrong command line; 6 refused before anything was changed",
+    )
+};
+const CONFIG: Page = Page::new(
     "  ringwise config init > /etc/ringwise/ringwise.toml
   ringwise config check
   ringwise config show
   ringwise config export --as udev",
     "  0  fine
-  1  the file has faults or cannot be read; 2 wrong command line"
+  1  the file has faults or cannot be read; 2 wrong command line",
 );
-pub(crate) const SUPPORT: &str = concat!(
-    usage!(
-        "  ringwise support -n host.tar.gz   lists what it would contain
-  ringwise support host.tar.gz",
-        "  0  written or listed
-  1  the file exists or cannot be written, or the host cannot be read
-  2  wrong command line"
-    ),
-    disturbs!(
+const SUPPORT: Page = Page {
+    disturbs: Some(
         "  The same as capture, the kernel's log once, and the driver version of each
-  interface."
+  interface.",
     ),
-    "
-
-The archive is always redacted, as ringwise capture --help describes. Journals
+    notes: "The archive is always redacted, as ringwise capture --help describes. Journals
 and state files are stored without --reason, --health and the output of health
 commands; of command lines only the program and the names of options are kept.
 Of the kernel's log, lines that begin with an interface or its driver are kept,
 and a few known forms of lines about them; the other lines are counted.
-docs/capture.md has the tables."
-);
-pub(crate) const BENCH: &str = concat!(
-    usage!(
+docs/capture.md has the tables.",
+    ..Page::new(
+        "  ringwise support -n host.tar.gz   lists what it would contain
+  ringwise support host.tar.gz",
+        "  0  written or listed
+  1  the file exists or cannot be written, or the host cannot be read
+  2  wrong command line",
+    )
+};
+const BENCH: Page = Page {
+    disturbs: Some(
+        "  It loads the network between the two ends and the CPUs of both, for the time
+  that it prints before it begins. Each state is a transaction on trial. It is
+  put back before the next state is measured, at the end, at a signal, and by
+  its guard if ringwise is killed or the time of its measurement is over.
+  Before and after each trial: what watch reads. During a trial, a thread on
+  each CPU that is not isolated wakes up every ten milliseconds to measure how
+  late it runs. forward --routes adds routes of its own (ip route show proto
+  251) while it measures. serve and report change nothing; serve sends and
+  answers at the request of the other host.",
+    ),
+    ..Page::new(
         "  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt    (the peer)
   ringwise bench rr eth0 --peer 192.0.2.7:4710 --secret-file s.txt \\
       --state 'tuned=--goal rpc' --html rr.html
@@ -346,98 +334,142 @@ pub(crate) const BENCH: &str = concat!(
   1  error; 2 wrong command line
   3  report: the files were measured under different conditions
   4  failed, and put back; 5 failed, and not fully put back
-  6  refused before anything was changed"
-    ),
-    disturbs!(
-        "  It loads the network between the two ends and the CPUs of both, for the time
-  that it prints before it begins. Each state is a transaction on trial. It is
-  put back before the next state is measured, at the end, at a signal, and by
-  its guard if ringwise is killed or the time of its measurement is over.
-  Before and after each trial: what watch reads. During a trial, a thread on
-  each CPU that is not isolated wakes up every ten milliseconds to measure how
-  late it runs. forward --routes adds routes of its own (ip route show proto
-  251) while it measures. serve and report change nothing; serve sends and
-  answers at the request of the other host."
+  6  refused before anything was changed",
     )
-);
+};
 
-/// Examples of a command of `bench` that measures.
-macro_rules! bench {
-    ($examples:expr) => {
-        usage!(
-            $examples,
-            "  0  measured, and the host is as found
-  1  error; 2 wrong command line
-  4  failed, and put back; 5 failed, and not fully put back
-  6  refused before anything was changed"
-        )
-    };
-}
-
-pub(crate) const BENCH_RR: &str = bench!(
+const BENCH_RR: Page = bench(
     "  ringwise bench rr eth0 --ssh peer1 --state 'tuned=--goal rpc'
-  ringwise bench rr eth0 --peer 192.0.2.7:4710 --secret-file s.txt --goals rpc"
+  ringwise bench rr eth0 --peer 192.0.2.7:4710 --secret-file s.txt --goals rpc",
 );
-pub(crate) const BENCH_BURST: &str = bench!(
+const BENCH_BURST: Page = bench(
     "  ringwise bench burst eth0 --ssh peer1 --sweep queues=1,2,4
-  ringwise bench burst eth0 --ssh peer1 --size 64,1k --threads 8 --burst 16"
+  ringwise bench burst eth0 --ssh peer1 --size 64,1k --threads 8 --burst 16",
 );
-pub(crate) const BENCH_MIXED: &str = bench!(
+const BENCH_MIXED: Page = bench(
     "  ringwise bench mixed eth0 --ssh peer1 --goals rpc,mixed
-  ringwise bench mixed eth0 --ssh peer1 --mix 1/2:1/2 --weight 0.7"
+  ringwise bench mixed eth0 --ssh peer1 --mix 1/2:1/2 --weight 0.7",
 );
-pub(crate) const BENCH_STREAM: &str = bench!(
+const BENCH_STREAM: Page = bench(
     "  ringwise bench stream eth0 --ssh peer1 --sweep eth0.coalesce.rx-usecs=0,10,50
-  ringwise bench stream eth0 --ssh peer1 --driver iperf3"
+  ringwise bench stream eth0 --ssh peer1 --driver iperf3",
 );
-pub(crate) const BENCH_RECEIVE: &str = bench!("  ringwise bench receive eth0 --ssh peer1");
-pub(crate) const BENCH_FORWARD: &str = bench!(
+const BENCH_RECEIVE: Page = bench("  ringwise bench receive eth0 --ssh peer1");
+const BENCH_FORWARD: Page = bench(
     "  ringwise bench forward --in eth0,eth1 --out eth2 --ssh gen1 --gen eth0,eth1 \\
       --sink eth2 --state 'tuned=--goal forward --allow-disruption'
-  ... --find-rate                   also find the highest rate without loss"
+  ... --find-rate                   also find the highest rate without loss",
 );
-pub(crate) const BENCH_SEARCH: &str = bench!(
+const BENCH_SEARCH: Page = bench(
     "  ringwise bench search eth0 --ssh peer1 --size 256 --threads 4
   ringwise bench search eth0 --ssh peer1 --workload stream --size 1k \\
-      --threads 4 --among queues,rings --allow-disruption --save best.toml"
+      --threads 4 --among queues,rings --allow-disruption --save best.toml",
 );
-pub(crate) const BENCH_SERVE: &str = usage!(
+const BENCH_SERVE: Page = Page::new(
     "  ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt
   ringwise bench serve --listen 192.0.2.7:4710 --secret-file s.txt \\
       --allow-pktgen eth1",
     "  0  ended by a signal
-  1  cannot listen; 2 wrong command line"
+  1  cannot listen; 2 wrong command line",
 );
-pub(crate) const BENCH_REPORT: &str = usage!(
+const BENCH_REPORT: Page = Page::new(
     "  ringwise bench report rr.jsonl --html rr.html
   ringwise bench report before.jsonl after.jsonl",
     "  0  reported
   3  the files were measured under different conditions
-  1  a file cannot be read or written; 2 wrong command line"
+  1  a file cannot be read or written; 2 wrong command line",
 );
-pub(crate) const CONFIG_CHECK: &str = usage!(
+const CONFIG_CHECK: Page = Page::new(
     "  ringwise config check
   ringwise config check ./new.toml",
     "  0  the file has no faults
-  1  it has faults or cannot be read; 2 wrong command line"
+  1  it has faults or cannot be read; 2 wrong command line",
 );
-pub(crate) const CONFIG_SHOW: &str = usage!(
+const CONFIG_SHOW: Page = Page::new(
     "  ringwise config show
   ringwise config show ./new.toml --from host.tar.gz",
     "  0  shown
   1  the file or the host cannot be read, or they do not match
-  2  wrong command line"
+  2  wrong command line",
 );
-pub(crate) const CONFIG_INIT: &str = usage!(
+const CONFIG_INIT: Page = Page::new(
     "  ringwise config init > /etc/ringwise/ringwise.toml
   ringwise config init --from host.tar.gz",
     "  0  printed
-  1  the host cannot be read; 2 wrong command line"
+  1  the host cannot be read; 2 wrong command line",
 );
-pub(crate) const CONFIG_EXPORT: &str = usage!(
+const CONFIG_EXPORT: Page = Page::new(
     "  ringwise config export --as link
   ringwise config export ./new.toml --as nmstate --from host.tar.gz",
     "  0  printed; settings that the format cannot express are listed on stderr
   1  the file or the host cannot be read, or they do not match
-  2  wrong command line"
+  2  wrong command line",
 );
+const CONFIG_SCHEMA: Page = Page::new(
+    "  ringwise config schema > ringwise.schema.json",
+    "  0  printed
+  1  cannot write; 2 wrong command line",
+);
+const HELP: Page = Page {
+    disturbs: Some(
+        "  Only the topic of a setting reads the host: what status reads, and the files
+  or requests of that setting.",
+    ),
+    ..Page::new(
+        "  ringwise help rps                 a setting: meaning, how to set it, values
+  ringwise help far                 a word of the output
+  ringwise help forward             a goal
+  ringwise help A03                 a rule of ringwise check
+  ringwise help rules               all rules
+  ringwise help apply               the same as ringwise apply --help
+  ringwise help --topics            all topics",
+        "  0  shown
+  1  the file of --from cannot be read; 2 wrong command line, or no such topic",
+    )
+};
+
+/// The pages of commands, by their names as typed behind `ringwise`.
+const PAGES: [(&str, Page); 37] = [
+    ("status", STATUS),
+    ("show", SHOW),
+    ("check", CHECK),
+    ("explain", EXPLAIN),
+    ("plan", PLAN),
+    ("apply", APPLY),
+    ("confirm", CONFIRM),
+    ("verify", VERIFY),
+    ("watch", WATCH),
+    ("export", EXPORT),
+    ("rollback", ROLLBACK),
+    ("adopt", ADOPT),
+    ("persist", PERSIST),
+    ("history", HISTORY),
+    ("learned", LEARNED),
+    ("report", REPORT),
+    ("recover", RECOVER),
+    ("bench", BENCH),
+    ("bench rr", BENCH_RR),
+    ("bench burst", BENCH_BURST),
+    ("bench mixed", BENCH_MIXED),
+    ("bench stream", BENCH_STREAM),
+    ("bench receive", BENCH_RECEIVE),
+    ("bench forward", BENCH_FORWARD),
+    ("bench search", BENCH_SEARCH),
+    ("bench serve", BENCH_SERVE),
+    ("bench report", BENCH_REPORT),
+    ("hold", HOLD),
+    ("capture", CAPTURE),
+    ("config", CONFIG),
+    ("config check", CONFIG_CHECK),
+    ("config show", CONFIG_SHOW),
+    ("config init", CONFIG_INIT),
+    ("config export", CONFIG_EXPORT),
+    ("config schema", CONFIG_SCHEMA),
+    ("support", SUPPORT),
+    ("help", HELP),
+];
+
+/// The page of a command, such as `bench rr`.
+pub(crate) fn of(command: &str) -> Option<Page> {
+    PAGES.iter().find(|(name, _)| *name == command).map(|(_, page)| *page)
+}

@@ -1,7 +1,9 @@
 //! Exit statuses, and errors that carry one.
 
-use std::fmt;
 use std::process::ExitCode;
+use std::{fmt, io};
+
+use ringwise_text::hang;
 
 /// Exit statuses of the program, with the same meaning in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +37,7 @@ impl From<Status> for ExitCode {
 pub struct Fail {
     /// The status that the program exits with.
     pub status: Status,
-    /// What happened and why, without `ringwise: ` in front.
+    /// What happened and why, without `error: ` in front.
     pub message: String,
     /// The next command, ready to copy.
     pub next: Option<String>,
@@ -65,6 +67,11 @@ impl Fail {
         Self::new(Status::Refused, message)
     }
 
+    /// An error of the operating system about `what`, such as a file, with status 1.
+    pub fn io(what: impl fmt::Display, e: &io::Error) -> Self {
+        Self::error(format!("{what}: {}", io_reason(e)))
+    }
+
     /// Adds the command that the user can run next.
     pub fn next(mut self, command: impl Into<String>) -> Self {
         self.next = Some(command.into());
@@ -72,9 +79,18 @@ impl Fail {
     }
 }
 
+impl Fail {
+    /// The text. With a width, a long message is broken between words; the next command stays whole, to be copied.
+    pub(crate) fn text(&self, width: Option<usize>) -> String {
+        let Some(width) = width.filter(|_| !self.message.contains('\n')) else { return self.to_string() };
+        let next = self.next.as_ref().map_or_else(String::new, |n| format!("\nTry: {n}"));
+        hang("error: ", &self.message, Some(width)).trim_end().to_string() + &next
+    }
+}
+
 impl fmt::Display for Fail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ringwise: {}", self.message)?;
+        write!(f, "error: {}", self.message)?;
         if let Some(n) = &self.next {
             write!(f, "\nTry: {n}")?;
         }
@@ -86,6 +102,42 @@ impl std::error::Error for Fail {}
 
 impl From<ringwise_recording::Error> for Fail {
     fn from(e: ringwise_recording::Error) -> Self {
-        Self::error(e.to_string())
+        match e {
+            ringwise_recording::Error::Io { path, source } => Self::io(path.display(), &source),
+            other => Self::error(other.to_string()),
+        }
+    }
+}
+
+/// The name of the errno and the kernel's words for it, or the words of an error that is not from the kernel.
+pub fn io_reason(e: &io::Error) -> String {
+    match e.raw_os_error() {
+        Some(errno) => ringwise_sys::errno_text(errno),
+        None if e.kind() == io::ErrorKind::InvalidData && e.get_ref().is_none() => "the file is not UTF-8 text".into(),
+        None => e.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_broken_on_a_terminal() {
+        let fail = Fail::usage("one two three four five six seven").next("ringwise plan --goal forward --queues 4");
+        let text = "error: one two three four\n       five six seven\nTry: ringwise plan --goal forward --queues 4";
+        assert_eq!(fail.text(Some(26)), text);
+        assert_eq!(fail.text(None), fail.to_string());
+        // What has lines of its own keeps them.
+        let lines = Fail::error("a.toml:1:1: unknown key\n  1 | ring.rx = 3, and more\n    | ^^^^");
+        assert_eq!(lines.text(Some(20)), lines.to_string());
+    }
+
+    #[test]
+    fn an_error_names_the_file_the_errno_and_the_next_command() {
+        let e = io::Error::from_raw_os_error(2);
+        let fail = Fail::io("rr.jsonl", &e).next("ringwise bench rr");
+        assert_eq!(fail.to_string(), "error: rr.jsonl: ENOENT (No such file or directory)\nTry: ringwise bench rr");
+        assert_eq!(io_reason(&io::Error::other("not a tar archive")), "not a tar archive");
     }
 }

@@ -13,13 +13,12 @@ mod disturbs;
 pub mod exit;
 pub mod logbook;
 pub mod out;
+mod page;
 mod source;
 mod style;
 mod topics;
 
 use std::process::ExitCode;
-
-use clap::FromArgMatches;
 
 /// Installs the panic hook. A panic ends the program, and the guard restores the settings. In a thread that reads the host
 /// a panic costs only that reading.
@@ -44,14 +43,9 @@ pub fn panic_hook() {
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     panic_hook();
-    let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
-    let cli = match parsed {
+    let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(e) => {
-            // Help and version are answers. A reader that has closed the pipe is not an error.
-            let _ = e.print();
-            return if e.use_stderr() { exit::Status::Usage.into() } else { ExitCode::SUCCESS };
-        }
+        Err(e) => return not_parsed(&e),
     };
     // Before the first thread, and before anything of the host is read. The program that `hold` starts keeps the CPUs of
     // its caller.
@@ -67,10 +61,26 @@ pub fn main() -> ExitCode {
     match cmd::run(cli) {
         Ok(status) => status.into(),
         Err(fail) => {
-            out::error(&fail.to_string());
+            out::fail(&fail);
             fail.status.into()
         }
     }
+}
+
+/// Prints the help, the version, or the error of the command line.
+fn not_parsed(e: &clap::Error) -> ExitCode {
+    let words: Vec<String> = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+    let is_interface = |name: &str| {
+        let path = format!("/sys/class/net/{name}");
+        !name.contains('/') && source::live().is_ok_and(|s| s.host.readlink(&path).is_ok())
+    };
+    if let Some(fail) = args::usage_error::of(e, &words, is_interface) {
+        out::fail(&fail);
+        return fail.status.into();
+    }
+    // Help and version are answers. A reader that has closed the pipe is not an error.
+    let _ = e.print();
+    if e.use_stderr() { exit::Status::Usage.into() } else { ExitCode::SUCCESS }
 }
 
 /// The line about isolated CPUs that `-v` prints. A failure is printed as well, because reading the host may then disturb

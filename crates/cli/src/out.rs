@@ -97,7 +97,7 @@ fn whole(text: &str) -> Result<()> {
     caught_up();
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Fail::error(format!("standard output: {e}"))),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Fail::io("standard output", &e)),
         _ => Ok(()),
     }
 }
@@ -115,6 +115,47 @@ pub fn note(quiet: bool, text: &str) {
         caught_up();
         write_error(text);
     }
+}
+
+/// A line on the terminal behind stderr that is replaced while something progresses, and erased at the end.
+pub(crate) struct Progress {
+    /// Columns of the shown text.
+    width: usize,
+}
+
+impl Progress {
+    /// `None`: nothing is shown, because stderr is not a terminal or `-q` is given.
+    pub(crate) fn new(quiet: bool) -> Option<Self> {
+        (!quiet && proc::is_tty(&std::io::stderr())).then_some(Self { width: 0 })
+    }
+
+    /// Replaces the line.
+    pub(crate) fn show(&mut self, text: &str) {
+        caught_up();
+        let text = safe(text);
+        let (before, width) = (self.width, text.chars().count());
+        let mut err = std::io::stderr().lock();
+        // Spaces erase the rest of a longer line on every terminal.
+        let _ = write!(err, "\r{text}{:rest$}", "", rest = before.saturating_sub(width)).and_then(|()| err.flush());
+        self.width = width;
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.width > 0 {
+            let mut err = std::io::stderr().lock();
+            let _ = write!(err, "\r{:width$}\r", "", width = self.width).and_then(|()| err.flush());
+        }
+    }
+}
+
+/// Prints an error and the next command, also with `-q`.
+pub(crate) fn fail(fail: &Fail) {
+    let err = std::io::stderr();
+    let columns = |(columns, _)| Some(usize::from(columns)).filter(|c| *c >= 40);
+    let width = proc::is_tty(&err).then(|| proc::terminal_size(&err).and_then(columns).unwrap_or(80));
+    error(&fail.text(width));
 }
 
 /// Prints an error, also with `-q`.

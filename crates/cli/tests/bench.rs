@@ -286,7 +286,7 @@ fn bad_command_lines() {
         assert!(flat(&r.err).contains(words), "{words}: {}", r.err);
         assert!(!Path::new(&file).exists(), "{words}: nothing was measured");
     };
-    refused(2, "state x: unexpected argument '--goall'", &["rr", "--state", "x=--goall rpc"], with);
+    refused(2, "state x: there is no option --goall; did you mean --goal?", &["rr", "--state", "x=--goall rpc"], with);
     refused(2, "two states have the name before", &["rr", "--state", "before=--goal rpc"], with);
     refused(2, "is not a sweep", &["rr", "--sweep", "queues"], with);
     refused(2, "is not a mix", &["mixed", "--mix", "half"], &[]);

@@ -163,7 +163,7 @@ fn an_unknown_interface_is_reported_alike_everywhere() {
         r.err
     };
     let show = told(&["show", "eth9", "--from", &f]);
-    assert!(show.contains("there is no interface \"eth9\"; did you mean eth0?; there are eth0 eth1"), "{show}");
+    assert!(show.contains("there is no interface \"eth9\"; did you mean eth0? There are eth0 eth1"), "{show}");
     assert!(show.contains(&format!("Try: ringwise show --all --from {f}")), "{show}");
     let flow = "10.0.0.1:1234-10.0.0.2:80/tcp";
     for args in [&["plan", "eth9"][..], &["check", "eth9"], &["explain", flow, "eth9"]] {
@@ -192,7 +192,7 @@ fn rules_are_found_as_they_are_typed() {
     }
     refused(
         2,
-        &["no rule \"A99\"", "nearest is A20", "Try: ringwise check --explain A20"],
+        &["no rule \"A99\"", "did you mean A20?", "Try: ringwise check --explain A20"],
         &["check", "--explain", "A99"],
     );
     refused(2, &["no rule \"zzz\""], &["check", "--explain", "zzz"]);

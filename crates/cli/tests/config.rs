@@ -90,7 +90,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
     std::fs::write(&latin, b"version = 1 # \xe9\n").unwrap();
     for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "the file is not UTF-8 text")] {
         let (code, _, err) = text(&ringwise(&["config", "check", &path]));
-        assert_eq!((code, err), (Some(1), format!("ringwise: {path}: {why}\n")));
+        assert_eq!((code, err), (Some(1), format!("error: {path}: {why}\n")));
     }
 }
 

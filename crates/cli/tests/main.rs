@@ -8,6 +8,7 @@ mod common;
 mod config;
 mod counts;
 mod docs;
+mod errors;
 mod explain;
 mod export;
 mod first_try;

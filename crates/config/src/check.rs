@@ -1,7 +1,7 @@
 //! Checks keys, types and limits of a parsed text against the specification, and reports all errors, not only the
 //! first.
 
-use ringwise_model::Goal;
+use ringwise_model::{Goal, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -30,7 +30,7 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
                 value(v, &key.kind, key.name, out);
             }
             None => {
-                let near = words::nearest(name, spec.keys.iter().map(|k| k.name));
+                let near = nearest(name, spec.keys.iter().map(|k| k.name));
                 meant.extend(near);
                 let all = || format!("one of {}", spec.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "));
                 let right = elsewhere(name).or_else(|| near.map(|n| format!("\"{n}\""))).unwrap_or_else(all);
@@ -111,7 +111,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         }
         Kind::Word(all) => {
             if !all.contains(&text) {
-                let near = words::nearest(text, all.iter().copied());
+                let near = nearest(text, all.iter().copied());
                 wrong(
                     format!("{name} = \"{text}\" is not known"),
                     near.map_or_else(|| say(kind), |n| format!("\"{n}\"")),
@@ -119,9 +119,9 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
             }
         }
         Kind::Goal => {
-            if text.parse::<Goal>().is_err() {
-                let near = words::nearest(text, Goal::ALL.iter().map(|g| g.name()));
-                wrong(format!("\"{text}\" is not a goal"), near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
+            if let Err(unknown) = text.parse::<Goal>() {
+                let near = unknown.meant.map_or_else(|| say(kind), |g| format!("\"{g}\""));
+                wrong(format!("\"{text}\" is not a goal"), near);
             }
         }
         Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {

@@ -34,7 +34,7 @@ pub use init::init;
 pub use print::{print, print_entry, print_knobs};
 pub use set::parse_set;
 pub use value::{BUILT_IN_POLICIES, Config, Entry, HostPart, Matcher};
-pub use words::{glob_matches, nearest};
+pub use words::glob_matches;
 
 /// Name of the JSON document that is the schema of the file.
 pub const SCHEMA: &str = "ringwise.config";

@@ -132,34 +132,6 @@ pub(crate) fn is_glob(pattern: &str) -> bool {
     pattern.contains(['*', '?'])
 }
 
-/// The word that was probably meant.
-pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |s: &str| s.to_lowercase().replace(['_', '-'], "");
-    let w = plain(word);
-    let far = |a: &str| distance(&w, &plain(a));
-    let best = among.into_iter().min_by_key(|a| far(a))?;
-    (far(best) <= (w.chars().count() / 3).max(1) || (w.len() >= 3 && plain(best).starts_with(&w))).then_some(best)
-}
-
-/// Insertions, deletions, replacements and neighbours in the wrong order between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let letters = |s: &str| s.chars().take(64).collect::<Vec<char>>();
-    let (a, b) = (letters(a), letters(b));
-    let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
-    (0..=a.len()).for_each(|i| d[i][0] = i);
-    (0..=b.len()).for_each(|j| d[0][j] = j);
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let replaced = d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            d[i][j] = replaced.min(d[i - 1][j] + 1).min(d[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                d[i][j] = d[i][j].min(d[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    d[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,16 +158,5 @@ mod tests {
         for bad in ["", "equal", "equal 0", "weight", "weight 0 0", "weight a", "start", "default start 1", "even 4"] {
             assert!(table(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn what_was_meant() {
-        assert_eq!(nearest("ring", ["rss", "rings", "match"]), Some("rings"));
-        assert_eq!(nearest("rx-usec", ["rx-usecs", "tx-usecs"]), Some("rx-usecs"));
-        assert_eq!(nearest("far-node", ["far_node", "smt"]), Some("far_node"));
-        for swapped in ["rigns", "irngs", "rinsg"] {
-            assert_eq!(nearest(swapped, ["rss", "rings", "match"]), Some("rings"), "{swapped}");
-        }
-        assert_eq!(nearest("quux", ["rings", "rss"]), None);
     }
 }

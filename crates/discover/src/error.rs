@@ -1,7 +1,7 @@
 //! Errors that stop discovery as a whole. Smaller ones are recorded as `Unread` in the snapshot.
 use std::fmt;
 
-use ringwise_model::{NicKind, Snapshot};
+use ringwise_model::{NicKind, Snapshot, nearest};
 
 /// Discovery that could not begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,8 @@ impl fmt::Display for Error {
                     return write!(f, "; no interface was found");
                 }
                 let shown: Vec<&str> = existing.iter().take(NAMES).map(String::as_str).collect();
-                write!(f, "; there are {}", shown.join(" "))?;
+                let lead = if near.is_some() { " There are" } else { "; there are" };
+                write!(f, "{lead} {}", shown.join(" "))?;
                 if existing.len() > NAMES {
                     write!(f, " and {} more", existing.len() - NAMES)?;
                 }
@@ -65,37 +66,9 @@ impl Error {
     pub fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
         existing.sort_by(|a, b| crate::natural::compare(a, b));
         existing.dedup();
-        let near = existing
-            .iter()
-            .map(|e| (distance(name, e), e))
-            .filter(|(d, e)| *d <= 2 && *d < e.chars().count())
-            .min()
-            .map(|(_, e)| e.clone());
+        let near = nearest(name, existing.iter().map(String::as_str)).map(str::to_string);
         Self::NoSuchDevice { name: name.to_string(), existing, near }
     }
-}
-
-/// Edits (insert, delete, replace, swap of neighbours) between two names.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
-    let mut d = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for (i, row) in d.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in d[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let replace = d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(d[i - 1][j] + 1).min(d[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(d[i - 2][j - 2] + 1);
-            }
-            d[i][j] = best;
-        }
-    }
-    d[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -105,7 +78,7 @@ mod tests {
     #[test]
     fn names_the_existing_and_the_near_miss() {
         let e = Error::no_such_device("eht1", vec!["eth10".into(), "eth1".into(), "eth0".into()]);
-        assert_eq!(e.to_string(), "there is no interface \"eht1\"; did you mean eth1?; there are eth0 eth1 eth10");
+        assert_eq!(e.to_string(), "there is no interface \"eht1\"; did you mean eth1? There are eth0 eth1 eth10");
         let e = Error::no_such_device("wlan0", vec!["eth0".into()]);
         assert_eq!(e.to_string(), "there is no interface \"wlan0\"; there are eth0");
         let e = Error::no_such_device("x", (0..40).map(|i| format!("enp{i}s0")).collect());

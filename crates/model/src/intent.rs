@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, GroupWish, Policy, Wish};
+use crate::{CpuSet, GroupWish, Policy, Wish, nearest};
 
 /// DESIGN section 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,15 +56,120 @@ impl std::fmt::Display for Goal {
 }
 
 impl std::str::FromStr for Goal {
-    type Err = String;
+    type Err = UnknownGoal;
 
-    fn from_str(s: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|g| g.name() == s)
-            .ok_or_else(|| format!("\"{s}\" is not a goal; expected balanced, forward, rpc, stream, latency or mixed"))
+    fn from_str(s: &str) -> Result<Self, UnknownGoal> {
+        let exact = Self::ALL.into_iter().find(|g| g.name() == s);
+        exact.ok_or_else(|| UnknownGoal { found: s.to_string(), meant: Self::meant(s), auto: false })
     }
 }
+
+/// Words for what a host does, and the goal for it. They are not accepted in place of the goal's name, only suggested.
+const USES: [(Goal, &[&str]); 6] = [
+    (Goal::Balanced, &["default", "general", "normal", "mixed-use", "desktop", "workstation"]),
+    (
+        Goal::Forward,
+        &[
+            "router",
+            "routing",
+            "route",
+            "firewall",
+            "gateway",
+            "bridge",
+            "switch",
+            "nat",
+            "vpn",
+            "load-balancer",
+            "kubernetes",
+        ],
+    ),
+    (
+        Goal::Rpc,
+        &[
+            "database",
+            "db",
+            "postgres",
+            "postgresql",
+            "mysql",
+            "redis",
+            "memcached",
+            "cache",
+            "web",
+            "webserver",
+            "http",
+            "nginx",
+            "dns",
+            "server",
+            "request",
+            "requests",
+            "api",
+            "transactions",
+        ],
+    ),
+    (
+        Goal::Stream,
+        &[
+            "throughput",
+            "bandwidth",
+            "bulk",
+            "backup",
+            "storage",
+            "nfs",
+            "iscsi",
+            "download",
+            "upload",
+            "video",
+            "iperf",
+        ],
+    ),
+    (
+        Goal::Latency,
+        &["low-latency", "lowlatency", "realtime", "real-time", "trading", "voip", "jitter", "game", "gaming"],
+    ),
+    (Goal::Mixed, &["mix", "both", "latency-and-throughput"]),
+];
+
+impl Goal {
+    /// The goal that a word probably means: one of a similar name, or the one for this use of a host.
+    pub fn meant(word: &str) -> Option<Self> {
+        let named = |name: &str| Self::ALL.into_iter().find(|g| g.name() == name);
+        let uses = || USES.iter().flat_map(|(goal, words)| words.iter().map(|w| (*goal, *w)));
+        let used = |name: &str| uses().find(|(_, w)| *w == name).map(|(goal, _)| goal);
+        let lower = word.to_lowercase();
+        used(&lower)
+            .or_else(|| nearest(word, Self::ALL.iter().map(|g| g.name())).and_then(named))
+            .or_else(|| nearest(word, uses().map(|(_, w)| w)).and_then(used))
+    }
+}
+
+/// A word that is not the name of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownGoal {
+    /// The word.
+    pub found: String,
+    /// The goal that was probably meant.
+    pub meant: Option<Goal>,
+    /// `auto` is accepted as well.
+    pub auto: bool,
+}
+
+impl std::fmt::Display for UnknownGoal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{}\" is not a goal", self.found)?;
+        if let Some(goal) = self.meant {
+            write!(f, "; did you mean {goal}?")?;
+        }
+        let names = Goal::ALL.map(Goal::name);
+        let (first, last) = match self.auto {
+            true => (names.join(", "), "auto"),
+            false => (names[..names.len() - 1].join(", "), names[names.len() - 1]),
+        };
+        let lead = if self.meant.is_some() { " Goals are" } else { "; expected" };
+        write!(f, "{lead} {first} {} {last}", if self.meant.is_some() { "and" } else { "or" })
+    }
+}
+
+impl std::error::Error for UnknownGoal {}
 
 /// Which hardware threads may carry queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

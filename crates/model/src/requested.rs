@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::intent::UnknownGoal;
 use crate::{ConfiguredBy, CpuSet, FarNode, Goal, Intent, Smt};
 
 /// A goal, or the one that fits the role of the host.
@@ -21,10 +22,13 @@ impl From<Goal> for GoalChoice {
 }
 
 impl std::str::FromStr for GoalChoice {
-    type Err = String;
+    type Err = UnknownGoal;
 
-    fn from_str(s: &str) -> Result<Self, String> {
-        if s == "auto" { Ok(Self::Auto) } else { s.parse().map(Self::Of).map_err(|e: String| format!("{e}, or auto")) }
+    fn from_str(s: &str) -> Result<Self, UnknownGoal> {
+        match s {
+            "auto" => Ok(Self::Auto),
+            _ => s.parse().map(Self::Of).map_err(|e| UnknownGoal { auto: true, ..e }),
+        }
     }
 }
 
@@ -38,9 +42,9 @@ impl std::fmt::Display for GoalChoice {
 }
 
 impl TryFrom<String> for GoalChoice {
-    type Error = String;
+    type Error = UnknownGoal;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, UnknownGoal> {
         text.parse()
     }
 }

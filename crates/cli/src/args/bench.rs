@@ -8,8 +8,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use ringwise_bench::limits::Net;
 use ringwise_model::CpuSet;
 
+use super::value::{address, at_least, between, cpus, socket_address};
 use super::{Format, InvalidValue, Write};
-use crate::disturbs;
 
 /// Arguments of `bench`.
 #[derive(Debug, Clone, Args)]
@@ -23,31 +23,22 @@ pub struct BenchArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchCmd {
     /// Send requests one at a time and measure latency
-    #[command(after_long_help = disturbs::BENCH_RR)]
     Rr(Box<RunArgs>),
     /// Keep several requests in flight per connection and measure throughput in both directions
-    #[command(after_long_help = disturbs::BENCH_BURST)]
     Burst(Box<RunArgs>),
     /// Run rr and burst at once, each with threads of its own
-    #[command(after_long_help = disturbs::BENCH_MIXED)]
     Mixed(Box<RunArgs>),
     /// Send datagrams or streams in one direction
-    #[command(after_long_help = disturbs::BENCH_STREAM)]
     Stream(Box<RunArgs>),
     /// Compare places for the receiver: the queue's CPU, its sibling, cache, node, a remote node
-    #[command(after_long_help = disturbs::BENCH_RECEIVE)]
     Receive(Box<RunArgs>),
     /// Forward packets through this host
-    #[command(after_long_help = disturbs::BENCH_FORWARD)]
     Forward(Box<RunArgs>),
     /// Find queue count, rings, moderation and placement for a workload, within a time limit
-    #[command(after_long_help = disturbs::BENCH_SEARCH)]
     Search(Box<SearchArgs>),
     /// Be the other end: answer, load and count for the host under test
-    #[command(after_long_help = disturbs::BENCH_SERVE)]
     Serve(ServeArgs),
     /// Print tables, figures and verdicts of earlier measurements
-    #[command(after_long_help = disturbs::BENCH_REPORT)]
     Report(BenchReportArgs),
 }
 
@@ -161,10 +152,10 @@ pub struct PeerArgs {
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
     /// Address of this host on the test network [default: the first one of DEV]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub address: Option<IpAddr>,
     /// Address of the peer on the test network, for --drive here
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub peer_address: Option<IpAddr>,
 }
 
@@ -175,7 +166,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = bytes)]
     pub size: Vec<u32>,
     /// Number of load threads; several values are an axis
-    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "level", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "level", value_parser = between::<u32>(1, 1024))]
     pub threads: Vec<u32>,
     /// Load level: light, medium, heavy use a quarter, one, two threads per core of this host [default: medium]
     #[arg(long, value_name = "LEVELS", value_delimiter = ',')]
@@ -184,7 +175,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "MIXES", value_delimiter = ',')]
     pub mix: Vec<String>,
     /// Number of connections, or of source ports; several values are an axis
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = between::<u32>(1, 100_000))]
     pub flows: Vec<u32>,
     /// Zipf exponent of the flows; several values are an axis
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = skew)]
@@ -197,13 +188,13 @@ pub struct LoadArgs {
     #[arg(long, value_name = "WHICH", value_enum)]
     pub protocol: Option<ProtocolArg>,
     /// Keep N requests in flight per connection, with burst and mixed
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = between::<u32>(2, 1024))]
     pub burst: u32,
     /// Run the threads of this host on these CPUs [default: all that ringwise may use]
-    #[arg(long, value_name = "LIST", value_parser = super::cpus)]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<CpuSet>,
     /// Run the threads of the peer on these CPUs [default: all of them]
-    #[arg(long, value_name = "LIST", value_parser = super::cpus)]
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub peer_cpus: Option<CpuSet>,
     /// Generate the load with PROGRAM; netperf and iperf3 must be installed at both ends
     #[arg(long, value_name = "PROGRAM", value_enum, default_value_t)]
@@ -215,7 +206,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "W", default_value_t = 0.5, value_parser = weight)]
     pub weight: f64,
     /// Delay each answer by this long, to test the harness with a known delay
-    #[arg(long, value_name = "US", default_value_t = 0, hide = true)]
+    #[arg(long, value_name = "US", default_value_t = 0, hide = true, value_parser = at_least::<u32>(0))]
     pub delay_us: u32,
     /// Apply --delay-us in this state only
     #[arg(long, value_name = "NAME", hide = true)]
@@ -253,10 +244,10 @@ pub struct ForwardArgs {
     #[arg(long)]
     pub find_rate: bool,
     /// Load N of the ports of --in at once; several values are an axis
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = between::<u32>(1, 64))]
     pub interfaces: Vec<u32>,
     /// Add N routes to the main table while measuring (unreachable ones in 198.19.0.0/16); several values are an axis
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = between::<u32>(0, 65_536))]
     pub routes: Vec<u32>,
 }
 
@@ -264,10 +255,10 @@ pub struct ForwardArgs {
 #[command(next_help_heading = "Design")]
 pub struct DesignArgs {
     /// Number of blocks; each block measures every state once at every point, in random order
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = between::<u32>(1, 1000))]
     pub pairs: u32,
     /// Number of calibration blocks, which come first and compare the first state with itself
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = between::<u32>(0, 100))]
     pub calibrate: u32,
     /// Measure for TIME in each trial
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::args::duration)]
@@ -282,7 +273,7 @@ pub struct DesignArgs {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub detect: Option<f64>,
     /// Seed of the order and of the resampling [default: from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least::<u64>(0))]
     pub seed: Option<u64>,
 }
 
@@ -307,19 +298,19 @@ pub struct KeepArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct SearchArgs {
     /// Workload to optimize for
-    #[arg(long, value_name = "WORKLOAD", value_enum, default_value_t)]
+    #[arg(long, value_name = "WORKLOAD", value_enum, default_value_t, help_heading = "Search")]
     pub workload: SearchFor,
     /// What to vary [default: all]
-    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', help_heading = "Search")]
     pub among: Vec<Among>,
     /// Time limit of the whole search, including the last comparison
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::args::duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::args::duration, help_heading = "Search")]
     pub budget: Duration,
     /// Also vary what interrupts traffic: queues and rings
-    #[arg(long)]
+    #[arg(long, help_heading = "Search")]
     pub allow_disruption: bool,
     /// Write the configuration that was found to FILE
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub save: Option<PathBuf>,
     /// The load with which candidates are compared.
     #[command(flatten)]
@@ -364,22 +355,22 @@ pub enum Level {
 pub struct ServeArgs {
     /// Listen for the control connection on this address; an address of all interfaces is refused. With port 0 the
     /// kernel chooses the port, and the address is printed on stdout
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "stdio")]
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "stdio", value_parser = socket_address, help_heading = "Connection")]
     pub listen: Option<SocketAddr>,
     /// Use stdin and stdout as the control connection (--ssh starts it this way)
-    #[arg(long, conflicts_with = "listen")]
+    #[arg(long, conflicts_with = "listen", help_heading = "Connection")]
     pub stdio: bool,
     /// Run in this network namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Connection")]
     pub netns: Option<String>,
     /// Accept only hosts that know the secret in FILE; required if other hosts can reach the address
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Access")]
     pub secret_file: Option<PathBuf>,
     /// Also allow load to this address or network, besides the source address of the control connection
-    #[arg(long, value_name = "ADDR[/LEN]", value_parser = Net::parse, conflicts_with = "stdio")]
+    #[arg(long, value_name = "ADDR[/LEN]", value_parser = Net::parse, conflicts_with = "stdio", help_heading = "Access")]
     pub allow_target: Vec<Net>,
     /// Allow the kernel's packet generator to send on this interface
-    #[arg(long, value_name = "DEV", conflicts_with = "stdio")]
+    #[arg(long, value_name = "DEV", conflicts_with = "stdio", help_heading = "Access")]
     pub allow_pktgen: Vec<String>,
 }
 
@@ -390,13 +381,13 @@ pub struct BenchReportArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Write tables and figures to one HTML file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Write each figure to a file in DIR
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub svg: Option<PathBuf>,
     /// Weight of latency in the score [default: the one of the measurement]
-    #[arg(long, value_name = "W", value_parser = weight)]
+    #[arg(long, value_name = "W", value_parser = weight, help_heading = "Output")]
     pub weight: Option<f64>,
     /// `--output`.
     #[command(flatten)]
@@ -405,7 +396,7 @@ pub struct BenchReportArgs {
 
 /// `64`, `1k`, `64k`.
 fn bytes(text: &str) -> Result<u32, InvalidValue> {
-    let bad = || InvalidValue::form(text, "size between 1 and 1M bytes, e.g. 64 or 1k");
+    let bad = || InvalidValue::form(text, "a size between 1 and 1M bytes, e.g. 64 or 1k");
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(d) => (d, 1024),
         None => match text.strip_suffix('M') {
@@ -427,20 +418,20 @@ fn rate(text: &str) -> Result<f64, InvalidValue> {
         },
     };
     let n = digits.parse::<f64>().ok().map(|n| n * factor).filter(|n| (1.0..=1e9).contains(n));
-    n.ok_or_else(|| InvalidValue::form(text, "rate between 1 and 1000M a second, e.g. 20k"))
+    n.ok_or_else(|| InvalidValue::form(text, "a rate between 1 and 1000M a second, e.g. 20k"))
 }
 
 fn skew(text: &str) -> Result<f64, InvalidValue> {
     let s = text.parse().ok().filter(|s: &f64| (0.0..=3.0).contains(s));
-    s.ok_or_else(|| InvalidValue::form(text, "Zipf exponent between 0 and 3"))
+    s.ok_or_else(|| InvalidValue::form(text, "a Zipf exponent between 0 and 3"))
 }
 
 fn weight(text: &str) -> Result<f64, InvalidValue> {
     let w = text.parse().ok().filter(|w: &f64| (0.0..=1.0).contains(w));
-    w.ok_or_else(|| InvalidValue::form(text, "weight between 0 (throughput alone) and 1 (latency alone)"))
+    w.ok_or_else(|| InvalidValue::form(text, "a weight between 0 (throughput alone) and 1 (latency alone)"))
 }
 
 fn percent(text: &str) -> Result<f64, InvalidValue> {
     let p = text.trim_end_matches('%').parse().ok().filter(|p: &f64| (0.01..=100.0).contains(p));
-    p.ok_or_else(|| InvalidValue::form(text, "percentage between 0.01 and 100"))
+    p.ok_or_else(|| InvalidValue::form(text, "a percentage between 0.01 and 100"))
 }

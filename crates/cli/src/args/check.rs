@@ -40,40 +40,40 @@ pub struct CheckArgs {
     pub devs: Vec<String>,
     /// Check captures, sos reports or trees of proc/ and sys/ instead of this host; several are compared, and the exit
     /// status is 1 if one of them cannot be read
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub from: Vec<PathBuf>,
     /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long, conflicts_with = "from", help_heading = "Input")]
     pub passive: bool,
     /// Time between the two samples that rules about rates need
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, default_value = "1s", conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, default_value = "1s", conflicts_with = "from", help_heading = "Input")]
     pub r#for: Duration,
     /// Check against this goal; auto chooses by the role of the host [default: the applied one, else that of the configuration file, else balanced]
-    #[arg(long, value_name = "GOAL")]
+    #[arg(long, value_name = "GOAL", help_heading = "Judgement")]
     pub goal: Option<GoalChoice>,
     /// Only print the full page of this rule
-    #[arg(long, value_name = "ID", conflicts_with_all = ["capabilities", "accept"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["capabilities", "accept"], help_heading = "Output")]
     pub explain: Option<String>,
     /// Only list what the kernel and the interfaces of this host support
-    #[arg(long, conflicts_with = "accept")]
+    #[arg(long, conflicts_with = "accept", help_heading = "Output")]
     pub capabilities: bool,
     /// Exit with status 3 for findings of this severity and above
-    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t)]
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t, help_heading = "Judgement")]
     pub fail_on: FailOn,
     /// File of accepted findings; none: no file [default: /etc/ringwise/accepted.json if it exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Accepted findings")]
     pub baseline: Option<PathBuf>,
     /// Record in that file that findings of this rule are accepted (on DEV, or everywhere)
-    #[arg(long, value_name = "ID", requires_all = ["reason", "until"])]
+    #[arg(long, value_name = "ID", requires_all = ["reason", "until"], help_heading = "Accepted findings")]
     pub accept: Option<String>,
     /// Reason for accepting it
-    #[arg(long, value_name = "TEXT", requires = "accept")]
+    #[arg(long, value_name = "TEXT", requires = "accept", help_heading = "Accepted findings")]
     pub reason: Option<String>,
     /// Last day of the acceptance (2027-03-01)
-    #[arg(long, value_name = "DAY", requires = "accept")]
+    #[arg(long, value_name = "DAY", requires = "accept", help_heading = "Accepted findings")]
     pub until: Option<String>,
     /// Output format
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub output: CheckOutput,
 }
 

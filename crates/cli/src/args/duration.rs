@@ -8,14 +8,14 @@ use super::InvalidValue;
 pub(crate) fn duration(text: &str) -> Result<Duration, InvalidValue> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let bad = |_| InvalidValue::form(text, "time, e.g. 5s, 500ms or 1m");
+    let bad = |_| InvalidValue::form(text, "a time, e.g. 5s, 500ms or 1m");
     let n: u64 = number.parse().map_err(bad)?;
     let d = match unit {
         "ms" => Duration::from_millis(n),
         "" | "s" => Duration::from_secs(n),
         "m" => Duration::from_secs(n.saturating_mul(60)),
         "h" => Duration::from_secs(n.saturating_mul(3600)),
-        _ => return Err(InvalidValue::form(unit, "unit of time: ms, s, m or h")),
+        _ => return Err(InvalidValue::form(text, "a time in ms, s, m or h, e.g. 500ms or 5s")),
     };
     if d.is_zero() || d > Duration::from_secs(86_400) {
         return Err(InvalidValue::OutOfRange { found: text.into(), least: "1ms", most: "24h" });

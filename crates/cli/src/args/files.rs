@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{From, IntentArgs, Write};
-use crate::disturbs;
 
 /// Arguments of `persist`.
 #[derive(Debug, Clone, Default, Args)]
@@ -14,10 +13,10 @@ pub struct PersistArgs {
     #[command(flatten)]
     pub intent: IntentArgs,
     /// Stop applying at boot, and remove the files; the configuration file stays
-    #[arg(long, conflicts_with_all = ["goal", "config", "set"])]
+    #[arg(long, conflicts_with_all = ["goal", "config", "set"], help_heading = "Files")]
     pub remove: bool,
     /// Write below DIR instead of /, to prepare an image
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Files")]
     pub root: Option<PathBuf>,
     /// Record that this boot outlived the tuning
     #[arg(long, hide = true)]
@@ -39,16 +38,12 @@ pub struct ConfigArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCmd {
     /// Report every fault of the file, without reading the host
-    #[command(after_long_help = disturbs::CONFIG_CHECK)]
     Check(ConfigFile),
     /// Show the settings that the file requests on this host
-    #[command(after_long_help = disturbs::CONFIG_SHOW)]
     Show(ConfigShow),
     /// Print a commented file made from this host, to start with
-    #[command(after_long_help = disturbs::CONFIG_INIT)]
     Init(ConfigInit),
     /// Translate the file for another program, and list what that cannot express
-    #[command(after_long_help = disturbs::CONFIG_EXPORT)]
     Export(ConfigExport),
     /// Print the JSON schema of the file
     Schema,
@@ -88,7 +83,7 @@ pub struct ConfigExport {
     #[command(flatten)]
     pub file: ConfigFile,
     /// Format: systemd .link files, nmstate YAML, a tuned profile, or udev rules
-    #[arg(long = "as", value_name = "FORMAT", value_enum)]
+    #[arg(long = "as", value_name = "FORMAT", value_enum, help_heading = "Output")]
     pub format: ExportAs,
     /// `--from` and `--passive`.
     #[command(flatten)]
@@ -113,13 +108,13 @@ pub struct CaptureArgs {
     pub file: PathBuf,
     /// Replace addresses, names, serial numbers and ids consistently, and remove passwords, reasons and values of
     /// command lines
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub redact: bool,
     /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
-    #[arg(long)]
+    #[arg(long, help_heading = "Input")]
     pub passive: bool,
     /// Also count packets, interrupts and losses for TIME (5s), for the rules of check that need rates
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "passive")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "passive", help_heading = "Input")]
     pub r#for: Option<std::time::Duration>,
 }
 
@@ -130,9 +125,9 @@ pub struct SupportArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Only list what the archive would contain
-    #[arg(short = 'n', long)]
+    #[arg(short = 'n', long, help_heading = "Run")]
     pub dry_run: bool,
     /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
-    #[arg(long)]
+    #[arg(long, help_heading = "Input")]
     pub passive: bool,
 }

@@ -6,59 +6,59 @@ use clap::{Args, ValueEnum};
 use ringwise_model::shell;
 use ringwise_model::{CpuSet, FarNode, Goal, GoalChoice, IntentFlags, Smt};
 
-use super::cpus;
+use super::value::{at_least, cpus};
 
 /// The requested settings. `plan` and `apply` have the same options.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
     /// Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the host (router: forward, server: rpc)
-    #[arg(long, value_name = "GOAL")]
+    #[arg(long, value_name = "GOAL", help_heading = "Request")]
     pub goal: Option<GoalChoice>,
     /// Read settings from this configuration file; options override it; none: no file [default:
     /// /etc/ringwise/ringwise.toml if it exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub config: Option<PathBuf>,
     /// Set one key of the configuration: eth0.rings.rx=1024, eth0.rss.table="equal 4", host.smt=all; repeatable
-    #[arg(long, value_name = "DEV.KEY=VALUE")]
+    #[arg(long, value_name = "DEV.KEY=VALUE", help_heading = "Request")]
     pub set: Vec<String>,
     /// Let --goal override the goals in the file
-    #[arg(long, requires = "goal")]
+    #[arg(long, requires = "goal", help_heading = "Request")]
     pub override_config: bool,
     /// Use only these CPUs (a list such as 0-3,8), even if they are isolated
-    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub cpus: Option<CpuSet>,
     /// Keep these CPUs free of queues for other work
-    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub reserve: Option<CpuSet>,
     /// Never use these CPUs
-    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub exclude_cpus: Option<CpuSet>,
     /// Number of queues of each interface; changing it interrupts traffic
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "CPUs and queues")]
     pub queues: Option<u32>,
     /// Use of the hardware threads of a core
-    #[arg(long, value_name = "HOW", value_enum)]
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "CPUs and queues")]
     pub smt: Option<SmtArg>,
     /// Use of CPUs on remote nodes
-    #[arg(long, value_name = "HOW", value_enum)]
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "CPUs and queues")]
     pub far_node: Option<FarNodeArg>,
     /// Include steps that interrupt traffic
-    #[arg(long)]
+    #[arg(long, help_heading = "Limits")]
     pub allow_disruption: bool,
     /// Make queue groups for latency and bulk, half of the queues on the remote node
-    #[arg(long)]
+    #[arg(long, help_heading = "CPUs and queues")]
     pub pair_as_article: bool,
     /// Number of queues in the latency group of goal mixed [default: a third]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "CPUs and queues")]
     pub latency_queues: Option<u32>,
     /// Fail when a configured setting is not possible here, instead of reporting it in the plan
-    #[arg(long)]
+    #[arg(long, help_heading = "Limits")]
     pub strict: bool,
     /// Overwrite manual changes, also adopted ones
-    #[arg(long)]
+    #[arg(long, help_heading = "Limits")]
     pub take_over: bool,
     /// Only print the equivalent configuration file
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub print_config: bool,
 }
 

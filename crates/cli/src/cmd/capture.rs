@@ -8,8 +8,8 @@ use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Host, Real, Recorder, Redacted};
 
-use super::redaction;
 use super::transaction::store;
+use super::{progress, redaction};
 use crate::args::{CaptureArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -75,7 +75,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
         let host: &dyn Host = recorder.host();
         let mut sampler = Sampler::new(host, &layout, true);
         let first = sampler.read(host);
-        host.sleep(time);
+        progress::wait(host, time, "counting packets, interrupts and losses", common);
         let second = sampler.read(host);
         [layout.to_line(), first.to_line(), second.to_line()].join("\n") + "\n"
     });

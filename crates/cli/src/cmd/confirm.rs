@@ -50,7 +50,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
         }
         Confirmed::Already { transaction } => (transaction, "was confirmed before"),
         Confirmed::TooLate { transaction, by, why } => {
-            out::error(&format!("ringwise: too late: transaction {transaction} is undone by {by}: {why}"));
+            out::error(&format!("error: too late: transaction {transaction} is undone by {by}: {why}"));
             return end(source, store, transaction, as_json, style);
         }
         Confirmed::Overdue { transaction, late, guard } => {
@@ -59,7 +59,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
                 return Err(Fail::refused(format!("{over}, and its guard is gone, so it was not put back"))
                     .next("ringwise recover"));
             };
-            out::error(&format!("ringwise: {over}; waiting for its guard{} to put it back", process(&guard)));
+            out::error(&format!("error: {over}; waiting for its guard{} to put it back", process(&guard)));
             if !ended(source, store)? {
                 return Err(idle(transaction, &guard));
             }

@@ -58,7 +58,7 @@ fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
 type Asked = (Form, SyncSender<String>);
 
 fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
-    let broken = |e: std::io::Error| Fail::error(format!("{}: {e}", a.listen));
+    let broken = |e: std::io::Error| Fail::io(a.listen, &e);
     let listener = TcpListener::bind(a.listen).map_err(broken)?;
     let at = listener.local_addr().map_err(broken)?;
     let (send, asked) = sync_channel::<Asked>(WAITING);
@@ -69,7 +69,7 @@ fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     std::thread::Builder::new()
         .name("reader".into())
         .spawn(reader)
-        .map_err(|e| Fail::error(format!("cannot start the thread that reads the host: {e}")))?;
+        .map_err(|e| Fail::io("cannot start the thread that reads the host", &e))?;
     started.recv().map_err(|_| Fail::error("the thread that reads the host has ended unexpectedly"))??;
     out::note(common.quiet, &format!("ringwise: metrics at http://{at}/metrics"));
     let page = move |form| {

@@ -40,7 +40,7 @@ fn held(a: &HoldArgs, common: &Common) -> i32 {
     match status {
         Ok(s) => code(s),
         Err(e) => {
-            let named = format!("{}: {e}", program.to_string_lossy());
+            let named = format!("{}: {}", program.to_string_lossy(), crate::exit::io_reason(&e));
             fail(if e.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN }, &named)
         }
     }
@@ -61,6 +61,6 @@ fn code(s: ExitStatus) -> i32 {
 }
 
 fn fail(code: i32, text: &str) -> i32 {
-    out::error(&format!("ringwise: {text}"));
+    out::error(&format!("error: {text}"));
     code
 }

@@ -12,6 +12,7 @@ use ringwise_observe::Layout;
 use ringwise_recording::measured::{self, Window};
 
 use super::counting::follow;
+use super::progress::Countdown;
 use super::transaction::{fail, store};
 use crate::args::Common;
 use crate::exit::{Fail, Result, Status};
@@ -57,6 +58,7 @@ impl<'a> Measure<'a> {
         let host = self.source.host.as_ref();
         let seconds = self.time.as_secs_f64();
         out::note(self.common.quiet, &format!("ringwise: measuring {when} the transaction for {seconds} s"));
+        let mut countdown = Countdown::new("measuring", self.time, self.common);
         let until = host.since_boot() + self.time;
         loop {
             if stop.load(Ordering::Relaxed) {
@@ -66,6 +68,7 @@ impl<'a> Measure<'a> {
             if left.is_zero() {
                 return Waited::ToTheEnd;
             }
+            countdown.left(left);
             host.sleep(left.min(Duration::from_millis(100)));
         }
     }

@@ -22,6 +22,7 @@ mod measure;
 mod named;
 mod persist;
 mod plan;
+mod progress;
 mod recover;
 mod redaction;
 mod report;

@@ -34,7 +34,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         return remove(a, &installation, &state_dir, common);
     }
     let config = a.intent.config.clone().unwrap_or_else(|| ringwise_intent::DEFAULT_FILE.into());
-    let config = std::path::absolute(&config).map_err(|e| Fail::error(format!("{}: {e}", config.display())))?;
+    let config = std::path::absolute(&config).map_err(|e| Fail::io(config.display(), &e))?;
     if config.to_str().is_none_or(|c| c.contains(['\n', '\r'])) {
         return Err(Fail::usage("--config: the name of the file must be one line of UTF-8"));
     }
@@ -66,7 +66,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
             let text = header(&config, given) + &ringwise_config::print(&c);
             (c, Some(text))
         }
-        Err(e) => return Err(Fail::error(format!("{}: {e}", there.display()))),
+        Err(e) => return Err(Fail::io(there.display(), &e)),
     };
     let mut notes = Vec::new();
     if a.root.is_none() {

@@ -16,7 +16,7 @@ pub(crate) fn expiry(text: &str) -> std::result::Result<Expiry, InvalidValue> {
     if text == "never" {
         return Ok(Expiry(None));
     }
-    let bad = || InvalidValue::form(text, "time, e.g. 90m, 24h, 7d or never");
+    let bad = || InvalidValue::form(text, "a time, e.g. 90m, 24h, 7d or never");
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
     let n: u64 = text[..split].parse().map_err(|_| bad())?;
     let unit = match &text[split..] {

@@ -89,7 +89,7 @@ pub(super) fn policy() -> Result<Policy> {
             }
             stop.store(true, Ordering::SeqCst);
         })
-        .map_err(|e| Fail::error(format!("cannot start the thread that waits for signals: {e}")))?;
+        .map_err(|e| Fail::io("cannot start the thread that waits for signals", &e))?;
     Ok(policy)
 }
 

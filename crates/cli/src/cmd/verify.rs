@@ -10,6 +10,7 @@ use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
 use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
 
 use super::hands;
+use super::progress::Countdown;
 use super::transaction::{fail, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
@@ -93,19 +94,16 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
             Some(Watched { dev: dev.clone(), of: *of, irq, planned: cpus.clone(), pending: st.how == Match::Pending })
         })
         .collect();
-    let step = Duration::from_secs(10);
-    let (mut left, mut last_note) = (time, None);
+    let (mut left, mut countdown) = (time, Countdown::new("counting interrupts", time, common));
     let mut meanwhile = Meanwhile::begin(source, s, &watched)?;
     while !left.is_zero() {
-        if last_note.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
-            out::note(common.quiet, &format!("ringwise: counting interrupts, {:.0} s left", left.as_secs_f64().ceil()));
-            last_note = Some(left);
-        }
+        countdown.left(left);
         let now = left.min(LOOK);
         source.host.sleep(now);
         left = left.saturating_sub(now);
         meanwhile.look(source)?;
     }
+    drop(countdown);
     let rates = Rates::between(&meanwhile.layout, &meanwhile.first, &meanwhile.last)
         .ok_or_else(|| Fail::error("the clock of this host does not advance: no rate can be computed"))?;
     let one = |w: &Watched| {

@@ -47,8 +47,8 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Class::Refused => Status::Refused,
     };
     let message = match &e {
-        Error::Contradictions(list) | Error::Unbound(list) => list.join("\nringwise: "),
-        Error::FlowsUnknown(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nringwise: "),
+        Error::Contradictions(list) | Error::Unbound(list) => list.join("\nerror: "),
+        Error::FlowsUnknown(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "),
         Error::PlanExpired { path, end, now } => {
             format!("{} expired at {}; now it is {}", path.display(), when::full(*end, utc), when::full(*now, utc))
         }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use ringwise_kfmt::rule::parse_match;
-use ringwise_model::{Flow, GroupQueues, GroupWish};
+use ringwise_model::{Flow, GroupQueues, GroupWish, nearest};
 
 use super::{Ctx, Keys, list};
 use crate::value::{BUILT_IN_POLICIES, Config};
-use crate::{check, spec, words};
+use crate::{check, spec};
 
 pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<GroupWish> {
     let mut out: Vec<GroupWish> = Vec::new();
@@ -42,7 +42,7 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     let (name, policy) = (k.text("name")?, k.text("policy")?);
     let known = || BUILT_IN_POLICIES.into_iter().chain(config.policies.iter().map(|p| p.name.as_str()));
     if !known().any(|p| p.eq_ignore_ascii_case(&policy)) {
-        let near = words::nearest(&policy, known());
+        let near = nearest(&policy, known());
         let all = || known().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
         let right = near.map_or_else(all, |n| format!("\"{n}\""));
         cx.fault(k.at("policy").unwrap_or(at.clone()), format!("there is no policy \"{policy}\""), right);

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_kfmt::rule::parse_rule;
-use ringwise_model::{CpuSet, Knob, NapiValues, RingValues, Wish};
+use ringwise_model::{CpuSet, Knob, NapiValues, RingValues, Wish, nearest};
 
 use super::{Ctx, Keys, list, one_or_more, wish};
 use crate::{check, spec, words};
@@ -198,7 +198,7 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         let known = || ethtool_ioctl::FLOW_TYPES.iter().map(|f| f.0);
         if !known().any(|f| f == flow) {
             let all = || format!("one of {}", known().collect::<Vec<_>>().join(", "));
-            let right = words::nearest(flow, known()).map_or_else(all, |n| format!("\"{n}\""));
+            let right = nearest(flow, known()).map_or_else(all, |n| format!("\"{n}\""));
             cx.fault(at, format!("\"{flow}\" is not a flow type"), right);
             continue;
         }

@@ -9,14 +9,14 @@ mod mixed;
 
 use std::ops::Range;
 
-use ringwise_model::{ConfiguredBy, Policy, Wish};
+use ringwise_model::{ConfiguredBy, Policy, Wish, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::{Fault, Faults, place};
 use crate::spec::Spec;
 use crate::value::Config;
-use crate::{check, contradict, spec, words};
+use crate::{check, contradict, spec};
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -68,7 +68,7 @@ impl Ctx<'_> {
             found => format!("{}: found \"{found}\"", e.word),
         };
         let all = e.expected.rsplit("one of ").next().unwrap_or_default().split(", ");
-        let near = words::nearest(&e.found, all).filter(|_| e.word == e.found);
+        let near = nearest(&e.found, all).filter(|_| e.word == e.found);
         self.fault(at, found, near.map_or_else(|| e.expected.clone(), |n| format!("\"{n}\"")));
     }
 

@@ -18,7 +18,7 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     let mut all: Vec<(String, Results)> = Vec::new();
     for path in &a.files {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{name}: {e}")))?;
+        let text = std::fs::read_to_string(path).map_err(|e| Fail::io(&name, &e))?;
         let mut r = file::read(&name, &text).map_err(|e| Fail::error(e.to_string()))?;
         if r.comparisons.is_empty() && r.end.is_none() {
             // The session was interrupted before it made comparisons.
@@ -102,7 +102,7 @@ pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json
         self::page(r, path, common)?;
     }
     if let Some(dir) = svg {
-        std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
+        std::fs::create_dir_all(dir).map_err(|e| Fail::io(dir.display(), &e))?;
         for f in figure::figures(r) {
             write(&dir.join(format!("{}.svg", f.name)), &f.svg)?;
         }

@@ -38,7 +38,7 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(watch)
-        .map_err(|e| Fail::error(format!("cannot start the thread that waits for signals: {e}")))?;
+        .map_err(|e| Fail::io("cannot start the thread that waits for signals", &e))?;
     let addr = a.listen.ok_or_else(|| Fail::usage("serve needs --listen ADDR:PORT or --stdio"))?;
     if addr.ip().is_unspecified() {
         return Err(Fail::usage(format!(

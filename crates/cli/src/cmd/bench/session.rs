@@ -190,7 +190,7 @@ impl<'a> Ready<'a> {
 pub(super) fn ended(done: Finished) -> (Results, Status) {
     let fail = done.broken.map(Fail::from);
     if let Some(f) = &fail {
-        out::error(&f.to_string());
+        out::fail(f);
     }
     let status = match (done.restored, fail) {
         (false, _) => Status::NotPutBack,

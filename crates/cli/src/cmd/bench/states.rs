@@ -89,7 +89,7 @@ pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     let words = shell::split(flags).ok_or_else(|| bad(format!("a quote in \"{flags}\" is not closed")))?;
     let command = IntentArgs::augment_args(Command::new("state").no_binary_name(true).disable_help_flag(true));
     let found = command.try_get_matches_from(words).and_then(|m| IntentArgs::from_arg_matches(&m));
-    let intent = found.map_err(|e| bad(e.to_string().trim().trim_start_matches("error: ").into()))?;
+    let intent = found.map_err(|e| bad(crate::args::usage_error::message(&e)))?;
     if intent.print_config {
         return Err(bad("--print-config cannot be used in a state".into()));
     }
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((i.goal, i.allow_disruption), (Some(ringwise_model::Goal::Forward.into()), true));
         assert_eq!(i.set, ["eth0.rss.table=equal 4"]);
         let e = w("--goall x").unwrap_err();
-        assert!(e.message.starts_with("state x: unexpected argument '--goall'"), "{}", e.message);
+        assert!(e.message.starts_with("state x: there is no option --goall; did you mean --goal?"), "{}", e.message);
         assert!(w("--print-config").is_err());
     }
 }

@@ -14,7 +14,7 @@ use crate::source::Source;
 
 pub(super) fn secret(file: Option<&Path>) -> Result<Option<String>> {
     let Some(path) = file else { return Ok(None) };
-    let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{}: {e}", path.display())))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Fail::io(path.display(), &e))?;
     let word = text.trim();
     if word.is_empty() {
         return Err(Fail::error(format!("{} contains no secret: it is empty", path.display())));

@@ -49,7 +49,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
             Ok(r) => reports.push(Report { file: Some(file.display().to_string()), ..r }),
             // A recording that cannot be read does not prevent reports about the others.
             Err(e) if a.from.len() > 1 => {
-                out::error(&e.to_string());
+                out::fail(&e);
                 unopened.push(Unopened { file: file.display().to_string(), why: e.message });
             }
             Err(e) => return Err(e),
@@ -106,7 +106,7 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
     let counted = match (source.recorded, source.passive) {
         (true, _) => traffic::recorded(host),
         (false, true) => None,
-        (false, false) => traffic::live(host, &s, a.r#for),
+        (false, false) => traffic::live(host, &s, a.r#for, common),
     };
     let goal = match a.goal {
         Some(GoalChoice::Auto) => Some(goals::of_role(host, &s, common)),
@@ -205,18 +205,19 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
 /// The intent for the whole host, and those for interfaces that were applied separately.
 type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
 
+/// The error for an id that no rule has.
+fn no_such_rule(id: &str) -> Fail {
+    match ringwise_check::nearest(id) {
+        Some(near) => Fail::usage(format!("there is no rule \"{id}\"; did you mean {near}?"))
+            .next(format!("ringwise check --explain {near}")),
+        None => Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))
+            .next("ringwise check"),
+    }
+}
+
 fn explain(id: &str, common: &Common) -> Result<Status> {
     let Some(text) = ringwise_check::explain(id, crate::style::detect(common).text_width()) else {
-        return Err(match ringwise_check::nearest(id) {
-            Some(near) => {
-                let text = format!("there is no rule \"{id}\"; the nearest is {near}");
-                Fail::usage(text).next(format!("ringwise check --explain {near}"))
-            }
-            None => {
-                Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))
-                    .next("ringwise check")
-            }
-        });
+        return Err(no_such_rule(id));
     };
     if common.json {
         let id = ringwise_check::find(id).map_or(id, |r| r.id);
@@ -258,14 +259,14 @@ fn baseline(a: &CheckArgs) -> Result<Baseline> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && (a.baseline.is_none() || a.accept.is_some()) => {
             Ok(Baseline::default())
         }
-        Err(e) => Err(Fail::error(format!("{}: {e}", path.display()))),
+        Err(e) => Err(Fail::io(path.display(), &e)),
     }
 }
 
 fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
     let Some(path) = path(a) else { return Err(Fail::usage("--accept with --from needs --baseline FILE")) };
     let mut b = baseline(a)?;
-    let rule = ringwise_check::find(rule).map_or_else(|| rule.to_string(), |r| r.id.to_string());
+    let rule = ringwise_check::find(rule).ok_or_else(|| no_such_rule(rule))?.id.to_string();
     let (reason, until) = (a.reason.clone().unwrap_or_default(), a.until.clone().unwrap_or_default());
     let devs: Vec<Option<String>> =
         if a.devs.is_empty() { vec![None] } else { a.devs.iter().cloned().map(Some).collect() };
@@ -275,9 +276,9 @@ fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
     let mut text = serde_json::to_string_pretty(&b).map_err(|e| Fail::error(e.to_string()))?;
     text.push('\n');
     if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-        std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
+        std::fs::create_dir_all(dir).map_err(|e| Fail::io(dir.display(), &e))?;
     }
-    std::fs::write(&path, text).map_err(|e| Fail::error(format!("{}: {e}", path.display())))?;
+    std::fs::write(&path, text).map_err(|e| Fail::io(path.display(), &e))?;
     out::answer(&format!("{rule} is accepted until {until} ({})\n", path.display()))?;
     Ok(Status::Ok)
 }

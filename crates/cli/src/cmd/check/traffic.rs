@@ -6,15 +6,18 @@ use ringwise_model::Snapshot;
 use ringwise_observe::{Counters, Layout, LinkRates, Rates, Sampler};
 use ringwise_sys::Host;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use crate::args::Common;
 use crate::cmd::capture::SAMPLES;
+use crate::cmd::progress;
 
 /// Takes two samples of this host. `None`: the host was away for a part of the time, for example suspended.
-pub(super) fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> Option<Traffic> {
+pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Common) -> Option<Traffic> {
     let layout = Layout::of(s, &[]);
     let mut sampler = Sampler::new(host, &layout, true);
     let first = sampler.read(host);
-    host.sleep(time);
+    progress::wait(host, time, "counting packets, interrupts and losses", common);
     let second = sampler.read(host);
     Rates::between(&layout, &first, &second).map(|r| of(&r))
 }

@@ -10,6 +10,7 @@ use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, connections};
 
 use super::{Cx, one, read};
+use crate::cmd::progress::Countdown;
 use crate::cmd::watch::flows;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -88,7 +89,9 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let mut o = Observed { seconds: wait.as_secs_f64(), looks: LOOKS, ..Observed::default() };
     let mut ear = Ear::open(host, &arrival.dev);
     let before = sample(host)?;
-    for _ in 0..LOOKS {
+    let mut countdown = Countdown::new("observing the flow", wait, cx.common);
+    for look in 0..LOOKS {
+        countdown.left(wait - wait / LOOKS * look);
         let end = Instant::now() + wait / LOOKS;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -119,6 +122,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
             }
         }
     }
+    drop(countdown);
     let after = sample(host)?;
     o.flow = ear.and_then(|mut e| {
         e.heard.lost = e.tap.lost().map_err(|e| e.to_string())?;

@@ -35,7 +35,7 @@ pub(super) fn stdin(as_they_come: bool) -> Result<Population> {
     let mut p = Population { from: "standard input".into(), ..Population::default() };
     let mut counted = false;
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
-        let line = line.map_err(|e| Fail::error(format!("standard input: {e}")))?;
+        let line = line.map_err(|e| Fail::io("standard input", &e))?;
         let bad = |e: String| Fail::error(format!("standard input, line {}: {e}", i + 1));
         if line.starts_with('{') {
             seen::document(&line, &mut p).map_err(bad)?;
@@ -144,7 +144,7 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
     let mut file: Box<dyn Source> = if path == Path::new("-") {
         Box::new(Pipe(std::io::stdin()))
     } else {
-        Box::new(File::open(path).map_err(|e| bad(e.to_string()))?)
+        Box::new(File::open(path).map_err(|e| Fail::io(&name, &e))?)
     };
     let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
     let mut progress = Progress::new(size, common);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Cx;
 use super::population::Population;
+use crate::cmd::progress::Countdown;
 use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
 use ringwise_text::{plural, thousands};
@@ -31,7 +32,9 @@ pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population>
     let one_in = coarseness(rate(host, dev));
     let mut tap = Tap::open(dev, queues, one_in).map_err(bad)?;
     let mut flows = Flows::default();
-    listen(&mut tap, host, time, queues, &mut flows).map_err(bad)?;
+    let mut countdown = Countdown::new("listening for flows", time, cx.common);
+    listen(&mut tap, host, time, queues, &mut flows, |left| countdown.left(left)).map_err(bad)?;
+    drop(countdown);
     let lost = tap.lost().map_err(bad)?;
     let all = flows.packets();
     if all == 0 {

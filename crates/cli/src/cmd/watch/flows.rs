@@ -35,7 +35,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
     loop {
         let mut i = Interval { dev: dev.clone(), one_in, flows: Flows::default(), ..Interval::default() };
         let (begin, cpu) = (host.since_boot(), proc::cpu_time());
-        listen(&mut tap, host, a.interval, queues, &mut i.flows).map_err(|e| Fail::error(e.to_string()))?;
+        listen(&mut tap, host, a.interval, queues, &mut i.flows, |_| ()).map_err(|e| Fail::error(e.to_string()))?;
         i.lost = tap.lost().map_err(|e| Fail::error(e.to_string()))?;
         i.seconds = (host.since_boot().saturating_sub(begin)).as_secs_f64();
         i.unix_time = host.unix_time();
@@ -59,10 +59,12 @@ pub(in crate::cmd) fn listen(
     time: Duration,
     queues: u32,
     flows: &mut Flows,
+    mut left_now: impl FnMut(Duration),
 ) -> ringwise_sys::Result<()> {
     let end = clock.since_boot() + time;
     loop {
         let left = end.saturating_sub(clock.since_boot());
+        left_now(left);
         clock.sleep(left.min(PAUSE));
         tap.drain(|seen| {
             // With one queue, it must be that queue.

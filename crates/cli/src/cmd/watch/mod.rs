@@ -61,7 +61,7 @@ impl Screen {
         match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
-            Err(e) => Err(Fail::error(format!("standard output: {e}"))),
+            Err(e) => Err(Fail::io("standard output", &e)),
         }
     }
 

@@ -1,0 +1,302 @@
+//! Errors of the command line, in the form of all errors of ringwise: what is wrong, what is expected, and the next
+//! command.
+
+use std::error::Error as _;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, Command};
+use ringwise_flow::Spec;
+use ringwise_model::{Goal, nearest};
+
+use crate::exit::Fail;
+
+/// Words of other programs for what a command of ringwise does, and that command.
+const OTHER_WORDS: [(&str, &[&str]); 25] = [
+    ("ringwise __completions SHELL", &["completions", "completion", "complete"]),
+    ("ringwise __man DIR", &["man", "manpage", "manpages"]),
+    ("ringwise help", &["usage", "commands"]),
+    ("ringwise help rules", &["rules"]),
+    ("ringwise --version", &["version"]),
+    ("ringwise status", &["state", "summary", "overview", "info", "dashboard"]),
+    ("ringwise show", &["list", "ls", "interfaces", "devices", "queues", "get", "print", "topology"]),
+    ("ringwise check", &["doctor", "diagnose", "lint", "audit", "analyze", "analyse", "health", "test"]),
+    ("ringwise explain", &["trace", "path", "flow", "flows", "route", "why"]),
+    ("ringwise plan", &["preview", "dry-run", "dryrun", "propose", "recommend"]),
+    ("ringwise plan -o diff", &["diff", "changes"]),
+    ("ringwise plan -o sh", &["script"]),
+    ("ringwise apply", &["tune", "set", "start", "optimize", "optimise", "run", "fix", "auto", "goal", "profile"]),
+    ("ringwise confirm", &["commit", "accept", "keep", "ok"]),
+    ("ringwise verify", &["drift", "compare", "validate"]),
+    ("ringwise watch", &["top", "monitor", "stats", "statistics", "live", "counters"]),
+    ("ringwise export", &["metrics", "exporter", "prometheus", "serve", "daemon"]),
+    ("ringwise rollback", &["undo", "revert", "restore", "back", "abort", "cancel"]),
+    ("ringwise rollback 0", &["reset", "stop", "untune"]),
+    ("ringwise persist", &["save", "enable", "install", "boot"]),
+    ("ringwise persist --remove", &["disable", "uninstall", "unpersist"]),
+    ("ringwise history", &["log", "logs", "journal", "transactions"]),
+    ("ringwise bench", &["benchmark", "measure", "perf", "load"]),
+    ("ringwise capture", &["record", "dump", "snapshot", "collect"]),
+    ("ringwise config init", &["init", "generate", "template"]),
+];
+
+/// Converts an error of the parser. `words`: the arguments of the program. `None`: help or version, which clap prints.
+pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) -> bool) -> Option<Fail> {
+    use ErrorKind as K;
+    if matches!(
+        e.kind(),
+        K::DisplayHelp | K::DisplayVersion | K::DisplayHelpOnMissingArgumentOrSubcommand | K::Io | K::Format
+    ) {
+        return None;
+    }
+    let root = super::command();
+    let (name, command) = called(&root, words);
+    if e.kind() == K::InvalidSubcommand {
+        let word = text(e, ContextKind::InvalidSubcommand);
+        return Some(unknown_command(&word, &name, command, is_interface));
+    }
+    let message = match e.kind() {
+        K::UnknownArgument => unknown_argument(&text(e, ContextKind::InvalidArg), &name, command, &root),
+        _ => message(e),
+    };
+    Some(Fail::usage(message).next(format!("{name} --help")))
+}
+
+/// The message alone, for flags inside a value, such as those of a state of `bench`.
+pub(crate) fn message(e: &clap::Error) -> String {
+    let (arg, found) = (text(e, ContextKind::InvalidArg), text(e, ContextKind::InvalidValue));
+    let option = option_name(&arg);
+    match e.kind() {
+        ErrorKind::UnknownArgument => {
+            let near = Some(text(e, ContextKind::SuggestedArg)).filter(|n| !n.is_empty());
+            unknown(&arg) + &near.map_or_else(String::new, |n| format!("; did you mean {n}?"))
+        }
+        ErrorKind::InvalidValue => {
+            let known = texts(e, ContextKind::ValidValue);
+            let expected = if known.is_empty() { placeholder(&arg) } else { list(&known, "or") };
+            match nearest(&found, known.iter().map(String::as_str)) {
+                _ if found.is_empty() => format!("{option} needs a value; expected {expected}"),
+                Some(near) => format!("{option}: expected {expected}; found \"{found}\", did you mean {near}?"),
+                None => format!("{option}: expected {expected}; found \"{found}\""),
+            }
+        }
+        ErrorKind::ValueValidation => match e.source() {
+            Some(why) => format!("{option}: {why}"),
+            None => format!("{option}: \"{found}\" is not valid"),
+        },
+        ErrorKind::ArgumentConflict => {
+            let others: Vec<String> = texts(e, ContextKind::PriorArg).iter().map(|o| option_name(o)).collect();
+            match others.as_slice() {
+                [one] if *one == option => format!("{option} is given more than once"),
+                [] => format!("{option} cannot be used with the other options"),
+                others => format!("{option} cannot be used with {}", list(others, "or")),
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing: Vec<String> = texts(e, ContextKind::InvalidArg).iter().map(|m| plain(m)).collect();
+            format!("{} {} missing", list(&missing, "and"), if missing.len() == 1 { "is" } else { "are" })
+        }
+        ErrorKind::TooManyValues => format!("{option} takes no such value: found \"{found}\""),
+        ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues | ErrorKind::NoEquals => {
+            format!("{option}: the number of values is wrong; expected {}", placeholder(&arg))
+        }
+        ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".into(),
+        other => other.as_str().unwrap_or("the command line cannot be read").to_string(),
+    }
+}
+
+/// The command that these arguments call, with its name as typed.
+fn called<'a>(root: &'a Command, words: &[String]) -> (String, &'a Command) {
+    let (mut name, mut command) = ("ringwise".to_string(), root);
+    for word in words {
+        if let Some(sub) = command.find_subcommand(word).filter(|c| !c.is_hide_set()) {
+            name = format!("{name} {word}");
+            command = sub;
+        }
+    }
+    (name, command)
+}
+
+fn unknown_command(word: &str, name: &str, command: &Command, is_interface: impl Fn(&str) -> bool) -> Fail {
+    let visible = || command.get_subcommands().filter(|c| !c.is_hide_set()).map(Command::get_name);
+    let near = nearest(word, visible());
+    if name != "ringwise" {
+        let meant = near.map_or_else(String::new, |n| format!(", did you mean {n}?"));
+        let known: Vec<&str> = visible().collect();
+        let message = format!("{name}: expected {}; found \"{word}\"{meant}", list(&known, "or"));
+        let next = near.map_or_else(|| format!("{name} --help"), |n| format!("{name} {n}"));
+        return Fail::usage(message).next(next);
+    }
+    let lower = word.to_lowercase();
+    let other = || OTHER_WORDS.iter().find(|(_, words)| words.contains(&lower.as_str())).map(|(c, _)| (*c).to_string());
+    let value = || match () {
+        () if is_interface(word) => Some(format!("ringwise show {word}")),
+        () if word.parse::<Spec>().is_ok() => Some(format!("ringwise explain {word}")),
+        () if word.parse::<Goal>().is_ok() => Some(format!("ringwise plan --goal {word}")),
+        () => ringwise_check::find(word).map(|r| format!("ringwise check --explain {}", r.id)),
+    };
+    let topic = || crate::topics::find(&lower).map(|_| format!("ringwise help {lower}"));
+    match value().or_else(other).or_else(topic).or_else(|| near.map(|n| format!("ringwise {n}"))) {
+        Some(meant) => Fail::usage(format!("there is no command \"{word}\"; did you mean {meant}?")).next(meant),
+        None => Fail::usage(format!("there is no command \"{word}\"")).next("ringwise --help"),
+    }
+}
+
+fn unknown(arg: &str) -> String {
+    match arg.starts_with('-') {
+        true => format!("there is no option {arg}"),
+        false => format!("unexpected argument \"{arg}\""),
+    }
+}
+
+fn unknown_argument(arg: &str, name: &str, command: &Command, root: &Command) -> String {
+    let Some(word) = arg.strip_prefix("--") else { return unknown(arg) };
+    let has = |c: &Command| longs(c).any(|l| l == word);
+    let others: Vec<&str> =
+        root.get_subcommands().filter(|c| !c.is_hide_set() && has(c)).map(Command::get_name).collect();
+    let of = format!("{name} has no option {arg}");
+    match nearest(word, longs(command).chain(longs(root))) {
+        _ if !others.is_empty() => format!("{of}; it is an option of {}", list(&others, "and")),
+        Some(near) => format!("{of}; did you mean --{near}?"),
+        None => of,
+    }
+}
+
+/// Names of visible options. Those of every command belong to the root only.
+fn longs(c: &Command) -> impl Iterator<Item = &str> {
+    let known = c.get_arguments().filter(|a| !a.is_hide_set() && !matches!(a.get_action(), ArgAction::Version));
+    known.filter_map(|a| a.get_long())
+}
+
+fn texts(e: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match e.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(all)) => all.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn text(e: &clap::Error, kind: ContextKind) -> String {
+    texts(e, kind).into_iter().next().unwrap_or_default()
+}
+
+/// `--smt` of `--smt <HOW>`; `ID` of `[ID]`.
+fn option_name(arg: &str) -> String {
+    plain(arg.split(' ').next().unwrap_or_default())
+}
+
+/// `HOW` of `--smt <HOW>`.
+fn placeholder(arg: &str) -> String {
+    plain(arg.rsplit(' ').next().unwrap_or_default())
+}
+
+/// Without the brackets of usage lines.
+fn plain(arg: &str) -> String {
+    arg.replace(['<', '>', '[', ']'], "")
+}
+
+/// `a, b and c`
+fn list<T: AsRef<str>>(all: &[T], last: &str) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.as_ref().to_string(),
+        [first @ .., end] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} {last} {}", first.join(", "), end.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message and the next command.
+    fn error(line: &str) -> (String, String) {
+        let words = ringwise_model::shell::split(line).unwrap();
+        let e = crate::args::parse(std::iter::once("ringwise".to_string()).chain(words.iter().cloned())).unwrap_err();
+        let fail = of(&e, &words, |w| w == "enp3s0").unwrap();
+        (fail.message, fail.next.unwrap_or_default())
+    }
+
+    #[test]
+    fn values_name_what_is_expected_and_what_was_found() {
+        for (line, message) in [
+            ("plan --queues 0", "--queues: expected a whole number of at least 1; found \"0\""),
+            ("plan --queues -1", "--queues: expected a whole number of at least 1; found \"-1\""),
+            ("rollback x", "ID: expected a whole number; found \"x\""),
+            ("watch --per-flow --sample 0", "--sample: expected a whole number from 1 to 1,048,576; found \"0\""),
+            ("plan --smt al", "--smt: expected one-per-core or all; found \"al\", did you mean all?"),
+            ("plan --smt 2", "--smt: expected one-per-core or all; found \"2\""),
+            ("plan --out", "--out needs a value; expected FILE"),
+            ("plan --smt", "--smt needs a value; expected one-per-core or all"),
+            (
+                "plan --goal router",
+                "--goal: \"router\" is not a goal; did you mean forward? Goals are balanced, forward, rpc, stream, \
+                 latency, mixed and auto",
+            ),
+            (
+                "export --listen localhost",
+                "--listen: expected an IP address and a port, e.g. 192.0.2.7:4710 or [2001:db8::7]:4710; found \
+                 \"localhost\"",
+            ),
+            ("verify --for 5x", "--for: expected a time in ms, s, m or h, e.g. 500ms or 5s; found \"5x\""),
+            ("apply --yes --yes", "--yes is given more than once"),
+            ("plan --passive --from x", "--passive cannot be used with --from"),
+            ("plan --override-config", "--goal GOAL is missing"),
+            ("confirm now", "unexpected argument \"now\""),
+            ("apply --yes=3", "--yes takes no such value: found \"3\""),
+        ] {
+            assert_eq!(error(line).0, message, "{line}");
+        }
+        assert_eq!(error("plan --queues 0").1, "ringwise plan --help");
+        assert_eq!(error("bench rr --pairs 0").1, "ringwise bench rr --help");
+    }
+
+    #[test]
+    fn options_of_other_commands_and_typing_errors() {
+        for (line, message) in [
+            ("plan --goall rpc", "ringwise plan has no option --goall; did you mean --goal?"),
+            ("--queues 4", "ringwise has no option --queues; it is an option of plan, apply, watch and persist"),
+            ("show --unknown", "ringwise show has no option --unknown"),
+            ("show -x", "there is no option -x"),
+        ] {
+            assert_eq!(error(line).0, message, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_that_were_meant() {
+        for (word, command) in [
+            ("rolback", "rollback"),
+            ("stat", "status"),
+            ("undo", "rollback"),
+            ("completions", "__completions SHELL"),
+            ("diff", "plan -o diff"),
+            ("enp3s0", "show enp3s0"),
+            ("forward", "plan --goal forward"),
+            ("rps", "help rps"),
+            ("a2", "check --explain A02"),
+            ("10.0.0.1:1-10.0.0.2:80/tcp", "explain 10.0.0.1:1-10.0.0.2:80/tcp"),
+        ] {
+            let expected = format!("there is no command \"{word}\"; did you mean ringwise {command}?");
+            assert_eq!(error(word), (expected, format!("ringwise {command}")));
+        }
+        assert_eq!(error("xyzzy"), ("there is no command \"xyzzy\"".into(), "ringwise --help".into()));
+        let message =
+            "ringwise config: expected check, show, init, export or schema; found \"shw\", did you mean show?";
+        assert_eq!(error("config shw"), (message.into(), "ringwise config show".into()));
+    }
+
+    #[test]
+    fn proposed_commands_exist() {
+        let root = crate::args::command();
+        for (command, words) in OTHER_WORDS {
+            let mut named = command.split(' ').skip(1);
+            let first = named.next().unwrap();
+            assert!(first.starts_with("--") || root.find_subcommand(first).is_some(), "{command}");
+            for w in words {
+                assert_eq!(OTHER_WORDS.iter().filter(|(_, all)| all.contains(w)).count(), 1, "{w}");
+            }
+        }
+    }
+}
