@@ -16,7 +16,8 @@ pub mod out;
 mod page;
 mod source;
 mod style;
-mod topics;
+#[cfg(test)]
+mod topics_tests;
 
 use std::process::ExitCode;
 

@@ -138,7 +138,11 @@ fn output_is_what_the_document_shows() {
                 assert!(words.iter().any(|w| w.contains(fixture)), "{place}: the command does not read {fixture}");
                 tried += 1;
                 let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
-                c.args(&words).current_dir(root()).env("NO_COLOR", "1").env("RINGWISE_COLUMNS", "80").env("LC_ALL", "C.UTF-8");
+                c.args(&words)
+                    .current_dir(root())
+                    .env("NO_COLOR", "1")
+                    .env("RINGWISE_COLUMNS", "80")
+                    .env("LC_ALL", "C.UTF-8");
                 let out = c.output().unwrap();
                 assert!(matches!(out.status.code(), Some(0 | 3)), "{place}: {out:?}");
                 let printed = String::from_utf8(out.stdout).unwrap();

@@ -36,4 +36,5 @@ pub mod status;
 mod steering;
 pub mod svg;
 pub mod table;
+pub mod topics;
 mod verdict;

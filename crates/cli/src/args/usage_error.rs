@@ -134,7 +134,7 @@ fn unknown_command(word: &str, name: &str, command: &Command, is_interface: impl
         () if word.parse::<Goal>().is_ok() => Some(format!("ringwise plan --goal {word}")),
         () => ringwise_check::find(word).map(|r| format!("ringwise check --explain {}", r.id)),
     };
-    let topic = || crate::topics::find(&lower).map(|_| format!("ringwise help {lower}"));
+    let topic = || ringwise_render::topics::find(&lower).map(|_| format!("ringwise help {lower}"));
     match value().or_else(other).or_else(topic).or_else(|| near.map(|n| format!("ringwise {n}"))) {
         Some(meant) => Fail::usage(format!("there is no command \"{word}\"; did you mean {meant}?")).next(meant),
         None => Fail::usage(format!("there is no command \"{word}\"")).next("ringwise --help"),

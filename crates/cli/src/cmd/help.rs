@@ -13,7 +13,7 @@ use crate::args::{Common, GROUPS, HelpArgs, command};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source;
-use crate::topics::{self, Topic};
+use ringwise_render::topics::{self, Topic};
 
 /// The most columns of a page, on wider terminals as well.
 const WIDTH: usize = 80;

@@ -1,6 +1,6 @@
 //! Other programs read the output of `config export`. For `.link` files and rules see lab/scenarios/655-export.sh.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use ringwise_config::export;

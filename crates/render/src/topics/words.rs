@@ -1,6 +1,6 @@
 //! Words of the output of ringwise, and the terms and options that explain them.
 
-use ringwise_render::knob_values::KnobValues;
+use crate::knob_values::KnobValues;
 
 use super::{Topic, word};
 

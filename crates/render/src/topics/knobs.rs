@@ -1,6 +1,6 @@
 //! Families of kernel settings, and single ones that have a name of their own.
 
-use ringwise_render::knob_values::KnobValues;
+use crate::knob_values::KnobValues;
 
 use super::Topic;
 
