@@ -172,7 +172,7 @@ export RINGWISE_STATE_DIR=/tmp/rw63.quirks
 set='mq0.coalesce={queues=[1],rx-usecs=62}'
 quirk 8
 status "quirk 8: microseconds of a queue are rounded" 0 ringwise apply --yes mq0 --set "$set"
-says "quirk 8: and it is told" "kept"
+says "quirk 8: and it is told" "adjusted to"
 same "quirk 8: to a multiple of 8" "$(theirs mq0 | awk '$1 == 1 { print $2 }')" 56
 status "quirk 8: it counts as what was asked" 0 ringwise verify
 status "quirk 8: rollback" 0 ringwise rollback --yes 0
@@ -186,7 +186,7 @@ same "quirk 16: the device is refused too" "$(theirs mq0 | awk '$1 == 2 { print 
 same "quirk 16: after its first queue" "$(theirs mq0 | awk '$1 == 0 { print $2 }')" 44
 ethtool --per-queue mq0 queue_mask 0x1 --coalesce rx-usecs 50 >/dev/null
 ringwise plan mq0 --set "$set" >/tmp/out 2>/tmp/err
-says "quirk 16: an odd queue is told" "does not exist here"
+says "quirk 16: an odd queue is told" "does not exist on this host"
 quirk 0
 
 # --- a group on queues that ignore moderation: the alternative
