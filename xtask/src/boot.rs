@@ -58,7 +58,7 @@ pub(crate) enum Lost {
     Died,
     /// It exceeded its time limit there. The guest would have ended it at that limit, so the guest's clock stands
     /// still.
-    Still { at: String },
+    Hung { at: String },
 }
 
 impl fmt::Display for Lost {
@@ -73,7 +73,7 @@ impl fmt::Display for Lost {
             Lost::Silent { at } => write!(f, "the guest stopped at \"{at}\": no heartbeat of any CPU for 90 s"),
             Lost::Stalled => f.write_str("the guest's kernel reported a stall"),
             Lost::Died => f.write_str("QEMU crashed"),
-            Lost::Still { at } => write!(f, "the guest hung at \"{at}\""),
+            Lost::Hung { at } => write!(f, "the guest hung at \"{at}\""),
         }
     }
 }
@@ -288,7 +288,7 @@ impl<'a> Guest<'a> {
                     Some(Dead::Cpu(cpu)) => Some(Lost::DeafCpu { cpu, at: at() }),
                     Some(Dead::All) => Some(Lost::Silent { at: at() }),
                     None if stalled() => Some(Lost::Stalled),
-                    None if mode == Mode::Scenarios => pace.is_over(&said, &limits).map(|at| Lost::Still { at }),
+                    None if mode == Mode::Scenarios => pace.is_over(&said, &limits).map(|at| Lost::Hung { at }),
                     None => None,
                 };
                 lost.is_some()

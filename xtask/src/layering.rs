@@ -88,7 +88,7 @@ fn table(text: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(out)
 }
 
-fn room_of(package: &str) -> Option<String> {
+fn crate_of(package: &str) -> Option<String> {
     match package {
         "ringwise" => Some("cli".to_string()),
         p => p.strip_prefix("ringwise-").map(str::to_string),
@@ -108,10 +108,10 @@ fn actual(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let meta: serde_json::Value = serde_json::from_slice(&out.stdout)?;
     let mut crates = BTreeMap::new();
     for p in meta["packages"].as_array().context("cargo metadata: no packages")? {
-        let Some(krate) = p["name"].as_str().and_then(room_of) else { continue };
+        let Some(krate) = p["name"].as_str().and_then(crate_of) else { continue };
         let deps = p["dependencies"].as_array().into_iter().flatten();
         let sees = deps.filter(|d| d["kind"].as_str() != Some("dev"));
-        crates.insert(krate, sees.filter_map(|d| room_of(d["name"].as_str()?)).collect());
+        crates.insert(krate, sees.filter_map(|d| crate_of(d["name"].as_str()?)).collect());
     }
     Ok(crates)
 }

@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("bench/src/pktgen.rs", " usec, ", "the kernel's result of pktgen"),
     ("check/src/rules/host.rs", "Clear CPU buffers", "the kernel's list of vulnerabilities"),
     ("check/src/rules/host.rs", "SMT vulnerable", "the kernel's list of vulnerabilities"),
-    ("cli/src/cmd/hands.rs", "take over", "the answer of a person"),
+    ("cli/src/cmd/manual_changes.rs", "take over", "the answer of a person"),
     ("cli/src/cmd/bench/states.rs", "flow-type ", "a flow rule as ethtool takes it"),
     ("recording/src/record.rs", "begin ", "the format of recordings"),
     ("flow/src/rules.rs", " m ", "the mask of a flow rule as ethtool takes it"),

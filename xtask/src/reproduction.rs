@@ -189,7 +189,7 @@ const NOT_HERE: &str = include_str!("../../lab/bench/text/not-here.md");
 mod tests {
     use super::*;
     use ringwise_bench::result::{
-        Comparison, End, Limit, Line, LoadResult, Point, Session, State, Trial, Unit, VERSION,
+        Comparison, End, Limit, LoadResult, Point, ResultLine, Session, State, Trial, Unit, VERSION,
     };
 
     fn results(verdict: Verdict) -> Results {
@@ -204,7 +204,7 @@ mod tests {
             let load =
                 LoadResult { unit: Unit::Packets, done_per_s: rate, lost_percent: Some(59.4), ..LoadResult::default() };
             let point = Point { size_bytes: Some(20), ..Point::default() };
-            Line::Trial(Box::new(Trial {
+            ResultLine::Trial(Box::new(Trial {
                 point,
                 state: state.into(),
                 block,
@@ -234,12 +234,12 @@ mod tests {
             notes: vec!["too few".into()],
         };
         let all = [
-            Line::Session(Box::new(session)),
+            ResultLine::Session(Box::new(session)),
             trial("before", 0, 4_000.0, Limit::Cpu(vec![0])),
             trial("before", 1, 6_000.0, Limit::Unknown),
             trial("tuned", 0, 12_000.0, Limit::Offered),
-            Line::Comparison(Box::new(comparison)),
-            Line::End(End { restored: false, notes: vec!["eth0 is down".into()], ..End::default() }),
+            ResultLine::Comparison(Box::new(comparison)),
+            ResultLine::End(End { restored: false, notes: vec!["eth0 is down".into()], ..End::default() }),
         ];
         let text: String = all.iter().map(|l| file::write(l).unwrap()).collect();
         file::read("greenhost", &text).unwrap()

@@ -8,7 +8,7 @@ use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, Step, live};
 use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::Host;
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 use crate::journal::Journal;
 use crate::record::{Header, Record};
 use crate::store::{Disk, Store};
@@ -61,7 +61,7 @@ pub fn adopt(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx::new(host, policy)?;
+    let cx = HostAccess::new(host, policy)?;
     let now = cx.look()?;
     let find = |now: &Snapshot| verify_in(now, store).map(|v| adoptable(&v, now, devs));
     if find(&now)?.is_empty() {
@@ -85,7 +85,7 @@ pub fn adopt(
 
 /// A transaction that leaves the host as it is: only the journal records what is requested from now on.
 pub(crate) fn write_down(
-    cx: Cx,
+    cx: HostAccess,
     request: Request,
     kind: Kind,
     now: &Snapshot,

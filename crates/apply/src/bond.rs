@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Change, Setting, Step, compare};
 use ringwise_model::{Bond, Nic, Snapshot};
 use ringwise_sys::read_with_deadline;
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 use crate::tx::{Done, Tx};
 use crate::{Error, Event, Failure, Refusal};
 
@@ -19,7 +19,7 @@ fn of<'a>(s: &'a Snapshot, dev: &str) -> Option<(&'a str, &'a Bond)> {
 }
 
 /// The bond as it is at this moment.
-fn fresh(cx: &Cx, bond: &str) -> Option<Bond> {
+fn fresh(cx: &HostAccess, bond: &str) -> Option<Bond> {
     let (host, bond) = (cx.host.clone(), bond.to_string());
     read_with_deadline(cx.policy.deadline, move || ringwise_discover::bond(host.as_ref(), &bond)).flatten()
 }
@@ -68,7 +68,7 @@ pub(crate) fn check(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
         let Some(address) = step.setting.address() else { continue };
         if let Some(dev) = interrupted(now, Some(&address))
             && let Some((bond, b)) = of(now, dev)
-            && b.hangs_on(dev)
+            && b.depends_on(dev)
         {
             let why = last_one(bond, b, dev);
             return Err(Refusal::LastMember { address, why }.into());
@@ -84,7 +84,7 @@ impl Tx<'_> {
         let Some(dev) = interrupted(&self.now, Some(&address)) else { return Ok(()) };
         let Some((bond, _)) = of(&self.now, dev) else { return Ok(()) };
         match fresh(&self.cx, bond) {
-            Some(b) if b.hangs_on(dev) => Err(Failure {
+            Some(b) if b.depends_on(dev) => Err(Failure {
                 setting: Some(setting.clone()),
                 ..Failure::new(last_one(bond, &b, dev), format!("interrupting it would take {bond} down"))
             }
@@ -105,7 +105,7 @@ impl Tx<'_> {
         };
         let begin = self.cx.now();
         while let Some(b) = fresh(&self.cx, &bond) {
-            if !b.hangs_on(&dev) || hopeless(&b) {
+            if !b.depends_on(&dev) || hopeless(&b) {
                 return;
             }
             if self.cx.now().saturating_sub(begin) >= self.cx.policy.bond_wait {

@@ -5,12 +5,17 @@ use ringwise_model::Snapshot;
 use ringwise_model::errno::EINVAL;
 use ringwise_sys::{Request, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 use crate::rss;
 
 /// Sends only the counts that differ. If an RSS table that a user set, or that of a context, names queues that are to be removed,
 /// the kernel refuses ("too low for existing indirection table"): see [`rss::make_way`].
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, want: (Option<u32>, Option<u32>, Option<u32>)) -> Result<()> {
+pub(crate) fn write(
+    cx: &HostAccess,
+    now: &Snapshot,
+    dev: &str,
+    want: (Option<u32>, Option<u32>, Option<u32>),
+) -> Result<()> {
     let nic = now.nic(dev);
     let have = nic.and_then(|n| n.channels.known().copied());
     let differs = |want: Option<u32>, have: Option<ringwise_model::Count>| {

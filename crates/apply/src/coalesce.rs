@@ -8,17 +8,17 @@ use ringwise_model::errno::EINVAL;
 use ringwise_model::{Coalesce, Snapshot};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 
 type Params = BTreeMap<String, u32>;
 
 /// Sends only the parameters that differ: a parameter that the driver does not support makes the whole call fail.
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, params: &Params) -> Result<()> {
+pub(crate) fn write(cx: &HostAccess, now: &Snapshot, dev: &str, params: &Params) -> Result<()> {
     let have = now.nic(dev).and_then(|n| n.coalesce.known()).map(|c| &c.0);
     in_order(params, have, &|p| set(cx, dev, &whole_profiles(p, have)))
 }
 
-fn set(cx: &Cx, dev: &str, params: &Params) -> Result<()> {
+fn set(cx: &HostAccess, dev: &str, params: &Params) -> Result<()> {
     let list: Vec<(&str, u32)> = params.iter().map(|(k, v)| (k.as_str(), *v)).collect();
     let attrs = nl::coalesce_set(&list).map_err(|e| Error::other(format!("coalesce-set {dev}"), e.to_string()))?;
     cx.order(Request::EthtoolSet { cmd: nl::msg::COALESCE_SET, name: "coalesce-set", dev: dev.to_string(), attrs })
@@ -38,7 +38,7 @@ fn whole_profiles(params: &Params, have: Option<&Params>) -> Params {
 }
 
 /// Writes the moderation of one queue: all its present parameters, with the changed ones replaced.
-pub(crate) fn write_queue(cx: &Cx, dev: &str, queue: u32, params: &Params) -> Result<()> {
+pub(crate) fn write_queue(cx: &HostAccess, dev: &str, queue: u32, params: &Params) -> Result<()> {
     if let Some(k) = params.keys().find(|k| !perqueue::is_parameter(k)) {
         return Err(Error::other(order(dev, Vec::new()).to_string(), perqueue::NotOfQueues(k.clone()).to_string()));
     }

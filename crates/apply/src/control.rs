@@ -5,12 +5,12 @@ use ringwise_discover::control;
 use ringwise_knob::{Address, Step, compare};
 use ringwise_model::{ControlPath, Fact, Snapshot};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 use crate::{Error, Refusal};
 
 /// Looks for the user's connections now; one that cannot be determined counts as affected. Returns a note for each that is
 /// forced.
-pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
+pub(crate) fn check(cx: &HostAccess, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
     let todo = steps.iter().filter(|s| !compare(&s.setting, now).holds()).filter_map(|s| s.setting.address());
     let todo: Vec<Address> = todo.filter(Address::interrupts_traffic).collect();
     if todo.is_empty() {

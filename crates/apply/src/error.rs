@@ -9,11 +9,11 @@ use ringwise_model::{CpuSet, Fact, Unread};
 use serde::Serialize;
 
 use crate::Holder;
-use crate::lives::cpus_text;
+use crate::cpu_timers::cpus_text;
 
 /// A setting that is not what the plan found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Moved {
+pub struct ChangedSetting {
     /// Which setting.
     pub address: Address,
     /// The value that the plan found, or that ringwise wrote last.
@@ -84,7 +84,7 @@ pub enum Refusal {
     /// Settings differ from what the plan found.
     Changed {
         /// All such settings.
-        moved: Vec<Moved>,
+        moved: Vec<ChangedSetting>,
     },
     /// The present value cannot be read, so it could not be put back.
     Unreadable {

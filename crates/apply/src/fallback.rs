@@ -1,11 +1,11 @@
 //! Replacements for a setting that the kernel refuses or the driver does not keep.
 
-use ringwise_knob::{Match, Setting, Step, compare, learned::What, live};
+use ringwise_knob::{Match, Setting, Step, compare, learned::LearnedWrite, live};
 use ringwise_model::{Fact, Snapshot};
 
-use crate::put::Put;
 use crate::record::Record;
 use crate::tx::{Tx, not_kept};
+use crate::write_setting::WriteOutcome;
 use crate::{Adjusted, Event, Failure, Instead, Phase};
 
 /// Every setting that the steps may write: their own, and the replacements.
@@ -67,7 +67,7 @@ impl Tx<'_> {
         self.others_carry(setting)?;
         self.record(Record::Step { setting: setting.clone() })?;
         let (failure, what) = match self.put(Phase::Apply, setting) {
-            Put::Kept { now, how } => {
+            WriteOutcome::Kept { now, how } => {
                 self.out.applied.push(setting.clone());
                 if how == Match::Adjusted {
                     self.out.adjusted_by_driver.push(Adjusted { asked: setting.clone(), kept: now.clone() });
@@ -75,16 +75,16 @@ impl Tx<'_> {
                 self.record(Record::Done { setting: setting.clone(), now })?;
                 return Ok(true);
             }
-            Put::Refused(failure) => {
-                let what = What::Refused { errno: failure.errno.unwrap_or(0), words: failure.words.clone() };
+            WriteOutcome::Refused(failure) => {
+                let what = LearnedWrite::Refused { errno: failure.errno.unwrap_or(0), words: failure.words.clone() };
                 (failure, Some(what))
             }
-            Put::NotKept { now } => {
-                let what = now.known().map(|got| What::Ignored { got: got.clone() });
+            WriteOutcome::NotKept { now } => {
+                let what = now.known().map(|got| LearnedWrite::Ignored { got: got.clone() });
                 self.undo_what_was_not_kept(setting);
                 (not_kept(setting, &now), what)
             }
-            Put::Failed(failure) => {
+            WriteOutcome::Failed(failure) => {
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
                 return Err(failure.into());
             }

@@ -6,12 +6,12 @@ use ringwise_knob::{Address, Setting, features};
 use ringwise_model::{Fact, Snapshot, Unread};
 use ringwise_sys::{Error, Request};
 
-use crate::cx::Cx;
 use crate::error::NotWritten;
+use crate::host_access::HostAccess;
 
 /// Writes the feature. A request that is not met would stay recorded, and take effect some day when the obstacle is gone, so it
 /// is withdrawn.
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<(), NotWritten> {
+pub(crate) fn write(cx: &HostAccess, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<(), NotWritten> {
     wish(cx, dev, name, on)?;
     let of = |s: &Snapshot| s.nic(dev).and_then(|n| n.features.known()?.get(name)).copied();
     let mut then = now.clone();
@@ -31,7 +31,7 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) ->
     Ok(())
 }
 
-fn wish(cx: &Cx, dev: &str, name: &str, on: bool) -> ringwise_sys::Result<()> {
+fn wish(cx: &HostAccess, dev: &str, name: &str, on: bool) -> ringwise_sys::Result<()> {
     let attrs =
         nl::features_set(&[(name, on)]).map_err(|e| Error::other(format!("features-set {dev}"), e.to_string()))?;
     cx.order(Request::EthtoolSet { cmd: nl::msg::FEATURES_SET, name: "features-set", dev: dev.to_string(), attrs })

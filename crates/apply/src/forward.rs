@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{
-    Address, IfRefused, Match, Setting, SettingMap, Step, coalesce, compare, diff, features::waits, learned::What,
-    live, overlap, rss, rules,
+    Address, IfRefused, Match, Setting, SettingMap, Step, coalesce, compare, diff, features::waits,
+    learned::LearnedWrite, live, overlap, rss, rules,
 };
 use ringwise_model::{Dir, Fact};
 
-use crate::put::Put;
 use crate::record::Record;
 use crate::start::canonical;
 use crate::store::Disk;
 use crate::tx::{Done, Tx, not_kept};
+use crate::write_setting::WriteOutcome;
 use crate::{Adjusted, Event, Failure, Ignored, Phase, Refused};
 
 /// How often settings are corrected and the host is read again, before the requested values count as unreachable.
@@ -67,16 +67,16 @@ impl Tx<'_> {
         self.others_carry(setting)?;
         self.record(Record::Step { setting: setting.clone() })?;
         match self.put(Phase::Apply, setting) {
-            Put::Kept { now, how } => {
+            WriteOutcome::Kept { now, how } => {
                 self.out.applied.push(setting.clone());
                 if how == Match::Adjusted {
                     self.out.adjusted_by_driver.push(Adjusted { asked: setting.clone(), kept: now.clone() });
                 }
                 self.record(Record::Done { setting: setting.clone(), now })
             }
-            Put::Refused(failure) => {
+            WriteOutcome::Refused(failure) => {
                 let words = failure.words.clone();
-                let learned = self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
+                let learned = self.learn(setting, LearnedWrite::Refused { errno: failure.errno.unwrap_or(0), words });
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
                 if self.replaced(step, &failure, learned)? {
                     return Ok(());
@@ -86,8 +86,9 @@ impl Tx<'_> {
                 self.given_up.insert(address);
                 Ok(())
             }
-            Put::NotKept { now } => {
-                let learned = now.known().is_some_and(|got| self.learn(setting, What::Ignored { got: got.clone() }));
+            WriteOutcome::NotKept { now } => {
+                let learned =
+                    now.known().is_some_and(|got| self.learn(setting, LearnedWrite::Ignored { got: got.clone() }));
                 let failure = not_kept(setting, &now);
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
                 if self.replaced(step, &failure, learned)? {
@@ -98,7 +99,7 @@ impl Tx<'_> {
                 self.given_up.insert(address);
                 Ok(())
             }
-            Put::Failed(failure) => {
+            WriteOutcome::Failed(failure) => {
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
                 Err(failure.into())
             }
@@ -201,7 +202,7 @@ impl Tx<'_> {
         self.others_carry(setting)?;
         self.record(Record::Step { setting: setting.clone() })?;
         match self.put(phase, setting) {
-            Put::Kept { now, .. } => {
+            WriteOutcome::Kept { now, .. } => {
                 let list = if ours { &mut self.out.applied } else { &mut self.out.side_effects };
                 if !list.contains(setting) {
                     list.push(setting.clone());
@@ -210,8 +211,8 @@ impl Tx<'_> {
                 self.record(Record::Done { setting: setting.clone(), now })
             }
             // This applies also to settings that were not requested: an earlier value must not be lost silently.
-            Put::Refused(failure) | Put::Failed(failure) => Err(failure.into()),
-            Put::NotKept { now } => Err(not_kept(setting, &now).into()),
+            WriteOutcome::Refused(failure) | WriteOutcome::Failed(failure) => Err(failure.into()),
+            WriteOutcome::NotKept { now } => Err(not_kept(setting, &now).into()),
         }
     }
 

@@ -24,19 +24,19 @@ use ringwise_model::Snapshot;
 use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
-use crate::cx::Cx;
-use crate::journal::{Read, Whose};
-use crate::names::Names;
+use crate::host_access::HostAccess;
+use crate::journal::{JournalOrigin, Read};
+use crate::names::DeviceRenames;
 use crate::record::Record;
 use crate::store::{Lock, OpenLock};
 use crate::takeover::{halted, take_over, taken};
 use crate::trial::note;
-use crate::trial_file::{Fate, Files, Stage, decide, file};
+use crate::trial_file::{Files, Stage, TrialResult, decide, file};
 use crate::undo::{resume, rollback};
 use crate::watch::{self, Watch};
 use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, Store, Verdict};
 
-pub use crate::guardian::{Seen, Watched};
+pub use crate::guardian::{ApplierState, Watched};
 
 /// How often the guard looks. It only checks files and clocks, so a look costs two system calls.
 const EACH: Duration = Duration::from_millis(200);
@@ -59,7 +59,7 @@ pub fn guard(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
-    let cx = Cx { host, policy };
+    let cx = HostAccess { host, policy };
     let dir = store.dirs().first().cloned().unwrap_or_default();
     let lock = match lock {
         Some(open) => Lock::handed(&dir, open),
@@ -98,7 +98,7 @@ struct Heard {
 }
 
 /// Listens to the applier until it is done, dies, or has been silent for too long.
-fn listen(cx: &Cx, store: &Store, transaction: u64, watched: &mut dyn Watched) -> Result<Heard, Error> {
+fn listen(cx: &HostAccess, store: &Store, transaction: u64, watched: &mut dyn Watched) -> Result<Heard, Error> {
     let mut heard = Heard { why: "the process that applied it is gone".into(), known: None, hung: None };
     let mut silent = Duration::ZERO;
     loop {
@@ -106,10 +106,10 @@ fn listen(cx: &Cx, store: &Store, transaction: u64, watched: &mut dyn Watched) -
         let seen = watched.look(EACH);
         // A guard that was suspended itself, or had no CPU, did not listen for all of that time.
         let listened = cx.now().saturating_sub(begin).min(EACH * 2);
-        silent = if seen == Seen::Quiet { silent + listened } else { Duration::ZERO };
+        silent = if seen == ApplierState::Quiet { silent + listened } else { Duration::ZERO };
         match seen {
-            Seen::Quiet if silent < cx.policy.silence => {}
-            Seen::Quiet => {
+            ApplierState::Quiet if silent < cx.policy.silence => {}
+            ApplierState::Quiet => {
                 match Read::of(store, transaction) {
                     // The journal's end says what to do; only the applier's message is missing.
                     Ok(Some(read)) if read.end.is_some() => {
@@ -128,15 +128,15 @@ fn listen(cx: &Cx, store: &Store, transaction: u64, watched: &mut dyn Watched) -
                 }
                 return Ok(heard);
             }
-            Seen::Alive => {}
-            Seen::Begun => {
+            ApplierState::Alive => {}
+            ApplierState::Begun => {
                 heard.known = whole(Read::of(store, transaction)?);
                 // Without an answer the applier writes nothing.
                 if heard.known.is_some() {
                     watched.answer();
                 }
             }
-            Seen::Done { on_trial } => {
+            ApplierState::Done { on_trial } => {
                 watched.answer();
                 if !on_trial {
                     // The journal has an end, and the applier reports the end itself, so losing the journal now changes
@@ -145,7 +145,7 @@ fn listen(cx: &Cx, store: &Store, transaction: u64, watched: &mut dyn Watched) -
                 }
                 return Ok(heard);
             }
-            Seen::Died(how) => return Ok(Heard { why: how, ..heard }),
+            ApplierState::Died(how) => return Ok(Heard { why: how, ..heard }),
         }
     }
 }
@@ -155,7 +155,7 @@ fn whole(read: Option<Read>) -> Option<Read> {
     read.filter(|r| r.header.is_some() && r.newer.is_none())
 }
 
-fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
+fn wait_for_lock(cx: &HostAccess, store: &Store) -> Result<Lock, Error> {
     loop {
         match store.lock() {
             Err(e) if e.refusal().is_some_and(Refusal::is_locked) => cx.host.sleep(EACH),
@@ -167,7 +167,7 @@ fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
 /// Continues a transaction whose applier is gone: restores the settings where the journal has no end, waits while the transaction
 /// is on trial. `known`: its journal as last read completely.
 pub(crate) fn from_disk(
-    cx: &Cx,
+    cx: &HostAccess,
     store: &Store,
     lock: &Lock,
     transaction: u64,
@@ -182,21 +182,21 @@ pub(crate) fn from_disk(
     let (facts, _) = ringwise_discover::host_without_rivals(cx.host.as_ref());
     loop {
         let read = match (journal(cx, store, transaction), &known) {
-            (Ok(Journaled::Whole(read)), _) => *read,
+            (Ok(JournalState::Whole(read)), _) => *read,
             (Ok(_), None) => return Ok(None),
             (Err(e), None) => return Err(e),
             (lost, Some(last)) => {
                 let how = match lost {
-                    Ok(Journaled::Damaged) => "its journal is damaged".to_string(),
+                    Ok(JournalState::Damaged) => "its journal is damaged".to_string(),
                     Ok(_) => "its journal is gone".into(),
                     Err(e) => format!("its journal cannot be read: {e}"),
                 };
-                return put_back(cx, store, lock, last.clone(), over("guard", &how), events).map(Some);
+                return restore(cx, store, lock, last.clone(), over("guard", &how), events).map(Some);
             }
         };
         *known = Some(read.clone());
         // The settings of another boot are gone, so nothing is restored in this one.
-        let is_over = read.closed.is_some() || matches!(read.whose(&facts), Whose::Other(_));
+        let is_over = read.closed.is_some() || matches!(read.whose(&facts), JournalOrigin::Other(_));
         let Some(header) = read.header.as_ref().filter(|_| !is_over) else {
             return Ok(None);
         };
@@ -219,17 +219,17 @@ pub(crate) fn from_disk(
             }
             let failure = match (&read.taken, &read.trial) {
                 (Some(why), _) => taken(why),
-                (None, Some((_, Fate::Undone { by, why }))) => over(by, why),
+                (None, Some((_, TrialResult::Undone { by, why }))) => over(by, why),
                 _ => died(why),
             };
-            return put_back(cx, store, lock, read, failure, events).map(Some);
+            return restore(cx, store, lock, read, failure, events).map(Some);
         };
         let dir = path.parent().unwrap_or(Path::new("."));
         let left = trial.left(cx.now());
         let waits = file(dir, transaction, Stage::Trial);
         let gone = || trial.tied.as_ref().is_some_and(|k| k.is_gone(cx.host.as_ref()));
         if waits.exists() && !left.is_zero() && !gone() && stuck.is_none() {
-            let watch = watch.get_or_insert_with(|| Late::begin(cx, &read));
+            let watch = watch.get_or_insert_with(|| LateWatch::begin(cx, &read));
             // A look costs few calls: the journal is read again only after a decision.
             while waits.exists() && !trial.left(cx.now()).is_zero() && !gone() && stuck.is_none() {
                 cx.host.sleep(left.min(EACH));
@@ -250,7 +250,7 @@ pub(crate) fn from_disk(
         let unix_time = cx.host.unix_time();
         // The settings are restored even if the journal cannot be written.
         let _ = note(store, &path, &Record::TrialOver { by: by.into(), why: why.clone(), unix_time });
-        return put_back(cx, store, lock, read, over(by, &why), events).map(Some);
+        return restore(cx, store, lock, read, over(by, &why), events).map(Some);
     }
 }
 
@@ -271,7 +271,7 @@ fn trial_end<E: std::fmt::Display>(
 }
 
 /// The watch for stuck queues that continues after the run.
-struct Late {
+struct LateWatch {
     watch: Watch,
     until: Duration,
     steps: Vec<Step>,
@@ -279,24 +279,24 @@ struct Late {
     now: Snapshot,
 }
 
-impl Late {
+impl LateWatch {
     /// `None`: nothing is to be watched, or the host cannot be discovered.
-    fn begin(cx: &Cx, read: &Read) -> Option<Self> {
+    fn begin(cx: &HostAccess, read: &Read) -> Option<Self> {
         let header = read.header.as_ref().filter(|h| h.watch_ms > 0)?;
         let now = cx.look().ok()?;
-        let names = Names::new(&header.devices, &now);
+        let names = DeviceRenames::new(&header.devices, &now);
         let steps: Vec<Step> = header.steps.iter().map(|s| names.step(s)).collect();
         let watch = Watch::new(cx, &now, &watch::devices(&steps))?;
         let until = cx.now() + Duration::from_millis(header.watch_ms);
         Some(Self { watch, until, steps, stuck_before: header.stuck_before.clone(), now })
     }
 
-    fn is_over(&self, cx: &Cx) -> bool {
+    fn is_over(&self, cx: &HostAccess) -> bool {
         cx.now() >= self.until
     }
 
     /// Queues that are stuck now, as text and as values.
-    fn look(&mut self, cx: &Cx) -> Option<(String, Vec<Stuck>)> {
+    fn look(&mut self, cx: &HostAccess) -> Option<(String, Vec<Stuck>)> {
         if self.is_over(cx) {
             return None;
         }
@@ -317,10 +317,10 @@ pub fn watch_on(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
-    let cx = Cx { host, policy };
+    let cx = HostAccess { host, policy };
     let kept = |r: &Read| r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied) && r.trial.is_none();
     let Some(read) = Read::of(store, transaction)?.filter(kept) else { return Ok(None) };
-    let Some(mut late) = Late::begin(&cx, &read) else { return Ok(None) };
+    let Some(mut late) = LateWatch::begin(&cx, &read) else { return Ok(None) };
     while !late.is_over(&cx) {
         cx.host.sleep(EACH);
         if store.journals()?.last().is_none_or(|(id, _)| *id != transaction) {
@@ -340,23 +340,23 @@ pub fn watch_on(
     Ok(None)
 }
 
-enum Journaled {
+enum JournalState {
     Whole(Box<Read>),
     Damaged,
     Gone,
 }
 
 /// The journal as it is on disk. Looks more than once, because a directory may be missing only for a moment.
-fn journal(cx: &Cx, store: &Store, transaction: u64) -> Result<Journaled, Error> {
+fn journal(cx: &HostAccess, store: &Store, transaction: u64) -> Result<JournalState, Error> {
     let mut tries = 0;
     loop {
         let found = Read::of(store, transaction).map(|r| match r {
-            None => Journaled::Gone,
-            Some(r) if r.header.is_some() && r.newer.is_none() => Journaled::Whole(r.into()),
-            Some(_) => Journaled::Damaged,
+            None => JournalState::Gone,
+            Some(r) if r.header.is_some() && r.newer.is_none() => JournalState::Whole(r.into()),
+            Some(_) => JournalState::Damaged,
         });
         tries += 1;
-        if matches!(found, Ok(Journaled::Whole(_))) || tries == LOOKS {
+        if matches!(found, Ok(JournalState::Whole(_))) || tries == LOOKS {
             return found;
         }
         cx.host.sleep(EACH);
@@ -371,8 +371,8 @@ fn over(by: &str, why: &str) -> Failure {
     Failure::new(why, format!("undone by {by}"))
 }
 
-fn put_back(
-    cx: &Cx,
+fn restore(
+    cx: &HostAccess,
     store: &Store,
     lock: &Lock,
     read: Read,
@@ -414,7 +414,7 @@ pub fn settle(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
-    let cx = Cx { host, policy };
+    let cx = HostAccess { host, policy };
     let end = cx.now() + bound;
     loop {
         let by = store.held();

@@ -26,7 +26,7 @@ use ringwise_sys::{guardian, local, proc, trust};
 
 use crate::guard_error::{GuardError, UnusableFiles};
 use crate::guard_place::{Place, Search, copy_path, spawn};
-use crate::guardian::{Seen, Watched};
+use crate::guardian::{ApplierState, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
 /// systemd-run is the only external program that is started, and it is optional.
@@ -459,24 +459,24 @@ impl Link {
     }
 
     /// What the applier's next message means, if a whole line has arrived.
-    fn heard(&mut self) -> Option<Seen> {
+    fn heard(&mut self) -> Option<ApplierState> {
         Some(match self.lines.word()?.as_str() {
-            "alive" => Seen::Alive,
-            "begun" => Seen::Begun,
-            "done" => Seen::Done { on_trial: false },
-            "trial" => Seen::Done { on_trial: true },
+            "alive" => ApplierState::Alive,
+            "begun" => ApplierState::Begun,
+            "done" => ApplierState::Done { on_trial: false },
+            "trial" => ApplierState::Done { on_trial: true },
             _ => self.died(),
         })
     }
 
-    fn died(&self) -> Seen {
+    fn died(&self) -> ApplierState {
         let who = self.pid.map(|p| format!(" ({p})")).unwrap_or_default();
-        Seen::Died(format!("the process that applied it{who} died"))
+        ApplierState::Died(format!("the process that applied it{who} died"))
     }
 }
 
 impl Watched for Link {
-    fn look(&mut self, wait: Duration) -> Seen {
+    fn look(&mut self, wait: Duration) -> ApplierState {
         if let Some(seen) = self.heard() {
             return seen;
         }
@@ -489,13 +489,13 @@ impl Watched for Link {
         // Read its messages first: it may have ended since it sent them.
         if ready[0] {
             return match self.lines.more() {
-                Ok(true) => self.heard().unwrap_or(Seen::Quiet),
+                Ok(true) => self.heard().unwrap_or(ApplierState::Quiet),
                 _ => self.died(),
             };
         }
         // One of its threads may hang in the kernel, and keep the process and its open files for that long.
         let ended = ready.get(1) == Some(&true) || self.pid.is_some_and(guardian::ended);
-        if ended { self.died() } else { Seen::Quiet }
+        if ended { self.died() } else { ApplierState::Quiet }
     }
 
     fn answer(&mut self) {

@@ -55,7 +55,7 @@ pub trait Armed {
 /// The guard's view of the applier.
 pub trait Watched {
     /// Waits at most this long for something new.
-    fn look(&mut self, wait: Duration) -> Seen;
+    fn look(&mut self, wait: Duration) -> ApplierState;
     /// Acknowledges to the applier what was seen.
     fn answer(&mut self);
     /// The applier's PID, and what keeps it from giving a sign of life.
@@ -66,7 +66,7 @@ pub trait Watched {
 
 /// What the guard sees of the applier.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum ApplierState {
     /// Nothing new.
     Quiet,
     /// It gave a sign of life.
@@ -83,15 +83,15 @@ pub enum Seen {
 }
 
 /// A guard that was started. It is released if the transaction does not take place.
-pub(crate) struct Sent(pub Option<Box<dyn Armed>>);
+pub(crate) struct ReleasedGuard(pub Option<Box<dyn Armed>>);
 
-impl Sent {
+impl ReleasedGuard {
     pub(crate) fn keep(mut self) -> Option<Box<dyn Armed>> {
         self.0.take()
     }
 }
 
-impl Drop for Sent {
+impl Drop for ReleasedGuard {
     fn drop(&mut self) {
         // After a panic the guard notices the end of the process by itself.
         if let Some(guard) = self.0.as_mut().filter(|_| !std::thread::panicking()) {

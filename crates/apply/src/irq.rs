@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ringwise_kfmt::cpulist;
-use ringwise_knob::{Of, Setting, irq, path};
+use ringwise_knob::{Setting, VectorName, irq, path};
 use ringwise_model::{CpuId, CpuSet, Fact, IrqId, Snapshot};
 use ringwise_sys::{Error, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 
 /// An interrupt moves the next time it is raised: how long to wait for that, and how often to look.
 const NEXT: Duration = Duration::from_millis(20);
@@ -16,7 +16,7 @@ const NEXT_IN_USE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The present interrupt number: an earlier change of channels may have assigned another.
-fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
+fn number(now: &Snapshot, dev: &str, of: VectorName) -> Result<IrqId> {
     let vector = now.nic(dev).and_then(|n| irq::vector(n, of));
     vector.map(|v| v.irq).ok_or_else(|| {
         Error::other(format!("{dev} interrupt of {of}"), "no interrupt of the device serves this queue now")
@@ -25,7 +25,14 @@ fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
 
 /// `on`: the CPU of the set that should serve the interrupt. An interrupt does not move if its present CPU is in the set
 /// (arch/x86/kernel/apic/vector.c, `assign_vector_locked`), so this CPU is written alone before the set.
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<()> {
+pub(crate) fn write(
+    cx: &HostAccess,
+    now: &Snapshot,
+    dev: &str,
+    of: VectorName,
+    cpus: &CpuSet,
+    on: Option<CpuId>,
+) -> Result<()> {
     let n = number(now, dev, of)?;
     let path = path::affinity(n);
     if let Some(cpu) = on.filter(|c| cpus.contains(*c) && cpus.len() > 1) {
@@ -42,13 +49,13 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, o
     cx.write(&path, format!("{}\n", cpulist::format(cpus)))
 }
 
-fn raised_since(cx: &Cx, now: &Snapshot, dev: &str, of: Of, n: IrqId) -> bool {
+fn raised_since(cx: &HostAccess, now: &Snapshot, dev: &str, of: VectorName, n: IrqId) -> bool {
     let before = now.nic(dev).and_then(|x| irq::vector(x, of)).and_then(|v| v.count.known());
     let after = cx.reading(move |h| ringwise_discover::raised(h, n));
     matches!((before, after), (Some(before), Some(Fact::Known(after))) if after > *before)
 }
 
-fn effective(cx: &Cx, n: IrqId) -> Option<CpuId> {
+fn effective(cx: &HostAccess, n: IrqId) -> Option<CpuId> {
     cx.reading(move |h| ringwise_discover::effective(h, n)).and_then(|cpus| cpus.known().and_then(one))
 }
 

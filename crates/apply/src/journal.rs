@@ -16,11 +16,11 @@ use ringwise_model::Host;
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
+use crate::checksum::{self, Sum};
 use crate::newer::{Head, elsewhere};
 use crate::record::{BEFORE_SUMS, Header, Record};
 use crate::store::{Lock, Store, sync_dir};
-use crate::sum::{self, Sum};
-use crate::trial_file::{Fate, Files, Trial};
+use crate::trial_file::{Files, Trial, TrialResult};
 use crate::{Error, Newer, Outcome, Refusal, Verdict};
 
 /// A line of a journal. The two large records are parsed directly as their own types: with an internally tagged enum, serde would
@@ -118,7 +118,7 @@ impl Journal {
 
     /// Appends a whole line, or removes what was written of it: otherwise the next line would continue a partial one.
     pub(crate) fn add(&mut self, record: &Record) -> io::Result<()> {
-        let mut line = sum::add(serde_json::to_vec(record)?);
+        let mut line = checksum::add(serde_json::to_vec(record)?);
         line.push(b'\n');
         let written = self.store.before_write(&self.path).and_then(|()| self.file()?.write_all(&line));
         match written {
@@ -175,7 +175,7 @@ pub(crate) struct Read {
     pub newer: Option<Head>,
     pub end: Option<(Outcome, Vec<Setting>)>,
     pub closed: Option<String>,
-    pub trial: Option<(Trial, Fate)>,
+    pub trial: Option<(Trial, TrialResult)>,
     /// Why its guard took over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
@@ -185,7 +185,7 @@ pub(crate) struct Read {
 
 /// To which boot or version a journal belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum JournalOrigin {
     ThisBoot,
     /// Of this boot, but in a format that this version cannot restore, or damaged. Holds the reason.
     Newer(String),
@@ -238,16 +238,16 @@ impl Read {
             taken: None,
             damaged: 0,
         };
-        let mut fate = if files.confirmed { Fate::Confirmed { by: None } } else { Fate::Pending };
+        let mut fate = if files.confirmed { TrialResult::Confirmed { by: None } } else { TrialResult::Pending };
         let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
         let first = lines.first().copied().unwrap_or_default();
-        let first_is = sum::check(first);
+        let first_is = checksum::check(first);
         out.newer = Head::read(first).filter(|_| first_is != Sum::Wrong);
         // A single flipped bit does not turn the present format number into the old one.
         let summed = first_is != Sum::None || !is_before_sums(first);
         let mut trial = files.trial.filter(|(_, sum)| !summed || *sum == Sum::Right).map(|(t, _)| t);
         for (n, line) in lines.iter().enumerate() {
-            if summed && sum::check(line) != Sum::Right {
+            if summed && checksum::check(line) != Sum::Right {
                 // A last line that is not complete yet is not damaged.
                 let torn = n + 1 == lines.len() && !bytes.ends_with(b"\n");
                 out.damaged += usize::from(!torn);
@@ -269,15 +269,15 @@ impl Read {
                     }
                     Record::Closed { why, .. } => out.closed = Some(why),
                     Record::Trial(t) => _ = trial.get_or_insert(t),
-                    Record::Confirmed { by, .. } => fate = Fate::Confirmed { by: Some(by) },
+                    Record::Confirmed { by, .. } => fate = TrialResult::Confirmed { by: Some(by) },
                     // The records after it describe the restoring; until that has an end, the journal has none.
                     Record::TrialOver { by, why, .. } => {
-                        fate = Fate::Undone { by, why };
+                        fate = TrialResult::Undone { by, why };
                         out.end = None;
                     }
                     Record::TakenOver { why, .. } => {
-                        if fate == Fate::Pending {
-                            fate = Fate::Undone { by: "guard".into(), why: why.clone() };
+                        if fate == TrialResult::Pending {
+                            fate = TrialResult::Undone { by: "guard".into(), why: why.clone() };
                         }
                         out.taken = Some(why);
                         out.end = None;
@@ -288,8 +288,8 @@ impl Read {
                 Err(_) => out.damaged += 1,
             }
         }
-        if files.expired && fate == Fate::Pending {
-            fate = Fate::Undone { by: "timer".into(), why: "it was not confirmed in time".into() };
+        if files.expired && fate == TrialResult::Pending {
+            fate = TrialResult::Undone { by: "timer".into(), why: "it was not confirmed in time".into() };
             out.end = out.end.filter(|(o, _)| o.verdict != Verdict::Applied);
         }
         out.trial = trial.map(|t| (t, fate));
@@ -325,14 +325,17 @@ impl Read {
         self.end.is_none() && self.closed.is_none()
     }
 
-    pub(crate) fn whose(&self, host: &Host) -> Whose {
+    pub(crate) fn whose(&self, host: &Host) -> JournalOrigin {
         if let Some(n) = &self.newer {
-            return n.elsewhere(host).map_or_else(|| Whose::Newer(n.why()), |why| Whose::Other(why.into()));
+            return n
+                .elsewhere(host)
+                .map_or_else(|| JournalOrigin::Newer(n.why()), |why| JournalOrigin::Other(why.into()));
         }
         let Some(h) = &self.header else {
-            return Whose::Other(self.headless.clone().unwrap_or_default());
+            return JournalOrigin::Other(self.headless.clone().unwrap_or_default());
         };
-        elsewhere(&h.machine_id, &h.boot_id, host).map_or(Whose::ThisBoot, |why| Whose::Other(why.into()))
+        elsewhere(&h.machine_id, &h.boot_id, host)
+            .map_or(JournalOrigin::ThisBoot, |why| JournalOrigin::Other(why.into()))
     }
 
     /// What is assumed when it counts as of this boot.

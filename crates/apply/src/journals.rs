@@ -9,7 +9,7 @@ use ringwise_knob::Family;
 use ringwise_model::{Host, Snapshot};
 
 use crate::journal::Read;
-use crate::{Entry, Error, Store, Verify, families, past};
+use crate::{Entry, Error, Store, Verify, families, history};
 
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
@@ -41,12 +41,12 @@ impl Journals {
 
     /// What the transactions in effect requested, and whether this snapshot matches it.
     pub fn verify(&self, now: &Snapshot) -> Verify {
-        past::verify_of(&self.all, now, &self.store)
+        history::verify_of(&self.all, now, &self.store)
     }
 
     /// Every transaction, oldest first.
     pub fn history(&self, host: &Host) -> Vec<Entry> {
-        past::history_of(&self.all, host, &self.store)
+        history::history_of(&self.all, host, &self.store)
     }
 }
 

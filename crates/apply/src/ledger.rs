@@ -7,7 +7,7 @@ use ringwise_model::{DevId, Host, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::names::Names;
+use crate::names::DeviceRenames;
 use crate::newer::elsewhere;
 use crate::state_file::{self, SUMMED};
 use crate::store::{Lock, Store};
@@ -94,7 +94,7 @@ impl Ledger {
     /// All settings under the present device names, and the devices that are gone.
     pub(crate) fn settings(&self, now: &Snapshot) -> (SettingMap, Vec<String>) {
         let ids: Vec<DevId> = self.devices.iter().map(|(d, _)| d.clone()).collect();
-        let names = Names::new(&ids, now);
+        let names = DeviceRenames::new(&ids, now);
         let mut map = SettingMap::new();
         for s in self.host.iter().chain(self.devices.iter().flat_map(|(_, l)| l)) {
             let s = names.setting(s);

@@ -7,13 +7,13 @@ use ringwise_model::{DevId, Snapshot};
 
 /// Maps old names to new ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names {
+pub(crate) struct DeviceRenames {
     to: BTreeMap<String, String>,
     /// Names of devices that do not exist any more.
     pub gone: Vec<String>,
 }
 
-impl Names {
+impl DeviceRenames {
     pub(crate) fn new(devices: &[DevId], now: &Snapshot) -> Self {
         let mut out = Self::default();
         for d in devices {

@@ -1,15 +1,20 @@
 //! NAPI settings: files of the device, `napi-set` of the netdev family, and the affinity of the threads.
 
 use ringwise_kfmt::netdev_nl;
-use ringwise_knob::{Address, Of, napi};
+use ringwise_knob::{Address, VectorName, napi};
 use ringwise_model::{CpuSet, Fact, NapiInstance, NapiValues, Snapshot, Unread};
 use ringwise_sys::{Error, Request};
 
-use crate::cx::Cx;
 use crate::error::NotWritten;
+use crate::host_access::HostAccess;
 
 /// Each file sets all NAPI instances of the device. If the kernel refuses one, the earlier ones are restored.
-pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValues) -> ringwise_sys::Result<()> {
+pub(crate) fn write_device(
+    cx: &HostAccess,
+    now: &Snapshot,
+    dev: &str,
+    values: &NapiValues,
+) -> ringwise_sys::Result<()> {
     if values.irq_suspend_timeout_ns.is_some() {
         return Err(Error::other(
             format!("{dev} NAPI"),
@@ -36,7 +41,7 @@ pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValu
 }
 
 /// The instance that serves the queue at this moment: NAPI IDs change when a device restarts.
-fn instance(cx: &Cx, now: &Snapshot, dev: &str, of: Of) -> Result<NapiInstance, NotWritten> {
+fn instance(cx: &HostAccess, now: &Snapshot, dev: &str, of: VectorName) -> Result<NapiInstance, NotWritten> {
     let mut fresh = now.clone();
     if let Fact::Unknown(u) = cx.read(&mut fresh, &Address::NapiDevice { dev: dev.to_string() }) {
         return Err(NotWritten::Read(u));
@@ -46,14 +51,26 @@ fn instance(cx: &Cx, now: &Snapshot, dev: &str, of: Of) -> Result<NapiInstance, 
     found.ok_or_else(|| NotWritten::Read(none()))
 }
 
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, values: &NapiValues) -> Result<(), NotWritten> {
+pub(crate) fn write(
+    cx: &HostAccess,
+    now: &Snapshot,
+    dev: &str,
+    of: VectorName,
+    values: &NapiValues,
+) -> Result<(), NotWritten> {
     let i = instance(cx, now, dev, of)?;
     let attrs = netdev_nl::napi_set(i.id, &napi::differ(values, i.values.known()));
     let request = Request::NetdevSet { cmd: netdev_nl::cmd::NAPI_SET, name: "napi-set", dev: dev.to_string(), attrs };
     Ok(cx.order(request)?)
 }
 
-pub(crate) fn write_thread(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Result<(), NotWritten> {
+pub(crate) fn write_thread(
+    cx: &HostAccess,
+    now: &Snapshot,
+    dev: &str,
+    of: VectorName,
+    cpus: &CpuSet,
+) -> Result<(), NotWritten> {
     let what = || format!("{dev} NAPI thread {of}");
     let i = instance(cx, now, dev, of)?;
     let t = i.thread.ok_or_else(|| Error::other(what(), "the queue is not polled by a thread"))?;

@@ -1,11 +1,11 @@
 //! The result of a transaction, setting by setting.
 
-use ringwise_knob::{Address, Hand, Setting, live, offline};
+use ringwise_knob::{Address, ManualChange, Setting, live, offline};
 use ringwise_model::{CpuSet, Fact, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::OnTrial;
-use crate::lives::cpus_text;
+use crate::cpu_timers::cpus_text;
 
 /// Name and version of the JSON document.
 pub(crate) const SCHEMA: &str = "ringwise.outcome";
@@ -164,7 +164,7 @@ pub struct Outcome {
     pub unmet: Vec<Address>,
     /// Manual changes that were kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept: Vec<Hand>,
+    pub kept: Vec<ManualChange>,
     /// Settings outside the steps that a step had changed and that were restored.
     pub side_effects: Vec<Setting>,
     /// Why the transaction was rolled back.

@@ -4,9 +4,9 @@ use ringwise_kfmt::ethtool_nl as nl;
 use ringwise_model::Pause;
 use ringwise_sys::{Request, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 
-pub(crate) fn write(cx: &Cx, dev: &str, values: (Option<bool>, Option<bool>, Option<bool>)) -> Result<()> {
+pub(crate) fn write(cx: &HostAccess, dev: &str, values: (Option<bool>, Option<bool>, Option<bool>)) -> Result<()> {
     let (autoneg, rx, tx) = values;
     cx.order(Request::EthtoolSet {
         cmd: nl::msg::PAUSE_SET,

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Address, Setting, Step, compare, live};
 use ringwise_model::{Fact, Snapshot};
 
-use crate::cx::Cx;
-use crate::{Error, Moved, Refusal, Request, rivals};
+use crate::host_access::HostAccess;
+use crate::{ChangedSetting, Error, Refusal, Request, irqbalance};
 
 /// Runs the preflight, and repeats it if only interrupt masks differ, because the kernel may still be applying them. Returns the
 /// host as last read.
-pub(crate) fn settled_preflight(cx: &Cx, now: Snapshot, request: &Request) -> Result<Snapshot, Error> {
+pub(crate) fn settled_preflight(cx: &HostAccess, now: Snapshot, request: &Request) -> Result<Snapshot, Error> {
     let Err(e) = preflight(&now, &request.steps, &request.relies_on) else { return Ok(now) };
     let Error::Refused(refusal) = &e else { return Err(e) };
-    let masks = |m: &Moved| matches!(m.address, Address::IrqCpus { .. });
+    let masks = |m: &ChangedSetting| matches!(m.address, Address::IrqCpus { .. });
     if !matches!(&**refusal, Refusal::Changed { moved } if moved.iter().all(masks)) {
         return Err(e);
     }
@@ -45,14 +45,14 @@ pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -
             (Fact::Absent, _) if made_before => {}
             (Fact::Absent, _) if crate::fallback::may_be_absent(step, now) || threaded(&address, steps) => {}
             (Fact::Absent, Fact::Known(_)) | (Fact::Known(_), Fact::Absent) => {
-                moved.push(Moved { address, expected: step.from.clone(), now: is });
+                moved.push(ChangedSetting { address, expected: step.from.clone(), now: is });
             }
             (Fact::Absent, _) => return Err(Refusal::NotThere { address }.into()),
             // The step was made without permission to read the value; ringwise can read it now, so it can restore it.
             (Fact::Known(_), Fact::Unknown(_)) => {}
             (Fact::Known(_), Fact::Known(from)) => {
-                if !compare(from, now).holds() && !rivals::will_be_told(&address, steps, now) {
-                    moved.push(Moved { address, expected: step.from.clone(), now: is });
+                if !compare(from, now).holds() && !irqbalance::will_be_told(&address, steps, now) {
+                    moved.push(ChangedSetting { address, expected: step.from.clone(), now: is });
                 }
             }
         }
@@ -72,11 +72,11 @@ fn threaded(address: &Address, steps: &[Step]) -> bool {
 }
 
 /// Settings that a reviewed plan found right and did not change, and that have another value now.
-fn not_as_reviewed(now: &Snapshot, relies_on: &[Setting]) -> Vec<Moved> {
+fn not_as_reviewed(now: &Snapshot, relies_on: &[Setting]) -> Vec<ChangedSetting> {
     let moved = relies_on.iter().filter(|s| !compare(s, now).holds());
     let entry = |s: &Setting| {
         let address = s.address()?;
-        Some(Moved { expected: Fact::Known(s.clone()), now: live(now, &address), address })
+        Some(ChangedSetting { expected: Fact::Known(s.clone()), now: live(now, &address), address })
     };
     moved.filter_map(entry).collect()
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::Read;
 use crate::state_file::{self, SUMMED};
-use crate::trial_file::{Fate, Keeper};
+use crate::trial_file::{ProcessId, TrialResult};
 use crate::{Holder, Store};
 
 /// How many of the last journals are published; only root needs older ones.
@@ -25,7 +25,7 @@ struct Published {
     journals: Vec<Read>,
     learned: Vec<Learned>,
     /// The holder of the lock when this was written, and its process.
-    holder: Option<(Holder, Option<Keeper>)>,
+    holder: Option<(Holder, Option<ProcessId>)>,
 }
 
 impl Store {
@@ -51,7 +51,7 @@ impl Store {
         journals.drain(..journals.len().saturating_sub(MOST));
         journals.iter_mut().for_each(without_secrets);
         let learned = self.learned().unwrap_or_default();
-        let holder = holder.map(|h| (Holder { command: None, ..h.clone() }, h.pid.and_then(Keeper::of)));
+        let holder = holder.map(|h| (Holder { command: None, ..h.clone() }, h.pid.and_then(ProcessId::of)));
         let text = state_file::text(&Published { format: SUMMED, journals, learned, holder })?;
         let dir = path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
@@ -103,14 +103,14 @@ fn without_secrets(read: &mut Read) {
     }
     let by_itself = |by: &str| matches!(by, "timer" | "guard");
     let mut reason_removed = false;
-    if let Some((_, Fate::Undone { by, why })) = &mut read.trial
+    if let Some((_, TrialResult::Undone { by, why })) = &mut read.trial
         && !by_itself(by)
     {
         reason_removed = true;
         *why = String::new();
     }
     if let Some((o, _)) = &mut read.end {
-        if let Some(Fate::Undone { by, why }) = o.trial.as_mut().map(|t| &mut t.fate)
+        if let Some(TrialResult::Undone { by, why }) = o.trial.as_mut().map(|t| &mut t.fate)
             && !by_itself(by)
         {
             *why = String::new();

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-use ringwise_knob::{Address, IfRefused, Learned, Made, Setting, SettingMap, Step, goes_with_layout};
+use ringwise_knob::{Address, CreatedObject, IfRefused, Learned, Setting, SettingMap, Step, goes_with_layout};
 use ringwise_model::words::with_causes;
 use ringwise_sys::Host;
 
 use crate::ledger::Ledger;
-use crate::names::Names;
+use crate::names::DeviceRenames;
 use crate::preflight::preflight;
 use crate::record::Record;
 use crate::start::start_of;
 use crate::store::Disk;
 use crate::tx::{Due, Tx, guard_gone};
-use crate::{Error, Event, Failure, Request, bond, control, lives, rivals};
+use crate::{Error, Event, Failure, Request, bond, control, cpu_timers, irqbalance};
 
 /// Maximum number of new plans in one run. Each has to take a refusal into account that the one before did not know.
 const MOST: u32 = 8;
@@ -25,7 +25,7 @@ const MOST: u32 = 8;
 pub trait Planner: Debug + Send + Sync {
     /// Plans for the host as it is now. The host must be read through `host` only, because the guard expects signs of life.
     /// `learned`: what was refused or ignored in this run; `made`: what this run has created for groups of queues so far.
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan>;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[CreatedObject]) -> Result<NewPlan, NoPlan>;
 }
 
 /// Why there is no new plan.
@@ -119,12 +119,12 @@ impl Tx<'_> {
     fn new_plan(&mut self) -> Result<NewPlan, NoPlan> {
         let Some(planner) = self.cx.policy.planner.clone() else { return Err(NoPlan::NoPlanner) };
         let devices: Vec<_> = self.before.nics.iter().map(|n| n.dev.clone()).collect();
-        if Names::new(&devices, &self.now).changed().next().is_some() {
+        if DeviceRenames::new(&devices, &self.now).changed().next().is_some() {
             return Err(NoPlan::Renamed);
         }
         let plan = planner.plan_again(self.cx.host, &self.learned, &self.made())?;
         let mut request = Request { steps: plan.steps, already: plan.already, ..Request::default() };
-        rivals::hold_too(&mut request, &self.now);
+        irqbalance::hold_too(&mut request, &self.now);
         bond::order_steps(&self.now, &mut request.steps);
         let approved = self.replan.approved.get_or_insert_with(|| interrupting(&self.steps));
         if let Some(more) = interrupting(&request.steps).difference(approved).next() {
@@ -135,17 +135,17 @@ impl Tx<'_> {
         preflight(&self.now, &todo, &[]).map_err(refused)?;
         bond::check(&self.now, &todo).map_err(refused)?;
         control::check(&self.cx, &self.now, &todo).map_err(refused)?;
-        lives::check(&self.cx, &self.now, &todo).map_err(refused)?;
+        cpu_timers::check(&self.cx, &self.now, &todo).map_err(refused)?;
         Ok(NewPlan { steps: request.steps, already: request.already, unmet: plan.unmet })
     }
 
     /// What the earlier plans created for groups, and the next plan may not need.
-    fn made(&self) -> Vec<Made> {
+    fn made(&self) -> Vec<CreatedObject> {
         let of_groups = |s: &&Step| goes_with_layout(&s.rule) && self.out.applied.contains(&s.setting);
         let made = |s: &Step| {
             let before = self.start.get(&s.setting.address()?)?.clone();
             let (setting, transaction) = (s.setting.clone(), self.out.transaction?);
-            (setting != before).then_some(Made { setting, before, transaction, as_left: true })
+            (setting != before).then_some(CreatedObject { setting, before, transaction, as_left: true })
         };
         self.steps.iter().filter(of_groups).filter_map(made).collect()
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
+use ringwise_knob::{CreatedObject, ManualChange, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, Fact, Requested, Title};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
-use crate::{OnTrial, Outcome, Pending, rivals};
+use crate::{OnTrial, Outcome, Pending, irqbalance};
 
 fn is_zero(n: &usize) -> bool {
     *n == 0
@@ -142,7 +142,7 @@ pub struct Standing {
 
 impl Standing {
     /// The manual change, if this is one: changed since, or adopted. A setting that does not exist any more does not count.
-    pub fn hand(&self) -> Option<Hand> {
+    pub fn hand(&self) -> Option<ManualChange> {
         let setting = self.now.known()?.clone();
         let origin = match (self.how.holds(), &self.how) {
             (true, _) if self.adopted => Origin::Adopted,
@@ -150,7 +150,7 @@ impl Standing {
             _ => return None,
         };
         let (transaction, changed) = (self.transaction, self.changed);
-        Some(Hand { origin, setting, applied: self.want.clone(), transaction, changed })
+        Some(ManualChange { origin, setting, applied: self.want.clone(), transaction, changed })
     }
 }
 
@@ -212,7 +212,7 @@ pub struct Verify {
     pub newer: Vec<Newer>,
     /// Settings and objects that were created only for groups of queues and still exist, for the next plan.
     #[serde(skip)]
-    pub made: Vec<Made>,
+    pub made: Vec<CreatedObject>,
 }
 
 /// Whether this is the value of a new queue or vector: nothing set, and `mask` for interrupts.
@@ -243,13 +243,13 @@ impl Verify {
 
     /// Manual changes: settings changed outside ringwise, and adopted ones, without those that a device lost when it was
     /// set up again.
-    pub fn hands(&self) -> Vec<Hand> {
+    pub fn hands(&self) -> Vec<ManualChange> {
         let ban = |dev: &str| {
             self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
         };
         let nobodys = |s: &&Standing| {
             let address = s.want.address();
-            address.is_some_and(|a| rivals::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
+            address.is_some_and(|a| irqbalance::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
         };
         let anew = self.set_up_anew();
         let reset = |s: &&Standing| {

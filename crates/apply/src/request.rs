@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringwise_knob::{Address, Hand, Setting, Step};
+use ringwise_knob::{Address, ManualChange, Setting, Step};
 use ringwise_model::{DevId, Requested, Title, shell};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Request {
     pub unmet: Vec<Address>,
     /// Manual changes that the steps keep; for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept: Vec<Hand>,
+    pub kept: Vec<ManualChange>,
     /// Transmit queues that were stuck after an earlier transaction, which the guard therefore rolls back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,

@@ -9,7 +9,7 @@ use ringwise_model::errno::{ENOENT, EOPNOTSUPP};
 use ringwise_model::{Dir, Fact, Nic, Rss, RssContext, Snapshot, Table};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 
 type Messages = Vec<Vec<u8>>;
 
@@ -31,7 +31,7 @@ fn queues(nic: &Nic) -> Option<u32> {
 
 /// Sends by netlink. If the kernel does not have the message, or the data does not fit into one, sends by ioctl.
 fn either(
-    cx: &Cx,
+    cx: &HostAccess,
     dev: &str,
     (cmd, name): (u8, &'static str),
     order: &RssSet,
@@ -49,7 +49,7 @@ fn either(
 }
 
 /// Keeps the transform: not every kernel accepts a value for "unchanged".
-fn srssh(cx: &Cx, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages> {
+fn srssh(cx: &HostAccess, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages> {
     let symmetric = rss(now, dev).filter(|_| order.context == 0).and_then(|r| r.symmetric.known());
     let is = symmetric.and_then(|x| nl::xfrm_mask(x)).and_then(|x| u8::try_from(x).ok()).unwrap_or(0);
     let input_xfrm = if order.input_xfrm == 0 { is } else { order.input_xfrm };
@@ -63,7 +63,7 @@ fn srssh(cx: &Cx, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages
 
 /// Writes the table; key, function and transform stay as they are. The kernel's default table is written as a reset: the table
 /// then does not count as set by a user, follows changes of channels, and does not prevent them.
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, table: &[u32]) -> Result<()> {
+pub(crate) fn write(cx: &HostAccess, now: &Snapshot, dev: &str, table: &[u32]) -> Result<()> {
     let Some(nic) = now.nic(dev) else { return set_table(cx, now, dev, 0, table, false) };
     let size = rss(now, dev).map_or(table.len(), |r| r.table.len());
     possible(dev, table, size, nic)?;
@@ -78,7 +78,7 @@ fn possible(dev: &str, table: &[u32], size: usize, nic: &Nic) -> Result<()> {
     simulate(&Table::Explicit(table.to_vec()), size, queues).map(|_| ()).map_err(refused)
 }
 
-fn set_table(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], as_default: bool) -> Result<()> {
+fn set_table(cx: &HostAccess, now: &Snapshot, dev: &str, context: u32, table: &[u32], as_default: bool) -> Result<()> {
     let by_ioctl = || {
         let order = if as_default { TableOrder::Default } else { TableOrder::Set(table.to_vec()) };
         srssh(cx, now, dev, RssOrder { context, ..RssOrder::table(order) })
@@ -99,7 +99,7 @@ fn set_table(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], as
 /// Prepares for fewer queues: the kernel does not remove queues that a table set by a user, or a context, names. Such a table
 /// cannot be kept: the device's own table is reset to the driver's default, and that of a context is spread over the remaining
 /// queues. A caller that requests another table sets it afterwards. `false`: nothing had to be changed.
-pub(crate) fn make_way(cx: &Cx, now: &Snapshot, dev: &str, queues: u32) -> bool {
+pub(crate) fn make_way(cx: &HostAccess, now: &Snapshot, dev: &str, queues: u32) -> bool {
     let Some(rss) = rss(now, dev) else { return false };
     let doomed = |t: &[u32]| t.iter().any(|q| *q >= queues);
     let mut made = false;
@@ -116,7 +116,7 @@ pub(crate) fn make_way(cx: &Cx, now: &Snapshot, dev: &str, queues: u32) -> bool 
 
 /// Sends only what differs: drivers refuse a key or a function that they have already.
 pub(crate) fn write_hash(
-    cx: &Cx,
+    cx: &HostAccess,
     now: &Snapshot,
     dev: &str,
     function: Option<&str>,
@@ -155,7 +155,7 @@ pub(crate) fn write_hash(
     either(cx, dev, SET, &order, by_ioctl).map(|_| ())
 }
 
-fn without_transform(cx: &Cx, dev: &str, order: RssOrder) -> Result<Messages> {
+fn without_transform(cx: &HostAccess, dev: &str, order: RssOrder) -> Result<Messages> {
     let payload = ioctl::srssh(&RssOrder { input_xfrm: 0, ..order });
     cx.ask(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })
 }
@@ -172,7 +172,7 @@ fn key_bytes(hex: &str, have: Option<&Rss>) -> std::result::Result<Vec<u8>, Stri
     }
 }
 
-pub(crate) fn write_fields(cx: &Cx, dev: &str, flow: &str, fields: &str) -> Result<()> {
+pub(crate) fn write_fields(cx: &HostAccess, dev: &str, flow: &str, fields: &str) -> Result<()> {
     let order = RssSet { fields: [(flow.to_string(), fields.to_string())].into(), ..RssSet::default() };
     let by_ioctl = || {
         let bad = |e: ringwise_kfmt::ParseError| Error::other(format!("RSS fields of {dev}"), e.to_string());
@@ -184,7 +184,7 @@ pub(crate) fn write_fields(cx: &Cx, dev: &str, flow: &str, fields: &str) -> Resu
 
 /// Creates, changes or (`table` is `None`) deletes a context.
 pub(crate) fn write_context(
-    cx: &Cx,
+    cx: &HostAccess,
     now: &Snapshot,
     dev: &str,
     context: u32,
@@ -220,7 +220,7 @@ pub(crate) fn write_context(
     if there.table == table { Ok(()) } else { set_table(cx, now, dev, context, table, false) }
 }
 
-fn delete(cx: &Cx, now: &Snapshot, dev: &str, context: u32) -> Result<()> {
+fn delete(cx: &HostAccess, now: &Snapshot, dev: &str, context: u32) -> Result<()> {
     let order = RssSet { context: Some(context), ..RssSet::default() };
     let by_ioctl = || srssh(cx, now, dev, RssOrder { context, ..RssOrder::table(TableOrder::Default) });
     match either(cx, dev, DELETE, &order, by_ioctl) {
@@ -232,7 +232,14 @@ fn delete(cx: &Cx, now: &Snapshot, dev: &str, context: u32) -> Result<()> {
 
 /// Creates a context. Netlink accepts the number. By ioctl the kernel chooses the lowest free number, so free numbers below the
 /// requested one are occupied for a moment.
-fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey: Option<Vec<u8>>) -> Result<()> {
+fn create(
+    cx: &HostAccess,
+    now: &Snapshot,
+    dev: &str,
+    context: u32,
+    table: &[u32],
+    hkey: Option<Vec<u8>>,
+) -> Result<()> {
     let order = RssSet { context: Some(context), indir: Some(table.to_vec()), hkey: hkey.clone(), ..RssSet::default() };
     let mut fillers = Vec::new();
     let by_ioctl = || loop {

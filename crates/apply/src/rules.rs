@@ -7,18 +7,18 @@ use ringwise_model::errno::{EEXIST, ENOENT};
 use ringwise_model::{Rule, Rules, Snapshot};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 
 fn rules<'a>(now: &'a Snapshot, dev: &str) -> Option<&'a Rules> {
     now.nic(dev)?.rules.known()
 }
 
-fn order(cx: &Cx, dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Result<()> {
+fn order(cx: &HostAccess, dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Result<()> {
     cx.order(Request::Ioctl { cmd, dev: dev.to_string(), payload })
 }
 
 /// Replaces the rule at the location; some drivers need the old one deleted first.
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, location: u32, rule: Option<&Rule>) -> Result<()> {
+pub(crate) fn write(cx: &HostAccess, now: &Snapshot, dev: &str, location: u32, rule: Option<&Rule>) -> Result<()> {
     let there = rules(now, dev).and_then(|all| real(all, location).filter(|at| all.rules.contains_key(at)));
     let delete = |at: u32| match order(cx, dev, IoctlCmd::RuleDelete, rxnfc::delete(at)) {
         // Another program has deleted it already.

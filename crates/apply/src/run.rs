@@ -10,21 +10,23 @@ use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
 use crate::adopt::write_down;
-use crate::cx::Cx;
-use crate::guardian::Sent;
+use crate::guardian::ReleasedGuard;
+use crate::history::replaces_another;
+use crate::host_access::HostAccess;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
-use crate::names::Names;
-use crate::past::replaces_another;
+use crate::names::DeviceRenames;
 use crate::preflight::settled_preflight;
 use crate::record::Header;
 use crate::start::start_of;
 use crate::store::{Disk, Lock};
-use crate::takeover::Living;
+use crate::takeover::SignalingHost;
 use crate::tx::{Done, Tx};
 use crate::unfinished::{close_others, refuse_unfinished};
 use crate::watch::{self, Watch};
-use crate::{Armed, Error, Event, Holder, Job, Kind, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, rivals};
+use crate::{
+    Armed, Error, Event, Holder, Job, Kind, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, irqbalance,
+};
 
 /// Applies the steps of `request` as one transaction: either all of them are kept, or the host is restored.
 ///
@@ -36,7 +38,7 @@ pub fn run(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx::new(host, policy)?;
+    let cx = HostAccess::new(host, policy)?;
     let mut writes = true;
     if !policy.differs {
         let now = cx.look()?;
@@ -86,7 +88,7 @@ fn for_another_goal(request: &Request, store: &Store, now: &Snapshot) -> Result<
 ///
 /// Errors: the refusals that [`run`] would return for this reason.
 pub fn still_fits(host: &Arc<dyn Host>, request: &Request, policy: &Policy) -> Result<bool, Error> {
-    let cx = Cx::new(host, policy)?;
+    let cx = HostAccess::new(host, policy)?;
     let now = cx.look()?;
     let (request, _) = follow(request, &now)?;
     let now = settled_preflight(&cx, now, &request)?;
@@ -95,7 +97,7 @@ pub fn still_fits(host: &Arc<dyn Host>, request: &Request, policy: &Policy) -> R
 
 /// The request with the present device names. Refused if a device is gone or a setting is of a newer version.
 fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), Error> {
-    let names = Names::new(&request.devices, now);
+    let names = DeviceRenames::new(&request.devices, now);
     if let Some(device) = names.gone.first() {
         return Err(Refusal::Vanished { device: device.clone() }.into());
     }
@@ -104,7 +106,7 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
     out.relies_on = request.relies_on.iter().map(|s| names.setting(s)).collect();
     let so = |s: &Setting| compare(s, now).holds();
     out.already = request.already.iter().map(|s| names.setting(s)).collect();
-    rivals::hold_too(&mut out, now);
+    irqbalance::hold_too(&mut out, now);
     out.already.retain(so);
     for d in &mut out.devices {
         if let Some(n) = now.nics.iter().find(|n| d.same_device(&n.dev)) {
@@ -126,7 +128,7 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
 
 /// Nothing has to be written to the host: the journal only records the new goal.
 fn replace(
-    cx: Cx,
+    cx: HostAccess,
     mut request: Request,
     now: &Snapshot,
     mut notes: Vec<String>,
@@ -153,7 +155,7 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
 
 /// The transaction under the lock, from the preflight on.
 pub(crate) fn transact(
-    cx: Cx,
+    cx: HostAccess,
     mut request: Request,
     kind: Kind,
     now: Snapshot,
@@ -183,11 +185,11 @@ pub(crate) fn transact(
     lock.note(&holder);
     store.publish(Some(&holder));
     // Before anything is written to disk: a refusal here leaves nothing behind.
-    let mut guard = Sent(arm(&cx, lock, id)?);
+    let mut guard = ReleasedGuard(arm(&cx, lock, id)?);
     notes.extend(guard.0.as_ref().and_then(|g| g.note()));
     let sign = guard.0.as_ref().and_then(|g| g.sign_of_life());
-    let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(Living { host: cx.host.clone(), sign }) as _);
-    let cx = Cx { host: living.as_ref().unwrap_or(cx.host), ..cx };
+    let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(SignalingHost { host: cx.host.clone(), sign }) as _);
+    let cx = HostAccess { host: living.as_ref().unwrap_or(cx.host), ..cx };
     let watch = if forward { cx.policy.watch } else { Duration::ZERO };
     let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
     let stuck_before = watched.as_mut().map(|w| w.already(&cx)).unwrap_or_default();
@@ -222,26 +224,26 @@ pub(crate) fn transact(
     let asked = if forward { tx.ask_for_support(disk) } else { Ok(()) };
     match asked.and_then(|()| tx.forward(disk)).and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
         Ok(()) => tx.succeeded(request.unmet),
-        Err(failure) => tx.put_back(*failure),
+        Err(failure) => tx.restore(*failure),
     }
     Ok(tx.finish(store, lock, begin, Some(holder)))
 }
 
 /// Checks, beyond the preflight, that refuse a request before anything is changed. Returns notes for the user.
-fn checked(cx: &Cx, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Vec<String>, Error> {
+fn checked(cx: &HostAccess, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Vec<String>, Error> {
     crate::bond::check(now, &request.steps)?;
     let mut notes = crate::control::check(cx, now, &request.steps)?;
-    match crate::lives::check(cx, now, &request.steps) {
+    match crate::cpu_timers::check(cx, now, &request.steps) {
         Ok(timer_notes) => notes.extend(timer_notes),
         // A rollback is never refused.
         Err(e) if *kind != Kind::Apply => notes.push(e.to_string()),
         Err(e) => return Err(e),
     }
-    notes.extend(rivals::note_restart(now, &request.steps));
+    notes.extend(irqbalance::note_restart(now, &request.steps));
     Ok(notes)
 }
 
-fn arm(cx: &Cx, lock: &Lock, transaction: u64) -> Result<Option<Box<dyn Armed>>, Error> {
+fn arm(cx: &HostAccess, lock: &Lock, transaction: u64) -> Result<Option<Box<dyn Armed>>, Error> {
     let Some(guardian) = &cx.policy.guard else { return Ok(None) };
     let job = Job { dir: &lock.dir, lock: lock.open(), transaction };
     Ok(Some(guardian.arm(&job).map_err(|e| Refusal::NoGuard { why: e.to_string() })?))

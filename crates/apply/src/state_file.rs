@@ -7,14 +7,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::sum::{self, Sum};
+use crate::checksum::{self, Sum};
 
 /// Format with a checksum. Files of version 0.1 have format 1 and no checksum.
 pub(crate) const SUMMED: u32 = 2;
 
 /// The value as one line with its checksum.
 pub(crate) fn text<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
-    let mut line = sum::add(serde_json::to_vec(value)?);
+    let mut line = checksum::add(serde_json::to_vec(value)?);
     line.push(b'\n');
     Ok(line)
 }
@@ -57,7 +57,7 @@ pub(crate) fn read_with_sum<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<(
 }
 
 fn check(bytes: &[u8]) -> Sum {
-    sum::check(bytes.strip_suffix(b"\n").unwrap_or(bytes))
+    checksum::check(bytes.strip_suffix(b"\n").unwrap_or(bytes))
 }
 
 #[cfg(test)]

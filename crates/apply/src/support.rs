@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_nl::msg;
-use ringwise_knob::learned::What;
+use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Setting, Step, compare};
 use ringwise_model::errno::EOPNOTSUPP;
 use ringwise_sys::{Error, Request};
 
-use crate::put;
 use crate::record::Record;
 use crate::store::Disk;
 use crate::tx::{Done, Tx};
+use crate::write_setting;
 use crate::{Event, Refused};
 
 /// The request that would write this setting, without attributes. `None`: such a request would reach the driver.
@@ -44,8 +44,9 @@ impl Tx<'_> {
         }
         for (step, e) in refused {
             let setting = step.setting.clone();
-            let failure = put::failure(&setting, &e, "the driver does not support it; nothing was changed before");
-            let what = What::Refused { errno: EOPNOTSUPP, words: failure.words.clone() };
+            let failure =
+                write_setting::failure(&setting, &e, "the driver does not support it; nothing was changed before");
+            let what = LearnedWrite::Refused { errno: EOPNOTSUPP, words: failure.words.clone() };
             let learned = self.learn(&setting, what);
             self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
             self.steps.retain(|s| s != &step);

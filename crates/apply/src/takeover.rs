@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use ringwise_sys::{Around, Host, Request, Result};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 use crate::journal::Read;
 use crate::record::Record;
 use crate::trial::note;
@@ -62,7 +62,7 @@ pub(crate) fn halted(pid: Option<u32>, halt: Halt, silent: Duration) -> String {
 
 /// Records that the transaction is being restored, whatever the applier still writes to its journal. The settings are restored
 /// even if this cannot be recorded.
-pub(crate) fn take_over(cx: &Cx, store: &Store, read: Option<&Read>, why: &str) {
+pub(crate) fn take_over(cx: &HostAccess, store: &Store, read: Option<&Read>, why: &str) {
     let Some(read) = read else { return };
     let dir = read.path.parent().unwrap_or(Path::new("."));
     // Ends the trial that the applier may have been about to begin.
@@ -83,25 +83,25 @@ pub(crate) fn took_over() -> Failure {
 
 /// A host that gives a sign of life with each call. Everything that a run does or waits for is such a call, each with its own
 /// deadline. A stopped process makes no calls.
-pub(crate) struct Living {
+pub(crate) struct SignalingHost {
     pub host: Arc<dyn Host>,
     pub sign: SignOfLife,
 }
 
-impl Living {
+impl SignalingHost {
     fn alive(&self) -> &dyn Host {
         (self.sign)();
         self.host.as_ref()
     }
 }
 
-impl Around for Living {
+impl Around for SignalingHost {
     fn inside(&self) -> &dyn Host {
         self.alive()
     }
 }
 
-impl Host for Living {
+impl Host for SignalingHost {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         self.alive().read(path)
     }

@@ -18,9 +18,9 @@ use std::time::Duration;
 use ringwise_sys::Clock;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{Journal, Read, Whose};
+use crate::journal::{Journal, JournalOrigin, Read};
 use crate::record::Record;
-use crate::trial_file::{Fate, Files, Stage, Trial, decide, file};
+use crate::trial_file::{Files, Stage, Trial, TrialResult, decide, file};
 use crate::{Error, Holder, Refusal, Store, Verdict};
 
 /// A trial as `outcome`, `history`, `verify` and `status` show it.
@@ -33,7 +33,7 @@ pub struct OnTrial {
     /// Milliseconds since boot, including suspend. This clock decides.
     pub until_boot_ms: u64,
     /// Whether it was confirmed or undone.
-    pub fate: Fate,
+    pub fate: TrialResult,
 }
 
 /// How late a guard may be: it looks five times a second, and may have to wait for a CPU.
@@ -43,10 +43,10 @@ impl OnTrial {
     /// How long ago the deadline passed, if that is longer than a guard needs to act.
     pub fn overdue(&self, since_boot: Duration) -> Option<Duration> {
         let late = since_boot.checked_sub(Duration::from_millis(self.until_boot_ms))?;
-        (self.fate == Fate::Pending && late > PROMPT).then_some(late)
+        (self.fate == TrialResult::Pending && late > PROMPT).then_some(late)
     }
 
-    pub(crate) fn new(t: &Trial, fate: Fate) -> Self {
+    pub(crate) fn new(t: &Trial, fate: TrialResult) -> Self {
         let (until_unix, until_boot_ms) = (t.until_unix, t.until_boot_ms);
         Self { seconds: t.ms.div_ceil(1000), until_unix, until_boot_ms, fate }
     }
@@ -79,7 +79,7 @@ impl Read {
     pub(crate) fn on_trial(&self) -> Option<&Trial> {
         let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied);
         let (trial, fate) = self.trial.as_ref()?;
-        (applied && self.closed.is_none() && *fate == Fate::Pending).then_some(trial)
+        (applied && self.closed.is_none() && *fate == TrialResult::Pending).then_some(trial)
     }
 }
 
@@ -142,7 +142,7 @@ pub enum Confirmed {
 
 /// The journal of the last transaction of this boot.
 fn last(store: &Store, host: &ringwise_model::Host) -> Result<Option<Read>, Error> {
-    Ok(Read::all(store)?.into_iter().rfind(|j| j.whose(host) == Whose::ThisBoot))
+    Ok(Read::all(store)?.into_iter().rfind(|j| j.whose(host) == JournalOrigin::ThisBoot))
 }
 
 /// The trial that is waiting for confirmation now.
@@ -152,9 +152,9 @@ pub fn pending(store: &Store, host: &ringwise_model::Host) -> Result<Option<Pend
 }
 
 pub(crate) fn pending_of(all: &[Read], store: &Store, host: &ringwise_model::Host) -> Option<Pending> {
-    let j = all.iter().rfind(|j| j.whose(host) == Whose::ThisBoot && j.on_trial().is_some())?;
+    let j = all.iter().rfind(|j| j.whose(host) == JournalOrigin::ThisBoot && j.on_trial().is_some())?;
     let t = j.on_trial()?;
-    let (trial, who) = (OnTrial::new(t, Fate::Pending), t.who.clone());
+    let (trial, who) = (OnTrial::new(t, TrialResult::Pending), t.who.clone());
     Some(Pending { transaction: j.id, trial, who, guard: store.held() })
 }
 
@@ -171,13 +171,13 @@ pub fn confirm(
         let transaction = j.id;
         match j.trial {
             None => return Ok(Confirmed::Nothing),
-            Some((_, Fate::Confirmed { .. })) => return Ok(Confirmed::Already { transaction }),
-            Some((_, Fate::Undone { by, why })) => return Ok(Confirmed::TooLate { transaction, by, why }),
+            Some((_, TrialResult::Confirmed { .. })) => return Ok(Confirmed::Already { transaction }),
+            Some((_, TrialResult::Undone { by, why })) => return Ok(Confirmed::TooLate { transaction, by, why }),
             // It failed and was restored, or is being restored, for another reason than the trial.
             Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != Verdict::Applied) => {
                 return Ok(Confirmed::Nothing);
             }
-            Some((trial, Fate::Pending)) => {
+            Some((trial, TrialResult::Pending)) => {
                 let now = clock.since_boot();
                 if trial.left(now).is_zero() {
                     let late = now.saturating_sub(Duration::from_millis(trial.until_boot_ms));

@@ -10,8 +10,8 @@ use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::Store;
+use crate::checksum::Sum;
 use crate::state_file;
-use crate::sum::Sum;
 
 /// Content of `trial-NNNN.json`, and of its record in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,18 +25,18 @@ pub(crate) struct Trial {
     pub who: String,
     /// The trial also ends when this process ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tied: Option<Keeper>,
+    pub tied: Option<ProcessId>,
 }
 
 /// A process. The start time distinguishes it from a later process with the same PID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Keeper {
+pub(crate) struct ProcessId {
     pub pid: u32,
     /// Field 22 of `/proc/PID/stat`, ticks since boot.
     pub started: u64,
 }
 
-impl Keeper {
+impl ProcessId {
     /// This process; `None` if `/proc` cannot be read.
     pub(crate) fn me(host: &dyn Host) -> Option<Self> {
         let pid = std::process::id();
@@ -77,7 +77,7 @@ impl Trial {
 /// What became of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum TrialResult {
     /// It is neither confirmed nor undone.
     Pending,
     /// It is kept.
@@ -167,12 +167,12 @@ mod tests {
     #[test]
     fn this_process_is_there_and_an_earlier_one_is_not() {
         let host = ringwise_sys::Real::new().unwrap();
-        let me = Keeper::me(&host).unwrap();
+        let me = ProcessId::me(&host).unwrap();
         assert!(!me.is_gone(&host));
-        assert!(Keeper { started: me.started + 1, ..me.clone() }.is_gone(&host));
+        assert!(ProcessId { started: me.started + 1, ..me.clone() }.is_gone(&host));
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let at = alive_since(&host, child.id()).unwrap();
-        let other = Keeper { pid: child.id(), started: at };
+        let other = ProcessId { pid: child.id(), started: at };
         assert!(!other.is_gone(&host));
         child.kill().unwrap();
         child.wait().unwrap();

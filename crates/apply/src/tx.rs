@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_knob::{Address, Family, Learned, Setting, SettingMap, Step, learned::What, live};
+use ringwise_knob::{Address, Family, Learned, Setting, SettingMap, Step, learned::LearnedWrite, live};
 use ringwise_model::{DevId, Fact, Snapshot, Unread};
 
-use crate::cx::Cx;
+use crate::host_access::HostAccess;
 use crate::journal::Journal;
-use crate::names::Names;
-use crate::put::{Put, put};
+use crate::names::DeviceRenames;
 use crate::record::Record;
+use crate::write_setting::{WriteOutcome, put};
 use crate::{Armed, Event, Failure, Outcome, Phase, features};
 
 /// An error means that the settings have to be restored, for this reason.
 pub(crate) type Done = Result<(), Box<Failure>>;
 
 pub(crate) struct Tx<'a> {
-    pub cx: Cx<'a>,
+    pub cx: HostAccess<'a>,
     pub events: &'a mut dyn FnMut(&Event),
     pub journal: Journal,
     pub devices: Vec<DevId>,
@@ -62,7 +62,7 @@ pub(crate) struct Due {
 impl<'a> Tx<'a> {
     /// A transaction without steps and without a guard.
     pub(crate) fn new(
-        cx: Cx<'a>,
+        cx: HostAccess<'a>,
         events: &'a mut dyn FnMut(&Event),
         journal: Journal,
         now: Snapshot,
@@ -198,7 +198,7 @@ impl Tx<'_> {
             Failure::new(words, "the host cannot be read again")
         })?;
         self.fresh = true;
-        let names = Names::new(&self.devices, &self.now);
+        let names = DeviceRenames::new(&self.devices, &self.now);
         let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} was renamed to {b}")).collect();
         if changed.is_empty() {
             return Ok(());
@@ -235,7 +235,7 @@ impl Tx<'_> {
     }
 
     /// Writes the setting, reports it, and tracks its side effects on what is known.
-    pub(crate) fn put(&mut self, phase: Phase, setting: &Setting) -> Put {
+    pub(crate) fn put(&mut self, phase: Phase, setting: &Setting) -> WriteOutcome {
         self.event(Event::Writing { phase, setting: setting.clone() });
         let begin = self.cx.now();
         let before = matches!(setting, Setting::Feature { .. }).then(|| self.now.clone());
@@ -251,12 +251,12 @@ impl Tx<'_> {
             self.wrote(&a);
         }
         match &done {
-            Put::Kept { now, how } => {
+            WriteOutcome::Kept { now, how } => {
                 let (now, how) = (now.clone(), how.clone());
                 self.event(Event::Done { phase, setting: setting.clone(), now, how, took });
             }
-            Put::NotKept { .. } | Put::Refused(_) => {}
-            Put::Failed(failure) => self.event(Event::Failed { phase, failure: failure.clone() }),
+            WriteOutcome::NotKept { .. } | WriteOutcome::Refused(_) => {}
+            WriteOutcome::Failed(failure) => self.event(Event::Failed { phase, failure: failure.clone() }),
         }
         done
     }
@@ -283,7 +283,7 @@ impl Tx<'_> {
     }
 
     /// Returns `false` if the result says nothing about the device.
-    pub(crate) fn learn(&mut self, setting: &Setting, what: What) -> bool {
+    pub(crate) fn learn(&mut self, setting: &Setting, what: LearnedWrite) -> bool {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return false };
         // A refusal by a program is not a property of the device, and neither is a failure because a CPU is offline.
         if address.family() == Family::Rivals || self.asks_for_an_offline_cpu(setting) {

@@ -10,21 +10,23 @@ use ringwise_model::{DevId, Fact, Nic, Snapshot, Title};
 use ringwise_sys::{Host, proc};
 
 use crate::adopt::write_down;
-use crate::cx::Cx;
+use crate::committed::CommittedTx;
 use crate::error::fact_text;
-use crate::journal::{Journal, Read, Whose};
-use crate::kept::Kept;
+use crate::history::{drop_doomed, in_force};
+use crate::host_access::HostAccess;
+use crate::irqbalance::moved_by_it;
+use crate::journal::{Journal, JournalOrigin, Read};
 use crate::ledger::Ledger;
-use crate::names::Names;
-use crate::past::{drop_doomed, in_force};
+use crate::names::DeviceRenames;
 use crate::record::Record;
-use crate::rivals::moved_by_it;
 use crate::run::transact;
 use crate::store::{Disk, Lock};
 use crate::trial::{note, undo_now};
 use crate::tx::Tx;
 use crate::unfinished::close_others;
-use crate::{Error, Event, Failure, Kind, Moved, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{
+    ChangedSetting, Error, Event, Failure, Kind, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict,
+};
 
 /// Restores the host to the state before a transaction of this boot that was interrupted, or that could not be restored
 /// completely at the time. Otherwise restores what the last rollback skipped because CPUs were offline. If there is nothing to
@@ -37,7 +39,7 @@ pub fn recover(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx::new(host, policy)?;
+    let cx = HostAccess::new(host, policy)?;
     let facts = cx.facts();
     let journals = Read::all(store)?;
     if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&facts)) {
@@ -80,7 +82,7 @@ pub fn recover(
 
 /// Restores the state before a transaction whose applier is gone. `failed`: why the guard does it; `None` for `recover`.
 pub(crate) fn resume(
-    cx: Cx,
+    cx: HostAccess,
     store: &Store,
     lock: &Lock,
     read: Read,
@@ -91,7 +93,7 @@ pub(crate) fn resume(
     let begin = cx.now();
     let unsure = read.unsure(&now.host);
     let Some(header) = read.header else { return Ok(Outcome::nothing()) };
-    let names = Names::new(&header.devices, &now);
+    let names = DeviceRenames::new(&header.devices, &now);
     let journal = match Journal::resume(store, &read.path) {
         Ok(journal) => journal,
         // Restoring only moves towards the start, which is no worse without a journal.
@@ -116,7 +118,7 @@ pub(crate) fn resume(
         tx.note(text);
     }
     if let Some(failure) = failed {
-        tx.put_back(failure);
+        tx.restore(failure);
         return Ok(tx.finish(store, lock, begin, None));
     }
     tx.back_to_start(format!("transaction {} was cut short", read.id));
@@ -133,13 +135,13 @@ fn open_elsewhere(j: &Read, host: &ringwise_model::Host) -> Option<String> {
         (_, Some(_)) => "was on trial",
         _ => return None,
     };
-    let Whose::Other(why) = j.whose(host) else { return None };
+    let JournalOrigin::Other(why) = j.whose(host) else { return None };
     Some(format!("transaction {} {was}; nothing of it is restored: {why}", j.id))
 }
 
 /// The interrupted transaction, or the last one of which something is still to be restored.
 fn to_recover(journals: &[Read], host: &ringwise_model::Host) -> Option<Read> {
-    let ours = |j: &&Read| j.whose(host) == Whose::ThisBoot && j.header.is_some();
+    let ours = |j: &&Read| j.whose(host) == JournalOrigin::ThisBoot && j.header.is_some();
     let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBackIncomplete);
     let cut = journals.iter().filter(ours).find(|j| j.unfinished() || j.on_trial().is_some());
     cut.or_else(|| journals.iter().rfind(|j| ours(j)).filter(left)).cloned()
@@ -158,14 +160,14 @@ pub fn rollback(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx::new(host, policy)?;
+    let cx = HostAccess::new(host, policy)?;
     cx.writable()?;
     let lock = store.lock()?;
     let disk = Disk { store, lock: &lock };
     let now = cx.look()?;
     let mut notes = close_others(store, &lock, &now, host.unix_time())?;
     let journals = Read::all(store)?;
-    let way = Way::back(&journals, || Ledger::read(&lock, &now.host), &now, id)?;
+    let way = RollbackPath::back(&journals, || Ledger::read(&lock, &now.host), &now, id)?;
     if id != 0 && !way.moved.is_empty() && !policy.take_over {
         return Err(Refusal::Changed { moved: way.moved }.into());
     }
@@ -179,7 +181,7 @@ pub fn rollback(
         request.title = Title::BackToBefore { transaction: id };
     }
     let kind = Kind::Rollback { before: id };
-    let undone = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
+    let undone = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
     if request.steps.is_empty() && in_force(&journals, &now).iter().any(undone) {
         // The host has these values already (they were only adopted, or restored manually), but the record of what is requested
         // changes.
@@ -194,7 +196,7 @@ pub struct WouldUndo {
     /// Steps in the order in which they would be written.
     pub steps: Vec<Step>,
     /// Changed outside ringwise since. A rollback to a transaction other than 0 overwrites them only with `take_over`.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<ChangedSetting>,
     /// Sentences about devices that are gone or renamed, and settings that have to wait.
     pub notes: Vec<String>,
 }
@@ -207,18 +209,18 @@ pub fn would_undo(now: &Snapshot, store: &Store, id: u64) -> Result<WouldUndo, E
     let dirs = store.dirs();
     let first = dirs.iter().find(|d| d.is_dir()).or(dirs.first());
     let dir = first.ok_or(Refusal::UnknownTransaction { transaction: id })?;
-    let way = Way::back(&journals, || Ledger::read_in(dir, &now.host), now, id)?;
+    let way = RollbackPath::back(&journals, || Ledger::read_in(dir, &now.host), now, id)?;
     let waiting = way.waiting.iter().map(|w| format!("{} cannot be restored before its CPUs are online", w.address));
     let notes = way.notes().chain(waiting).collect();
     Ok(WouldUndo { steps: way.steps(now), notes, moved: if id == 0 { Vec::new() } else { way.moved } })
 }
 
 /// The way from the present state of the host to an earlier one.
-struct Way {
+struct RollbackPath {
     id: u64,
     target: SettingMap,
     /// Settings that were changed since ringwise wrote them.
-    moved: Vec<Moved>,
+    moved: Vec<ChangedSetting>,
     /// Devices of the target that do not exist any more.
     gone: Vec<String>,
     /// Settings whose earlier value names queues that do not exist any more.
@@ -226,7 +228,7 @@ struct Way {
     waiting: Vec<NotPutBack>,
 }
 
-impl Way {
+impl RollbackPath {
     fn back(
         journals: &[Read],
         ledger: impl FnOnce() -> Result<Ledger, Error>,
@@ -248,13 +250,13 @@ impl Way {
             let ban = left.get(&Address::IrqbalanceBan { dev: dev.to_string() });
             ban.is_some_and(|b| !compare(b, now).holds())
         };
-        let moved: Vec<Moved> = left
+        let moved: Vec<ChangedSetting> = left
             .iter()
             .filter(|(a, _)| !moved_by_it(a, forgotten))
             // When a CPU goes offline, the kernel moves away what was pinned to it.
             .filter(|(_, s)| offline::missing(s, now).is_empty())
             .filter(|(a, s)| target.contains_key(*a) && !compare(s, now).holds() && !compare(&target[*a], now).holds())
-            .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(now, a) })
+            .map(|(a, s)| ChangedSetting { address: a.clone(), expected: Fact::Known(s.clone()), now: live(now, a) })
             .collect();
         Ok(Self { id, target, moved, gone, doomed, waiting })
     }
@@ -292,9 +294,9 @@ fn wait_for_cpus(target: &mut SettingMap, now: &Snapshot) -> Vec<NotPutBack> {
 
 /// If the last transaction of this boot is a rollback: what it skipped until CPUs are online again.
 fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
-    let j = journals.iter().rfind(|j| j.whose(&now.host) == Whose::ThisBoot && j.header.is_some())?;
+    let j = journals.iter().rfind(|j| j.whose(&now.host) == JournalOrigin::ThisBoot && j.header.is_some())?;
     let (header, (outcome, _)) = (j.header.as_ref()?, j.end.as_ref()?);
-    let names = Names::new(&header.devices, now);
+    let names = DeviceRenames::new(&header.devices, now);
     let left = outcome.waiting.iter().map(|w| names.setting(&w.was));
     let still = |s: &Setting| !compare(s, now).holds() || !offline::missing(s, now).is_empty();
     let left: SettingMap = left.filter(still).filter_map(|s| s.address().map(|a| (a, s))).collect::<BTreeMap<_, _>>();
@@ -303,7 +305,7 @@ fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
 }
 
 /// Restores what a rollback skipped, as another rollback to the same state.
-fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Result<Outcome, Error> {
+fn finish_rollback(cx: HostAccess, store: &Store, events: &mut dyn FnMut(&Event)) -> Result<Outcome, Error> {
     let lock = store.lock()?;
     let disk = Disk { store, lock: &lock };
     let now = cx.look()?;
@@ -331,7 +333,7 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
     let Some(j) = journals.iter().find(|j| j.id == id) else {
         return Err(Refusal::UnknownTransaction { transaction: id }.into());
     };
-    if let Whose::Other(why) | Whose::Newer(why) = j.whose(&now.host) {
+    if let JournalOrigin::Other(why) | JournalOrigin::Newer(why) = j.whose(&now.host) {
         return no(format!("transaction {id} cannot be undone here: {why}"));
     }
     match &j.end {
@@ -353,7 +355,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     // not exist before, and are removed where possible.
     let mut whole: BTreeSet<String> = BTreeSet::new();
     // A rollback and the transactions that it undid cancel each other out.
-    let counts = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
+    let counts = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
     for k in in_force(journals, now).into_iter().filter(counts) {
         let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
         let changed: Vec<String> = changed.map(str::to_string).collect();

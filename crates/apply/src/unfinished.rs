@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringwise_model::Snapshot;
 
-use crate::journal::{Journal, Read, Whose};
+use crate::journal::{Journal, JournalOrigin, Read};
 use crate::record::Record;
 use crate::store::Lock;
 use crate::trial_file::Files;
@@ -16,7 +16,7 @@ pub(crate) fn refuse_unfinished(store: &Store, now: &Snapshot) -> Result<(), Err
         if let Some(newer) = j.newer_here(&now.host) {
             return Err(Refusal::from(newer).into());
         }
-        if (j.unfinished() || j.on_trial().is_some()) && j.whose(&now.host) == Whose::ThisBoot {
+        if (j.unfinished() || j.on_trial().is_some()) && j.whose(&now.host) == JournalOrigin::ThisBoot {
             return match store.held() {
                 Some(by) => Err(Refusal::Locked { pid: by.pid, path: j.path, holder: Box::new(by) }.into()),
                 None if j.on_trial().is_some() => Err(Refusal::OnTrial { transaction: j.id }.into()),
@@ -37,9 +37,11 @@ pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_tim
     }
     for j in journals.into_iter().filter(|j| (j.unfinished() || j.on_trial().is_some()) && j.newer.is_none()) {
         let why = match j.whose(&now.host) {
-            Whose::Other(why) | Whose::Newer(why) => why,
-            Whose::ThisBoot if j.on_trial().is_some() => return Err(Refusal::OnTrial { transaction: j.id }.into()),
-            Whose::ThisBoot => return Err(Refusal::Unfinished { transaction: j.id }.into()),
+            JournalOrigin::Other(why) | JournalOrigin::Newer(why) => why,
+            JournalOrigin::ThisBoot if j.on_trial().is_some() => {
+                return Err(Refusal::OnTrial { transaction: j.id }.into());
+            }
+            JournalOrigin::ThisBoot => return Err(Refusal::Unfinished { transaction: j.id }.into()),
         };
         let close = |path: &Path| {
             let mut journal = Journal::resume(store, path)?;

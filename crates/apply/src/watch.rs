@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_knob::{Of, Setting, Step, irq};
+use ringwise_knob::{Setting, Step, VectorName, irq};
 use ringwise_model::{CpuSet, Dir, Fact, IrqId, Snapshot};
 use ringwise_observe::{How, Layout, STUCK_MS, Sampler, Stalls, Stuck};
 
 use crate::Failure;
-use crate::cx::Cx;
-use crate::lives::cpus_text;
+use crate::cpu_timers::cpus_text;
+use crate::host_access::HostAccess;
 
 const EACH: Duration = Duration::from_millis(250);
 /// The watch ends after this time if nothing is suspicious.
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// `None`: none of these devices has a transmit queue, so there is nothing to watch.
-    pub(crate) fn new(cx: &Cx, now: &Snapshot, devs: &[String]) -> Option<Self> {
+    pub(crate) fn new(cx: &HostAccess, now: &Snapshot, devs: &[String]) -> Option<Self> {
         let has_queues = |d: &&String| now.nic(d).is_some_and(|n| !n.tx_queues.is_empty());
         let devs: Vec<String> = devs.iter().filter(has_queues).cloned().collect();
         if devs.is_empty() {
@@ -41,14 +41,14 @@ impl Watch {
     }
 
     /// After the steps: adopts the present queues and vectors. What was seen before still counts.
-    pub(crate) fn follow(&mut self, cx: &Cx, now: &Snapshot, devs: Vec<String>) {
+    pub(crate) fn follow(&mut self, cx: &HostAccess, now: &Snapshot, devs: Vec<String>) {
         self.devs = devs;
         self.layout = Layout::of(now, &self.devs);
         self.sampler.follow(&self.layout);
         self.look(cx);
     }
 
-    pub(crate) fn look(&mut self, cx: &Cx) {
+    pub(crate) fn look(&mut self, cx: &HostAccess) {
         let counters = self.sampler.read(cx.host.as_ref());
         let carrier = |d: &&String| {
             let dev = d.to_string();
@@ -59,7 +59,7 @@ impl Watch {
     }
 
     /// Looks until `time` is over, or until `enough` returns true after a look.
-    fn until(&mut self, cx: &Cx, time: Duration, each: Duration, enough: impl Fn(&Stalls, Duration) -> bool) {
+    fn until(&mut self, cx: &HostAccess, time: Duration, each: Duration, enough: impl Fn(&Stalls, Duration) -> bool) {
         let begin = cx.now();
         loop {
             let took = cx.now().saturating_sub(begin);
@@ -76,7 +76,7 @@ impl Watch {
 
     /// Queues that are stuck already. If bytes are in flight on all queues and none makes progress, it takes three seconds to be
     /// sure; with progress it takes one more look.
-    pub(crate) fn already(&mut self, cx: &Cx) -> Vec<Stuck> {
+    pub(crate) fn already(&mut self, cx: &HostAccess) -> Vec<Stuck> {
         let bound = Duration::from_millis(STUCK_MS) + EACH;
         if self.stalls.in_flight() {
             self.until(cx, bound, BEFORE, |s, _| !s.suspects() || !s.stuck().is_empty());
@@ -85,7 +85,7 @@ impl Watch {
     }
 
     /// Queues that are stuck now and were not before.
-    pub(crate) fn after(&mut self, cx: &Cx, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
+    pub(crate) fn after(&mut self, cx: &HostAccess, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
         let new = |s: &Stalls| fresh(s.stuck(), before);
         self.until(cx, time, EACH, |s, took| !new(s).is_empty() || (took >= AT_LEAST && !s.suspects()));
         new(&self.stalls)
@@ -140,7 +140,7 @@ fn moved(steps: &[Step], now: &Snapshot) -> BTreeMap<IrqId, CpuSet> {
     let mut out = BTreeMap::new();
     for s in steps {
         if let Setting::IrqCpus { dev, of, cpus, .. } = &s.setting
-            && let Some(v) = now.nic(dev).and_then(|n| irq::vector(n, Of::clone(of)))
+            && let Some(v) = now.nic(dev).and_then(|n| irq::vector(n, VectorName::clone(of)))
         {
             out.insert(v.irq, cpus.clone());
         }

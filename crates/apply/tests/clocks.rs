@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Fate, Outcome, Policy, Verdict, confirm, pending};
+use ringwise_apply::{Confirmed, Outcome, Policy, TrialResult, Verdict, confirm, pending};
 use ringwise_model::CpuId;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Jump, Sim, build};
@@ -25,7 +25,7 @@ fn on_trial(sim: &Arc<Sim>, dir: &Dir, here: &Here, policy: Policy) -> Outcome {
     let request = request(&look(sim), &[irq_tx("eth0", 1, "2"), rps("eth0", 0, "1")]);
     let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
     assert_eq!(out.verdict, Verdict::Applied);
-    assert_eq!(out.trial.as_ref().unwrap().fate, Fate::Pending);
+    assert_eq!(out.trial.as_ref().unwrap().fate, TrialResult::Pending);
     assert!(here.state.lock().unwrap().lock.is_some());
     out
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{Seen, Watched, guard};
+use ringwise_apply::guard::{ApplierState, Watched, guard};
 use ringwise_apply::{Halt, OpenLock, Outcome, Policy, Store, Verdict};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
@@ -61,13 +61,13 @@ fn bits(path: &Path) -> Vec<usize> {
 
 /// What the guard sees: the header, then something happens to the journal, then the applier ends.
 struct Script<F: FnMut()> {
-    says: Vec<Seen>,
+    says: Vec<ApplierState>,
     answered: usize,
     meanwhile: F,
 }
 
 impl<F: FnMut()> Watched for Script<F> {
-    fn look(&mut self, _: Duration) -> Seen {
+    fn look(&mut self, _: Duration) -> ApplierState {
         if self.answered == 1 {
             (self.meanwhile)();
         }
@@ -86,9 +86,9 @@ impl<F: FnMut()> Watched for Script<F> {
 }
 
 /// A guard that had read the header before `meanwhile` runs.
-fn guarded(sim: &Arc<Sim>, dir: &Dir, here: &Here, end: Seen, meanwhile: impl FnMut()) -> Option<Outcome> {
+fn guarded(sim: &Arc<Sim>, dir: &Dir, here: &Here, end: ApplierState, meanwhile: impl FnMut()) -> Option<Outcome> {
     let lock = here.state.lock().unwrap().lock.take();
-    let mut script = Script { says: vec![Seen::Begun, end], answered: 0, meanwhile };
+    let mut script = Script { says: vec![ApplierState::Begun, end], answered: 0, meanwhile };
     let out = guard(&host(sim), &dir.store(), 1, lock, Some(&mut script), &policy(), &mut |_| {}).unwrap();
     assert!(script.answered >= 1, "it has said that it knows the header");
     out
@@ -101,7 +101,7 @@ fn a_guard_puts_back_whatever_happens_to_the_journal() {
     for bit in bits {
         let (sim, dir, here, before) = half_done();
         let journal = dir.journal(1);
-        let out = guarded(&sim, &dir, &here, Seen::Died("killed".into()), || flip(&journal, bit));
+        let out = guarded(&sim, &dir, &here, ApplierState::Died("killed".into()), || flip(&journal, bit));
         assert_eq!(out.map(|o| o.verdict), Some(Verdict::PutBack), "bit {bit}");
         assert!(differing(&before, &look(&sim)).is_empty(), "bit {bit}");
     }
@@ -112,7 +112,7 @@ fn a_guard_puts_back_whatever_happens_to_the_journal() {
     ];
     for (n, lose) in gone.into_iter().enumerate() {
         let (sim, dir, here, before) = half_done();
-        let out = guarded(&sim, &dir, &here, Seen::Died("killed".into()), || lose(&dir));
+        let out = guarded(&sim, &dir, &here, ApplierState::Died("killed".into()), || lose(&dir));
         assert_eq!(out.map(|o| o.verdict), Some(Verdict::PutBack), "{n}");
         assert!(differing(&before, &look(&sim)).is_empty(), "{n}");
         let _ = std::fs::remove_dir_all(dir.0.with_extension("away"));
@@ -132,7 +132,8 @@ fn a_trial_ends_when_its_journal_is_damaged_or_gone() {
         let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
         assert_eq!(go(&sim, &dir.store(), &policy).verdict, Verdict::Applied);
         assert!(!differing(&before, &look(&sim)).is_empty());
-        let out = guarded(&sim, &dir, &here, Seen::Done { on_trial: true }, || lose(&dir)).expect("it was put back");
+        let out =
+            guarded(&sim, &dir, &here, ApplierState::Done { on_trial: true }, || lose(&dir)).expect("it was put back");
         assert_eq!(out.verdict, Verdict::PutBack, "{n}");
         assert!(out.failed.as_ref().unwrap().words.starts_with("its journal is"), "{:?}", out.failed);
         assert!(differing(&before, &look(&sim)).is_empty(), "{n}");
@@ -148,7 +149,7 @@ fn what_the_applier_has_ended_stays_although_its_journal_is_lost() {
     let lock = std::fs::File::options().read(true).write(true).open(dir.0.join("lock")).unwrap();
     here.state.lock().unwrap().lock = Some(OpenLock { file: lock.into(), socket: None });
     let journal = dir.journal(1);
-    let out = guarded(&sim, &dir, &here, Seen::Done { on_trial: false }, || flip(&journal, 900));
+    let out = guarded(&sim, &dir, &here, ApplierState::Done { on_trial: false }, || flip(&journal, 900));
     assert!(out.is_none() && differing(&applied, &look(&sim)).is_empty(), "{out:?}");
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Ending, Fate, Outcome, Policy, Refusal, Store, Verdict, confirm, pending, undo_now};
+use ringwise_apply::{
+    Confirmed, Ending, Outcome, Policy, Refusal, Store, TrialResult, Verdict, confirm, pending, undo_now,
+};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_model::errno::ENOSPC;
@@ -199,7 +201,7 @@ fn nobody_confirms() {
     let out = go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0));
     let t = out.trial.unwrap();
-    assert_eq!((t.seconds, t.fate), (60, Fate::Pending));
+    assert_eq!((t.seconds, t.fate), (60, TrialResult::Pending));
     assert_eq!(here.state.lock().unwrap().done, [true]);
     assert!(matches!(ending(&dir, &before), Ending::OnTrial { until_unix } if until_unix == t.until_unix));
     let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
@@ -220,7 +222,11 @@ fn nobody_confirms() {
     assert_eq!(dir.files(), ["first-found.json", "lock", "status.json", "tx-0001.jsonl"]);
     let h = &ringwise_apply::history(&dir.store(), &before.host).unwrap()[0];
     assert_eq!(h.ending, Ending::PutBack);
-    assert!(matches!(&h.trial.as_ref().unwrap().fate, Fate::Undone { by, .. } if by == "timer"), "{:?}", h.trial);
+    assert!(
+        matches!(&h.trial.as_ref().unwrap().fate, TrialResult::Undone { by, .. } if by == "timer"),
+        "{:?}",
+        h.trial
+    );
     let late = confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
     assert!(matches!(late, Confirmed::TooLate { transaction: 1, .. }), "{late:?}");
     assert!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().settings.is_empty());
@@ -239,7 +245,7 @@ fn somebody_confirms() {
     is_before(&applied, &sim, "kept");
     assert_eq!(ending(&dir, &before), Ending::Kept);
     let h = &ringwise_apply::history(&dir.store(), &before.host).unwrap()[0];
-    assert_eq!(h.trial.as_ref().unwrap().fate, Fate::Confirmed { by: Some("anna".into()) });
+    assert_eq!(h.trial.as_ref().unwrap().fate, TrialResult::Confirmed { by: Some("anna".into()) });
     assert_eq!(
         confirm(&dir.store(), &before.host, "otto", sim.as_ref()).unwrap(),
         Confirmed::Already { transaction: 1 }
@@ -440,7 +446,7 @@ fn a_reboot_ends_it() {
     assert_eq!(confirm(&dir.store(), &now.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
     assert_eq!(recover(&other, &dir).unwrap().verdict, Verdict::NothingToDo);
     let h = &ringwise_apply::history(&dir.store(), &now.host).unwrap()[0];
-    assert!(!h.this_boot && h.trial.as_ref().unwrap().fate == Fate::Pending);
+    assert!(!h.this_boot && h.trial.as_ref().unwrap().fate == TrialResult::Pending);
     let out = go(&other, &dir.store(), &Here::default().policy()).unwrap();
     assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));
     assert!(out.notes.iter().any(|n| n.contains("transaction 1 was on trial and is closed now")), "{:?}", out.notes);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ringwise_apply::{Outcome, Request, Verdict};
-use ringwise_knob::{IfRefused, Match, Of, Setting, compare, live};
+use ringwise_knob::{IfRefused, Match, Setting, VectorName, compare, live};
 use ringwise_model::{Fact, NapiValues};
 use ringwise_testkit::sim::{At, Fault, Quirk, Sim, Times, build, killed};
 
@@ -23,7 +23,7 @@ fn device(dev: &str, rx: u32) -> Setting {
 
 fn napi(dev: &str, q: u32, flush: u64) -> Setting {
     let values = NapiValues { defer_hard_irqs: Some(2), gro_flush_timeout_ns: Some(flush), ..NapiValues::default() };
-    Setting::Napi { dev: dev.into(), of: Of::Rx(q), values }
+    Setting::Napi { dev: dev.into(), of: VectorName::Rx(q), values }
 }
 
 fn threaded(dev: &str, on: u32) -> Setting {
@@ -32,7 +32,7 @@ fn threaded(dev: &str, on: u32) -> Setting {
 }
 
 fn thread(dev: &str, q: u32, list: &str) -> Setting {
-    Setting::NapiThread { dev: dev.into(), of: Of::Rx(q), cpus: cpus(list) }
+    Setting::NapiThread { dev: dev.into(), of: VectorName::Rx(q), cpus: cpus(list) }
 }
 
 fn usecs(sim: &Sim, dev: &str) -> Vec<u32> {
@@ -274,7 +274,7 @@ fn instances_that_a_channel_change_makes_anew_get_their_values_again() {
     assert_eq!(set.verdict, Verdict::Applied);
     let id = |q| {
         let s = look(&sim);
-        ringwise_knob::napi::instance(s.nic("eth0").unwrap(), Of::Rx(q)).unwrap().id
+        ringwise_knob::napi::instance(s.nic("eth0").unwrap(), VectorName::Rx(q)).unwrap().id
     };
     let (was, before) = (id(1), look(&sim));
     let out = apply(&sim, &dir, &[channels("eth0", 6), napi("eth0", 2, 9_000)]).unwrap();

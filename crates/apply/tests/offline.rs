@@ -117,7 +117,8 @@ fn what_was_restored_by_hand_waits_no_more() {
     sim.cpu_offline(THREE);
     rollback(&sim, &dir, 0, &policy()).unwrap();
     sim.cpu_online(THREE);
-    let irq = ringwise_knob::irq::vector(look(&sim).nic("eth0").unwrap(), ringwise_knob::Of::Rx(0)).unwrap().irq;
+    let irq =
+        ringwise_knob::irq::vector(look(&sim).nic("eth0").unwrap(), ringwise_knob::VectorName::Rx(0)).unwrap().irq;
     sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"3")).unwrap();
     let out = recover(&sim, &dir).unwrap();
     assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 3), "{out:?}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Ending, Error, Fate, Outcome, Policy, Verdict, confirm, history, pending};
+use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, TrialResult, Verdict, confirm, history, pending};
 use ringwise_knob::{Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
@@ -118,7 +118,7 @@ fn status_finds_nothing_in_force_and_history_says_whose_it_is() {
         );
         match how {
             Left::Unfinished => assert_eq!(list[0].ending, Ending::Closed { why: why(other).into() }, "{what}"),
-            Left::OnTrial => assert_eq!(list[0].trial.as_ref().unwrap().fate, Fate::Pending, "{what}"),
+            Left::OnTrial => assert_eq!(list[0].trial.as_ref().unwrap().fate, TrialResult::Pending, "{what}"),
             Left::Kept => assert_eq!(list[0].ending, Ending::Kept, "{what}"),
             Left::PutBackIncomplete => assert_eq!(list[0].ending, Ending::PutBackIncomplete, "{what}"),
         }

@@ -8,7 +8,7 @@ use crate::common::*;
 use ringwise_apply::Verdict;
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::coalesce::PARAMETERS;
-use ringwise_knob::{IfRefused, Of, Setting, coalesce};
+use ringwise_knob::{IfRefused, Setting, VectorName, coalesce};
 use ringwise_model::Fact;
 use ringwise_sys::{Clock, Host, Result};
 use ringwise_testkit::sim::{Quirk, Sim, build};
@@ -147,7 +147,7 @@ fn threads_that_were_moved_end_with_the_rollback() {
         let sim = Arc::new(Sim::new(&build::host(8, 1).kernel(kernel).mqnic("eth0", 0, 4).linked().done()));
         let (dir, before) = (Dir::new(), look(&sim));
         let values = ringwise_model::NapiValues { threaded: Some(1), ..Default::default() };
-        let thread = |list: &str| Setting::NapiThread { dev: "eth0".into(), of: Of::Rx(1), cpus: cpus(list) };
+        let thread = |list: &str| Setting::NapiThread { dev: "eth0".into(), of: VectorName::Rx(1), cpus: cpus(list) };
         let made = [Setting::NapiDevice { dev: "eth0".into(), values }, thread("3")];
         assert_eq!(apply(&sim, &dir, &made).unwrap().verdict, Verdict::Applied, "{kernel}");
         assert_eq!(apply(&sim, &dir, &[thread("5")]).unwrap().verdict, Verdict::Applied, "{kernel}");

@@ -6,10 +6,10 @@ use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::{Event, NewPlan, NoPlan, Outcome, Planner, Policy, Request, Verdict};
 use ringwise_discover::Options;
-use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Of, Setting, compare};
+use ringwise_knob::{Address, CreatedObject, Family, IfRefused, Learned, Setting, VectorName, compare};
 use ringwise_model::errno::{EIO, EOPNOTSUPP};
 use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent};
-use ringwise_plan::{Hands, Plan};
+use ringwise_plan::{ManualChanges, Plan};
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
 
@@ -48,8 +48,8 @@ fn already(plan: &Plan) -> Vec<Setting> {
 }
 
 impl Planner for Again {
-    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan> {
-        let hands = Hands { made: made.to_vec(), ..Hands::default() };
+    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned], made: &[CreatedObject]) -> Result<NewPlan, NoPlan> {
+        let hands = ManualChanges { made: made.to_vec(), ..ManualChanges::default() };
         let now = ringwise_discover::snapshot(&host(&self.sim), &Options::all()).unwrap();
         let plan = ringwise_plan::plan_around(&now, &self.intent, learned, &hands).unwrap();
         self.plans.lock().unwrap().push(plan.clone());
@@ -94,7 +94,7 @@ fn what_builds_on_a_refused_interrupt_is_planned_again() {
     let first = again.first();
     let mut events = Vec::new();
     let out = go(&sim, &dir, &again, &mut events);
-    let stuck: Vec<Address> = (4..8).map(|q| Address::IrqCpus { dev: "mq0".into(), of: Of::Rx(q) }).collect();
+    let stuck: Vec<Address> = (4..8).map(|q| Address::IrqCpus { dev: "mq0".into(), of: VectorName::Rx(q) }).collect();
     assert_eq!((out.verdict, out.exit_status(), out.refused.len()), (Verdict::Applied, 3, 4), "{out:#?}");
     assert_eq!(out.unmet, stuck);
     assert!(out.refused.iter().all(|r| r.failure.errno == Some(EIO)));
@@ -176,7 +176,7 @@ fn what_the_user_named_is_not_replaced_by_another_plan() {
 struct Stubborn(Request, Mutex<u32>);
 
 impl Planner for Stubborn {
-    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned], _: &[Made]) -> Result<NewPlan, NoPlan> {
+    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned], _: &[CreatedObject]) -> Result<NewPlan, NoPlan> {
         *self.1.lock().unwrap() += 1;
         Ok(NewPlan { steps: self.0.steps.clone(), ..NewPlan::default() })
     }
@@ -258,7 +258,7 @@ fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     // A second run removes nothing.
     let now = look(&sim);
     let made = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().made;
-    let hands = Hands { made, ..Hands::default() };
+    let hands = ManualChanges { made, ..ManualChanges::default() };
     let learned = dir.store().learned().unwrap();
     let next = ringwise_plan::plan_around(&now, &again.intent, &learned, &hands).unwrap();
     assert!(next.steps.is_empty(), "{:#?}", next.steps);

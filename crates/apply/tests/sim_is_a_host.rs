@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_knob::{Of, irq as irq_of};
+use ringwise_knob::{VectorName, irq as irq_of};
 use ringwise_model::Fact;
 use ringwise_testkit::sim::{Sim, build};
 
@@ -45,11 +45,11 @@ fn igb_has_pairs_above_four_queues_only() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done()));
     let before = look(&sim);
     let number = |s: &ringwise_model::Snapshot, of| irq_of::vector(s.nic("eth0").unwrap(), of).unwrap().irq;
-    assert_eq!(number(&before, Of::Rx(1)), number(&before, Of::Tx(1)));
+    assert_eq!(number(&before, VectorName::Rx(1)), number(&before, VectorName::Tx(1)));
     sim.ethtool_l("eth0", 4).unwrap();
     let after = look(&sim);
-    assert_ne!(number(&after, Of::Rx(1)), number(&after, Of::Tx(1)));
-    assert_ne!(number(&before, Of::Rx(1)), number(&after, Of::Rx(1)));
+    assert_ne!(number(&after, VectorName::Rx(1)), number(&after, VectorName::Tx(1)));
+    assert_ne!(number(&before, VectorName::Rx(1)), number(&after, VectorName::Rx(1)));
     assert_eq!(after.nic("eth0").unwrap().link.carrier, Fact::Known(false));
 }
 
@@ -57,7 +57,7 @@ fn igb_has_pairs_above_four_queues_only() {
 fn the_effective_cpu_moves_with_the_next_interrupt() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));
     let of = |s: &ringwise_model::Snapshot| {
-        let v = irq_of::vector(s.nic("eth0").unwrap(), Of::Rx(0)).unwrap().clone();
+        let v = irq_of::vector(s.nic("eth0").unwrap(), VectorName::Rx(0)).unwrap().clone();
         (v.irq.0, v.asked, v.effective)
     };
     let (irq, _, was) = of(&look(&sim));
@@ -76,7 +76,7 @@ fn the_kernels_refusals() {
     let write = |path: &str, text: &str| sim.outside(|h| h.write(path, text.as_bytes())).map_err(|e| e.errno);
     let list = |n| format!("/proc/irq/{n}/smp_affinity_list");
     let mask = |n| format!("/proc/irq/{n}/smp_affinity");
-    let (managed, free) = (irq("eth0", Of::Rx(0)), irq("eth1", Of::Rx(0)));
+    let (managed, free) = (irq("eth0", VectorName::Rx(0)), irq("eth1", VectorName::Rx(0)));
     let rps = "/sys/class/net/eth1/queues/rx-0/rps_cpus";
     for (path, text, errno) in [
         (list(managed), "0", 1),
@@ -120,7 +120,7 @@ fn channels_and_a_users_table() {
 #[test]
 fn older_kernels_say_eio_for_managed_interrupts() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).kernel("6.1.0-56-amd64").mqnic("eth0", 0, 4).managed().done()));
-    let irq = irq_of::vector(look(&sim).nic("eth0").unwrap(), Of::Rx(0)).unwrap().irq;
+    let irq = irq_of::vector(look(&sim).nic("eth0").unwrap(), VectorName::Rx(0)).unwrap().irq;
     let e = sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"0")).unwrap_err();
     assert_eq!(e.errno, Some(5));
 }
@@ -128,7 +128,7 @@ fn older_kernels_say_eio_for_managed_interrupts() {
 #[test]
 fn an_offline_cpu_and_a_full_one() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).mqnic("eth0", 0, 4).done()));
-    let irq = irq_of::vector(look(&sim).nic("eth0").unwrap(), Of::Rx(0)).unwrap().irq.0;
+    let irq = irq_of::vector(look(&sim).nic("eth0").unwrap(), VectorName::Rx(0)).unwrap().irq.0;
     let write = |list: &str| {
         sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), list.as_bytes())).map_err(|e| e.errno)
     };
@@ -139,7 +139,7 @@ fn an_offline_cpu_and_a_full_one() {
     sim.interrupt(irq);
     sim.cpu_offline(ringwise_model::CpuId(3));
     let now = look(&sim);
-    let v = irq_of::vector(now.nic("eth0").unwrap(), Of::Rx(0)).unwrap();
+    let v = irq_of::vector(now.nic("eth0").unwrap(), VectorName::Rx(0)).unwrap();
     assert_eq!((v.asked.known(), v.effective.known()), (Some(&cpus("0-2")), Some(&cpus("0"))));
     assert_eq!(write("3"), Err(Some(22)));
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{Seen, Watched, guard};
-use ringwise_apply::{Ending, Event, Fate, Halt, OpenLock, Outcome, Phase, Policy, Verdict};
+use ringwise_apply::guard::{ApplierState, Watched, guard};
+use ringwise_apply::{Ending, Event, Halt, OpenLock, Outcome, Phase, Policy, TrialResult, Verdict};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
@@ -44,21 +44,21 @@ impl Applier {
 }
 
 impl Watched for Applier {
-    fn look(&mut self, wait: Duration) -> Seen {
+    fn look(&mut self, wait: Duration) -> ApplierState {
         if !std::mem::replace(&mut self.begun, true) {
-            return Seen::Begun;
+            return ApplierState::Begun;
         }
         Clock::sleep(self.sim.as_ref(), wait);
         self.silent += wait;
         self.took += wait;
         if self.dies.is_some_and(|d| self.took >= d) {
-            return Seen::Died("killed".into());
+            return ApplierState::Died("killed".into());
         }
         if self.alive.is_some_and(|a| self.silent >= a) {
             self.silent = Duration::ZERO;
-            return Seen::Alive;
+            return ApplierState::Alive;
         }
-        Seen::Quiet
+        ApplierState::Quiet
     }
 
     fn answer(&mut self) {
@@ -268,5 +268,5 @@ fn nor_does_it_where_the_applier_dies_behind_it() {
     assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::NothingToDo);
     assert!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().settings.is_empty());
     let fate = ringwise_apply::history(&dir.store(), &before.host).unwrap()[0].trial.clone();
-    assert!(fate.is_none_or(|t| t.fate != Fate::Pending));
+    assert!(fate.is_none_or(|t| t.fate != TrialResult::Pending));
 }

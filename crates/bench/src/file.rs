@@ -1,10 +1,10 @@
-//! The format of results files: JSON lines, one [`Line`] each. This module converts text to values and back, without
-//! opening files.
+//! The format of results files: JSON lines, one [`ResultLine`] each. This module converts text to values and back,
+//! without opening files.
 
 use ringwise_model::words::plural;
 use serde::Deserialize;
 
-use crate::result::{Comparison, End, Line, Rate, SCHEMA, Session, Trial, VERSION};
+use crate::result::{Comparison, End, Rate, ResultLine, SCHEMA, Session, Trial, VERSION};
 
 /// The contents of a file, and notes about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +95,7 @@ const KINDS: [&str; 5] = ["session", "trial", "comparison", "rate", "end"];
 /// One line with its newline.
 ///
 /// Errors: those of serde.
-pub fn write(line: &Line) -> Result<String, WriteError> {
+pub fn write(line: &ResultLine) -> Result<String, WriteError> {
     let mut text = serde_json::to_string(line).map_err(WriteError)?;
     text.push('\n');
     Ok(text)
@@ -148,7 +148,7 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
             }
             continue;
         }
-        let line: Line = match serde_json::from_str(line) {
+        let line: ResultLine = match serde_json::from_str(line) {
             Ok(line) => line,
             Err(error) => return Err(fail(Some(n), Fault::Members { kind: head.kind, error })),
         };
@@ -181,9 +181,9 @@ fn readable(schema: Option<String>, version: Option<u32>) -> Result<(), Fault> {
     }
 }
 
-fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), Fault> {
+fn take(out: &mut Option<Results>, line: ResultLine, n: usize) -> Result<(), Fault> {
     let Some(r) = out else {
-        if let Line::Session(s) = line {
+        if let ResultLine::Session(s) = line {
             for (i, state) in s.states.iter().enumerate() {
                 if s.states[..i].iter().any(|o| o.name == state.name) {
                     return Err(Fault::SameState(state.name.clone()));
@@ -208,21 +208,21 @@ fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), Fault> {
         r.notes.push(format!("line {n} follows the end of the session"));
     }
     match line {
-        Line::Session(_) => {}
-        Line::Trial(t) => {
+        ResultLine::Session(_) => {}
+        ResultLine::Trial(t) => {
             known(&t.state)?;
             r.trials.push(*t);
         }
-        Line::Comparison(c) => {
+        ResultLine::Comparison(c) => {
             known(&c.base)?;
             known(&c.with)?;
             r.comparisons.push(*c);
         }
-        Line::Rate(x) => {
+        ResultLine::Rate(x) => {
             known(&x.state)?;
             r.rates.push(*x);
         }
-        Line::End(e) => r.end = Some(e),
+        ResultLine::End(e) => r.end = Some(e),
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use ringwise_model::words::plural;
 
-use crate::result::{Counted, CpuUse, HostSide, Limit, LoadResult, Port, Unit};
+use crate::result::{BitRateLayer, CpuUse, HostSide, Limit, LoadResult, Port, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
 
 /// The shortest frame without FCS on Ethernet; shorter ones are padded to this size.
@@ -63,7 +63,7 @@ pub fn budget_ns(speed_mbit_per_s: u64, frame_bytes: u32) -> Option<f64> {
 
 /// The source of a stream, and the port that receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct From {
+pub struct PacketSource {
     /// Interface of the generator's host.
     pub dev: String,
     /// The CPU of `kpktgend_N`.
@@ -95,7 +95,13 @@ fn network(a: Ipv4Addr, bits: u32) -> (IpAddr, IpAddr) {
 }
 
 /// Greenhost's load. `offered_per_s`: of all ports together, in equal parts; `None`: as fast as possible.
-pub fn greenhost(from: &[From], frame_bytes: u32, offered_per_s: Option<f64>, time: Duration, at: Addresses) -> Pktgen {
+pub fn greenhost(
+    from: &[PacketSource],
+    frame_bytes: u32,
+    offered_per_s: Option<f64>,
+    time: Duration,
+    at: Addresses,
+) -> Pktgen {
     let each = offered_per_s.map(|r| r / from.len().max(1) as f64);
     let ports = from.iter().map(|f| PktgenPort {
         dev: f.dev.clone(),
@@ -115,7 +121,7 @@ pub fn greenhost(from: &[From], frame_bytes: u32, offered_per_s: Option<f64>, ti
 
 /// Red Hat's load: this number of sources in turn, each frame four times, to one destination.
 pub fn redhat(
-    from: &[From],
+    from: &[PacketSource],
     frame_bytes: u32,
     sources: u32,
     offered_per_s: Option<f64>,
@@ -332,7 +338,7 @@ impl Flow {
             done_per_s: per_s(self.through()),
             lost_percent: self.lost_percent(),
             bits_per_s: per_s(self.through()) * 8.0 * f64::from(padded(frame_bytes) + FCS_BYTES),
-            counted: Counted::Frame,
+            counted: BitRateLayer::Frame,
             latency: None,
             busiest_thread_percent: busiest,
             generator_cpu_percent: None,

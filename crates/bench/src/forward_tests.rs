@@ -44,8 +44,8 @@ fn greenhosts_rates_are_those_of_the_wire() {
     close(50.0 * 8.0 * 1.49, 596.0, 0.01);
 }
 
-fn ports() -> Vec<From> {
-    let from = |n: u32| From { dev: format!("far{n}"), cpu: 7, to_mac: format!("52:54:00:00:00:0{}", n + 1) };
+fn ports() -> Vec<PacketSource> {
+    let from = |n: u32| PacketSource { dev: format!("far{n}"), cpu: 7, to_mac: format!("52:54:00:00:00:0{}", n + 1) };
     vec![from(0), from(1)]
 }
 

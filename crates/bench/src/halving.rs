@@ -18,7 +18,7 @@ const DROP_ALPHA: f64 = 0.005;
 
 /// A state that is measured next or was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum SearchState {
     /// The state that the search began from.
     Start,
     /// Index of a candidate, from 0.
@@ -27,7 +27,7 @@ pub enum Who {
 
 /// The reason for which a candidate was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum DropReason {
     /// In the worse half of a round.
     WorseHalf,
     /// Its interval lies below that of the best.
@@ -48,7 +48,7 @@ pub struct Dropped {
     /// The round, from 0; the proof follows the last round.
     pub round: u32,
     /// The first reason that applied.
-    pub why: Why,
+    pub why: DropReason,
     /// Mean difference to the start so far, in per cent of it. None: never measured, or the start is 0.
     pub change_percent: Option<f64>,
     /// Number of blocks in which it was measured.
@@ -94,7 +94,7 @@ pub struct Halving {
     seen: Vec<(f64, Vec<Option<f64>>)>,
     /// Start and winner, of the proof.
     pairs: Vec<(f64, f64)>,
-    asked: Vec<Who>,
+    asked: Vec<SearchState>,
     candidates: usize,
 }
 
@@ -165,11 +165,11 @@ impl Halving {
     }
 
     /// The states of the next block, in this order; empty: the search has ended. The same until [`Halving::saw`].
-    pub fn ask(&mut self) -> &[Who] {
+    pub fn ask(&mut self) -> &[SearchState] {
         if self.asked.is_empty() && !self.over {
             let mut turn: Vec<usize> = (0..=self.alive.len()).collect();
             self.rng.shuffle(&mut turn);
-            let who = |i: usize| i.checked_sub(1).map_or(Who::Start, |i| Who::Candidate(self.alive[i]));
+            let who = |i: usize| i.checked_sub(1).map_or(SearchState::Start, |i| SearchState::Candidate(self.alive[i]));
             self.asked = turn.into_iter().map(who).collect();
         }
         &self.asked
@@ -189,8 +189,8 @@ impl Halving {
         for (i, who) in asked.iter().enumerate() {
             let score = scores.get(i).copied().flatten().filter(|s| s.is_finite());
             match who {
-                Who::Start => start = score,
-                Who::Candidate(c) => all[*c] = score,
+                SearchState::Start => start = score,
+                SearchState::Candidate(c) => all[*c] = score,
             }
         }
         let failed = self.alive.iter().copied().filter(|c| all[*c].is_none()).collect();
@@ -201,7 +201,7 @@ impl Halving {
                 self.seen.push((start, all));
             }
         }
-        self.drop(failed, Why::Failed);
+        self.drop(failed, DropReason::Failed);
         if !self.proof {
             self.drop_early();
         }
@@ -239,11 +239,11 @@ impl Halving {
         let start: Vec<usize> = self.alive.iter().copied().filter(|c| below(*c, None)).collect();
         let others = self.alive.iter().copied().filter(|c| *c != best && !start.contains(c));
         let worse = others.filter(|c| below(*c, Some(best))).collect();
-        self.drop(start, Why::BelowStart);
-        self.drop(worse, Why::BelowBest);
+        self.drop(start, DropReason::BelowStart);
+        self.drop(worse, DropReason::BelowBest);
     }
 
-    fn drop(&mut self, who: Vec<usize>, why: Why) {
+    fn drop(&mut self, who: Vec<usize>, why: DropReason) {
         for candidate in who.into_iter().rev() {
             let d = self.differences(candidate, None);
             let base = mean(&self.seen.iter().map(|s| s.0).collect::<Vec<_>>());
@@ -262,7 +262,7 @@ impl Halving {
         self.rank();
         let worse = self.alive.split_off(self.alive.len().div_ceil(2));
         self.alive.extend(&worse);
-        self.drop(worse, Why::WorseHalf);
+        self.drop(worse, DropReason::WorseHalf);
         self.round += 1;
         self.begin();
     }
@@ -308,7 +308,13 @@ impl Halving {
             } else {
                 let (round, blocks) = (self.round, p.pairs);
                 let change_percent = p.change_percent;
-                out.dropped.push(Dropped { candidate: *last, round, why: Why::NotProved, change_percent, blocks });
+                out.dropped.push(Dropped {
+                    candidate: *last,
+                    round,
+                    why: DropReason::NotProved,
+                    change_percent,
+                    blocks,
+                });
             }
             out.proof = Some(p);
         }

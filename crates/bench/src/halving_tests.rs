@@ -8,8 +8,8 @@ fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> Outcome {
     let mut h = Halving::new(effects.len(), budget, 0.05, 1.0, seed).unwrap();
     loop {
         let level = 1000.0 * (1.0 + 0.05 * rng.normal());
-        let mut score = |who: &Who| {
-            let effect = if let Who::Candidate(c) = who { effects[*c] } else { 0.0 };
+        let mut score = |who: &SearchState| {
+            let effect = if let SearchState::Candidate(c) = who { effects[*c] } else { 0.0 };
             Some(level * (1.0 + effect / 100.0 + noise / 100.0 * rng.normal()))
         };
         let scores: Vec<Option<f64>> = h.ask().iter().map(&mut score).collect();
@@ -34,7 +34,7 @@ fn where_all_are_alike_none_is_better() {
     assert!(none >= 180, "{none} of 200");
     let out = run(&[0.0; 16], 3.0, 160, 1);
     assert_eq!(out.notes[0], "no candidate is better than the present settings");
-    assert_eq!((out.dropped.len(), out.dropped[15].why), (16, Why::NotProved));
+    assert_eq!((out.dropped.len(), out.dropped[15].why), (16, DropReason::NotProved));
 }
 
 #[test]
@@ -52,7 +52,11 @@ fn what_is_clearly_worse_goes_early_and_saves_its_trials() {
     effects[2] = 20.0;
     let out = run(&effects, 1.0, 400, 5);
     assert_eq!(out.winner, Some(2));
-    assert!(out.dropped.iter().all(|d| d.round == 0 && d.why == Why::BelowStart && d.blocks == 4), "{:?}", out.dropped);
+    assert!(
+        out.dropped.iter().all(|d| d.round == 0 && d.why == DropReason::BelowStart && d.blocks == 4),
+        "{:?}",
+        out.dropped
+    );
     assert!(out.dropped.iter().all(|d| (d.change_percent.unwrap() + 40.0).abs() < 3.0));
     assert_eq!(out.trials, 4 * 9 + 2 * 20);
     // All candidates are worse: the search ends without a proof.
@@ -65,19 +69,21 @@ fn what_is_clearly_worse_goes_early_and_saves_its_trials() {
 fn what_lies_below_the_best_goes_though_it_is_above_the_start() {
     let out = run(&[5.0, 30.0, 5.0, 5.0], 0.5, 400, 2);
     assert_eq!(out.winner, Some(1));
-    assert!(out.dropped.iter().all(|d| d.why == Why::BelowBest && d.round == 0), "{:?}", out.dropped);
+    assert!(out.dropped.iter().all(|d| d.why == DropReason::BelowBest && d.round == 0), "{:?}", out.dropped);
 }
 
 #[test]
 fn one_that_cannot_be_measured_is_dropped_and_told() {
     let mut h = Halving::new(3, 100, 0.05, 1.0, 1).unwrap();
     while !h.ask().is_empty() {
-        let score = |who: &Who| (*who != Who::Candidate(1)).then_some(if *who == Who::Start { 100.0 } else { 120.0 });
+        let score = |who: &SearchState| {
+            (*who != SearchState::Candidate(1)).then_some(if *who == SearchState::Start { 100.0 } else { 120.0 })
+        };
         let scores: Vec<Option<f64>> = h.ask().iter().map(score).collect();
         h.saw(&scores);
     }
     let out = h.outcome().unwrap();
-    assert_eq!((out.dropped[0].candidate, out.dropped[0].why, out.dropped[0].blocks), (1, Why::Failed, 0));
+    assert_eq!((out.dropped[0].candidate, out.dropped[0].why, out.dropped[0].blocks), (1, DropReason::Failed, 0));
     assert!(out.winner.is_some_and(|w| w != 1));
     // Nothing can be measured: the search ends at once, without a winner.
     let mut h = Halving::new(2, 100, 0.05, 1.0, 1).unwrap();

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{HostError, PktgenError, PortFault};
 use crate::forward::{FCS_BYTES, FRAME_MIN_BYTES, line_rate_per_s};
-use crate::result::{Counted, LoadResult, Unit};
+use crate::result::{BitRateLayer, LoadResult, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
 
 /// The pktgen directory of the calling thread's network namespace, which may differ from that of its process.
@@ -236,7 +236,7 @@ pub(crate) fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) ->
             done_per_s: per_s,
             lost_percent: None,
             bits_per_s: per_s * 8.0 * f64::from(port.frame_bytes + FCS_BYTES),
-            counted: Counted::Frame,
+            counted: BitRateLayer::Frame,
             latency: None,
             busiest_thread_percent: (elapsed_us > 0).then(|| 100.0 * busy as f64 / elapsed_us as f64),
             generator_cpu_percent: None,

@@ -59,7 +59,7 @@ fn a_run_is_read_from_its_file() {
     let l = loads(&ports, &[p, p], &[later(2, 9_900, 100), later(2, 10_000, 999_900)]);
     assert_eq!((l[0].group.as_str(), l[1].group.as_str()), ("far0", "far1"));
     assert_eq!((l[0].sent_per_s, l[1].sent_per_s, l[0].lost_percent), (4_950.0, 5_000.0, None));
-    assert_eq!((l[0].bits_per_s, l[0].counted), (4_950.0 * 512.0, Counted::Frame));
+    assert_eq!((l[0].bits_per_s, l[0].counted), (4_950.0 * 512.0, BitRateLayer::Frame));
     assert_eq!((l[0].offered_per_s, l[1].offered_per_s), (Some(5_000.0), None));
     assert_eq!((l[0].busiest_thread_percent, l[1].busiest_thread_percent), (Some(50.0), Some(50.0)));
     // Ports of different threads have separate results; a single port has no name.
@@ -156,7 +156,9 @@ fn bad_requests_are_refused_before_anything_is_touched() {
     assert!(told(PktgenPort { copies: 0, ..port() }).contains("each frame 0 times"));
     assert!(told(PktgenPort { sources: (ip("10.0.0.2"), ip("10.0.0.1")), ..port() }).contains("is above the last"));
     assert!(told(PktgenPort { sources: (ip("::1"), ip("::2")), ..port() }).contains("expected IPv4"));
-    assert!(told(PktgenPort { destinations: (ip("224.0.0.1"), ip("224.0.0.9")), ..port() }).contains("expected unicast"));
+    assert!(
+        told(PktgenPort { destinations: (ip("224.0.0.1"), ip("224.0.0.9")), ..port() }).contains("expected unicast")
+    );
     assert!(told(PktgenPort { source_ports: (5, 4), ..port() }).contains("is above the last"));
     let of = |ports, time| check(&of(ports, time)).map_err(|e| e.to_string());
     assert!(of(vec![], Duration::from_secs(1)).unwrap_err().contains("no port"));

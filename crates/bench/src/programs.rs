@@ -36,13 +36,13 @@ struct Running {
 
 /// The status and the output of a child that has ended.
 #[derive(Debug)]
-struct Left {
+struct ChildOutput {
     status: Result<ExitStatus, SystemError>,
     output: String,
     errors: String,
 }
 
-impl Left {
+impl ChildOutput {
     /// Whether it exited with status 0.
     fn good(&self) -> bool {
         self.status.as_ref().is_ok_and(ExitStatus::success)
@@ -73,13 +73,13 @@ impl Running {
     }
 
     /// Ends it, if it has not ended.
-    fn left(mut self) -> Left {
+    fn left(mut self) -> ChildOutput {
         if !self.ended() {
             kill_group(self.child.id());
         }
         let status = self.child.wait();
         let text = |t: Option<JoinHandle<String>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
-        Left {
+        ChildOutput {
             status: status.map_err(SystemError::from),
             output: text(self.output.take()),
             errors: text(self.errors.take()).trim().to_string(),
@@ -173,7 +173,7 @@ fn is_listening(port: u16) -> bool {
 }
 
 /// The part of an output that messages show.
-fn end(left: &Left) -> ChildEnd {
+fn end(left: &ChildOutput) -> ChildEnd {
     let words = if left.errors.is_empty() { left.output.trim() } else { &left.errors };
     ChildEnd { status: left.status.clone(), words: words.chars().take(500).collect() }
 }
@@ -194,7 +194,12 @@ pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> R
 /// Starts one child for each list of arguments and waits for all. In the order of `lists`.
 ///
 /// Errors: a child failed, with its output; `stop` was set; a child runs too long.
-fn together(name: &str, lists: &[Vec<String>], time: Duration, stop: &AtomicBool) -> Result<Vec<Left>, ProgramError> {
+fn together(
+    name: &str,
+    lists: &[Vec<String>],
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<Vec<ChildOutput>, ProgramError> {
     let mut running = Vec::new();
     for args in lists {
         running.push(Running::start(name, args)?);

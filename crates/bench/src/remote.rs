@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::secret::{self, Who};
+use crate::secret::{self, ProofRole};
 use crate::side::{Error, Hello, LostReason, PROTOCOL, Program, Refusal, Reply, Request, Side};
-use crate::wire::{ALIVE_EACH, Answered, Asked, read_line, write_asked};
+use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_asked};
 
 /// Time limit for a connection and its first reply.
 const GREETED_WITHIN: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ pub struct RemoteSide {
     hello: Hello,
     id: u64,
     output: Option<Output>,
-    replies: Receiver<Result<Answered, LostReason>>,
+    replies: Receiver<Result<ReplyLine, LostReason>>,
     alive: Option<(Sender<()>, JoinHandle<()>)>,
     stream: Option<TcpStream>,
     child: Option<Child>,
@@ -126,7 +126,7 @@ impl RemoteSide {
             while ended.recv_timeout(ALIVE_EACH) == Err(RecvTimeoutError::Timeout) {
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
                 // The caller that waits for a reply gets the error.
-                if write_asked(&mut **to, &Asked { id: 0, request: None }).is_err() {
+                if write_asked(&mut **to, &RequestLine { id: 0, request: None }).is_err() {
                     return;
                 }
             }
@@ -157,10 +157,10 @@ impl RemoteSide {
         let answer = match (first, secret, &nonce) {
             (Ok(Reply::Challenge { nonce: theirs, proof }), Some(words), Some(ours)) => {
                 // The other end must prove that it knows the secret.
-                if !secret::same(&proof, &secret::proof(words, Who::Server, ours, &theirs)) {
+                if !secret::same(&proof, &secret::proof(words, ProofRole::Server, ours, &theirs)) {
                     return Err(Error::Refused { side, why: Refusal::WrongSecret });
                 }
-                self.start(Request::Prove { proof: secret::proof(words, Who::Client, ours, &theirs) })?;
+                self.start(Request::Prove { proof: secret::proof(words, ProofRole::Client, ours, &theirs) })?;
                 self.finish(within)
             }
             (Ok(Reply::Hello(h)), Some(_), _) if h.protocol == PROTOCOL => {
@@ -204,7 +204,7 @@ impl Side for RemoteSide {
             _ => None,
         };
         self.may_name.extend(bind.filter(|b| !self.may_name.contains(b)));
-        let asked = Asked { id: self.id, request: Some(request) };
+        let asked = RequestLine { id: self.id, request: Some(request) };
         let Some(output) = &self.output else { return Err(self.lost(LostReason::ClosedHere)) };
         let written = write_asked(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
         written.map_err(|e| self.lost(LostReason::System(e.into())))
@@ -215,18 +215,18 @@ impl Side for RemoteSide {
         loop {
             match self.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 // A reply to a request that was stopped. Id 0 is a message to any client.
-                Ok(Ok(Answered { id, .. })) if id != 0 && id != self.id => {}
-                Ok(Ok(Answered { reply: Reply::Failed { why }, .. })) => {
+                Ok(Ok(ReplyLine { id, .. })) if id != 0 && id != self.id => {}
+                Ok(Ok(ReplyLine { reply: Reply::Failed { why }, .. })) => {
                     return Err(Error::Refused { side: self.name.clone(), why: Refusal::Peer(why) });
                 }
-                Ok(Ok(Answered { reply: Reply::Listening { at }, .. })) => {
+                Ok(Ok(ReplyLine { reply: Reply::Listening { at }, .. })) => {
                     // The load is sent to this address, so a peer must not choose it freely.
                     return match at.iter().find(|a| !self.may_name.contains(&a.ip())) {
                         None => Ok(Reply::Listening { at }),
                         Some(a) => Err(self.lost(LostReason::ForeignAddress(*a))),
                     };
                 }
-                Ok(Ok(Answered { reply, .. })) => return Ok(reply),
+                Ok(Ok(ReplyLine { reply, .. })) => return Ok(reply),
                 Ok(Err(why)) => {
                     // The last output of a child may arrive shortly after its end.
                     if self.child.is_some() {

@@ -1,4 +1,4 @@
-//! What a session writes: JSON lines, one [`Line`] each, the session first and its end last.
+//! What a session writes: JSON lines, one [`ResultLine`] each, the session first and its end last.
 //!
 //! A file without an [`End`] belongs to an interrupted session. Readers ignore members that they do not know.
 
@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 /// One line of a results file; `kind` names the variant in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Line {
+pub enum ResultLine {
     /// The first line, once.
     Session(Box<Session>),
     /// Written as soon as the trial is over.
@@ -225,7 +225,7 @@ pub struct LoadResult {
     /// Both directions of a transaction; `counted` says which bytes.
     pub bits_per_s: f64,
     /// The bytes that `bits_per_s` counts.
-    pub counted: Counted,
+    pub counted: BitRateLayer,
     /// None: the load is one way, or there is no sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
@@ -256,7 +256,7 @@ pub enum Unit {
 /// Which bytes a rate in bit/s counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Counted {
+pub enum BitRateLayer {
     /// What the program sent and received: of TCP the stream, of UDP the datagrams.
     #[default]
     Payload,

@@ -14,7 +14,7 @@ use hmac_sha256::HMAC;
 
 /// The role of the sender of a proof, so that one end's proof cannot be used by the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum ProofRole {
     Client,
     Server,
 }
@@ -24,10 +24,10 @@ pub(crate) fn nonce() -> io::Result<String> {
     Ok(hex(&ringwise_sys::trust::random::<32>()?))
 }
 
-pub(crate) fn proof(secret: &str, who: Who, of_client: &str, of_server: &str) -> String {
+pub(crate) fn proof(secret: &str, who: ProofRole, of_client: &str, of_server: &str) -> String {
     let who = match who {
-        Who::Client => "client",
-        Who::Server => "server",
+        ProofRole::Client => "client",
+        ProofRole::Server => "server",
     };
     let text = format!("ringwise bench 2\n{who}\n{of_client}\n{of_server}\n");
     hex(&HMAC::mac(text.as_bytes(), secret.as_bytes()))
@@ -56,13 +56,13 @@ mod tests {
     #[test]
     fn a_proof_is_of_one_end_and_one_connection() {
         let p = |s: &str, who, a: &str, b: &str| proof(s, who, a, b);
-        let mine = p("words", Who::Client, "1", "2");
-        assert!(same(&mine, &p("words", Who::Client, "1", "2")));
+        let mine = p("words", ProofRole::Client, "1", "2");
+        assert!(same(&mine, &p("words", ProofRole::Client, "1", "2")));
         for other in [
-            p("words", Who::Server, "1", "2"),
-            p("word", Who::Client, "1", "2"),
-            p("words", Who::Client, "1", "3"),
-            p("words", Who::Client, "12", ""),
+            p("words", ProofRole::Server, "1", "2"),
+            p("word", ProofRole::Client, "1", "2"),
+            p("words", ProofRole::Client, "1", "3"),
+            p("words", ProofRole::Client, "12", ""),
         ] {
             assert!(!same(&mine, &other));
         }

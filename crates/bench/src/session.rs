@@ -12,9 +12,9 @@ use ringwise_model::words::visible;
 use crate::engine::{Engine, Tell};
 use crate::error::{SystemError, ThreadError};
 use crate::limits::Limits;
-use crate::secret::{self, Who};
+use crate::secret::{self, ProofRole};
 use crate::side::{PROTOCOL, Reply, Request};
-use crate::wire::{Answered, Asked, FIRST, read_line, write_answered};
+use crate::wire::{FIRST, ReplyLine, RequestLine, read_line, write_answered};
 
 /// Lines that a client may send ahead.
 const AHEAD: usize = 32;
@@ -160,7 +160,7 @@ pub(crate) fn session(
             Step::Reply(id, reply) => (id, reply, None),
             Step::Last(id, reply, end) => (id, reply, Some(end)),
         };
-        if let Err(e) = write_answered(&mut output, &Answered { id, reply }) {
+        if let Err(e) = write_answered(&mut output, &ReplyLine { id, reply }) {
             return SessionEnd::Reply(e.into());
         }
         if let Some(end) = end {
@@ -224,8 +224,8 @@ impl Session<'_> {
     }
 
     fn line(&mut self, line: &str) -> Step {
-        let (id, request) = match serde_json::from_str::<Asked>(line) {
-            Ok(Asked { id, request }) => (id, request),
+        let (id, request) = match serde_json::from_str::<RequestLine>(line) {
+            Ok(RequestLine { id, request }) => (id, request),
             Err(e) => {
                 let end = SessionEnd::NotUnderstood(e);
                 return Step::Last(0, Reply::Failed { why: end.to_string() }, end);
@@ -319,8 +319,8 @@ impl<'a> Door<'a> {
                     (Some(words), Some(theirs)) => match secret::nonce() {
                         Err(e) => Knock::rejected(Rejection::NoRandom(e.into())),
                         Ok(ours) => {
-                            let proof = secret::proof(words, Who::Server, theirs, &ours);
-                            let wanted = secret::proof(words, Who::Client, theirs, &ours);
+                            let proof = secret::proof(words, ProofRole::Server, theirs, &ours);
+                            let wanted = secret::proof(words, ProofRole::Client, theirs, &ours);
                             self.state = State::Challenged(hello.clone(), wanted);
                             Knock::Challenge(Reply::Challenge { nonce: ours, proof })
                         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::compare::load;
 use crate::file::Results;
-use crate::result::{Counted, Design, Latency, Limit, LoadResult, Metric, Phase, Point, Rate, Trial, Unit};
+use crate::result::{BitRateLayer, Design, Latency, Limit, LoadResult, Metric, Phase, Point, Rate, Trial, Unit};
 use crate::score::{self, Score};
 use crate::stats;
 
@@ -66,8 +66,8 @@ impl Row<'_> {
         mean(&all)
     }
 
-    pub(crate) fn counted(&self) -> Counted {
-        self.trials.iter().find_map(|t| throughput(t)).map_or(Counted::default(), |l| l.counted)
+    pub(crate) fn counted(&self) -> BitRateLayer {
+        self.trials.iter().find_map(|t| throughput(t)).map_or(BitRateLayer::default(), |l| l.counted)
     }
 
     /// `CPU 0 (8 of 10)`, `link eth1`: what limited, with the number of trials where they differ.

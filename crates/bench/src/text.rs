@@ -22,7 +22,7 @@ pub enum Tone {
 }
 
 /// The capabilities of the output.
-pub struct Look<'a> {
+pub struct TextStyle<'a> {
     /// Width in columns; `None`: nothing is folded, one record per line.
     pub width: Option<usize>,
     /// The output shows only ASCII; other characters are replaced by similar ones.
@@ -31,7 +31,7 @@ pub struct Look<'a> {
     pub paint: &'a dyn Fn(Tone, &str) -> String,
 }
 
-impl Look<'_> {
+impl TextStyle<'_> {
     /// Removes control characters, because names and doubts come from outside.
     fn plain(&self, text: &str) -> String {
         let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
@@ -44,12 +44,12 @@ impl Look<'_> {
     }
 }
 
-fn painted(look: &Look, tone: Tone, lines: &str) -> String {
+fn painted(look: &TextStyle, tone: Tone, lines: &str) -> String {
     lines.lines().map(|l| format!("{}\n", (look.paint)(tone, l))).collect()
 }
 
 /// Verdicts, table, limits, detectable changes, and notes.
-pub fn text(r: &Results, look: &Look) -> String {
+pub fn text(r: &Results, look: &TextStyle) -> String {
     let w = look.width;
     let s = &r.session;
     let mut out = String::new();
@@ -132,7 +132,7 @@ pub fn text(r: &Results, look: &Look) -> String {
 }
 
 /// On a terminal the point is above its states. If the table is still too wide, each row becomes several lines.
-fn folded(t: &table::Table, width: Option<usize>, look: &Look) -> String {
+fn folded(t: &table::Table, width: Option<usize>, look: &TextStyle) -> String {
     let line = |cells: &Vec<String>| cells.iter().map(|c| look.plain(c)).collect();
     let whole: Vec<Vec<String>> = std::iter::once(&t.head).chain(&t.rows).map(line).collect();
     let numbers: Vec<usize> = (t.words..t.head.len()).collect();

@@ -17,7 +17,7 @@ pub(crate) const SILENT: Duration = Duration::from_secs(30);
 pub(crate) const FIRST: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct RequestLine {
     /// The number that the reply repeats.
     pub id: u64,
     /// `None`: a sign of life.
@@ -26,7 +26,7 @@ pub(crate) struct Asked {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Answered {
+pub(crate) struct ReplyLine {
     /// The request of this reply; 0: none.
     pub id: u64,
     pub reply: Reply,
@@ -49,11 +49,11 @@ pub(crate) fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is not UTF-8"))
 }
 
-pub(crate) fn write_asked(to: &mut dyn Write, asked: &Asked) -> io::Result<()> {
+pub(crate) fn write_asked(to: &mut dyn Write, asked: &RequestLine) -> io::Result<()> {
     write(to, serde_json::to_string(asked)?)
 }
 
-pub(crate) fn write_answered(to: &mut dyn Write, answered: &Answered) -> io::Result<()> {
+pub(crate) fn write_answered(to: &mut dyn Write, answered: &ReplyLine) -> io::Result<()> {
     write(to, serde_json::to_string(answered)?)
 }
 
@@ -75,6 +75,6 @@ mod tests {
         assert_eq!(read_line(&mut good).unwrap(), None);
         let long = vec![b'x'; MOST as usize + 1];
         assert!(read_line(&mut &long[..]).unwrap_err().to_string().contains("1 MiB"));
-        assert!(serde_json::from_str::<Asked>("{\"id\":7}").unwrap().request.is_none());
+        assert!(serde_json::from_str::<RequestLine>("{\"id\":7}").unwrap().request.is_none());
     }
 }

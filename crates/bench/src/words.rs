@@ -4,16 +4,16 @@ use ringwise_model::words::{plural, thousands};
 
 use crate::compare::rate_unit;
 use crate::file::Results;
-use crate::result::{Comparison, Counted, Metric, Phase, Point, Unit, Verdict};
+use crate::result::{BitRateLayer, Comparison, Metric, Phase, Point, Unit, Verdict};
 use crate::summary::{order, points, unit, varying};
 
 /// Which bytes a rate in bit/s counts.
-pub fn counted(c: Counted) -> &'static str {
+pub fn counted(c: BitRateLayer) -> &'static str {
     match c {
-        Counted::Payload => "payload",
-        Counted::Ip => "IP packets",
-        Counted::Frame => "frames with FCS",
-        Counted::Wire => "frames with preamble and gap",
+        BitRateLayer::Payload => "payload",
+        BitRateLayer::Ip => "IP packets",
+        BitRateLayer::Frame => "frames with FCS",
+        BitRateLayer::Wire => "frames with preamble and gap",
     }
 }
 
@@ -153,7 +153,7 @@ pub fn tally(r: &Results) -> String {
 }
 
 /// The verdicts as text: each one if there are few, otherwise the counts for each metric.
-pub fn verdicts(r: &Results) -> Vec<Line> {
+pub fn verdicts(r: &Results) -> Vec<VerdictLine> {
     let (u, varies) = (unit(r), varying(&points(r)));
     let mut all: Vec<&Comparison> = r.comparisons.iter().collect();
     all.sort_by(|a, b| order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
@@ -167,7 +167,7 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
             if !c.notes.is_empty() {
                 text.push_str(&format!("; {}", c.notes.join("; ")));
             }
-            Line { one: true, head: verdict(c.verdict).to_string(), parts: vec![(c.verdict, text)] }
+            VerdictLine { one: true, head: verdict(c.verdict).to_string(), parts: vec![(c.verdict, text)] }
         };
         return all.iter().map(line).collect();
     }
@@ -193,13 +193,13 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
             }
         }
         let head = format!("{}, {with}", metric(m, u));
-        out.push(Line { one: false, head, parts });
+        out.push(VerdictLine { one: false, head, parts });
     }
     out
 }
 
 /// A line about one verdict or several: `HEAD: TEXT`.
-pub struct Line {
+pub struct VerdictLine {
     /// About one comparison.
     pub one: bool,
     /// The verdict of one comparison; metric and state where several are counted.
@@ -208,7 +208,7 @@ pub struct Line {
     pub parts: Vec<(Verdict, String)>,
 }
 
-impl Line {
+impl VerdictLine {
     /// The parts in one text.
     pub fn text(&self) -> String {
         self.parts.iter().map(|p| p.1.as_str()).collect::<Vec<_>>().join(", ")

@@ -7,7 +7,7 @@ mod page;
 use std::path::{Path, PathBuf};
 
 use ringwise_bench::file::{Results, read, write};
-use ringwise_bench::result::Line;
+use ringwise_bench::result::ResultLine;
 use ringwise_bench::{figure, html, table, text};
 use ringwise_testkit::golden;
 use serde_json::Value;
@@ -19,11 +19,11 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn lines(r: &Results) -> String {
-    let mut all = vec![Line::Session(Box::new(r.session.clone()))];
-    all.extend(r.trials.iter().map(|t| Line::Trial(Box::new(t.clone()))));
-    all.extend(r.comparisons.iter().map(|c| Line::Comparison(Box::new(c.clone()))));
-    all.extend(r.rates.iter().map(|x| Line::Rate(Box::new(x.clone()))));
-    all.extend(r.end.iter().map(|e| Line::End(e.clone())));
+    let mut all = vec![ResultLine::Session(Box::new(r.session.clone()))];
+    all.extend(r.trials.iter().map(|t| ResultLine::Trial(Box::new(t.clone()))));
+    all.extend(r.comparisons.iter().map(|c| ResultLine::Comparison(Box::new(c.clone()))));
+    all.extend(r.rates.iter().map(|x| ResultLine::Rate(Box::new(x.clone()))));
+    all.extend(r.end.iter().map(|e| ResultLine::End(e.clone())));
     all.iter().map(|l| write(l).unwrap()).collect()
 }
 
@@ -47,7 +47,7 @@ fn through_a_file(r: &Results) -> Results {
 }
 
 fn shown(r: &Results, width: Option<usize>, ascii: bool) -> String {
-    text::text(r, &text::Look { width, ascii, paint: &|_, t| t.to_string() })
+    text::text(r, &text::TextStyle { width, ascii, paint: &|_, t| t.to_string() })
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_terminal_of_80_columns() {
 #[test]
 fn colours_are_the_callers() {
     let mark = |t: text::Tone, s: &str| format!("<{t:?}>{s}");
-    let out = text::text(&made::forward(), &text::Look { width: Some(80), ascii: false, paint: &mark });
+    let out = text::text(&made::forward(), &text::TextStyle { width: Some(80), ascii: false, paint: &mark });
     assert!(out.contains("<Worse>  CPU, spread: 6 worse"), "{out}");
     assert!(out.starts_with("<Caution>emulated NIC"), "{out}");
 }

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Traffic, judge};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Traffic, judge};
 use ringwise_model::{Dir, Extra, Fact, Intent};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -30,12 +30,12 @@ fn of_many(interfaces: u32) -> (Duration, Duration) {
     };
     let planned = (0..3).map(planned).min().unwrap_or_default();
     let extra = Extra::default();
-    let input = Input {
+    let input = AuditInput {
         snapshot: &s,
         extra: &extra,
         plan: Ok(&plan),
         intent: &intent,
-        goal_from: GoalFrom::Default,
+        goal_from: GoalOrigin::Default,
         traffic: None,
         drift: None,
         devs: &[],
@@ -99,12 +99,12 @@ fn main() {
         ..Traffic::default()
     };
     let extra = Extra::default();
-    let input = Input {
+    let input = AuditInput {
         snapshot: &s,
         extra: &extra,
         plan: Ok(&plan),
         intent: &intent,
-        goal_from: GoalFrom::Default,
+        goal_from: GoalOrigin::Default,
         traffic: Some(&traffic),
         drift: Some(Vec::new()),
         devs: &[],

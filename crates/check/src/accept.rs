@@ -107,7 +107,7 @@ impl Baseline {
                 left.push(f);
             }
         }
-        r.findings = crate::fold::fold(left);
+        r.findings = crate::causes::fold(left);
         let text = |e: &&Entry| format!("{} was accepted until {} ({})", e.rule, e.until, e.reason);
         over.iter().map(text).collect()
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Whether this kernel or device has a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Here {
+pub enum CapabilityState {
     /// The capability exists.
     Yes,
     /// The capability is missing.
@@ -26,12 +26,12 @@ pub struct Capability {
     /// How it was probed.
     pub probe: &'static str,
     /// The result of the probe.
-    pub here: Here,
+    pub here: CapabilityState,
     /// Interfaces that have it, if it belongs to interfaces.
     pub devs: Vec<String>,
 }
 
-impl Here {
+impl CapabilityState {
     /// `yes`, `no` or `unknown`, for tables.
     pub fn word(self) -> &'static str {
         match self {
@@ -43,77 +43,80 @@ impl Here {
 }
 
 /// How a capability is probed.
-enum How {
+enum CapabilityProbe {
     /// A file or value of the host.
-    Host(fn(&Snapshot, &Extra) -> Here),
+    Host(fn(&Snapshot, &Extra) -> CapabilityState),
     /// Each interface with queues of its own.
-    Device(fn(&Nic) -> Here),
+    Device(fn(&Nic) -> CapabilityState),
     /// The kernel version, because the capability leaves no trace that can be read.
     Since(u32, u32),
 }
-use How::{Device, Host, Since};
+use CapabilityProbe::{Device, Host, Since};
 
 const VERSION: &str = "kernel version";
 
-fn of<T>(f: &Fact<T>, yes: impl FnOnce(&T) -> bool) -> Here {
+fn of<T>(f: &Fact<T>, yes: impl FnOnce(&T) -> bool) -> CapabilityState {
     match f {
-        Fact::Known(v) if yes(v) => Here::Yes,
-        Fact::Known(_) | Fact::Absent => Here::No,
-        Fact::Unknown(_) => Here::Unknown,
+        Fact::Known(v) if yes(v) => CapabilityState::Yes,
+        Fact::Known(_) | Fact::Absent => CapabilityState::No,
+        Fact::Unknown(_) => CapabilityState::Unknown,
     }
 }
 
-fn any(list: impl Iterator<Item = Here>) -> Here {
-    list.fold(Here::No, |a, b| match (a, b) {
-        (Here::Yes, _) | (_, Here::Yes) => Here::Yes,
-        (Here::Unknown, _) | (_, Here::Unknown) => Here::Unknown,
-        _ => Here::No,
+fn any(list: impl Iterator<Item = CapabilityState>) -> CapabilityState {
+    list.fold(CapabilityState::No, |a, b| match (a, b) {
+        (CapabilityState::Yes, _) | (_, CapabilityState::Yes) => CapabilityState::Yes,
+        (CapabilityState::Unknown, _) | (_, CapabilityState::Unknown) => CapabilityState::Unknown,
+        _ => CapabilityState::No,
     })
 }
 
-fn sysctl(s: &Snapshot, name: &str) -> Here {
-    s.host.sysctls.get(name).map_or(Here::Unknown, |f| of(f, |_| true))
+fn sysctl(s: &Snapshot, name: &str) -> CapabilityState {
+    s.host.sysctls.get(name).map_or(CapabilityState::Unknown, |f| of(f, |_| true))
 }
 
 /// Compares kernel versions. Some distributions backport features to older kernels without changing the version; on
 /// those an older version means "unknown", because "no" would be a guess.
-fn since(s: &Snapshot, from: (u32, u32)) -> Here {
-    let Some(text) = s.host.kernel.known() else { return Here::Unknown };
-    let Some(now) = crate::cx::version(text) else { return Here::Unknown };
+fn since(s: &Snapshot, from: (u32, u32)) -> CapabilityState {
+    let Some(text) = s.host.kernel.known() else { return CapabilityState::Unknown };
+    let Some(now) = crate::rule_context::version(text) else { return CapabilityState::Unknown };
     let patched = [".el", "uek", "-default"].iter().any(|w| text.contains(w));
     match () {
-        () if now >= from => Here::Yes,
-        () if patched => Here::Unknown,
-        () => Here::No,
+        () if now >= from => CapabilityState::Yes,
+        () if patched => CapabilityState::Unknown,
+        () => CapabilityState::No,
     }
 }
 
 /// Whether a driver supports the transform shows only when it is set, so known drivers are listed.
-fn symmetric(n: &Nic) -> Here {
+fn symmetric(n: &Nic) -> CapabilityState {
     match n.rss.known().map(|r| &r.symmetric) {
-        Some(Fact::Known(x)) if x != "none" => Here::Yes,
+        Some(Fact::Known(x)) if x != "none" => CapabilityState::Yes,
         Some(Fact::Known(_)) if n.driver.known().is_some_and(|d| crate::rules::SYMMETRIC.contains(&d.as_str())) => {
-            Here::Yes
+            CapabilityState::Yes
         }
-        Some(Fact::Absent) => Here::No,
-        _ => Here::Unknown,
+        Some(Fact::Absent) => CapabilityState::No,
+        _ => CapabilityState::Unknown,
     }
 }
 
-fn first_rx<T>(n: &Nic, f: impl Fn(&ringwise_model::RxQueue) -> &Fact<T>) -> Here {
+fn first_rx<T>(n: &Nic, f: impl Fn(&ringwise_model::RxQueue) -> &Fact<T>) -> CapabilityState {
     any(n.rx_queues.iter().take(1).map(|q| of(f(q), |_| true)))
 }
 
-fn first_tx<T>(n: &Nic, f: impl Fn(&ringwise_model::TxQueue) -> &Fact<T>) -> Here {
+fn first_tx<T>(n: &Nic, f: impl Fn(&ringwise_model::TxQueue) -> &Fact<T>) -> CapabilityState {
     any(n.tx_queues.iter().take(1).map(|q| of(f(q), |_| true)))
 }
 
-fn feature(n: &Nic, yes: impl Fn(&std::collections::BTreeMap<String, ringwise_model::Feature>) -> bool) -> Here {
+fn feature(
+    n: &Nic,
+    yes: impl Fn(&std::collections::BTreeMap<String, ringwise_model::Feature>) -> bool,
+) -> CapabilityState {
     of(&n.features, |f| yes(f))
 }
 
 /// Feature, kernel version, description of the probe, probe. The oldest feature comes first.
-const TABLE: &[(&str, &str, &str, How)] = &[
+const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
     (
         "connection tracking",
         "2.4",
@@ -264,7 +267,7 @@ const TABLE: &[(&str, &str, &str, How)] = &[
         "RSS table, channels: four entries leave about 16 % unevenness",
         Device(|n| match n.queues_in_use(Dir::Rx) {
             Some(queues) => of(&n.rss, |r| r.table.len() >= 4 * queues as usize),
-            None => Here::Unknown,
+            None => CapabilityState::Unknown,
         }),
     ),
 ];
@@ -272,14 +275,18 @@ const TABLE: &[(&str, &str, &str, How)] = &[
 /// All capabilities, the oldest first.
 pub fn table(s: &Snapshot, extra: &Extra) -> Vec<Capability> {
     let nics: Vec<&Nic> = s.tunable().collect();
-    let row = |(feature, since_when, probe, how): &(&'static str, &'static str, &'static str, How)| {
+    let row = |(feature, since_when, probe, how): &(&'static str, &'static str, &'static str, CapabilityProbe)| {
         let (here, devs) = match how {
             Host(judge) => (judge(s, extra), Vec::new()),
             Since(a, b) => (since(s, (*a, *b)), Vec::new()),
             Device(judge) => {
-                let each: Vec<(&Nic, Here)> = nics.iter().map(|n| (*n, judge(n))).collect();
-                let devs = each.iter().filter(|(_, h)| *h == Here::Yes).map(|(n, _)| n.name().to_string()).collect();
-                (if each.is_empty() { Here::Unknown } else { any(each.iter().map(|(_, h)| *h)) }, devs)
+                let each: Vec<(&Nic, CapabilityState)> = nics.iter().map(|n| (*n, judge(n))).collect();
+                let devs = each
+                    .iter()
+                    .filter(|(_, h)| *h == CapabilityState::Yes)
+                    .map(|(n, _)| n.name().to_string())
+                    .collect();
+                (if each.is_empty() { CapabilityState::Unknown } else { any(each.iter().map(|(_, h)| *h)) }, devs)
             }
         };
         Capability { feature, since: since_when, probe, here, devs }

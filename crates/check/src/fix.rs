@@ -4,8 +4,8 @@ use ringwise_model::{Goal, GoalChoice, IntentFlags};
 
 /// Additional requests that make the plan remove a finding. Empty: the plan as it is removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fix {
-    pub(crate) sets: Vec<Set>,
+pub struct PlanArguments {
+    pub(crate) sets: Vec<SetArgument>,
     /// The interface. The options for the goal and the number of queues need its name.
     dev: Option<String>,
     pub(crate) goal: Option<Goal>,
@@ -16,7 +16,7 @@ pub struct Fix {
 
 /// One `--set`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Set {
+pub(crate) struct SetArgument {
     /// The interface; `None`: the setting is the host's.
     pub dev: Option<String>,
     /// The key as in the configuration file: `rings.rx`, `sysctl."net.core.busy_poll"`.
@@ -25,7 +25,7 @@ pub(crate) struct Set {
     pub value: String,
 }
 
-impl Set {
+impl SetArgument {
     fn argument(&self) -> String {
         let dev = match self.dev.as_deref() {
             None => "host".to_string(),
@@ -37,7 +37,7 @@ impl Set {
     }
 }
 
-impl Fix {
+impl PlanArguments {
     /// The plan as it is.
     pub fn planned() -> Self {
         Self::default()
@@ -72,7 +72,7 @@ impl Fix {
     }
 
     fn one(dev: Option<String>, key: String, value: impl ToString) -> Self {
-        Self { sets: vec![Set { dev, key, value: value.to_string() }], ..Self::default() }
+        Self { sets: vec![SetArgument { dev, key, value: value.to_string() }], ..Self::default() }
     }
 
     /// Combines the settings of several fixes.
@@ -90,7 +90,7 @@ impl Fix {
         let flags = IntentFlags {
             devs: self.dev.iter().cloned().collect(),
             goal: self.goal.or(goal).map(GoalChoice::Of),
-            set: self.sets.iter().map(Set::argument).collect(),
+            set: self.sets.iter().map(SetArgument::argument).collect(),
             queues: self.queues,
             allow_disruption: self.disruptive,
             ..IntentFlags::default()

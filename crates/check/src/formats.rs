@@ -3,7 +3,7 @@
 use ringwise_model::words::xml;
 use serde_json::{Value, json};
 
-use crate::report::{Accepted, Finding, Report, Unopened};
+use crate::report::{Accepted, Finding, Report, UnreadableCapture};
 use crate::rules::rules;
 use crate::severity::Severity;
 
@@ -27,7 +27,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// One run for each host, and a failed run for each capture that could not be read.
-pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
+pub fn sarif(reports: &[Report], unopened: &[UnreadableCapture]) -> Value {
     let descriptor = |r: &crate::Rule| {
         json!({
             "id": r.id, "name": r.title, "shortDescription": { "text": r.title },
@@ -72,7 +72,7 @@ pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
             "results": results,
         })
     };
-    let failed = |u: &Unopened| {
+    let failed = |u: &UnreadableCapture| {
         json!({
             "tool": { "driver": { "name": "ringwise", "version": env!("CARGO_PKG_VERSION") } },
             "invocations": [{ "executionSuccessful": false, "toolExecutionNotifications": [
@@ -94,7 +94,7 @@ fn level(s: Severity) -> &'static str {
 
 /// One suite for each host, one case for each rule. A finding of severity `fail_on` or higher fails its case; with
 /// `None` no case fails. A capture that could not be read is a suite with an error.
-pub fn junit(reports: &[Report], unopened: &[Unopened], fail_on: Option<Severity>) -> String {
+pub fn junit(reports: &[Report], unopened: &[UnreadableCapture], fail_on: Option<Severity>) -> String {
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_string();
     for u in unopened {
         out += &format!(

@@ -1,14 +1,14 @@
 //! Runs all rules and collects their findings in a report.
 
-use crate::cx::{Cx, Input};
+use crate::finding_sink::FindingSink;
 use crate::report::{Report, SCHEMA, VERSION};
+use crate::rule_context::{AuditInput, RuleContext};
 use crate::rules::rules;
-use crate::say::Say;
-use crate::{first, fold};
+use crate::{causes, main_problem};
 
 /// Judges the host. Findings are sorted: worst first, then by rule and interface.
-pub fn judge(i: &Input) -> Report {
-    let cx = Cx::new(i);
+pub fn judge(i: &AuditInput) -> Report {
+    let cx = RuleContext::new(i);
     let mut r = Report {
         schema: SCHEMA.into(),
         version: VERSION,
@@ -31,7 +31,7 @@ pub fn judge(i: &Input) -> Report {
         no_plan: i.plan.as_ref().err().cloned(),
     };
     for rule in rules() {
-        let mut say = Say::new(rule.finding(), rule.needs);
+        let mut say = FindingSink::new(rule.finding(), rule.needs);
         let applied = (rule.judge)(&cx, &mut say);
         if say.no_samples {
             r.not_evaluated.push(rule.id.into());
@@ -43,8 +43,8 @@ pub fn judge(i: &Input) -> Report {
     }
     // Plan and drift cover the whole host, even if only some interfaces are to be judged.
     r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
-    r.findings = fold::fold(std::mem::take(&mut r.findings));
-    if let Some((text, has_command)) = first::sentence(&cx, &r.findings) {
+    r.findings = causes::fold(std::mem::take(&mut r.findings));
+    if let Some((text, has_command)) = main_problem::sentence(&cx, &r.findings) {
         (r.first, r.first_has_command) = (Some(text), has_command);
     }
     r

@@ -2,7 +2,7 @@
 
 /// A kind of fact that the plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum RequiredFact {
     /// Which interrupts serve queues, and their CPUs.
     Interrupts,
     /// The interface's node, on a host with several nodes.

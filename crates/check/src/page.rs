@@ -1,7 +1,7 @@
 //! The page of a rule. `check --explain ID` and `docs/rules/ID.md` are made from the same data.
 
 use crate::rule::Rule;
-use crate::rules::{LEFT_OUT, find, rules, same};
+use crate::rules::{UNJUDGED_RULES, find, rules, same};
 use crate::severity::Confidence;
 
 /// Heading and text of each part. Each entry of a list is a line with a dash.
@@ -109,7 +109,7 @@ fn terms(title: &str, parts: &[(&str, String)]) -> Option<String> {
 /// The page for a terminal. `None`: no rule has this id.
 pub fn explain(id: &str, width: usize) -> Option<String> {
     let Some(r) = find(id) else {
-        let l = LEFT_OUT.iter().find(|l| same(l.id, id))?;
+        let l = UNJUDGED_RULES.iter().find(|l| same(l.id, id))?;
         return Some(format!("{}  {}\nNot judged: {}\n", l.id, l.title, wrap(l.why, width.saturating_sub(12), 12)));
     };
     let mut out = format!("{}  {}  ({})\n\n", r.id, r.title, r.severity.name());
@@ -171,7 +171,7 @@ pub fn index_page() -> String {
 /// `docs/rules-left-out.md`
 pub fn left_out_page() -> String {
     let mut out = "# Rules that are not judged\n\n`ringwise check` does not judge these rules of the catalogue of 136.\n\n| rule | subject | reason |\n|---|---|---|\n".to_string();
-    for l in LEFT_OUT {
+    for l in UNJUDGED_RULES {
         out += &format!("| {} | {} | {} |\n", l.id, l.title, l.why);
     }
     out

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Reason, Step};
+use ringwise_knob::{Address, Reason, Step, VectorName};
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind, Subject};
 
-use crate::cx::Cx;
-use crate::fix::Fix;
-use crate::needs::Needs;
-use crate::say::Say;
+use crate::finding_sink::FindingSink;
+use crate::fix::PlanArguments;
+use crate::needs::RequiredFact;
+use crate::rule_context::RuleContext;
 use crate::severity::Severity;
 use crate::wording;
 
 /// Makes findings from the plan's steps for this rule.
-pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
+pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink) -> Option<()> {
     let _plan = cx.i.plan.as_ref().ok()?;
     let mut by_dev: BTreeMap<Option<&str>, Vec<&Step>> = BTreeMap::new();
     let steps = cx.planned.get(rule).map_or(&[][..], Vec::as_slice);
@@ -27,7 +27,7 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let mut f = say.planned(text(&steps)).fix(cx, Fix::planned());
+        let mut f = say.planned(text(&steps)).fix(cx, PlanArguments::planned());
         if let Some(s) = severity {
             f = f.severity(s);
         }
@@ -53,7 +53,7 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
 }
 
 /// The severity where it differs from the rule's.
-fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<Severity> {
+fn severity(rule: &str, cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> Option<Severity> {
     let dev = dev?;
     match rule {
         "A03" if far(cx, dev, steps) => Some(Severity::Error),
@@ -70,29 +70,29 @@ fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<S
 }
 
 /// Whether samples show that the interface received almost nothing.
-fn idle(cx: &Cx, dev: &str) -> bool {
+fn idle(cx: &RuleContext, dev: &str) -> bool {
     let Some(t) = cx.i.traffic else { return false };
     t.links.get(dev).and_then(|l| l.rx_packets).is_some_and(|n| t.per_second(n) < 1000.0)
 }
 
 /// Notes the unknown facts that the rule needs. Without them the plan has no step, although the setting may be wrong.
-fn not_known(cx: &Cx, say: &mut Say) {
+fn not_known(cx: &RuleContext, say: &mut FindingSink) {
     let of_rule = say.needs;
-    let needs = |what: Needs| of_rule.contains(&what);
-    let interrupts = needs(Needs::Interrupts);
-    let nodes = cx.nodes() > 1 && needs(Needs::Node);
+    let needs = |what: RequiredFact| of_rule.contains(&what);
+    let interrupts = needs(RequiredFact::Interrupts);
+    let nodes = cx.nodes() > 1 && needs(RequiredFact::Node);
     for n in &cx.nics {
         say.at(n.name());
         let vectors = n.queue_vectors().map(|v| v.effective.unread()).filter(|_| interrupts);
         let facts = [
             nodes.then(|| n.node.unread()),
-            needs(Needs::Rps).then(|| n.rx_queues.iter().find_map(|q| q.rps_cpus.unread())),
-            needs(Needs::Rfs).then(|| n.rx_queues.iter().find_map(|q| q.rps_flow_cnt.unread())),
-            needs(Needs::Xps).then(|| n.tx_queues.iter().find_map(|q| q.xps_cpus.unread())),
-            needs(Needs::Channels).then(|| n.channels.unread()),
-            needs(Needs::Moderation).then(|| n.coalesce.unread()),
-            needs(Needs::RssTable).then(|| n.rss.unread()),
-            needs(Needs::FlowRules).then(|| n.rules.unread()),
+            needs(RequiredFact::Rps).then(|| n.rx_queues.iter().find_map(|q| q.rps_cpus.unread())),
+            needs(RequiredFact::Rfs).then(|| n.rx_queues.iter().find_map(|q| q.rps_flow_cnt.unread())),
+            needs(RequiredFact::Xps).then(|| n.tx_queues.iter().find_map(|q| q.xps_cpus.unread())),
+            needs(RequiredFact::Channels).then(|| n.channels.unread()),
+            needs(RequiredFact::Moderation).then(|| n.coalesce.unread()),
+            needs(RequiredFact::RssTable).then(|| n.rss.unread()),
+            needs(RequiredFact::FlowRules).then(|| n.rules.unread()),
         ];
         // One unread fact of a kind is enough: the others have the same reason.
         for u in facts.into_iter().flatten().flatten().chain(vectors.flatten().take(1)) {
@@ -115,13 +115,13 @@ fn not_known(cx: &Cx, say: &mut Say) {
 }
 
 /// Whether an interrupt goes to another CPU socket, not only to another node of the same socket.
-fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
+fn far(cx: &RuleContext, dev: &str, steps: &[&Step]) -> bool {
     let Some(n) = cx.s.nic(dev) else { return false };
     let Some(home) = n.node.known() else { return false };
     steps.iter().any(|s| {
         let v = match s.setting.address() {
-            Some(Address::IrqCpus { of: Of::Rx(q), .. }) => n.vector_of(Dir::Rx, q),
-            Some(Address::IrqCpus { of: Of::Tx(q), .. }) => n.vector_of(Dir::Tx, q),
+            Some(Address::IrqCpus { of: VectorName::Rx(q), .. }) => n.vector_of(Dir::Rx, q),
+            Some(Address::IrqCpus { of: VectorName::Tx(q), .. }) => n.vector_of(Dir::Tx, q),
             _ => None,
         };
         let node = v.and_then(|v| cx.at(v)).and_then(|c| cx.s.topology.node_of(c));
@@ -153,12 +153,12 @@ fn subject(at: &[Address]) -> (String, bool) {
     for a in at {
         let q = match a {
             Address::IrqCpus { of, .. } => match of {
-                Of::Rx(q) => {
+                VectorName::Rx(q) => {
                     tx = false;
                     *q
                 }
-                Of::Tx(q) => *q,
-                Of::Control(_) => return (String::new(), false),
+                VectorName::Tx(q) => *q,
+                VectorName::Control(_) => return (String::new(), false),
             },
             Address::RpsCpus { queue, .. }
             | Address::RpsFlowCnt { queue, .. }

@@ -120,7 +120,7 @@ pub struct Unreadable {
 
 /// A capture, one of several, that could not be read. It is not judged and never counts as fine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unopened {
+pub struct UnreadableCapture {
     /// The file, as the user named it.
     pub file: String,
     /// What went wrong.

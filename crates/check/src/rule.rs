@@ -1,13 +1,13 @@
 //! The type of a rule: its documentation as data, and one small function that judges the host.
 
-use crate::cx::Cx;
-use crate::needs::Needs;
+use crate::finding_sink::FindingSink;
+use crate::needs::RequiredFact;
 use crate::report::Finding;
-use crate::say::Say;
+use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
 /// The function of a rule. `None`: the rule does not apply to this host.
-pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
+pub type RuleCheck = fn(&RuleContext, &mut FindingSink) -> Option<()>;
 
 /// A rule of the audit, with its documentation.
 pub struct Rule {
@@ -18,7 +18,7 @@ pub struct Rule {
     /// Files, requests and counters that the rule reads.
     pub reads: &'static str,
     /// Facts that the plan needs for this rule. If one could not be read, the rule is not judged.
-    pub needs: &'static [Needs],
+    pub needs: &'static [RequiredFact],
     /// Precondition of the rule; empty: it applies everywhere. Features are probed, never derived from a kernel version
     /// alone.
     pub guard: &'static str,
@@ -49,7 +49,7 @@ pub struct Rule {
     /// Measurements, history and other details for experts.
     pub more: &'static str,
     /// Judges the host and reports what it finds.
-    pub judge: Judge,
+    pub judge: RuleCheck,
 }
 
 impl Rule {

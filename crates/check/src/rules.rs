@@ -10,7 +10,7 @@ mod rss;
 mod soft;
 mod steer;
 
-pub use left_out::{LEFT_OUT, LeftOut};
+pub use left_out::{UNJUDGED_RULES, UnjudgedRule};
 pub(crate) use rss::SYMMETRIC;
 
 use crate::rule::Rule;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::common::lay::{Lay, policy};
 use crate::hosts;
 use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, Verdict};
-use ringwise_check::{GoalFrom, Input, Severity, judge};
+use ringwise_check::{AuditInput, GoalOrigin, Severity, judge};
 use ringwise_discover::Options;
-use ringwise_knob::{Learned, Made};
+use ringwise_knob::{CreatedObject, Learned};
 use ringwise_model::{Extra, Goal, Intent, Snapshot};
-use ringwise_plan::{Hands, Plan, Refusal, plan_around};
+use ringwise_plan::{ManualChanges, Plan, Refusal, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::lane::everything;
 
@@ -20,9 +20,9 @@ use ringwise_testkit::lane::everything;
 struct Again(Intent);
 
 impl Planner for Again {
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan> {
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[CreatedObject]) -> Result<NewPlan, NoPlan> {
         let now = ringwise_discover::snapshot(host, &Options::all()).map_err(NoPlan::Discover)?;
-        let hands = Hands { made: made.to_vec(), ..Hands::default() };
+        let hands = ManualChanges { made: made.to_vec(), ..ManualChanges::default() };
         let plan = plan_around(&now, &self.0, learned, &hands).map_err(|r| NoPlan::Planner(Box::new(r)))?;
         let holds = |t: &&ringwise_knob::Setting| !plan.steps.iter().any(|s| s.setting == **t);
         let already = plan.target.iter().filter(holds).cloned().collect();
@@ -32,8 +32,8 @@ impl Planner for Again {
 }
 
 /// Rule and interface of each error and warning.
-fn found(s: &Snapshot, p: &Plan, goal_from: GoalFrom) -> BTreeSet<(String, Option<String>)> {
-    let input = Input {
+fn found(s: &Snapshot, p: &Plan, goal_from: GoalOrigin) -> BTreeSet<(String, Option<String>)> {
+    let input = AuditInput {
         snapshot: s,
         extra: &Extra::default(),
         plan: Ok(p),
@@ -56,7 +56,7 @@ fn agree(host: &str, s: &Snapshot, goal: Goal, allow_disruption: bool) {
         Err(Refusal::NothingTunable { .. }) if host == "packed-by-others" => return,
         Err(e) => panic!("{what}: {e}"),
     };
-    let before = found(&lay.look(), &p, GoalFrom::Asked);
+    let before = found(&lay.look(), &p, GoalOrigin::Requested);
     let planner: Option<Arc<dyn Planner>> = Some(Arc::new(Again(intent.clone())));
     let out = lay.run_with(&p, &Policy { planner, ..policy() });
     assert!(matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo), "{what}: {out:#?}");
@@ -67,7 +67,7 @@ fn agree(host: &str, s: &Snapshot, goal: Goal, allow_disruption: bool) {
     assert!(moved.is_empty(), "{what}: {moved:?}");
     let again = lay.plan_knowing(&intent, &lay.store().learned().unwrap());
     assert!(again.steps.is_empty(), "{what}: {:#?}", again.steps);
-    let made: Vec<_> = found(&now, &again, GoalFrom::InForce).difference(&before).cloned().collect();
+    let made: Vec<_> = found(&now, &again, GoalOrigin::ActiveTransaction).difference(&before).cloned().collect();
     assert!(made.is_empty(), "{what}: found only after it: {made:?}");
     let far: Vec<u32> = match goal {
         Goal::Mixed => {

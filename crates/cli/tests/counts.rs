@@ -7,8 +7,8 @@ use ringwise_apply::{Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
 use ringwise_model::{Intent, Snapshot};
 use ringwise_render::outcome::{self, Before};
-use ringwise_render::standing;
-use ringwise_render::status::{self, Page, Standings};
+use ringwise_render::status::{self, HostStatus, StatusOptions};
+use ringwise_render::verify_history;
 use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Sim, build};
@@ -47,18 +47,18 @@ impl Case {
     fn status(&self) -> String {
         let s = self.look();
         let list = ringwise_apply::history(&self.store(), &s.host).unwrap();
-        let st = Standings {
+        let st = HostStatus {
             verify: Some(ringwise_apply::verify_in(&s, &self.store()).unwrap()),
-            last: standing::last_in_force(&list).cloned(),
-            rolled_back: standing::last_rollback(&list).cloned(),
-            ..Standings::default()
+            last: verify_history::last_in_force(&list).cloned(),
+            rolled_back: verify_history::last_rollback(&list).cloned(),
+            ..HostStatus::default()
         };
-        status::page(&s, &st, Page::default(), &Style::plain(None))
+        status::page(&s, &st, StatusOptions::default(), &Style::plain(None))
     }
 
     fn history(&self) -> String {
         let list = ringwise_apply::history(&self.store(), &self.look().host).unwrap();
-        standing::history(&list, &Style::plain(None))
+        verify_history::history(&list, &Style::plain(None))
     }
 }
 

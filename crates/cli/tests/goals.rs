@@ -7,7 +7,7 @@ use crate::common::schema::check;
 use crate::common::{golden, newest_schema};
 use ringwise_apply::{Event, Outcome, Policy, Request, Store, Verdict};
 use ringwise_discover::Options;
-use ringwise_knob::{Address, Nearest, Reason, Setting, compare, live, live_of_device};
+use ringwise_knob::{Address, Reason, ReplacedValue, Setting, compare, live, live_of_device};
 use ringwise_model::{ConfiguredBy, CpuId, Fact, Goal, Intent, Knob, Pause, Snapshot, Wish};
 use ringwise_plan::{Plan, plan};
 use ringwise_render::plan as page;
@@ -214,7 +214,7 @@ fn stream_waits_and_latency_does_not() {
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(10));
     let step = first.steps.iter().find(|st| matches!(&st.setting, Setting::Coalesce { dev, .. } if dev == "eth0"));
     let Some(Reason::Policy { moved, .. }) = step.map(|st| &st.reason) else { panic!("{step:?}") };
-    assert_eq!(*moved, [Nearest { name: "rx-usecs".into(), wanted: 5, takes: 10 }]);
+    assert_eq!(*moved, [ReplacedValue { name: "rx-usecs".into(), wanted: 5, takes: 10 }]);
     assert!(out.failed.is_none() && p.advice.iter().any(|a| a.contains("SO_BUSY_POLL")), "{out:?}");
     for (dev, q) in [("eth0", 0), ("eth3", 7)] {
         let layout = p.layout.iter().find(|l| l.dev == dev).unwrap();
@@ -317,7 +317,7 @@ fn for_people() {
         let out = page::text(
             &p,
             Some(&s),
-            &page::Page { again: format!("--goal {goal}"), ..page::Page::default() },
+            &page::PlanPageOptions { again: format!("--goal {goal}"), ..page::PlanPageOptions::default() },
             &Style::plain(Some(80)),
         );
         for l in out.lines() {

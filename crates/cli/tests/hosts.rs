@@ -36,7 +36,11 @@ fn golden(name: &str) {
             Ok(plan) => plan_page::text(
                 &plan,
                 Some(&s),
-                &plan_page::Page { again: format!("--goal {goal}"), recorded: true, ..plan_page::Page::default() },
+                &plan_page::PlanPageOptions {
+                    again: format!("--goal {goal}"),
+                    recorded: true,
+                    ..plan_page::PlanPageOptions::default()
+                },
                 &style,
             ),
             Err(refusal) => format!("refused: {refusal}\n"),

@@ -181,7 +181,7 @@ fn at_80_columns(name: &str, host: &Snapshot, i: &Intent) {
     let out = page::text(
         &p,
         Some(&s),
-        &page::Page { again: "--goal mixed".into(), ..page::Page::default() },
+        &page::PlanPageOptions { again: "--goal mixed".into(), ..page::PlanPageOptions::default() },
         &Style::plain(Some(80)),
     );
     for l in out.lines() {

@@ -12,7 +12,7 @@ use ringwise_text::Style;
 fn bands_at_80_columns() {
     let s = edge3();
     let p = edge3_plan(&s);
-    let out = plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80)));
+    let out = plan::text(&p, Some(&s), &plan::PlanPageOptions::default(), &Style::plain(Some(80)));
     for l in out.lines() {
         assert!(l.chars().count() <= 80, "{l}");
     }
@@ -25,7 +25,12 @@ fn one_line_a_setting() {
     let out = plan::text(
         &edge3_plan(&s),
         Some(&s),
-        &plan::Page { again: "--goal balanced".into(), recorded: true, full: true, ..plan::Page::default() },
+        &plan::PlanPageOptions {
+            again: "--goal balanced".into(),
+            recorded: true,
+            full: true,
+            ..plan::PlanPageOptions::default()
+        },
         &Style::plain(None),
     );
     golden("plan-full.txt", &out);
@@ -37,7 +42,7 @@ fn nothing_to_do_is_one_line() {
     let mut p = empty(&s);
     p.target = edge3_plan(&s).target;
     p.already = p.target.len();
-    let out = plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80)));
+    let out = plan::text(&p, Some(&s), &plan::PlanPageOptions::default(), &Style::plain(Some(80)));
     assert_eq!(out, "edge3: nothing to change (48 of 48 settings are as planned).\n");
     assert_eq!(diff::text(&p), "");
 }
@@ -73,7 +78,7 @@ fn long_names_stand_apart() {
         p.target.push(setting.clone());
         p.steps.push(Step { from: Fact::Known(from), setting, ..like.clone() });
     }
-    let out = plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80)));
+    let out = plan::text(&p, Some(&s), &plan::PlanPageOptions::default(), &Style::plain(Some(80)));
     for line in
         ["~ tx-tcp-mangleid-segmentation  now  on   then off", "~ net.core.netdev_budget_usecs  now  8000   then 4000"]
     {
@@ -92,12 +97,12 @@ fn no_script_without_names() {
 
 #[test]
 fn names_of_both_kinds_where_channels_change() {
-    use ringwise_knob::{IfRefused, Of, Setting, Step, live};
+    use ringwise_knob::{IfRefused, Setting, Step, VectorName, live};
     let s = edge3();
     let mut p = empty(&s);
     for setting in [
         Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) },
-        Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("4"), on: None },
+        Setting::IrqCpus { dev: "eth1".into(), of: VectorName::Tx(2), cpus: set("4"), on: None },
     ] {
         let from = live(&s, &setting.address().unwrap());
         p.steps.push(Step {

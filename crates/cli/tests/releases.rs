@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::common::root;
 use ringwise_apply::{Ending, Kind, Policy, Request, Store, Verdict};
 use ringwise_discover::{Options, snapshot};
-use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, compare, live};
+use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, compare, live};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_sys::{Captured, Host, Recorder};
@@ -31,7 +31,7 @@ fn look(host: &Arc<dyn Host>) -> Snapshot {
 }
 
 fn irq(q: u32, list: &str) -> Setting {
-    Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(q), cpus: list.parse().unwrap(), on: None }
+    Setting::IrqCpus { dev: "eth0".into(), of: VectorName::Rx(q), cpus: list.parse().unwrap(), on: None }
 }
 
 fn xps(queue: u32, list: &str) -> Setting {
@@ -152,7 +152,7 @@ fn state(release: &Path) -> (Dir, Arc<Sim>) {
     sim.outside(|h| {
         for s in first() {
             let (path, text) = match &s {
-                Setting::IrqCpus { of: Of::Rx(q), cpus, .. } => {
+                Setting::IrqCpus { of: VectorName::Rx(q), cpus, .. } => {
                     let v = now.nic("eth0").unwrap().vectors.iter().find(|v| v.rx().contains(q)).unwrap();
                     (format!("/proc/irq/{}/smp_affinity_list", v.irq), cpus.to_string())
                 }

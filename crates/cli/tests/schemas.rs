@@ -8,11 +8,11 @@ use crate::common::plans::edge3_plan;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Failure, Fate, Holder, Ignored, Kind, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused,
-    Standing, Verdict, Verify,
+    Ending, Entry, Failure, Holder, Ignored, Kind, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, Standing,
+    TrialResult, Verdict, Verify,
 };
-use ringwise_knob::learned::What;
-use ringwise_knob::{Hand, Learned, Match, Origin, Setting, Window};
+use ringwise_knob::learned::LearnedWrite;
+use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, DevId, Fact, Subject, Unread};
 use ringwise_observe::{How, Stuck};
 use ringwise_render::json::{Document, snapshot};
@@ -71,8 +71,9 @@ fn hand_made_ones_too() {
     holds("ringwise.plan", &serde_json::to_value(&plan).unwrap());
     let applied = plan.steps[0].setting.clone();
     let changed = Some(Window { after: 1_795_183_330, by: None });
-    let hand = Hand { origin: Origin::ByHand, setting: setting(), applied: applied.clone(), transaction: 3, changed };
-    plan.kept = vec![ringwise_plan::Kept { hand: hand.clone(), wanted: applied }];
+    let hand =
+        ManualChange { origin: Origin::ByHand, setting: setting(), applied: applied.clone(), transaction: 3, changed };
+    plan.kept = vec![ringwise_plan::KeptChange { hand: hand.clone(), wanted: applied }];
     plan.by_hand = vec![hand];
     let steps = &plan.steps;
     holds("ringwise.adopt", &json!({ "schema": "ringwise.adopt", "version": 2, "settings": steps }));
@@ -87,7 +88,7 @@ fn setting() -> Setting {
     Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: set("0-3") }
 }
 
-fn on_trial(fate: Fate) -> OnTrial {
+fn on_trial(fate: TrialResult) -> OnTrial {
     OnTrial { seconds: 60, until_unix: 1_795_183_387, until_boot_ms: 60_900, fate }
 }
 
@@ -110,7 +111,7 @@ fn outcome() -> Outcome {
             address: setting().address().unwrap(), was: setting(), now: Fact::unknown("x", "gone"), why: "gone".into(),
             command: Some("echo 0 > x".into()), offline: set("3"),
         }], "verified": 40, "verified_of": 41, "notes": ["a note"], "took_ms": 900,
-        "trial": on_trial(Fate::Undone { by: "timer".into(), why: "it was not confirmed within 60 s".into() }),
+        "trial": on_trial(TrialResult::Undone { by: "timer".into(), why: "it was not confirmed within 60 s".into() }),
     });
     serde_json::from_value(doc).unwrap()
 }
@@ -136,7 +137,7 @@ fn outcomes_verify_history() {
         running: None,
         trial: Some(Pending {
             transaction: 3,
-            trial: on_trial(Fate::Pending),
+            trial: on_trial(TrialResult::Pending),
             who: "anna".into(),
             guard: Some(Holder { pid: Some(7), trial_until_unix: Some(9), ..Holder::default() }),
         }),
@@ -165,7 +166,7 @@ fn outcomes_verify_history() {
         devices: vec!["eth1".into()],
         steps: 3,
         ending: Ending::Closed { why: "another boot".into() },
-        trial: Some(on_trial(Fate::Confirmed { by: Some("anna".into()) })),
+        trial: Some(on_trial(TrialResult::Confirmed { by: Some("anna".into()) })),
         stuck: vec![
             Stuck { dev: "eth1".into(), queue: 3, how: How::NothingCompleted { ms: 3000, bytes: 3028 } },
             Stuck { dev: "eth1".into(), queue: 4, how: How::TimedOut { times: 1 } },
@@ -183,7 +184,7 @@ fn outcomes_verify_history() {
 #[test]
 fn learned_can_be_listed_and_forgotten() {
     let device = DevId { name: "eth1".into(), ifindex: None, bus_address: None, permanent_mac: None };
-    let of = |setting: Setting, what: What| Learned {
+    let of = |setting: Setting, what: LearnedWrite| Learned {
         device: device.clone(),
         driver: Some("igb".into()),
         kernel: "6.12.1".into(),
@@ -195,8 +196,8 @@ fn learned_can_be_listed_and_forgotten() {
     let xps = |cpus: &str| Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: cpus.parse().unwrap() };
     let channels = Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) };
     let list = [
-        of(channels, What::Refused { errno: 95, words: "Operation not supported".into() }),
-        of(xps("3"), What::Ignored { got: xps("") }),
+        of(channels, LearnedWrite::Refused { errno: 95, words: "Operation not supported".into() }),
+        of(xps("3"), LearnedWrite::Ignored { got: xps("") }),
     ];
     let dir = std::env::temp_dir().join(format!("ringwise-learned-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

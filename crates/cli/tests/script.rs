@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use crate::common::plans::edge3_plan;
 use crate::common::*;
 use ringwise_emit::script;
-use ringwise_knob::{IfRefused, Of, Reason, Setting, Step};
+use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName};
 use ringwise_model::*;
 use ringwise_text::mask;
 
@@ -314,7 +314,7 @@ fn settings_that_only_netlink_writes_are_reported_first() {
     let t = with("netlink", |s| {
         let mut all = knobs(s);
         let values = NapiValues { defer_hard_irqs: Some(2), ..NapiValues::default() };
-        all.push(Setting::Napi { dev: "eth1".into(), of: Of::Rx(3), values });
+        all.push(Setting::Napi { dev: "eth1".into(), of: VectorName::Rx(3), values });
         all
     })
     .with_ethtool();

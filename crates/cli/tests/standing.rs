@@ -5,17 +5,17 @@ use std::time::Duration;
 use crate::common::*;
 use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, NotPutBack, Outcome, Phase, Standing, Verify};
 use ringwise_cli::logbook;
-use ringwise_knob::{Match, Of, Setting, Window};
+use ringwise_knob::{Match, Setting, VectorName, Window};
 use ringwise_model::{CpuId, Fact, Snapshot};
 use ringwise_observe::How;
-use ringwise_render::hands::{Advice, Evidence};
+use ringwise_render::manual_changes::{Advice, Evidence};
 use ringwise_render::outcome::{self, Before};
-use ringwise_render::standing::{self, Counted};
-use ringwise_render::status::{self, Page, Standings, Waiting};
+use ringwise_render::status::{self, HostStatus, StatusOptions, UnrestoredSettings};
+use ringwise_render::verify_history::{self, InterruptCount};
 use ringwise_text::Style;
 
 fn irq(q: u32, cpus: &str) -> Setting {
-    Setting::IrqCpus { dev: "eth2".into(), of: Of::Rx(q), cpus: set(cpus), on: None }
+    Setting::IrqCpus { dev: "eth2".into(), of: VectorName::Rx(q), cpus: set(cpus), on: None }
 }
 
 fn failure() -> Failure {
@@ -141,7 +141,7 @@ fn entry(id: u64) -> Entry {
 #[test]
 fn drift_is_reported_setting_by_setting() {
     let style = Style::plain(Some(80));
-    let seen = |q: u32, planned: &str, on: Option<&str>, n: Option<u64>| Counted {
+    let seen = |q: u32, planned: &str, on: Option<&str>, n: Option<u64>| InterruptCount {
         dev: "eth2".into(),
         queue: format!("rx-{q}"),
         planned: set(planned),
@@ -158,8 +158,16 @@ fn drift_is_reported_setting_by_setting() {
         seen(3, "14", Some("12"), Some(7)),
         seen(4, "9", None, None),
         // A queue without interrupts that is not idle.
-        Counted { packets: Some(81_000), polled: true, polled_on: Some(CpuId(4)), ..seen(5, "11", Some(""), Some(0)) },
-        Counted { stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }), ..seen(6, "13", Some(""), Some(0)) },
+        InterruptCount {
+            packets: Some(81_000),
+            polled: true,
+            polled_on: Some(CpuId(4)),
+            ..seen(5, "11", Some(""), Some(0))
+        },
+        InterruptCount {
+            stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }),
+            ..seen(6, "13", Some(""), Some(0))
+        },
     ];
     let advice = Advice {
         again: Some("ringwise apply --goal forward".into()),
@@ -167,46 +175,46 @@ fn drift_is_reported_setting_by_setting() {
         evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };
-    golden("verify.txt", &standing::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
+    golden("verify.txt", &verify_history::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
     // A reviewed plan was applied, so no flags request the same again.
-    let text = standing::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
+    let text = verify_history::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
     assert!(text.contains("Put back: run the apply command from ringwise history 12 again"), "{text}");
     assert!(text.contains("Keep:     ringwise adopt"), "{text}");
     let mut good = drift();
     good.settings.truncate(1);
-    let text = standing::verify("edge3", &good, None, &Advice::default(), &style);
+    let text = verify_history::verify("edge3", &good, None, &Advice::default(), &style);
     assert_eq!(text, "edge3: 1 of 1 settings as applied by transaction 12\n");
     good.settings.clear();
     good.unfinished = Some(14);
-    assert!(standing::verify("edge3", &good, None, &Advice::default(), &style).contains("ringwise recover"));
+    assert!(verify_history::verify("edge3", &good, None, &Advice::default(), &style).contains("ringwise recover"));
 }
 
 #[test]
 fn history_newest_first() {
     let list: Vec<Entry> = (11..=14).map(entry).collect();
     let style = Style::plain(Some(100));
-    golden("history.txt", &(standing::history(&list, &style) + "\n" + &standing::entry(&list[1], &style)));
-    assert!(standing::history(&[], &style).contains("ringwise plan"));
+    golden("history.txt", &(verify_history::history(&list, &style) + "\n" + &verify_history::entry(&list[1], &style)));
+    assert!(verify_history::history(&[], &style).contains("ringwise plan"));
 }
 
 #[test]
 fn the_first_screen() {
     let style = Style::plain(Some(80));
     let s = edge3();
-    let st = Standings { verify: Some(drift()), last: Some(entry(12)), ..Standings::default() };
-    assert!(status::needs_somebody(&st));
-    golden("status.txt", &status::page(&s, &st, Page::default(), &style));
-    let st = Standings { unreadable: Some("/var/lib/ringwise: permission denied".into()), ..Standings::default() };
-    assert!(status::page(&s, &st, Page::default(), &style).contains("permission denied"));
+    let st = HostStatus { verify: Some(drift()), last: Some(entry(12)), ..HostStatus::default() };
+    assert!(status::needs_attention(&st));
+    golden("status.txt", &status::page(&s, &st, StatusOptions::default(), &style));
+    let st = HostStatus { unreadable: Some("/var/lib/ringwise: permission denied".into()), ..HostStatus::default() };
+    assert!(status::page(&s, &st, StatusOptions::default(), &style).contains("permission denied"));
     // Unknown state is not shown as success.
-    assert!(status::needs_somebody(&st));
+    assert!(status::needs_attention(&st));
 }
 
 #[test]
 fn the_first_line_says_whether_anything_is_wrong() {
-    let page = |s: &Snapshot, st: &Standings| status::page(s, st, Page::default(), &Style::plain(Some(100)));
-    let first = |s: &Snapshot, st: &Standings| page(s, st).lines().next().unwrap().to_string();
-    let mut st = Standings { verify: Some(drift()), last: Some(entry(12)), ..Standings::default() };
+    let page = |s: &Snapshot, st: &HostStatus| status::page(s, st, StatusOptions::default(), &Style::plain(Some(100)));
+    let first = |s: &Snapshot, st: &HostStatus| page(s, st).lines().next().unwrap().to_string();
+    let mut st = HostStatus { verify: Some(drift()), last: Some(entry(12)), ..HostStatus::default() };
     assert_eq!(first(&edge3(), &st), "Needs attention: 1 of 3 settings differ from what was applied (eth2)");
     let nothing = Some(Verify { settings: Vec::new(), ..drift() });
     st.verify = nothing.clone();
@@ -221,7 +229,7 @@ fn the_first_line_says_whether_anything_is_wrong() {
     st.verify = Some(placed);
     assert!(!page(&edge3(), &st).contains("eth2 has"));
     // A problem comes before everything else.
-    st = Standings { half_way: Some(12), verify: nothing.clone(), ..Standings::default() };
+    st = HostStatus { half_way: Some(12), verify: nothing.clone(), ..HostStatus::default() };
     assert_eq!(first(&edge3(), &st), "Needs attention: transaction 12 is not fully put back");
     st.half_way = None;
     assert_eq!(first(&big64(), &st), "Nothing looks wrong with the interrupts of 1 interface");
@@ -256,16 +264,16 @@ fn a_plan_for_many_interfaces_repeats_nothing() {
 fn what_could_not_be_put_back_needs_somebody() {
     let ended = |id: u64, ending: Ending| Entry { ending, undone_by: None, ..entry(id) };
     let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
-    assert_eq!(standing::to_recover(&stuck).map(|e| e.id), Some(12));
+    assert_eq!(verify_history::to_recover(&stuck).map(|e| e.id), Some(12));
     // A later transaction has overridden it.
     let later = [stuck[0].clone(), stuck[1].clone(), ended(13, Ending::Kept)];
-    assert!(standing::to_recover(&later).is_none());
+    assert!(verify_history::to_recover(&later).is_none());
     let cut = [stuck[0].clone(), ended(12, Ending::Unfinished)];
-    assert_eq!(standing::to_recover(&cut).map(|e| e.id), Some(12));
+    assert_eq!(verify_history::to_recover(&cut).map(|e| e.id), Some(12));
     let verify = Some(Verify { settings: Vec::new(), ..drift() });
-    let st = Standings { half_way: Some(12), verify, ..Standings::default() };
-    assert!(status::needs_somebody(&st));
-    let text = status::page(&edge3(), &st, Page::default(), &Style::plain(Some(80)));
+    let st = HostStatus { half_way: Some(12), verify, ..HostStatus::default() };
+    assert!(status::needs_attention(&st));
+    let text = status::page(&edge3(), &st, StatusOptions::default(), &Style::plain(Some(80)));
     assert!(text.contains("transaction 12 failed and is not fully put back: ringwise recover"), "{text}");
     assert!(text.ends_with("Next: ringwise recover\n"), "{text}");
 }
@@ -296,11 +304,11 @@ fn what_waits_for_an_offline_cpu_is_named() {
     assert!(text.contains("when CPU 3 is online again:  ringwise recover") && !text.contains("echo 3"), "{text}");
     // Status 3 only after recovery has become possible.
     for (ready, offline) in [(false, "3"), (true, "")] {
-        let waiting = Some(Waiting { transaction: 13, settings: 1, offline: set(offline), ready });
+        let waiting = Some(UnrestoredSettings { transaction: 13, settings: 1, offline: set(offline), ready });
         let verify = Some(Verify { settings: Vec::new(), ..drift() });
-        let st = Standings { waiting, verify, ..Standings::default() };
-        assert_eq!(status::needs_somebody(&st), ready);
-        let text = status::page(&edge3(), &st, Page::default(), &Style::plain(None));
+        let st = HostStatus { waiting, verify, ..HostStatus::default() };
+        assert_eq!(status::needs_attention(&st), ready);
+        let text = status::page(&edge3(), &st, StatusOptions::default(), &Style::plain(None));
         let said = if ready {
             "can be restored now that a CPU is online again: ringwise recover"
         } else {

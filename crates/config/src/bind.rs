@@ -105,7 +105,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
         for e in &o.entries {
             let alone: Vec<(&Nic, usize)> = devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new())
                 .into_iter()
-                .map(|n| (n, meaning(&c, n, nics)))
+                .map(|n| (n, matching_entry(&c, n, nics)))
                 .collect();
             let meant = |at: &usize| *at < c.entries.len();
             // No existing entry matches its interfaces, or an entry with the same match exists.
@@ -115,7 +115,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
             }
             for (n, _) in alone {
                 let name = Some(n.name().to_string());
-                let at = meaning(&c, n, nics);
+                let at = matching_entry(&c, n, nics);
                 if at == c.entries.len() {
                     let matcher = Matcher { name, ..e.matcher.clone() };
                     c.entries.push(Entry { matcher, ..e.clone() });
@@ -137,7 +137,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                         c.entries.insert(at + i, Entry { matcher, ..have.clone() });
                     }
                 }
-                let at = meaning(&c, n, nics);
+                let at = matching_entry(&c, n, nics);
                 merge::entry(&mut c.entries[at], e);
             }
         }
@@ -146,7 +146,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
 }
 
 /// Index of the entry that matches this interface, or the number of entries if none matches.
-fn meaning(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
+fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
     let means = |e: &Entry| {
         devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new()).iter().any(|f| f.name() == n.name())
     };

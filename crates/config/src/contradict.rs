@@ -9,7 +9,7 @@ use crate::words::{flow_text, glob_matches};
 
 /// Where one half of a contradiction was configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum ConflictPlace {
     /// The place of a wish.
     Place(ConfiguredBy),
     /// A key of a group.
@@ -22,16 +22,18 @@ pub(crate) enum At {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contradiction {
-    pub at: Vec<At>,
+    pub at: Vec<ConflictPlace>,
     pub conflict: Conflict,
 }
 
 /// The contradictions of merged configurations, as text.
 pub fn contradictions(c: &Config) -> Vec<String> {
-    let place = |a: &At| match a {
-        At::Place(by) | At::Group(by, _) => by.to_string(),
-        At::Host(key) => format!("host.{key}"),
-        At::Entry(i, key) => c.entries.get(*i).map_or_else(String::new, |e| format!("{key} of {}", e.matcher)),
+    let place = |a: &ConflictPlace| match a {
+        ConflictPlace::Place(by) | ConflictPlace::Group(by, _) => by.to_string(),
+        ConflictPlace::Host(key) => format!("host.{key}"),
+        ConflictPlace::Entry(i, key) => {
+            c.entries.get(*i).map_or_else(String::new, |e| format!("{key} of {}", e.matcher))
+        }
     };
     let words = |x: Contradiction| {
         let mut places: Vec<String> = x.at.iter().map(place).collect();
@@ -46,7 +48,7 @@ pub(crate) fn all(c: &Config, alone: bool) -> Vec<Contradiction> {
     let mut out = Vec::new();
     of_host(&c.host, &mut out);
     for (i, e) in c.entries.iter().enumerate() {
-        let mut cx = Cx { i, e, host: &c.host, out: &mut out };
+        let mut cx = ContradictionCheck { i, e, host: &c.host, out: &mut out };
         cx.beyond_channels();
         cx.group_queues();
         cx.group_cpus();
@@ -61,7 +63,7 @@ pub(crate) fn all(c: &Config, alone: bool) -> Vec<Contradiction> {
     out
 }
 
-fn add(out: &mut Vec<Contradiction>, at: Vec<At>, conflict: Conflict) {
+fn add(out: &mut Vec<Contradiction>, at: Vec<ConflictPlace>, conflict: Conflict) {
     out.push(Contradiction { at, conflict });
 }
 
@@ -70,33 +72,37 @@ fn of_host(h: &HostPart, out: &mut Vec<Contradiction>) {
     let kept: Vec<_> = kept.into_iter().filter_map(|(k, c)| Some((k, c.as_ref()?))).collect();
     let free = kept.iter().fold(ringwise_model::CpuSet::new(), |all, (_, c)| all.union(c));
     if let Some(cpus) = h.cpus.as_ref().filter(|c| c.is_subset(&free)) {
-        let also = kept.iter().filter(|(_, c)| !c.intersection(cpus).is_empty()).map(|(k, _)| At::Host(k));
-        let at = std::iter::once(At::Host("cpus")).chain(also).collect();
+        let also = kept.iter().filter(|(_, c)| !c.intersection(cpus).is_empty()).map(|(k, _)| ConflictPlace::Host(k));
+        let at = std::iter::once(ConflictPlace::Host("cpus")).chain(also).collect();
         add(out, at, Conflict::NoCpuLeft { cpus: cpus.clone() });
     }
     if let (Some(true), Some(goal)) = (h.pair_as_article, h.goal)
         && !matches!(goal, Goal::Balanced | Goal::Mixed)
     {
-        add(out, vec![At::Host("pair_as_article"), At::Host("goal")], Conflict::ArticleAndGoal { goal });
+        add(
+            out,
+            vec![ConflictPlace::Host("pair_as_article"), ConflictPlace::Host("goal")],
+            Conflict::ArticleAndGoal { goal },
+        );
     }
 }
 
-struct Cx<'a> {
+struct ContradictionCheck<'a> {
     i: usize,
     e: &'a Entry,
     host: &'a HostPart,
     out: &'a mut Vec<Contradiction>,
 }
 
-fn place(w: &Wish) -> At {
-    At::Place(w.by.clone())
+fn place(w: &Wish) -> ConflictPlace {
+    ConflictPlace::Place(w.by.clone())
 }
 
-fn of_group(g: &GroupWish, key: &'static str) -> At {
-    At::Group(g.by.clone(), key)
+fn of_group(g: &GroupWish, key: &'static str) -> ConflictPlace {
+    ConflictPlace::Group(g.by.clone(), key)
 }
 
-impl Cx<'_> {
+impl ContradictionCheck<'_> {
     fn beyond_channels(&mut self) {
         let e = self.e;
         let Some((channels, left)) = e.wishes.iter().find_map(|w| Some((w, queues_left(&w.knob)?))) else { return };
@@ -117,7 +123,7 @@ impl Cx<'_> {
         let counted: u32 = e.groups.iter().map(|g| if let GroupQueues::Count(n) = g.queues { n } else { 0 }).sum();
         if counted > n {
             let conflict = Conflict::GroupsWantMore { wanted: counted, left: n };
-            add(self.out, vec![At::Entry(self.i, "group"), place(channels)], conflict);
+            add(self.out, vec![ConflictPlace::Entry(self.i, "group"), place(channels)], conflict);
         }
     }
 
@@ -142,13 +148,13 @@ impl Cx<'_> {
                 let both = set.as_ref().map(|s| cpus.intersection(s)).unwrap_or_default();
                 if !both.is_empty() {
                     let conflict = Conflict::GroupOnKeptCpus { group: g.name.clone(), cpus: both, kept: name };
-                    add(self.out, vec![of_group(g, "cpus"), At::Host(name)], conflict);
+                    add(self.out, vec![of_group(g, "cpus"), ConflictPlace::Host(name)], conflict);
                 }
             }
             let outside = self.host.cpus.as_ref().map(|c| cpus.difference(c)).unwrap_or_default();
             if !outside.is_empty() {
                 let conflict = Conflict::GroupOutsideCpus { group: g.name.clone(), cpus: outside };
-                add(self.out, vec![of_group(g, "cpus"), At::Host("cpus")], conflict);
+                add(self.out, vec![of_group(g, "cpus"), ConflictPlace::Host("cpus")], conflict);
             }
             for w in &self.e.wishes {
                 let Knob::IrqCpus { queues, cpus: irq } = &w.knob else { continue };
@@ -185,8 +191,8 @@ impl Cx<'_> {
             }
         }
         let goal = match (self.e.goal, self.host.goal) {
-            (Some(g), _) => Some((g, At::Entry(self.i, "goal"))),
-            (None, g) => g.map(|g| (g, At::Host("goal"))),
+            (Some(g), _) => Some((g, ConflictPlace::Entry(self.i, "goal"))),
+            (None, g) => g.map(|g| (g, ConflictPlace::Host("goal"))),
         };
         if let Some((Goal::Forward, at)) = goal {
             for (w, ..) in all.iter().filter(|(_, name, on)| *on && overlap(name, "lro")) {
@@ -217,8 +223,8 @@ impl Cx<'_> {
 
     /// Finds flows that are steered to two places.
     fn flows(&mut self) {
-        let mut seen: Vec<(String, String, At)> = Vec::new();
-        let mut meet = |key: String, to: String, at: At| {
+        let mut seen: Vec<(String, String, ConflictPlace)> = Vec::new();
+        let mut meet = |key: String, to: String, at: ConflictPlace| {
             if let Some((_, first, place)) = seen.iter().find(|(k, ..)| *k == key) {
                 let (flow, first, to) = (key.clone(), first.clone(), to.clone());
                 add(self.out, vec![at.clone(), place.clone()], Conflict::FlowTwice { flow, first, to });

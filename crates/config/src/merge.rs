@@ -65,7 +65,7 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
     if let Knob::Feature { name: wide, .. } = &over.knob {
         all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));
     }
-    let over = &match parted(all, over) {
+    let over = &match split_shared(all, over) {
         Some(rest) => rest,
         None => return,
     };
@@ -76,7 +76,7 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
 
 /// Queues (or CPUs) that both settings name, if they do not name the same ones, become a setting of their own. Returns
 /// what is left of `over`.
-fn parted(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
+fn split_shared(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
     let mut rest = over.clone();
     let mut shared = Vec::new();
     for b in all.iter_mut().filter(|b| std::mem::discriminant(&b.knob) == std::mem::discriminant(&over.knob)) {

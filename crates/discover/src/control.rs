@@ -35,7 +35,7 @@ pub(crate) fn late(deadline: Duration) -> Fact<Vec<ControlPath>> {
 /// What cannot be determined counts as a path over any interface.
 pub(crate) fn paths(host: &dyn Host, ports: &[Port]) -> Vec<ControlPath> {
     let mut r = Reader::new(host);
-    let net = Net::new(ports);
+    let net = LinkTopology::new(ports);
     let mut out: Vec<ControlPath> = Vec::new();
     let mut add = |p: ControlPath| {
         // A path that ends in this host (loopback, dummy) cannot be interrupted.
@@ -136,7 +136,7 @@ struct Mount {
 }
 
 impl Mount {
-    fn path(self, net: &Net, r: &mut Reader) -> ControlPath {
+    fn path(self, net: &LinkTopology, r: &mut Reader) -> ControlPath {
         let reason = ControlReason::NetworkMount { point: self.point, kind: self.kind, server: self.server };
         match self.address {
             Ok(a) => net.to(r, reason, a),
@@ -172,12 +172,12 @@ fn mounts(text: &str) -> Vec<Mount> {
 }
 
 /// The interfaces, and how they are stacked.
-pub(crate) struct Net<'a> {
+pub(crate) struct LinkTopology<'a> {
     ports: &'a [Port],
     at: HashMap<IfIndex, usize>,
 }
 
-impl<'a> Net<'a> {
+impl<'a> LinkTopology<'a> {
     pub(crate) fn new(ports: &'a [Port]) -> Self {
         let at = ports.iter().enumerate().filter_map(|(i, p)| Some((p.ifindex?, i))).collect();
         Self { ports, at }
@@ -292,7 +292,7 @@ mod tests {
             port("wg0", 9, soft("wireguard"), &[]),
             port("dummy0", 10, soft("dummy"), &[]),
         ];
-        let net = Net::new(&ports);
+        let net = LinkTopology::new(&ports);
         let text = |dev: &str| net.by_name(why(), dev).to_string();
         assert_eq!(text("bond0.100"), "the default route (over bond0.100 -> bond0 -> eth1 eth2)");
         assert_eq!(text("br0"), "the default route (over br0 -> bond0.100 -> bond0 -> eth1 eth2 eth3)");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_kfmt::{audit, qdisc};
 use ringwise_model::{DevExtra, Extra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
-use ringwise_sys::{Alone, Host, Request, alone_with_deadline, read_with_deadline};
+use ringwise_sys::{DeviceCall, Host, Request, alone_with_deadline, read_with_deadline};
 
 use crate::ethtool::{first, request};
 use crate::pool;
@@ -83,7 +83,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
     let task = |(name, dir): &(String, String)| -> pool::Task<DevExtra> {
         let (host, name, dir) = (host.clone(), name.clone(), dir.clone());
         Box::new(move || {
-            let _alone = Alone::new(&host, format!("more of {name}"), deadline)?;
+            let _alone = DeviceCall::new(&host, format!("more of {name}"), deadline)?;
             Some(dev(&mut Reader::new(host.as_ref()), &name, &dir))
         })
     };

@@ -8,13 +8,13 @@ use ringwise_model::{CpuId, CpuSet, Fact, Host as HostFacts, Unread};
 use ringwise_sys::Host;
 
 use crate::read::{Reader, failed};
-use crate::{rfs, rivals, rps};
+use crate::{competing_programs, rfs, rps};
 
 /// Everything but the list of competing programs is a handful of small files. Without `rps_default_mask`, which
 /// may hang: see [`rps::default_mask`].
 pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let (mut facts, mut unread) = host_without_rivals(host);
-    let found = rivals::find(host);
+    let found = competing_programs::find(host);
     (facts.rivals, facts.rival_details, facts.irqbalance) = (found.names, found.details, found.irqbalance);
     if let Fact::Unknown(u) = &facts.rivals {
         unread.push(u.clone());

@@ -23,7 +23,7 @@ use crate::parts::{Parts, part};
 use crate::read::Reader;
 
 /// `/proc/interrupts`, read once for all devices, or not at all if the interrupts' own files contain the names.
-pub(crate) struct Table {
+pub(crate) struct InterruptTable {
     rows: OnceLock<Fact<HashMap<u32, Line>>>,
     /// debugfs shows the kernel's flags of each interrupt (root only, CONFIG_GENERIC_IRQ_DEBUGFS).
     debugfs: bool,
@@ -38,7 +38,7 @@ struct Line {
 pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
 
-impl Table {
+impl InterruptTable {
     /// Without `now`, the table is read only if the other sources are not enough.
     pub(crate) fn read(r: &mut Reader, now: bool) -> Self {
         if !now {
@@ -103,7 +103,7 @@ fn actions(host: &dyn Host, irq: u32) -> Option<Vec<String>> {
 }
 
 /// What is known about the device when its vectors are searched.
-pub(crate) struct Around<'a> {
+pub(crate) struct IrqContext<'a> {
     pub name: &'a str,
     pub other_names: &'a [&'a str],
     pub device: &'a Device,
@@ -164,7 +164,13 @@ pub(crate) fn genl(r: &mut Reader, dev: &str) -> Genl {
 }
 
 /// Every vector of the device, in the order of the model.
-pub(crate) fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, parts: Parts) -> Vec<Vector> {
+pub(crate) fn vectors(
+    r: &mut Reader,
+    table: &InterruptTable,
+    around: &IrqContext,
+    genl: &Genl,
+    parts: Parts,
+) -> Vec<Vector> {
     let msi = msi_irqs(r, &around.device.dirs);
     let mut names: BTreeMap<u32, Option<Vec<String>>> =
         msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).collect();
@@ -242,7 +248,12 @@ fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
 }
 
 /// Rows whose name indicates a queue of this device.
-fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
+fn by_name_only(
+    r: &mut Reader,
+    table: &InterruptTable,
+    around: &IrqContext,
+    names: &mut BTreeMap<u32, Option<Vec<String>>>,
+) {
     let Fact::Known(rows) = table.rows(r.host) else { return };
     let device = around.device;
     let driver = device.driver.known().map(String::as_str);
@@ -303,11 +314,11 @@ fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTre
     }
 }
 
-fn not_attributed(around: &Around, why: &str) -> Unread {
+fn not_attributed(around: &IrqContext, why: &str) -> Unread {
     Unread::new(format!("queue interrupts of {}", around.name), None, why).of(Subject::QueueInterrupts)
 }
 
-fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -> NameContext<'a> {
+fn context<'a>(around: &IrqContext<'a>, vectors: Option<u32>, blocks: Option<u32>) -> NameContext<'a> {
     NameContext {
         ifname: around.name,
         other_names: around.other_names,
@@ -323,7 +334,7 @@ fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -
 }
 
 /// Existing queues: the directories, but no more than the channels (some kernels show extra directories).
-fn ids<'a>(around: &Around<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
+fn ids<'a>(around: &IrqContext<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
     let limit = around.channels.known().map(|c| if dir == Dir::Rx { c.rx_queues() } else { c.tx_queues() });
     let limit = limit.filter(|n| *n != 0).unwrap_or(u32::MAX) as usize;
     let (rx, tx) = match dir {
@@ -334,7 +345,7 @@ fn ids<'a>(around: &Around<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
 }
 
 /// The combined meaning of all names of each interrupt.
-fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Around) -> BTreeMap<u32, NameMatch> {
+fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &IrqContext) -> BTreeMap<u32, NameMatch> {
     // Vectors that have no name now count as well, because the device has them.
     let count = if msi { Some(names.len() as u32) } else { (names.len() == 1).then_some(1) };
     let all = || names.values().flatten().flatten().map(String::as_str);
@@ -399,7 +410,7 @@ fn role(
     links: &BTreeMap<(Dir, u32), u32>,
     msi: bool,
     no_names: bool,
-    around: &Around,
+    around: &IrqContext,
 ) -> (Role, Confidence, MapSource) {
     let of = |dir| by_kernel.iter().filter(move |(d, _)| *d == dir).map(|(_, q)| *q).collect::<Vec<u32>>();
     let (mut rx, mut tx) = (of(Dir::Rx), of(Dir::Tx));
@@ -445,7 +456,7 @@ fn sure_if(msi: bool) -> Confidence {
 #[allow(clippy::too_many_arguments, reason = "one argument for each field of the value")]
 fn vector(
     r: &mut Reader,
-    table: &Table,
+    table: &InterruptTable,
     irq: u32,
     names: Vec<String>,
     role: Role,
@@ -530,7 +541,7 @@ fn managed(host: &dyn Host, irq: u32) -> bool {
     host.read_text(&format!("{DEBUGFS}/{irq}")).is_ok_and(|t| t.contains("IRQD_AFFINITY_MANAGED"))
 }
 
-fn say_what_is_missing(r: &mut Reader, around: &Around, vectors: &[Vector], renamed: bool) {
+fn say_what_is_missing(r: &mut Reader, around: &IrqContext, vectors: &[Vector], renamed: bool) {
     let missing = |why| not_attributed(around, why);
     if renamed {
         r.unread.push(missing("their names are those of another interface: was it renamed while it was up?"));

@@ -16,11 +16,11 @@ use crate::links::{NET, Port, Sort};
 use crate::neighbours::Neighbours;
 use crate::parts::{Parts, part};
 use crate::read::Reader;
-use crate::{channels, coalesce, device, features, irq, napi, pause, queues, rings, rss, rules, shown, users};
+use crate::{channels, coalesce, device, features, informational, irq, napi, pause, queues, rings, rss, rules, users};
 
 /// What all devices share; read once.
 pub(crate) struct Common {
-    pub table: irq::Table,
+    pub table: irq::InterruptTable,
     pub addresses: Fact<HashMap<u32, Vec<String>>>,
     pub parts: Parts,
     pub neighbours: Neighbours,
@@ -56,7 +56,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
     let channels = channels::channels(&mut r, name);
     let genl = irq::genl(&mut r, name);
     let alternative: Vec<&str> = port.info.iter().flat_map(|i| i.altnames.iter().map(String::as_str)).collect();
-    let around = irq::Around {
+    let around = irq::IrqContext {
         name,
         other_names: &alternative,
         device: &device,
@@ -99,8 +99,8 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         pause: part(parts.pause, "pause-get", || pause::pause(&mut r, name)),
         features: part(parts.features, "features-get", || features::features(&mut r, name)),
         private_flags: part(parts.features, "privflags-get", || features::private_flags(&mut r, name)),
-        firmware: part(parts.shown, "ETHTOOL_GDRVINFO", || shown::firmware(&mut r, name)),
-        pcie: part(parts.shown, "PCIe link", || shown::pcie(&mut r, &device.dirs)),
+        firmware: part(parts.shown, "ETHTOOL_GDRVINFO", || informational::firmware(&mut r, name)),
+        pcie: part(parts.shown, "PCIe link", || informational::pcie(&mut r, &device.dirs)),
         queue_coalesce,
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),

@@ -27,7 +27,7 @@ fn interrupts_cpus(path: &str) -> bool {
 
 /// The host by its files alone, without those that take the network lock or interrupt other CPUs.
 pub fn passive(host: Arc<dyn Host>) -> Arc<dyn Host> {
-    Arc::new(Quiet { host, why: Unread::new("", None, "not read (--passive)").because(Cause::Passive) })
+    Arc::new(PassiveHost { host, why: Unread::new("", None, "not read (--passive)").because(Cause::Passive) })
 }
 
 /// What [`passive`] skipped, by name.
@@ -36,25 +36,25 @@ pub fn left_out(s: &Snapshot) -> impl Iterator<Item = &Unread> {
 }
 
 /// The host without kernel requests and without the files that need the network lock: those fail with `why`.
-pub(crate) struct Quiet {
+pub(crate) struct PassiveHost {
     pub host: Arc<dyn Host>,
     /// Without its `what`.
     pub why: Unread,
 }
 
-impl Quiet {
+impl PassiveHost {
     fn refuses(&self, what: &str) -> Error {
         Error { cause: self.why.cause, ..Error::other(what, self.why.why.clone()) }
     }
 }
 
-impl Around for Quiet {
+impl Around for PassiveHost {
     fn inside(&self) -> &dyn Host {
         self.host.as_ref()
     }
 }
 
-impl Host for Quiet {
+impl Host for PassiveHost {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         if takes_the_network_lock(path) || interrupts_cpus(path) {
             return Err(self.refuses(path));

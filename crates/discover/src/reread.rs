@@ -11,7 +11,9 @@ use ringwise_model::{Fact, IrqId, Nic, RxQueue, Snapshot, TxQueue};
 use ringwise_sys::{Host, read_with_deadline};
 
 use crate::read::Reader;
-use crate::{channels, coalesce, features, host as files, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps};
+use crate::{
+    channels, coalesce, competing_programs, features, host as files, irq, napi, pause, rfs, rings, rps, rss, rules, xps,
+};
 
 /// Reads the setting at `address` into `now`, and returns it.
 ///
@@ -22,7 +24,7 @@ pub fn read_address(host: &Arc<dyn Host>, now: &mut Snapshot, address: &Address,
     let ask = Ask { host, deadline, address };
     match address {
         Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => {
-            now.host.irqbalance = ask.fact(|r| rivals::irqbalance(r.host, None));
+            now.host.irqbalance = ask.fact(|r| competing_programs::irqbalance(r.host, None));
         }
         Address::Sysctl { name } => sysctl_again(&ask, now, name),
         Address::CpuLatency { cpu } => {

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
 use ringwise_model::{ControlPath, CpuSet, Fact, Host as HostFacts, Nic, Snapshot, Topology, Unread};
-use ringwise_sys::{Alone, Host, alone_with_deadline};
+use ringwise_sys::{DeviceCall, Host, alone_with_deadline};
 
 use crate::links::{Port, Sort};
 use crate::neighbours::Neighbours;
 use crate::nics::{self, Common};
 use crate::parts::Parts;
-use crate::quiet::Quiet;
+use crate::quiet::PassiveHost;
 use crate::read::Reader;
-use crate::{Error, bond, control, cpus, held, host, irq, links, pool, rivals, rps, shown};
+use crate::{
+    Error, bond, competing_programs, control, cpus, host, informational, irq, links, pool, rps, userspace_drivers,
+};
 
 /// What to read.
 #[derive(Debug, Clone)]
@@ -70,7 +72,7 @@ impl Options {
 
 enum Part {
     Nic(Box<Nic>),
-    Rivals(Box<rivals::Found>),
+    Rivals(Box<competing_programs::CompetingPrograms>),
     DefaultMask(Fact<CpuSet>, Vec<Unread>),
 }
 
@@ -113,7 +115,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     }
     let found = match done.pop() {
         Some(Some(Part::Rivals(f))) => *f,
-        _ => rivals::Found::not(&Unread::late("", deadline)),
+        _ => competing_programs::CompetingPrograms::not(&Unread::late("", deadline)),
     };
     (facts.rivals, facts.rival_details, facts.irqbalance) = (found.names, found.details, found.irqbalance);
     if let (Fact::Unknown(u), false) = (&facts.rivals, options.skip_rivals) {
@@ -147,7 +149,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         nics,
         bystanders: chosen.bystanders,
         control,
-        held: held::held(host.as_ref()),
+        held: userspace_drivers::held(host.as_ref()),
         unread: r.unread,
     })
 }
@@ -165,7 +167,7 @@ fn tasks(
     for &i in read {
         let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
         tasks.push(Box::new(move || {
-            let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
+            let _alone = DeviceCall::new(&host, of_device(&ports[i].name), deadline)?;
             let kind = nics::master_kind(&ports, ports[i].master);
             Some(Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref()))))
         }));
@@ -174,12 +176,13 @@ fn tasks(
     let (rivals_host, skip, time) = (host.clone(), options.skip_rivals, options.rivals_within);
     tasks.push(Box::new(move || {
         let host = rivals_host.as_ref();
-        let found = if skip { rivals::irqbalance_alone(host) } else { rivals::find_within(host, time) };
+        let found =
+            if skip { competing_programs::irqbalance_alone(host) } else { competing_programs::find_within(host, time) };
         Some(Part::Rivals(Box::new(found)))
     }));
     let host = host.clone();
     tasks.push(Box::new(move || {
-        let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
+        let _alone = DeviceCall::new(&host, rps::DEFAULT_MASK, deadline)?;
         let mut r = Reader::new(host.as_ref());
         Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
     }));
@@ -200,7 +203,7 @@ fn facts(host: &Arc<dyn Host>, r: &mut Reader<'_>, parts: Parts) -> (Topology, H
         (facts.sysctls, facts.cpu_latency) = (sysctls, latency);
     }
     if parts.shown {
-        facts.power = Some(shown::power(r, &topology));
+        facts.power = Some(informational::power(r, &topology));
     }
     (topology, facts)
 }
@@ -237,11 +240,11 @@ fn quietly(
     if late.is_empty() || host.is_recorded() {
         return BTreeMap::new();
     }
-    let quiet: Arc<dyn Host> = Arc::new(Quiet { host: host.clone(), why: Unread::late("", deadline) });
+    let quiet: Arc<dyn Host> = Arc::new(PassiveHost { host: host.clone(), why: Unread::late("", deadline) });
     let task = |i: usize| -> pool::Task<Nic> {
         let (host, quiet, common, ports) = (host.clone(), quiet.clone(), common.clone(), ports.clone());
         Box::new(move || {
-            let _alone = Alone::new(&host, format!("files of {}", ports[i].name), deadline)?;
+            let _alone = DeviceCall::new(&host, format!("files of {}", ports[i].name), deadline)?;
             let kind = nics::master_kind(&ports, ports[i].master);
             Some(nics::read_quiet(&quiet, &common, &ports[i], kind.as_deref(), deadline))
         })
@@ -325,7 +328,7 @@ fn common(host: &Arc<dyn Host>, r: &mut Reader, ports: &[Port], deadline: Durati
         }
     };
     let own = ports.iter().filter(|p| p.sort == Sort::Own).map(|p| p.name.clone()).collect();
-    Common { table: irq::Table::read(r, parts.counts), addresses, parts, neighbours: Neighbours::new(own) }
+    Common { table: irq::InterruptTable::read(r, parts.counts), addresses, parts, neighbours: Neighbours::new(own) }
 }
 
 fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), Error> {

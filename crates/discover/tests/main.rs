@@ -2,6 +2,7 @@
 
 mod chain;
 mod common;
+mod competing_programs;
 mod hosts;
 mod large;
 mod missing;
@@ -9,7 +10,6 @@ mod odd;
 mod real_machine;
 mod recorded;
 mod reread;
-mod rivals;
 mod rss;
 mod rules;
 mod sockets;

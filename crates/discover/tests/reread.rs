@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_discover::{Options, read_address, snapshot};
-use ringwise_knob::{Address, Of, Setting, live, live_of_device};
+use ringwise_knob::{Address, Setting, VectorName, live, live_of_device};
 use ringwise_model::{CpuId, Fact, Snapshot};
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{Sim, build};
@@ -34,7 +34,7 @@ fn an_address_reads_as_the_whole_host_does() {
     let set = |list: &str| list.parse().unwrap();
     let changes = [
         Setting::Rings { dev: d(), values: ringwise_model::RingValues::sizes(Some(512), None) },
-        Setting::IrqCpus { dev: d(), of: Of::Rx(1), cpus: set("3"), on: None },
+        Setting::IrqCpus { dev: d(), of: VectorName::Rx(1), cpus: set("3"), on: None },
         Setting::XpsCpus { dev: d(), queue: 1, cpus: set("1-2") },
         Setting::XpsRxqs { dev: d(), queue: 2, rxqs: vec![1] },
         Setting::RpsCpus { dev: d(), queue: 1, cpus: set("0,2") },

@@ -20,7 +20,7 @@ pub struct Spot {
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum SeriesStyle {
     /// Number of the state (or thread count), which selects colour and marker.
     Of(usize),
     /// A limit that no value can exceed: dotted, without markers.
@@ -33,7 +33,7 @@ pub struct Series {
     /// Name in the legend.
     pub name: String,
     /// Colour and marker.
-    pub look: Look,
+    pub look: SeriesStyle,
     /// Belongs to the right axis: dashed, with hollow markers.
     pub right: bool,
     /// In the order of ascending `x`.
@@ -146,7 +146,7 @@ fn reach(chart: &Chart, right: bool) -> Option<Reach> {
 
 /// The measured values of these series, with those they are compared with.
 fn candidates(all: &[&Series]) -> Vec<Candidate> {
-    let measured = || all.iter().filter(|s| s.look != Look::Bound);
+    let measured = || all.iter().filter(|s| s.look != SeriesStyle::Bound);
     let mut out = Vec::new();
     for (k, s) in measured().enumerate() {
         for (i, spot) in s.spots.iter().enumerate() {
@@ -306,11 +306,11 @@ fn mark(c: &mut Canvas, left: &Y, f: &Frame) {
 }
 
 fn bars(c: &mut Canvas, chart: &Chart, f: &Frame) {
-    let all: Vec<&Series> = chart.series.iter().filter(|s| !s.right && s.look != Look::Bound).collect();
+    let all: Vec<&Series> = chart.series.iter().filter(|s| !s.right && s.look != SeriesStyle::Bound).collect();
     let group = f.x(1.0) - f.x(0.0);
     let wide = (group * 0.74 / all.len() as f64).min(46.0);
     for (i, s) in all.iter().enumerate() {
-        let Look::Of(state) = s.look else { continue };
+        let SeriesStyle::Of(state) = s.look else { continue };
         for spot in &s.spots {
             let Some(v) = spot.y else { continue };
             let x = f.x(spot.x) + (i as f64 - all.len() as f64 / 2.0) * wide;
@@ -340,16 +340,16 @@ fn beyond(c: &mut Canvas, p: Point, word: &str, f: &Frame) {
 
 fn line(c: &mut Canvas, s: &Series, y: Option<&Y>, f: &Frame) {
     let (stroke, dash) = match (s.look, s.right) {
-        (Look::Bound, _) => (INK, "1.5 4"),
-        (Look::Of(state), true) => (colour(state), "5 3.5"),
-        (Look::Of(state), false) => (colour(state), ""),
+        (SeriesStyle::Bound, _) => (INK, "1.5 4"),
+        (SeriesStyle::Of(state), true) => (colour(state), "5 3.5"),
+        (SeriesStyle::Of(state), false) => (colour(state), ""),
     };
     let known = |spot: &Spot| spot.y.map(|y| at(f.x(spot.x), f.y(y, s.right)));
     for run in s.spots.split(|p| p.y.is_none()).filter(|r| r.len() > 1) {
         let points: Vec<Point> = run.iter().filter_map(known).collect();
         c.line(&points, &Ink::line(stroke, 1.8, dash));
     }
-    let Look::Of(state) = s.look else { return };
+    let SeriesStyle::Of(state) = s.look else { return };
     for spot in &s.spots {
         let Some(p) = known(spot) else { continue };
         let ticks = if s.right { f.right.as_ref() } else { Some(&f.left) };
@@ -373,16 +373,16 @@ fn legend(c: &mut Canvas, chart: &Chart, top: f64, right: bool) {
             (x, y) = (PLOT.x, y + 18.0);
         }
         match s.look {
-            Look::Of(state) if chart.bars && !s.right => {
+            SeriesStyle::Of(state) if chart.bars && !s.right => {
                 let a = Area { x: x + 8.0, y: y - 5.0, w: 14.0, h: 10.0 };
                 c.rect(a, 0.0, &Ink::filled(tint(state), colour(state)), "");
             }
-            Look::Of(state) => {
+            SeriesStyle::Of(state) => {
                 let dash = if s.right { "5 3.5" } else { "" };
                 c.line(&[at(x, y), at(x + 28.0, y)], &Ink::line(colour(state), 1.8, dash));
                 marker(c, at(x + 14.0, y), state, !s.right);
             }
-            Look::Bound => c.line(&[at(x, y), at(x + 28.0, y)], &Ink::line(INK, 1.8, "1.5 4")),
+            SeriesStyle::Bound => c.line(&[at(x, y), at(x + 28.0, y)], &Ink::line(INK, 1.8, "1.5 4")),
         }
         c.text(at(x + 36.0, y), &s.name, &Font::left(SMALL, INK));
         x += wide;
@@ -403,7 +403,7 @@ mod tests {
     }
 
     fn series(state: usize, right: bool, values: &[(f64, Option<f64>)]) -> Series {
-        Series { name: format!("s{state}"), look: Look::Of(state), right, spots: spots(values) }
+        Series { name: format!("s{state}"), look: SeriesStyle::Of(state), right, spots: spots(values) }
     }
 
     fn attributes(svg: &str, element: &str, names: [&str; 2]) -> Vec<(f64, f64)> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Setting};
+use ringwise_knob::{Address, Setting, VectorName};
 use ringwise_model::Fact;
 use ringwise_plan::Plan;
 
@@ -17,7 +17,9 @@ pub fn path(a: &Address) -> String {
         Address::Rings { dev } => format!("{dev}/rings"),
         Address::Coalesce { dev } => format!("{dev}/coalesce"),
         Address::RssTable { dev } => format!("{dev}/rss_table"),
-        Address::IrqCpus { dev, of: of @ (Of::Rx(_) | Of::Tx(_) | Of::Control(_)) } => format!("{dev}/{of}/irq_cpus"),
+        Address::IrqCpus { dev, of: of @ (VectorName::Rx(_) | VectorName::Tx(_) | VectorName::Control(_)) } => {
+            format!("{dev}/{of}/irq_cpus")
+        }
         Address::XpsCpus { dev, queue } => format!("{dev}/tx-{queue}/xps_cpus"),
         Address::XpsRxqs { dev, queue } => format!("{dev}/tx-{queue}/xps_rxqs"),
         Address::RpsCpus { dev, queue } => format!("{dev}/rx-{queue}/rps_cpus"),

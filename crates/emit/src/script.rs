@@ -10,7 +10,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 
-use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, rules};
+use ringwise_knob::{Address, Setting, SettingMap, VectorName, collateral, irq, order, rules};
 use ringwise_model::shell::quote;
 use ringwise_model::{Dir, Fact, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
@@ -222,7 +222,7 @@ fn may_be_lost(setting: &Setting) -> bool {
 }
 
 /// The name by which the script finds the vector when it runs.
-fn action(s: &Snapshot, dev: &str, of: Of) -> Result<String, String> {
+fn action(s: &Snapshot, dev: &str, of: VectorName) -> Result<String, String> {
     let nic = s.nic(dev).ok_or_else(|| format!("{dev} is not in the snapshot"))?;
     let name = match irq::vector(nic, of) {
         Some(v) => v
@@ -245,8 +245,8 @@ fn action(s: &Snapshot, dev: &str, of: Of) -> Result<String, String> {
 
 /// The name. If the script changes the channels, also the name of the same queue when the driver combines or separates
 /// the two directions (igb, ixgbe, i40e).
-fn names(name: String, of: Of, restarted: bool) -> String {
-    let single = if matches!(of, Of::Tx(_)) { "-tx-" } else { "-rx-" };
+fn names(name: String, of: VectorName, restarted: bool) -> String {
+    let single = if matches!(of, VectorName::Tx(_)) { "-tx-" } else { "-rx-" };
     let other = match () {
         () if name.contains("-TxRx-") => name.replace("-TxRx-", single),
         () if name.contains(single) => name.replace(single, "-TxRx-"),
@@ -256,11 +256,11 @@ fn names(name: String, of: Of, restarted: bool) -> String {
 }
 
 /// The name for a queue that an earlier step creates: that of another queue with the number replaced.
-fn by_pattern(nic: &Nic, of: Of) -> Option<String> {
+fn by_pattern(nic: &Nic, of: VectorName) -> Option<String> {
     let (dir, queue) = match of {
-        Of::Rx(q) => (Dir::Rx, q),
-        Of::Tx(q) => (Dir::Tx, q),
-        Of::Control(_) => return None,
+        VectorName::Rx(q) => (Dir::Rx, q),
+        VectorName::Tx(q) => (Dir::Tx, q),
+        VectorName::Control(_) => return None,
     };
     nic.queue_vectors().find_map(|v| {
         let have = *if dir == Dir::Rx { v.rx().first() } else { v.tx().first() }?;

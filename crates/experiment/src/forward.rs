@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_bench::compare;
 use ringwise_bench::design::order;
-use ringwise_bench::forward::{self as recipe, Addresses, From, flow, frame_of_payload, spans};
+use ringwise_bench::forward::{self as recipe, Addresses, PacketSource, flow, frame_of_payload, spans};
 use ringwise_bench::rate::RateSearch;
 use ringwise_bench::result::{Limit, LoadResult, Point, Port, Rate, Trial};
 use ringwise_bench::side::{DevCount, Pktgen, Reply, Request, Side};
@@ -74,7 +74,7 @@ pub struct ForwardSpec {
 pub struct Forward {
     spec: ForwardSpec,
     sides: Sides,
-    from: Vec<From>,
+    from: Vec<PacketSource>,
     ports: Vec<Port>,
     routes: Option<Routes>,
     /// The state of the last trial. Before a trial in another state, its interrupts are moved.
@@ -97,7 +97,7 @@ impl Forward {
         let mut from = Vec::new();
         for (i, (generator, port)) in spec.generators.iter().zip(&spec.into).enumerate() {
             let to_mac = host.read_text(&format!("/sys/class/net/{port}/address"))?.trim().to_string();
-            from.push(From { dev: generator.clone(), cpu: cpus[i % cpus.len()], to_mac });
+            from.push(PacketSource { dev: generator.clone(), cpu: cpus[i % cpus.len()], to_mac });
         }
         let awake = match spec.recipe {
             Recipe::Turn => Some(hold::cpu_latency(0).map_err(Error::CpuLatency)?),

@@ -259,7 +259,7 @@ impl Messages {
         delayed: bool,
         times: [Duration; 2],
         cx: &TrialContext,
-    ) -> Result<Counted> {
+    ) -> Result<LoadCounts> {
         let done = self.loaded(p, cpu, delayed, times, cx);
         // After an error both ends must stop answering and loading.
         if done.is_err() {
@@ -275,7 +275,7 @@ impl Messages {
         delayed: bool,
         times: [Duration; 2],
         cx: &TrialContext,
-    ) -> Result<Counted> {
+    ) -> Result<LoadCounts> {
         let [warmup, time] = times;
         let here_loads = self.spec.here_loads;
         let (request, program) = self.answering(p, cpu, delayed)?;
@@ -307,7 +307,7 @@ impl Messages {
             Reply::Stopped { taken } => taken,
             other => return Err(unexpected(answering, other)),
         };
-        Ok(Counted { loads, taken, measured })
+        Ok(LoadCounts { loads, taken, measured })
     }
 
     /// The request for the answering end, and the program of the other end with its port.
@@ -339,7 +339,7 @@ impl Messages {
 }
 
 /// One load and what both ends counted.
-struct Counted {
+struct LoadCounts {
     loads: Vec<LoadResult>,
     taken: Vec<Taken>,
     measured: Measured,
@@ -444,7 +444,7 @@ impl Workload for Messages {
     fn trial(&mut self, p: &Point, state: &str, cx: &TrialContext) -> Result<Measurement> {
         let cpu = p.place.as_ref().and_then(|p| self.places.iter().find(|(n, _)| n == p)).map(|(_, cpu)| *cpu);
         let delayed = self.spec.delay_in.as_deref().is_none_or(|n| n == state);
-        let Counted { mut loads, taken, measured } = self.once(p, cpu, delayed, [cx.warmup, cx.time], cx)?;
+        let LoadCounts { mut loads, taken, measured } = self.once(p, cpu, delayed, [cx.warmup, cx.time], cx)?;
         let mut doubts = Vec::new();
         if matches!(self.spec.kind, Kind::Stream | Kind::Receive) && self.spec.driver == Driver::BuiltIn {
             loads.iter_mut().for_each(|l| arrived(l, cx.time, &taken));

@@ -7,7 +7,9 @@ use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
 use ringwise_discover::{Options, Parts};
 use ringwise_model::{Counter as _, CpuCounter, CpuId, CpuSet, Dir, Snapshot};
-use ringwise_observe::{Bottleneck, Counters, CpuSample, Layout, LinkRates, LiveCounters, Place, Rates, increase};
+use ringwise_observe::{
+    Bottleneck, BottleneckPlace, Counters, CpuSample, Layout, LinkRates, LiveCounters, Rates, increase,
+};
 use ringwise_sys::Host;
 use ringwise_sys::load::Cycles;
 
@@ -150,17 +152,17 @@ fn budget_ns(l: &LinkRates) -> Option<f64> {
     forward::budget_ns(u64::from(speed), bytes.round() as u32)
 }
 
-fn place(p: &Place) -> String {
+fn place(p: &BottleneckPlace) -> String {
     match p {
-        Place::Ring(dev, Some(q)) => format!("{dev} ring (most: queue {q})"),
-        Place::Ring(dev, None) => format!("{dev} ring"),
-        Place::Stack(dev) => format!("{dev} driver or stack"),
-        Place::Tx(dev) => format!("{dev} transmit"),
-        Place::Qdisc(dev) => format!("{dev} qdisc"),
-        Place::NoBuffer(dev) => format!("{dev} no buffer"),
-        Place::Backlog(cpu) => format!("backlog of CPU {cpu}"),
-        Place::FlowLimit(cpu) => format!("flow limit of CPU {cpu}"),
-        Place::Socket(name) => format!("socket {name}"),
+        BottleneckPlace::Ring(dev, Some(q)) => format!("{dev} ring (most: queue {q})"),
+        BottleneckPlace::Ring(dev, None) => format!("{dev} ring"),
+        BottleneckPlace::Stack(dev) => format!("{dev} driver or stack"),
+        BottleneckPlace::Tx(dev) => format!("{dev} transmit"),
+        BottleneckPlace::Qdisc(dev) => format!("{dev} qdisc"),
+        BottleneckPlace::NoBuffer(dev) => format!("{dev} no buffer"),
+        BottleneckPlace::Backlog(cpu) => format!("backlog of CPU {cpu}"),
+        BottleneckPlace::FlowLimit(cpu) => format!("flow limit of CPU {cpu}"),
+        BottleneckPlace::Socket(name) => format!("socket {name}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_bench::compare;
 use ringwise_bench::design::Slot;
-use ringwise_bench::halving::{Halving, Outcome, Who};
+use ringwise_bench::halving::{Halving, Outcome, SearchState};
 use ringwise_bench::result::{Metric, Phase, Point, Trial};
 use ringwise_model::{Count, Goal, Snapshot};
 
@@ -149,8 +149,8 @@ impl Experiment<'_> {
             let mut scores = Vec::new();
             for (order, who) in (0..).zip(&asked) {
                 let state = match who {
-                    Who::Start => 0,
-                    Who::Candidate(c) => c + 1,
+                    SearchState::Start => 0,
+                    SearchState::Candidate(c) => c + 1,
                 };
                 let n = trials.len();
                 match self.one_trial(load, p, (Phase::Measure, state, block, order), trials) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_bench::design::{Slot, order};
 use ringwise_bench::file::Results;
-use ringwise_bench::result::{Comparison, End, Line, Metric, Phase, Point, Rate, Session, Trial};
+use ringwise_bench::result::{Comparison, End, Metric, Phase, Point, Rate, ResultLine, Session, Trial};
 use ringwise_bench::{compare, file, stats, summary};
 
 use crate::context::{Event, Measurement, TrialContext, Workload};
@@ -35,7 +35,7 @@ impl ResultsFile {
         Ok(Self { path: path.into(), file })
     }
 
-    fn add(&mut self, line: &Line) -> Result<()> {
+    fn add(&mut self, line: &ResultLine) -> Result<()> {
         let text = file::write(line)?;
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|error| Error::Results { path: self.path.clone(), error })
@@ -78,7 +78,7 @@ impl<'a> Experiment<'a> {
         begin: Instant,
         tell: &'a mut dyn FnMut(&Event),
     ) -> Result<Self> {
-        results.add(&Line::Session(Box::new(session.clone())))?;
+        results.add(&ResultLine::Session(Box::new(session.clone())))?;
         Ok(Self { cx, switch, session, results, detect, begin, tell })
     }
 
@@ -114,10 +114,10 @@ impl<'a> Experiment<'a> {
             }
         };
         for c in &comparisons {
-            self.results.add(&Line::Comparison(Box::new(c.clone())))?;
+            self.results.add(&ResultLine::Comparison(Box::new(c.clone())))?;
         }
         let end = End { restored, notes, seconds: self.begin.elapsed().as_secs_f64() };
-        self.results.add(&Line::End(end.clone()))?;
+        self.results.add(&ResultLine::End(end.clone()))?;
         let results = Results { session: self.session, trials, comparisons, rates, end: Some(end), notes: Vec::new() };
         Ok(Finished { results, restored, broken })
     }
@@ -189,12 +189,12 @@ impl<'a> Experiment<'a> {
             limit: got.limit,
             doubts: got.doubts.into_iter().chain(self.switch.doubts.iter().cloned()).collect(),
         };
-        self.results.add(&Line::Trial(Box::new(trial.clone())))?;
+        self.results.add(&ResultLine::Trial(Box::new(trial.clone())))?;
         Ok(trial)
     }
 
     pub(crate) fn keep_rate(&mut self, rate: &Rate) -> Result<()> {
-        self.results.add(&Line::Rate(Box::new(rate.clone())))
+        self.results.add(&ResultLine::Rate(Box::new(rate.clone())))
     }
 
     /// Refuses before any switch if this number of pairs could not find the change with this noise.

@@ -3,9 +3,9 @@
 use ringwise_model::{CpuId, Nic, Snapshot};
 use serde::Serialize;
 
-use crate::send::{Sending, sending};
-use crate::stack::{Landing, Reach, Rfs, Rps, landing};
-use crate::steering::{Answer, By, Steering, heeds_table};
+use crate::send::{TransmitPath, sending};
+use crate::stack::{Reach, ReceivePath, Rfs, Rps, landing};
+use crate::steering::{QueueDecision, QueuePrediction, Steering, ignored_table_warning};
 use crate::tuple::Tuple;
 
 /// Arrival at a device and its receive queue.
@@ -16,9 +16,9 @@ pub struct Arrival {
     /// NUMA node of the device. `None`: unknown.
     pub node: Option<u32>,
     /// Which queue the device chooses, and why.
-    pub steering: Answer,
+    pub steering: QueuePrediction,
     /// Interrupt and CPU behind the queue. `None`: the queue is unknown.
-    pub landing: Option<Landing>,
+    pub landing: Option<ReceivePath>,
     /// Why the device may not follow the table that it reports. `None`: no reason to doubt.
     pub doubt: Option<String>,
 }
@@ -44,7 +44,7 @@ pub struct Departure {
     /// NUMA node of the device. `None`: unknown.
     pub node: Option<u32>,
     /// Transmit queue, and the CPU of its completions.
-    pub sending: Sending,
+    pub sending: TransmitPath,
 }
 
 /// The path of one direction of a flow.
@@ -94,7 +94,7 @@ impl Serialize for Route {
 
 /// What happens to packets behind the receive queue.
 #[derive(Debug, Clone, Default)]
-pub struct Way<'a> {
+pub struct FlowRoute<'a> {
     /// Where the kernel sends the packets.
     pub route: Route,
     /// The packets end at this host.
@@ -112,23 +112,24 @@ pub fn arrival(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple) -> Arriv
     Arrival {
         dev: nic.dev.name.clone(),
         node: nic.node.known().map(|n| n.0),
-        doubt: heeds_table(nic).filter(|_| matches!(a.by, By::Table | By::NotDecidable) && a.rule.is_none()),
+        doubt: ignored_table_warning(nic)
+            .filter(|_| matches!(a.by, QueueDecision::Table | QueueDecision::NotDecidable) && a.rule.is_none()),
         steering: a,
         landing,
     }
 }
 
 /// The path of received packets. The CPU that receives a forwarded packet also sends it.
-pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: Way) -> Direction {
+pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: FlowRoute) -> Direction {
     let arrival = arrival(s, nic, steering, t);
-    let cpu = arrival.landing.as_ref().and_then(Landing::works_on);
+    let cpu = arrival.landing.as_ref().and_then(ReceivePath::works_on);
     let rx = arrival.steering.queue;
     let departure = way.out.filter(|_| !way.local).map(|out| departure(s, out, cpu, rx));
     Direction { flow: *t, arrival: Some(arrival), route: way.route, local: way.local, socket: way.socket, departure }
 }
 
 /// The path of packets that this host sends itself, from the CPU that its program runs on.
-pub fn outgoing(s: &Snapshot, t: &Tuple, way: Way) -> Direction {
+pub fn outgoing(s: &Snapshot, t: &Tuple, way: FlowRoute) -> Direction {
     let cpu = way.socket.as_ref().and_then(|k| k.last_cpu);
     let departure = way.out.map(|out| departure(s, out, cpu, None));
     Direction { flow: *t, arrival: None, route: way.route, local: false, socket: way.socket, departure }
@@ -187,7 +188,7 @@ fn number(n: Option<ringwise_model::NodeId>) -> String {
 }
 
 /// Whether one CPU processes both directions of a connection, as text.
-pub fn meeting(s: &Snapshot, all: &[Direction], steerings: &[&Steering]) -> Option<String> {
+pub fn direction_summary(s: &Snapshot, all: &[Direction], steerings: &[&Steering]) -> Option<String> {
     let [a, b] = all else { return None };
     let works = |d: &Direction| d.arrival.as_ref()?.landing.as_ref()?.works_on();
     let (x, y) = (works(a)?, works(b)?);

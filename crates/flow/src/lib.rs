@@ -23,8 +23,8 @@ pub mod tuple;
 pub mod undecided;
 
 pub use hash::{Fields, Transform};
-pub use population::{Counted, Spread};
-pub use steering::{Answer, By, Steering};
+pub use population::{CountedFlow, Spread};
+pub use steering::{QueueDecision, QueuePrediction, Steering};
 pub use toeplitz::Toeplitz;
-pub use tuple::{BadFlow, Spec, Tuple};
+pub use tuple::{BadFlow, FlowSpec, Tuple};
 pub use undecided::Undecided;

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use crate::population::Counted;
-use crate::tuple::{BadFlow, Spec, Tuple, has_ports, protocol_number, side};
+use crate::population::CountedFlow;
+use crate::tuple::{BadFlow, FlowSpec, Tuple, has_ports, protocol_number, side};
 
 /// Parses one line. `None`: the line has no flow (empty, a comment, a heading, a listening socket).
-pub fn parse(line: &str) -> Result<Option<Counted>, BadFlow> {
+pub fn parse(line: &str) -> Result<Option<CountedFlow>, BadFlow> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
@@ -29,16 +29,16 @@ fn count(word: &str) -> Result<u64, BadFlow> {
     word.parse().map_err(|_| BadFlow::new(word, "a number of packets, then a number of bytes"))
 }
 
-fn exact(text: &str, packets: u64, bytes: u64) -> Result<Counted, BadFlow> {
+fn exact(text: &str, packets: u64, bytes: u64) -> Result<CountedFlow, BadFlow> {
     let tuple = text
-        .parse::<Spec>()?
+        .parse::<FlowSpec>()?
         .exact()
         .ok_or_else(|| BadFlow::new(text, "a flow with both ports, because this is a list of flows"))?;
-    Ok(Counted { tuple, packets, bytes })
+    Ok(CountedFlow { tuple, packets, bytes })
 }
 
 /// Parses a line of `ss`. `ss` shows this host's end first; received packets come from the other end.
-fn ss(words: &[&str]) -> Result<Option<Counted>, BadFlow> {
+fn ss(words: &[&str]) -> Result<Option<CountedFlow>, BadFlow> {
     let bad = || BadFlow::new(&words.join(" "), "a flow, or a line of ss or conntrack output");
     let (protocol, rest) = match words.first().and_then(|w| protocol_number(w)).filter(|p| has_ports(*p)) {
         Some(p) if words[0].parse::<u8>().is_err() => (p, &words[1..]),
@@ -66,12 +66,12 @@ fn ss(words: &[&str]) -> Result<Option<Counted>, BadFlow> {
         return Err(bad());
     }
     let tuple = Tuple { src, dst, protocol, ports: Some((s, d)), fragment: false, vlan: None };
-    Ok(Some(Counted { tuple, packets: 1, bytes: 0 }))
+    Ok(Some(CountedFlow { tuple, packets: 1, bytes: 0 }))
 }
 
 /// Parses a line of conntrack: the direction that opened the connection, with packets and bytes if the kernel counts
 /// them.
-fn conntrack(words: &[&str]) -> Result<Counted, BadFlow> {
+fn conntrack(words: &[&str]) -> Result<CountedFlow, BadFlow> {
     let bad = |found: &str, what: &str| BadFlow::new(found, what);
     let line = words.join(" ");
     let value = |key: &str| words.iter().find_map(|w| w.strip_prefix(key)?.strip_prefix('='));
@@ -99,7 +99,7 @@ fn conntrack(words: &[&str]) -> Result<Counted, BadFlow> {
     };
     let number = |key: &str| value(key).and_then(|n| n.parse().ok());
     let tuple = Tuple { src, dst, protocol, ports, fragment: false, vlan: None };
-    Ok(Counted { tuple, packets: number("packets").unwrap_or(1), bytes: number("bytes").unwrap_or(0) })
+    Ok(CountedFlow { tuple, packets: number("packets").unwrap_or(1), bytes: number("bytes").unwrap_or(0) })
 }
 
 #[cfg(test)]

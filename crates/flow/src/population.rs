@@ -12,7 +12,7 @@ use crate::undecided::{Undecided, as_text_or_null};
 
 /// One flow with what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Counted {
+pub struct CountedFlow {
     /// The flow, in the direction of its packets.
     pub tuple: Tuple,
     /// Packets seen.
@@ -33,7 +33,7 @@ pub struct Load {
 }
 
 impl Load {
-    fn add(&mut self, c: &Counted) {
+    fn add(&mut self, c: &CountedFlow) {
         self.flows += 1;
         self.packets += c.packets;
         self.bytes += c.bytes;
@@ -74,36 +74,36 @@ pub struct Spread {
     /// Queues that get at least one flow.
     pub queues_used: usize,
     /// The heaviest first.
-    pub heaviest: Vec<Heavy>,
+    pub heaviest: Vec<HeavyFlow>,
     /// Queues on which two or more flows lie that are each heavier than half of a queue's mean.
     pub collisions: Vec<u32>,
 }
 
 /// A flow that is among the heaviest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Heavy {
+pub struct HeavyFlow {
     /// The flow with its counts.
     #[serde(flatten)]
-    pub flow: Counted,
+    pub flow: CountedFlow,
     /// Receive queue. `None`: it cannot be told.
     pub queue: Option<u32>,
 }
 
 /// Same flows become one; the order is that of the tuples, so that answers do not depend on the file's.
-pub fn merged(all: Vec<Counted>) -> Vec<Counted> {
+pub fn merged(all: Vec<CountedFlow>) -> Vec<CountedFlow> {
     let mut by: HashMap<Tuple, (u64, u64)> = HashMap::new();
     for c in all {
         let e = by.entry(c.tuple).or_default();
         *e = (e.0.saturating_add(c.packets), e.1.saturating_add(c.bytes));
     }
-    let mut out: Vec<Counted> =
-        by.into_iter().map(|(tuple, (packets, bytes))| Counted { tuple, packets, bytes }).collect();
+    let mut out: Vec<CountedFlow> =
+        by.into_iter().map(|(tuple, (packets, bytes))| CountedFlow { tuple, packets, bytes }).collect();
     in_order(&mut out);
     out
 }
 
 /// By their tuples.
-pub fn in_order(flows: &mut [Counted]) {
+pub fn in_order(flows: &mut [CountedFlow]) {
     flows.sort_unstable_by_key(|c| c.tuple);
 }
 
@@ -117,7 +117,7 @@ pub fn heaviest_first(weights: impl Iterator<Item = (usize, u64)>) -> Vec<usize>
 const SHOWN: usize = 10;
 
 /// Spreads `flows` over the queues, CPUs and nodes of `nic`.
-pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> Spread {
+pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow]) -> Spread {
     let mut out = Spread {
         dev: nic.dev.name.clone(),
         queues: (0..steering.queues().unwrap_or(0)).map(|q| (q, Load::default())).collect(),
@@ -131,7 +131,7 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -
         heaviest: Vec::new(),
         collisions: Vec::new(),
     };
-    let mut placed: Vec<Heavy> = Vec::with_capacity(flows.len());
+    let mut placed: Vec<HeavyFlow> = Vec::with_capacity(flows.len());
     for flow in flows {
         let queue = steering.queue(&flow.tuple);
         out.total.add(flow);
@@ -144,7 +144,7 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -
                 }
             }
         }
-        placed.push(Heavy { flow: *flow, queue });
+        placed.push(HeavyFlow { flow: *flow, queue });
     }
     if nic.rx_queues.iter().any(|q| q.rps_cpus.known().is_some_and(|m| !m.is_empty())) {
         // RPS deals out the flows of one queue.
@@ -207,7 +207,7 @@ pub fn evenness(loads: &[u64], heaviest_flow: u64) -> Option<Evenness> {
 }
 
 /// Connections whose two directions this device would put into different queues, of all whose queues are known.
-pub fn parted(steering: &Steering, flows: &[Counted]) -> (u64, u64) {
+pub fn split_connections(steering: &Steering, flows: &[CountedFlow]) -> (u64, u64) {
     let mut known = 0;
     let mut parted = 0;
     for f in flows {

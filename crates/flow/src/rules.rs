@@ -9,7 +9,7 @@ use crate::undecided::{MatchDependsOn, PacketProperty};
 
 /// A flow does not say all that a rule may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meant {
+pub enum RuleMatch {
     /// Every packet of the flow matches.
     Yes,
     /// No packet of the flow matches.
@@ -19,17 +19,17 @@ pub enum Meant {
 }
 
 /// Fields in ethtool's words, masks in its sense: set bits do not count.
-pub fn means(rule: &Rule, t: &Tuple) -> Meant {
+pub fn rule_match(rule: &Rule, t: &Tuple) -> RuleMatch {
     let (kind, six) = match rule.flow.as_str() {
         "ether" => ("ether", t.is_v6()),
         f => match (f.strip_suffix('4'), f.strip_suffix('6')) {
             (Some(k), _) => (k, false),
             (_, Some(k)) => (k, true),
-            _ => return Meant::DependsOn(MatchDependsOn::UnknownFlowType),
+            _ => return RuleMatch::DependsOn(MatchDependsOn::UnknownFlowType),
         },
     };
     if six != t.is_v6() {
-        return Meant::No;
+        return RuleMatch::No;
     }
     let protocol = match kind {
         "tcp" => Some(TCP),
@@ -38,31 +38,31 @@ pub fn means(rule: &Rule, t: &Tuple) -> Meant {
         "ah" => Some(51),
         "esp" => Some(50),
         "ip" | "ether" => None,
-        _ => return Meant::DependsOn(MatchDependsOn::UnknownFlowType),
+        _ => return RuleMatch::DependsOn(MatchDependsOn::UnknownFlowType),
     };
     // A piece shows its protocol, but no ports; devices differ in whether such a rule means it.
     if protocol.is_some_and(|p| p != t.protocol) {
-        return Meant::No;
+        return RuleMatch::No;
     }
     let mut open = None;
     for (name, value) in &rule.fields {
         match field(name, value, t) {
-            Meant::Yes => {}
-            Meant::No => return Meant::No,
-            Meant::DependsOn(what) => open = Some(what),
+            RuleMatch::Yes => {}
+            RuleMatch::No => return RuleMatch::No,
+            RuleMatch::DependsOn(what) => open = Some(what),
         }
     }
     match open {
-        Some(what) => Meant::DependsOn(what),
-        None if t.fragment && matches!(kind, "tcp" | "udp" | "sctp") => Meant::DependsOn(MatchDependsOn::Fragments),
-        None => Meant::Yes,
+        Some(what) => RuleMatch::DependsOn(what),
+        None if t.fragment && matches!(kind, "tcp" | "udp" | "sctp") => RuleMatch::DependsOn(MatchDependsOn::Fragments),
+        None => RuleMatch::Yes,
     }
 }
 
-fn field(name: &str, value: &str, t: &Tuple) -> Meant {
+fn field(name: &str, value: &str, t: &Tuple) -> RuleMatch {
     let port = |p: Option<u16>| match p {
         Some(p) => number(value, u64::from(p)),
-        None => Meant::No,
+        None => RuleMatch::No,
     };
     match name {
         "src-ip" => address(value, t.src),
@@ -73,13 +73,13 @@ fn field(name: &str, value: &str, t: &Tuple) -> Meant {
         "proto" => number(value, if t.is_v6() { 0x86dd } else { 0x0800 }),
         "vlan" => match t.vlan {
             Some(v) => tag(value, v),
-            None => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+            None => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
         },
-        "tos" | "tclass" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::TypeOfService)),
-        "spi" | "l4data" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Payload)),
-        "vlan-etype" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
-        "src" | "dst" | "dst-mac" => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::MacAddresses)),
-        _ => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Other)),
+        "tos" | "tclass" => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::TypeOfService)),
+        "spi" | "l4data" => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::Payload)),
+        "vlan-etype" => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+        "src" | "dst" | "dst-mac" => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::MacAddresses)),
+        _ => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::Other)),
     }
 }
 
@@ -87,13 +87,13 @@ fn split(value: &str) -> (&str, Option<&str>) {
     value.split_once(" m ").map_or((value, None), |(v, m)| (v, Some(m)))
 }
 
-fn yes(b: bool) -> Meant {
-    if b { Meant::Yes } else { Meant::No }
+fn yes(b: bool) -> RuleMatch {
+    if b { RuleMatch::Yes } else { RuleMatch::No }
 }
 
-const UNREADABLE: Meant = Meant::DependsOn(MatchDependsOn::UnreadableField);
+const UNREADABLE: RuleMatch = RuleMatch::DependsOn(MatchDependsOn::UnreadableField);
 
-fn number(value: &str, got: u64) -> Meant {
+fn number(value: &str, got: u64) -> RuleMatch {
     let (v, m) = split(value);
     let parse = |s: &str| match s.strip_prefix("0x") {
         Some(h) => u64::from_str_radix(h, 16).ok(),
@@ -106,17 +106,17 @@ fn number(value: &str, got: u64) -> Meant {
 }
 
 /// A flow tells the number of its VLAN; the tag has a priority above it.
-fn tag(value: &str, id: u16) -> Meant {
+fn tag(value: &str, id: u16) -> RuleMatch {
     let id = u64::from(id & 0xfff);
     let with = |priority: u64| number(value, priority << 12 | id);
-    match (0..16).filter(|p| with(*p) == Meant::Yes).count() {
-        16 => Meant::Yes,
+    match (0..16).filter(|p| with(*p) == RuleMatch::Yes).count() {
+        16 => RuleMatch::Yes,
         0 => with(0),
-        _ => Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority)),
+        _ => RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority)),
     }
 }
 
-fn address(value: &str, got: IpAddr) -> Meant {
+fn address(value: &str, got: IpAddr) -> RuleMatch {
     let (v, m) = split(value);
     let bytes = |a: IpAddr| match a {
         IpAddr::V4(a) => a.octets().to_vec(),
@@ -137,7 +137,7 @@ mod tests {
     use ringwise_model::Action;
 
     use super::*;
-    use crate::Spec;
+    use crate::FlowSpec;
 
     fn rule(flow: &str, fields: &[(&str, &str)]) -> Rule {
         let fields = fields.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -145,44 +145,47 @@ mod tests {
     }
 
     fn flow(text: &str) -> Tuple {
-        text.parse::<Spec>().unwrap().exact().unwrap()
+        text.parse::<FlowSpec>().unwrap().exact().unwrap()
     }
 
     #[test]
     fn values_and_masks() {
         let t = flow("10.0.0.1:1234-10.0.1.2:443/tcp");
         for (r, want) in [
-            (rule("tcp4", &[("dst-port", "443")]), Meant::Yes),
-            (rule("tcp4", &[("dst-port", "444 m 0x0007")]), Meant::Yes),
-            (rule("tcp4", &[("dst-port", "444 m 0x0001")]), Meant::No),
-            (rule("tcp4", &[("dst-ip", "10.0.1.0 m 0.0.0.255")]), Meant::Yes),
-            (rule("tcp4", &[("src-ip", "10.0.1.0 m 0.0.0.255")]), Meant::No),
-            (rule("udp4", &[]), Meant::No),
-            (rule("tcp6", &[]), Meant::No),
-            (rule("sctp4", &[]), Meant::No),
-            (rule("ah4", &[]), Meant::No),
-            (rule("esp4", &[]), Meant::No),
-            (rule("hip4", &[]), Meant::DependsOn(MatchDependsOn::UnknownFlowType)),
-            (rule("ip4", &[("l4proto", "6")]), Meant::Yes),
-            (rule("ether", &[("proto", "0x0800")]), Meant::Yes),
+            (rule("tcp4", &[("dst-port", "443")]), RuleMatch::Yes),
+            (rule("tcp4", &[("dst-port", "444 m 0x0007")]), RuleMatch::Yes),
+            (rule("tcp4", &[("dst-port", "444 m 0x0001")]), RuleMatch::No),
+            (rule("tcp4", &[("dst-ip", "10.0.1.0 m 0.0.0.255")]), RuleMatch::Yes),
+            (rule("tcp4", &[("src-ip", "10.0.1.0 m 0.0.0.255")]), RuleMatch::No),
+            (rule("udp4", &[]), RuleMatch::No),
+            (rule("tcp6", &[]), RuleMatch::No),
+            (rule("sctp4", &[]), RuleMatch::No),
+            (rule("ah4", &[]), RuleMatch::No),
+            (rule("esp4", &[]), RuleMatch::No),
+            (rule("hip4", &[]), RuleMatch::DependsOn(MatchDependsOn::UnknownFlowType)),
+            (rule("ip4", &[("l4proto", "6")]), RuleMatch::Yes),
+            (rule("ether", &[("proto", "0x0800")]), RuleMatch::Yes),
             (
                 rule("tcp4", &[("dst-port", "443"), ("vlan", "5")]),
-                Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+                RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
             ),
-            (rule("tcp4", &[("dst-port", "444"), ("vlan", "5")]), Meant::No),
-            (rule("tcp4", &[("tos", "8")]), Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::TypeOfService))),
+            (rule("tcp4", &[("dst-port", "444"), ("vlan", "5")]), RuleMatch::No),
+            (
+                rule("tcp4", &[("tos", "8")]),
+                RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::TypeOfService)),
+            ),
             (
                 rule("tcp4", &[("vlan-etype", "0x8100")]),
-                Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
+                RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanTag)),
             ),
-            (rule("tcp4", &[("l4data", "0x1")]), Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Payload))),
+            (rule("tcp4", &[("l4data", "0x1")]), RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::Payload))),
             (
                 rule("tcp4", &[("dst-mac", "02:00:00:00:00:01")]),
-                Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::MacAddresses)),
+                RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::MacAddresses)),
             ),
-            (rule("tcp4", &[("user-def", "0x1")]), Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::Other))),
+            (rule("tcp4", &[("user-def", "0x1")]), RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::Other))),
         ] {
-            assert_eq!(means(&r, &t), want, "{r:?}");
+            assert_eq!(rule_match(&r, &t), want, "{r:?}");
         }
         // Rules of other protocols mean the packets of their protocol.
         for (kind, text) in [
@@ -190,26 +193,26 @@ mod tests {
             ("ah4", "10.0.0.1-10.0.1.2/ah"),
             ("esp4", "10.0.0.1-10.0.1.2/esp"),
         ] {
-            assert_eq!(means(&rule(kind, &[]), &flow(text)), Meant::Yes, "{kind}");
+            assert_eq!(rule_match(&rule(kind, &[]), &flow(text)), RuleMatch::Yes, "{kind}");
         }
         let tagged = Tuple { vlan: Some(5), ..t };
         for (value, want) in [
-            ("5 m 0xf000", Meant::Yes),
-            ("6 m 0xf000", Meant::No),
-            ("5", Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority))),
-            ("8197 m 0x1000", Meant::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority))),
-            ("6", Meant::No),
+            ("5 m 0xf000", RuleMatch::Yes),
+            ("6 m 0xf000", RuleMatch::No),
+            ("5", RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority))),
+            ("8197 m 0x1000", RuleMatch::DependsOn(MatchDependsOn::Packet(PacketProperty::VlanPriority))),
+            ("6", RuleMatch::No),
             ("x", UNREADABLE),
         ] {
-            assert_eq!(means(&rule("tcp4", &[("vlan", value)]), &tagged), want, "{value}");
+            assert_eq!(rule_match(&rule("tcp4", &[("vlan", value)]), &tagged), want, "{value}");
         }
     }
 
     #[test]
     fn pieces_carry_no_ports() {
         let t = flow("10.0.0.1-10.0.1.2/udp/frag");
-        assert_eq!(means(&rule("udp4", &[("dst-port", "53")]), &t), Meant::No);
-        assert!(matches!(means(&rule("udp4", &[]), &t), Meant::DependsOn(_)));
-        assert_eq!(means(&rule("ip4", &[]), &t), Meant::Yes);
+        assert_eq!(rule_match(&rule("udp4", &[("dst-port", "53")]), &t), RuleMatch::No);
+        assert!(matches!(rule_match(&rule("udp4", &[]), &t), RuleMatch::DependsOn(_)));
+        assert_eq!(rule_match(&rule("ip4", &[]), &t), RuleMatch::Yes);
     }
 }

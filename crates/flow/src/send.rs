@@ -3,11 +3,11 @@
 use ringwise_model::{CpuId, Dir, Fact, IrqId, Nic, Snapshot};
 use serde::Serialize;
 
-use crate::stack::{Place, place};
+use crate::stack::{CpuPlacement, cpu_placement};
 
 /// How a packet leaves a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Sending {
+pub struct TransmitPath {
     /// The queue, if only one is possible.
     pub queue: Option<u32>,
     /// The possible transmit queues; empty if `queue` is known.
@@ -17,7 +17,7 @@ pub struct Sending {
     /// Interrupt of the queue's completions. `None`: unknown, or several queues are possible.
     pub irq: Option<IrqId>,
     /// CPU that handles this interrupt.
-    pub cpu: Option<Place>,
+    pub cpu: Option<CpuPlacement>,
     /// Byte queue limit of the queue and its bytes in flight, as text. `None`: unknown.
     pub bql: Option<String>,
     /// What makes the prediction uncertain, one sentence each.
@@ -30,7 +30,7 @@ const CHOOSES: &[&str] = &["bnx2x", "fm10k", "hns", "ixgbe", "mlx4_en", "mlx5_co
 
 /// Selects the transmit queue as `__netdev_pick_tx` does: XPS by receive queue, then XPS by CPU, otherwise
 /// `skb_tx_hash`. `rx` is the receive queue that the kernel recorded for a forwarded packet.
-pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> Sending {
+pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> TransmitPath {
     let queues: Vec<u32> = {
         let counted = nic.channels.known().map(|c| c.tx_queues()).filter(|n| *n > 0);
         let n = counted.unwrap_or(u32::MAX);
@@ -49,12 +49,12 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> 
         .and_then(|q| nic.tx_queues.iter().find(|t| t.id == q))
         .and_then(|t| t.bql.known())
         .map(|b| format!("{} bytes may wait in the ring ({} now)", b.limit_bytes, b.inflight_bytes));
-    Sending {
+    TransmitPath {
         queue,
         may_be: if queue.is_some() { Vec::new() } else { may_be },
         by,
         irq: vector.map(|v| v.irq),
-        cpu: done_on.map(|c| place(s, nic, c)),
+        cpu: done_on.map(|c| cpu_placement(s, nic, c)),
         bql,
         notes,
     }

@@ -3,7 +3,7 @@
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, Nic, NodeId, Snapshot, Unread};
 use serde::Serialize;
 
-use crate::steering::Answer;
+use crate::steering::QueuePrediction;
 use crate::tuple::has_ports;
 use crate::undecided::{CpuUndecided, RfsOff, RpsUnknown, StackHashUnknown, as_text, beside};
 
@@ -45,7 +45,7 @@ pub enum Reach {
 
 /// A CPU, seen from a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct CpuPlacement {
     /// Number of the CPU.
     pub cpu: CpuId,
     /// NUMA node of the CPU. `None`: unknown.
@@ -60,7 +60,7 @@ pub struct Place {
 
 /// What happens to packets behind a receive queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Landing {
+pub struct ReceivePath {
     /// Number of the receive queue.
     pub queue: u32,
     /// Interrupt of the queue. `None`: unknown.
@@ -68,7 +68,7 @@ pub struct Landing {
     /// Which CPUs the interrupt may go to, and where it goes.
     pub asked: Option<CpuSet>,
     /// CPU that gets the interrupt. `None`: see `why_not`.
-    pub cpu: Option<Place>,
+    pub cpu: Option<CpuPlacement>,
     /// Why `cpu` is unknown.
     #[serde(flatten, serialize_with = "beside")]
     pub why_not: Option<CpuUndecided>,
@@ -78,7 +78,7 @@ pub struct Landing {
     pub rfs: Rfs,
 }
 
-impl Landing {
+impl ReceivePath {
     /// Where protocol work runs, as far as that is known without a socket.
     pub fn works_on(&self) -> Option<CpuId> {
         match &self.rps {
@@ -150,7 +150,7 @@ pub fn rfs_words(entries: u32, queue_entries: u32) -> String {
 }
 
 /// Node, core and distance of `cpu`, seen from `nic`.
-pub fn place(s: &Snapshot, nic: &Nic, cpu: CpuId) -> Place {
+pub fn cpu_placement(s: &Snapshot, nic: &Nic, cpu: CpuId) -> CpuPlacement {
     let node = s.topology.node_of(cpu);
     let device = nic.node.known().copied();
     let reach = match (node, device) {
@@ -160,11 +160,11 @@ pub fn place(s: &Snapshot, nic: &Nic, cpu: CpuId) -> Place {
     };
     let distance = device.zip(node).and_then(|(d, n)| s.topology.distance(d, n));
     let core = s.topology.cpu(cpu).and_then(|c| c.core.known()).copied();
-    Place { cpu, node, core, reach, distance }
+    CpuPlacement { cpu, node, core, reach, distance }
 }
 
 /// What happens to packets that `a` sends to receive queue `queue`.
-pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Landing {
+pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &QueuePrediction) -> ReceivePath {
     let vector = nic.vector_of(Dir::Rx, queue);
     let (cpu, why_not) = match vector.map(|v| (&v.effective, &v.asked)) {
         None => (None, Some(CpuUndecided::NoInterrupt)),
@@ -177,11 +177,11 @@ pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Landing {
         Some((Fact::Absent, _)) => (None, Some(CpuUndecided::EffectiveNotReported)),
         Some((Fact::Unknown(u), _)) => (None, Some(CpuUndecided::EffectiveUnread { unread: u.clone() })),
     };
-    Landing {
+    ReceivePath {
         queue,
         irq: vector.map(|v| v.irq),
         asked: vector.and_then(|v| v.asked.known().cloned()),
-        cpu: cpu.map(|c| place(s, nic, c)),
+        cpu: cpu.map(|c| cpu_placement(s, nic, c)),
         why_not,
         rps: rps(s, nic, queue, a),
         rfs: rfs(s, nic, queue),
@@ -194,7 +194,7 @@ fn feature(nic: &Nic, name: &str) -> Option<bool> {
 
 /// The kernel multiplies the 32-bit hash by the number of CPUs in the mask and takes the upper word: entry of
 /// the mask's online CPUs in ascending order (`get_rps_cpu`).
-fn rps(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Rps {
+fn rps(s: &Snapshot, nic: &Nic, queue: u32, a: &QueuePrediction) -> Rps {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
         return Rps::Unknown { why: RpsUnknown::NoSuchQueue };
     };
@@ -218,7 +218,7 @@ fn rps(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Rps {
 }
 
 /// The hash that RPS uses; known only where it is the device's own.
-pub fn stack_hash(nic: &Nic, a: &Answer) -> Result<u32, StackHashUnknown> {
+pub fn stack_hash(nic: &Nic, a: &QueuePrediction) -> Result<u32, StackHashUnknown> {
     let driver = nic.driver.known().map_or("", String::as_str);
     if feature(nic, RXHASH) == Some(false) {
         return Err(StackHashUnknown::HashingOff);

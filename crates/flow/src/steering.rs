@@ -7,7 +7,7 @@ use ringwise_model::{Action, Fact, Nic, Rss, Rule, Unread};
 use serde::Serialize;
 
 use crate::hash::{Fields, Transform, Unpredictable, input};
-use crate::rules::{Meant, means};
+use crate::rules::{RuleMatch, rule_match};
 use crate::toeplitz::{Toeplitz, is_symmetric};
 use crate::tuple::{TCP, Tuple};
 use crate::undecided::{KeySource, MatchDependsOn, Undecided, as_text_or_null, beside};
@@ -28,7 +28,7 @@ pub const NTUPLE: &str = "rx-ntuple-filter";
 /// What decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum QueueDecision {
     /// A flow steering rule matches.
     Rule,
     /// The hash selects an entry of the indirection table.
@@ -45,9 +45,9 @@ pub enum By {
 
 /// Which receive queue a flow reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub struct QueuePrediction {
     /// What decided.
-    pub by: By,
+    pub by: QueueDecision,
     /// Receive queue. `None`: dropped, or not decidable.
     pub queue: Option<u32>,
     /// Where the queue is not known: the ones it can be.
@@ -84,7 +84,7 @@ pub struct Answer {
 
 /// A table with its key.
 #[derive(Debug, Clone)]
-struct Spreader {
+struct IndirectionTable {
     table: Vec<u32>,
     /// The hash function, or why the hash is unknown.
     hash: Result<Toeplitz, Undecided>,
@@ -95,7 +95,7 @@ struct Spreader {
 /// The bytes of a hash key and where they were read, or why the hash is unknown.
 type Key = Result<(Vec<u8>, KeySource), Undecided>;
 
-impl Spreader {
+impl IndirectionTable {
     fn new(table: &[u32], key: Key) -> Self {
         Self {
             only: table.first().copied().filter(|q| table.iter().all(|t| t == q)),
@@ -112,8 +112,8 @@ pub struct Steering {
     driver: String,
     queues: Option<u32>,
     /// The device's own table, or why it is unknown.
-    own: Result<Spreader, Undecided>,
-    contexts: BTreeMap<u32, Spreader>,
+    own: Result<IndirectionTable, Undecided>,
+    contexts: BTreeMap<u32, IndirectionTable>,
     contexts_known: bool,
     fields: BTreeMap<String, String>,
     transform: Transform,
@@ -174,7 +174,7 @@ impl Steering {
         if rss.table.is_empty() {
             self.own = Err(Undecided::NoTable);
         } else {
-            self.own = Ok(Spreader::new(&rss.table, key.clone()));
+            self.own = Ok(IndirectionTable::new(&rss.table, key.clone()));
         }
         for (id, context) in rss.contexts.known().into_iter().flatten() {
             let key = match (&context.key, &key) {
@@ -182,7 +182,7 @@ impl Steering {
                 (Some(own), Ok(_)) => parse_key(own, KeySource::Context),
                 (_, key) => key.clone(),
             };
-            self.contexts.insert(*id, Spreader::new(&context.table, key));
+            self.contexts.insert(*id, IndirectionTable::new(&context.table, key));
         }
         self.contexts_known = !matches!(rss.contexts, Fact::Unknown(_));
     }
@@ -287,7 +287,7 @@ impl Steering {
 
     /// Whether a rule may match this flow.
     pub fn is_ruled(&self, t: &Tuple) -> bool {
-        self.rules.iter().any(|(_, r)| means(r, t) != Meant::No)
+        self.rules.iter().any(|(_, r)| rule_match(r, t) != RuleMatch::No)
     }
 
     /// The queue alone.
@@ -331,20 +331,20 @@ impl Steering {
         }
     }
 
-    fn hash_of(&self, s: &Spreader, t: &Tuple) -> Result<u32, Undecided> {
+    fn hash_of(&self, s: &IndirectionTable, t: &Tuple) -> Result<u32, Undecided> {
         let toeplitz = s.hash.as_ref().map_err(Clone::clone)?;
         let (fields, _) = self.fields_of(t)?;
         Ok(toeplitz.hash(input(t, fields, self.transform).bytes()))
     }
 
     /// The queue of `t`, with everything that led to it.
-    pub fn answer(&self, t: &Tuple) -> Answer {
+    pub fn answer(&self, t: &Tuple) -> QueuePrediction {
         let a = self.by_device(t);
         match self.asked {
             None => a,
             // The hash depends only on the packet and stays valid; the decision does not.
-            Some(_) => Answer {
-                by: By::Asked,
+            Some(_) => QueuePrediction {
+                by: QueueDecision::Asked,
                 queue: self.asked,
                 may_be: Vec::new(),
                 entry: None,
@@ -357,10 +357,10 @@ impl Steering {
         }
     }
 
-    fn by_device(&self, t: &Tuple) -> Answer {
-        let mut a = Answer {
+    fn by_device(&self, t: &Tuple) -> QueuePrediction {
+        let mut a = QueuePrediction {
             rules_unread: false,
-            by: By::NotDecidable,
+            by: QueueDecision::NotDecidable,
             queue: None,
             may_be: Vec::new(),
             flow_type: t.flow_type(),
@@ -375,18 +375,18 @@ impl Steering {
             notes: Vec::new(),
         };
         if self.queues == Some(1) && self.rules.is_empty() {
-            (a.by, a.queue) = (By::OnlyOne, Some(0));
+            (a.by, a.queue) = (QueueDecision::OnlyOne, Some(0));
             return a;
         }
         let mut might = Vec::new();
         for (at, rule) in &self.rules {
-            match means(rule, t) {
-                Meant::No => {}
-                Meant::DependsOn(what) => might.push((*at, rule, what)),
-                Meant::Yes if might.is_empty() => {
+            match rule_match(rule, t) {
+                RuleMatch::No => {}
+                RuleMatch::DependsOn(what) => might.push((*at, rule, what)),
+                RuleMatch::Yes if might.is_empty() => {
                     a.rule = Some(*at);
                     self.by_rule(rule, t, &mut a);
-                    let more = self.rules.iter().filter(|(o, r)| o > at && means(r, t) != Meant::No).count();
+                    let more = self.rules.iter().filter(|(o, r)| o > at && rule_match(r, t) != RuleMatch::No).count();
                     if more > 0 {
                         a.notes.push(format!(
                             "{more} more rules match this flow; assumed: the lowest location wins, as on most devices"
@@ -394,7 +394,7 @@ impl Steering {
                     }
                     return a;
                 }
-                Meant::Yes => {
+                RuleMatch::Yes => {
                     might.push((*at, rule, MatchDependsOn::EarlierRule));
                     break;
                 }
@@ -405,7 +405,7 @@ impl Steering {
             let mut queues: BTreeSet<u32> = a.queue.into_iter().chain(a.may_be.iter().copied()).collect();
             queues.extend(might.iter().flat_map(|(_, r, _)| self.targets(r)));
             a.why_not = Some(Undecided::RuleMayMatch { rule: *at, depends_on: *depends_on });
-            (a.by, a.queue, a.may_be) = (By::NotDecidable, None, queues.into_iter().collect());
+            (a.by, a.queue, a.may_be) = (QueueDecision::NotDecidable, None, queues.into_iter().collect());
             return a;
         }
         if let Some(why) = self.rules_unread.as_ref().filter(|_| a.queue.is_some()) {
@@ -413,11 +413,11 @@ impl Steering {
             a.notes.push(format!("steering rules could not be read ({why}); one of them may match"));
         }
         if let (Some(why), TCP, false) = (&self.steers_itself, t.protocol, t.fragment)
-            && let Some(q) = a.queue.filter(|_| a.by != By::OnlyOne)
+            && let Some(q) = a.queue.filter(|_| a.by != QueueDecision::OnlyOne)
         {
             a.notes.push(format!("until the host replies, the table applies: queue {q}"));
             a.queue = None;
-            a.by = By::NotDecidable;
+            a.by = QueueDecision::NotDecidable;
             a.may_be = self.all_queues();
             a.why_not = Some(why.clone());
         }
@@ -434,17 +434,17 @@ impl Steering {
         }
     }
 
-    fn by_rule(&self, rule: &Rule, t: &Tuple, a: &mut Answer) {
-        a.by = By::Rule;
+    fn by_rule(&self, rule: &Rule, t: &Tuple, a: &mut QueuePrediction) {
+        a.by = QueueDecision::Rule;
         match (rule.action, rule.context) {
-            (Action::Drop, _) => a.by = By::Dropped,
+            (Action::Drop, _) => a.by = QueueDecision::Dropped,
             (Action::Queue(q), None) => a.queue = Some(q),
             (Action::Queue(offset), Some(c)) => {
                 a.context = Some(c);
                 match self.contexts.get(&c) {
                     Some(s) => self.by_table(Ok(s), offset, t, a),
                     None => {
-                        a.by = By::NotDecidable;
+                        a.by = QueueDecision::NotDecidable;
                         a.may_be = self.all_queues();
                         a.why_not = Some(match self.contexts_known {
                             true => Undecided::ContextMissing { context: c },
@@ -454,11 +454,11 @@ impl Steering {
                 }
             }
             (Action::Wake, _) => {
-                a.by = By::NotDecidable;
+                a.by = QueueDecision::NotDecidable;
                 a.why_not = Some(Undecided::WakeRule);
             }
             (Action::Vf { vf, queue }, _) => {
-                a.by = By::Dropped;
+                a.by = QueueDecision::Dropped;
                 a.notes.push(format!(
                     "the rule sends the flow to queue {queue} of virtual function {vf}, not to this interface"
                 ));
@@ -466,11 +466,17 @@ impl Steering {
         }
     }
 
-    fn by_table(&self, spreader: Result<&Spreader, Undecided>, offset: u32, t: &Tuple, a: &mut Answer) {
+    fn by_table(
+        &self,
+        spreader: Result<&IndirectionTable, Undecided>,
+        offset: u32,
+        t: &Tuple,
+        a: &mut QueuePrediction,
+    ) {
         let s = match spreader {
             Ok(s) => s,
             Err(why) => {
-                a.by = By::NotDecidable;
+                a.by = QueueDecision::NotDecidable;
                 a.may_be = self.all_queues();
                 a.why_not = Some(why);
                 return;
@@ -492,7 +498,7 @@ impl Steering {
                 (a.hash, a.entry) = (Some(hash), Some(at));
                 a.notes.extend(self.assumed.iter().cloned());
                 a.queue = Some(s.table[at] + offset);
-                a.by = if ruled { By::Rule } else { By::Table };
+                a.by = if ruled { QueueDecision::Rule } else { QueueDecision::Table };
                 if !s.table.len().is_power_of_two() {
                     a.notes.push(format!(
                         "{} table entries are not a power of two; assumed: hash modulo entries",
@@ -505,10 +511,10 @@ impl Steering {
                 match s.only {
                     Some(q) => {
                         a.queue = Some(q + offset);
-                        a.by = if ruled { By::Rule } else { By::OnlyOne };
+                        a.by = if ruled { QueueDecision::Rule } else { QueueDecision::OnlyOne };
                     }
                     None => {
-                        a.by = By::NotDecidable;
+                        a.by = QueueDecision::NotDecidable;
                         let all: BTreeSet<u32> = s.table.iter().map(|q| q + offset).collect();
                         a.may_be = all.into_iter().collect();
                         a.notes.push("all packets of this direction go to one of them, always the same".into());
@@ -551,7 +557,7 @@ fn steers_itself(nic: &Nic, driver: &str, queues: Option<u32>, ntuple: Option<bo
 }
 
 /// The table names several queues, yet nearly all interrupts came from one: perhaps the device ignores it.
-pub fn heeds_table(nic: &Nic) -> Option<String> {
+pub fn ignored_table_warning(nic: &Nic) -> Option<String> {
     let table = &nic.rss.known()?.table;
     let named: BTreeSet<u32> = table.iter().copied().collect();
     if named.len() < 2 {

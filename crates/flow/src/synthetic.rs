@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::population::Counted;
+use crate::population::CountedFlow;
 use crate::tuple::{BadFlow, Tuple, UDP, has_ports, protocol_number};
 
 /// `count=2000,zipf=1.0,packets=1000000,src=10.0.0.0/8,dst=192.0.2.1/32,sport=1024-65535,dport=443,proto=udp,seed=1`
@@ -89,7 +89,7 @@ impl Synthetic {
     }
 
     /// Generates the flows. A flow that was drawn before is drawn again a few times, then skipped.
-    pub fn flows(&self) -> Vec<Counted> {
+    pub fn flows(&self) -> Vec<CountedFlow> {
         let mut rng = Rng(self.seed);
         let weights: Vec<f64> = (1..=self.count).map(|k| falling(k, self.zipf)).collect();
         let sum: f64 = weights.iter().sum();
@@ -98,7 +98,7 @@ impl Synthetic {
         for w in weights {
             let tuple = (0..20).map(|_| self.draw(&mut rng)).find(|t| seen.insert(*t));
             let packets = ((w / sum * self.packets as f64).round() as u64).max(1);
-            out.extend(tuple.map(|tuple| Counted { tuple, packets, bytes: 0 }));
+            out.extend(tuple.map(|tuple| CountedFlow { tuple, packets, bytes: 0 }));
         }
         out
     }

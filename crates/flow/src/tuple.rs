@@ -110,7 +110,7 @@ impl Serialize for Tuple {
 
 /// A flow as the user writes it. A missing port means all ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spec {
+pub struct FlowSpec {
     /// Source address.
     pub src: IpAddr,
     /// Destination address.
@@ -156,7 +156,7 @@ impl std::error::Error for BadFlow {}
 const SHAPE: &str = "SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-10.0.0.2:80/tcp or \
                      [2001:db8::1]:1234-[2001:db8::2]:80/udp";
 
-impl Spec {
+impl FlowSpec {
     /// The exact flow. `None`: a port is missing.
     pub fn exact(&self) -> Option<Tuple> {
         let ports = match (self.src_port, self.dst_port) {
@@ -186,7 +186,7 @@ impl Spec {
     }
 }
 
-impl FromStr for Spec {
+impl FromStr for FlowSpec {
     type Err = BadFlow;
 
     fn from_str(text: &str) -> Result<Self, BadFlow> {
@@ -257,7 +257,7 @@ mod tests {
             "10.0.0.1-10.0.0.2/udp/frag",
             "10.0.0.1-10.0.0.2/99",
         ] {
-            let t = text.parse::<Spec>().unwrap().exact().unwrap();
+            let t = text.parse::<FlowSpec>().unwrap().exact().unwrap();
             assert_eq!(t.to_string(), text);
             assert_eq!(t.reversed().reversed(), t);
         }
@@ -269,16 +269,16 @@ mod tests {
             ("10.0.0.1:1234-10.0.0.2:80/tcp", "10.0.0.2:80-10.0.0.1:1234/tcp"),
             ("10.0.0.1-10.0.0.2/icmp", "10.0.0.2-10.0.0.1/icmp"),
         ] {
-            let t = text.parse::<Spec>().unwrap().exact().unwrap();
+            let t = text.parse::<FlowSpec>().unwrap().exact().unwrap();
             assert_eq!(t.reversed().to_string(), answer);
         }
     }
 
     #[test]
     fn missing_ports() {
-        let one: Spec = "10.0.0.1-10.0.0.2:80/tcp".parse().unwrap();
+        let one: FlowSpec = "10.0.0.1-10.0.0.2:80/tcp".parse().unwrap();
         assert_eq!((one.exact(), one.all().len()), (None, 65_536));
-        let both: Spec = "10.0.0.1:*-10.0.0.2/udp".parse().unwrap();
+        let both: FlowSpec = "10.0.0.1:*-10.0.0.2/udp".parse().unwrap();
         let distinct: std::collections::HashSet<_> = both.all().iter().map(|t| t.ports.unwrap().1).collect();
         assert_eq!(distinct.len(), 65_536);
     }
@@ -298,7 +298,7 @@ mod tests {
             ("[2001:db8::1]x-[2001:db8::2]:2/tcp", "address"),
             ("10.0.0.1:1-10.0.0.2:2/tcp/frog", "frag"),
         ] {
-            let e = text.parse::<Spec>().unwrap_err().to_string();
+            let e = text.parse::<FlowSpec>().unwrap_err().to_string();
             assert!(e.contains(word), "{text}: {e}");
         }
     }

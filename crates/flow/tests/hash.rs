@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use ringwise_flow::hash::{Unpredictable, input};
 use ringwise_flow::toeplitz::{LONGEST, bit_by_bit};
 use ringwise_flow::undecided::PacketProperty;
-use ringwise_flow::{Fields, Spec, Toeplitz, Transform, Tuple};
+use ringwise_flow::{Fields, FlowSpec, Toeplitz, Transform, Tuple};
 
 /// The key of "Verifying the RSS Hash Calculation".
 const KEY: [u8; 40] = [
@@ -27,7 +27,7 @@ const VECTORS: [(&str, u32, u32); 8] = [
 ];
 
 fn tuple(text: &str) -> Tuple {
-    text.parse::<Spec>().unwrap().exact().unwrap()
+    text.parse::<FlowSpec>().unwrap().exact().unwrap()
 }
 
 fn all() -> Fields {
@@ -135,7 +135,7 @@ proptest! {
     #[test]
     fn any_text_is_a_flow_or_a_message(text in ".{0,80}") {
         common::flows(text.as_bytes());
-        if let Ok(s) = text.parse::<Spec>() {
+        if let Ok(s) = text.parse::<FlowSpec>() {
             prop_assert!(!s.all().is_empty());
         }
     }

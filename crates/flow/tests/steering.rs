@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_flow::chain::{self, Route, Way};
+use ringwise_flow::chain::{self, FlowRoute, Route};
 use ringwise_flow::population::spread;
 use ringwise_flow::stack::{Reach, Rps, landing};
-use ringwise_flow::steering::heeds_table;
+use ringwise_flow::steering::ignored_table_warning;
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::toeplitz::bit_by_bit;
 use ringwise_flow::undecided::{KeySource, MatchDependsOn, PacketProperty, StackHashUnknown};
-use ringwise_flow::{By, Fields, Spec, Steering, Tuple, Undecided};
+use ringwise_flow::{Fields, FlowSpec, QueueDecision, Steering, Tuple, Undecided};
 use ringwise_model::*;
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -50,7 +50,7 @@ fn rss(s: &mut Snapshot) -> &mut Rss {
 }
 
 fn flow(text: &str) -> Tuple {
-    text.parse::<Spec>().unwrap().exact().unwrap()
+    text.parse::<FlowSpec>().unwrap().exact().unwrap()
 }
 
 fn none() -> Fact<String> {
@@ -82,7 +82,7 @@ fn ntuple(s: &mut Snapshot, rules: &[Written]) {
 fn hash_entry_queue() {
     let s = host("ice");
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.hash, a.entry, a.queue), (By::Table, Some(HASH), Some(0x78), Some(0)));
+    assert_eq!((a.by, a.hash, a.entry, a.queue), (QueueDecision::Table, Some(HASH), Some(0x78), Some(0)));
     let udp = steering(&s).answer(&flow("66.9.149.187:2794-161.142.100.80:1766/udp"));
     assert_eq!((udp.hash, udp.fields), (Some(0x323e_8fc2), Some(Fields::ADDRESSES)));
     let piece = steering(&s).answer(&flow("66.9.149.187-161.142.100.80/tcp/frag"));
@@ -95,14 +95,14 @@ fn an_unknown_key_is_unknown_and_what_is_left_is_said() {
     let mut s = host("ice");
     rss(&mut s).key = Fact::unknown("rss-get", "needs root");
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.hash, a.queue), (By::NotDecidable, None, None));
+    assert_eq!((a.by, a.hash, a.queue), (QueueDecision::NotDecidable, None, None));
     assert_eq!(a.may_be, (0..8).collect::<Vec<u32>>());
     assert_eq!(a.why_not, Some(Undecided::KeyUnread { unread: Unread::new("rss-get", None, "needs root") }));
     assert!(a.notes[0].contains("always the same"));
     // Every entry the same: no key is needed.
     rss(&mut s).table = vec![5; 128];
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.queue, steering(&s).queue(&flow(VECTOR))), (By::OnlyOne, Some(5), Some(5)));
+    assert_eq!((a.by, a.queue, steering(&s).queue(&flow(VECTOR))), (QueueDecision::OnlyOne, Some(5), Some(5)));
 }
 
 #[test]
@@ -166,22 +166,22 @@ fn drivers_without_a_key_of_their_own_take_the_hosts() {
 fn where_the_nic_steers_by_itself_nothing_is_decided() {
     let mut s = host("ixgbe");
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.queue), (By::NotDecidable, None));
+    assert_eq!((a.by, a.queue), (QueueDecision::NotDecidable, None));
     assert_eq!(a.why_not, Some(Undecided::AtrOn { driver: "ixgbe".into() }));
     assert_eq!(steering(&s).queue(&flow(VECTOR)), None);
     // Not of UDP, and not with rules switched on.
-    assert_eq!(steering(&s).answer(&flow("10.0.0.1:1-10.0.0.2:2/udp")).by, By::Table);
+    assert_eq!(steering(&s).answer(&flow("10.0.0.1:1-10.0.0.2:2/udp")).by, QueueDecision::Table);
     ntuple(&mut s, &[]);
-    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, By::Table);
+    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, QueueDecision::Table);
     let mut i40e = host("i40e");
     i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), true)].into());
-    assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, By::NotDecidable);
+    assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, QueueDecision::NotDecidable);
     i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), false)].into());
-    assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, By::Table);
+    assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, QueueDecision::Table);
     // On as the driver begins: not read is not off.
     i40e.nics[0].private_flags = ringwise_model::not_asked();
     let a = steering(&i40e).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.queue), (By::NotDecidable, None));
+    assert_eq!((a.by, a.queue), (QueueDecision::NotDecidable, None));
     assert!(matches!(a.why_not, Some(Undecided::AtrUnread { .. })));
 }
 
@@ -208,29 +208,32 @@ fn rules_go_first_and_contexts_have_their_own_table() {
     let port: &[(&str, &str)] = &[("dst-port", "1766")];
     ntuple(&mut s, &[(4, "tcp4", port, Action::Queue(3), None), (9, "tcp4", &[], Action::Drop, None)]);
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.queue, a.rule), (By::Rule, Some(3), Some(4)));
+    assert_eq!((a.by, a.queue, a.rule), (QueueDecision::Rule, Some(3), Some(4)));
     assert!(a.notes[0].contains("more rules"));
     let a = steering(&s).answer(&flow("1.1.1.1:5-2.2.2.2:6/tcp"));
-    assert_eq!((a.by, a.queue, a.rule), (By::Dropped, None, Some(9)));
+    assert_eq!((a.by, a.queue, a.rule), (QueueDecision::Dropped, None, Some(9)));
     ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(1), Some(1))]);
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.context, a.entry, a.queue), (By::Rule, Some(1), Some(HASH as usize & 3), Some(6 + 1)));
+    assert_eq!(
+        (a.by, a.context, a.entry, a.queue),
+        (QueueDecision::Rule, Some(1), Some(HASH as usize & 3), Some(6 + 1))
+    );
     // A context that does not exist: it may be any queue.
     ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(0), Some(2))]);
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.may_be), (By::NotDecidable, (0..8).collect::<Vec<u32>>()));
+    assert_eq!((a.by, a.may_be), (QueueDecision::NotDecidable, (0..8).collect::<Vec<u32>>()));
     assert_eq!(a.why_not, Some(Undecided::ContextMissing { context: 2 }));
     // The match depends on a property that a flow does not contain.
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5")], Action::Queue(3), None)]);
     let a = steering(&s).answer(&flow(VECTOR));
-    assert_eq!((a.by, a.may_be), (By::NotDecidable, vec![0, 3]));
+    assert_eq!((a.by, a.may_be), (QueueDecision::NotDecidable, vec![0, 3]));
     let depends_on = MatchDependsOn::Packet(PacketProperty::VlanTag);
     assert_eq!(a.why_not, Some(Undecided::RuleMayMatch { rule: 0, depends_on }));
     // The device ignores its rules while ntuple is off.
     if let Fact::Known(f) = &mut s.nics[0].features {
         f.get_mut("rx-ntuple-filter").unwrap().on = false;
     }
-    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, By::Table);
+    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, QueueDecision::Table);
 }
 
 #[test]
@@ -238,8 +241,8 @@ fn a_tag_that_is_told_decides_rules_that_ask_for_it() {
     let mut s = host("ice");
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5 m 0xf000")], Action::Queue(3), None)]);
     let tagged = |v| steering(&s).answer(&Tuple { vlan: Some(v), ..flow(VECTOR) });
-    assert_eq!((tagged(5).by, tagged(5).queue), (By::Rule, Some(3)));
-    assert_eq!((tagged(6).by, tagged(6).queue), (By::Table, Some(0)));
+    assert_eq!((tagged(5).by, tagged(5).queue), (QueueDecision::Rule, Some(3)));
+    assert_eq!((tagged(6).by, tagged(6).queue), (QueueDecision::Table, Some(0)));
 }
 
 #[test]
@@ -248,7 +251,7 @@ fn by_a_queue_that_is_asked_for() {
     s.nics[0].rx_queues[6].rps_cpus = Fact::Known("1,3,5-6".parse().unwrap());
     let asked = steering(&s).by_queue(Some(6));
     let a = asked.answer(&flow(VECTOR));
-    assert_eq!((a.by, a.queue, a.entry, a.rule), (By::Asked, Some(6), None, None));
+    assert_eq!((a.by, a.queue, a.entry, a.rule), (QueueDecision::Asked, Some(6), None, None));
     assert_eq!((asked.queue(&flow(VECTOR)), a.why_not.clone()), (Some(6), None));
     assert!(a.may_be.is_empty() && a.notes.is_empty());
     // The hash is the packet's own, and RPS goes by it.
@@ -256,7 +259,7 @@ fn by_a_queue_that_is_asked_for() {
     let landing = landing(&s, &s.nics[0], 6, &a);
     assert_eq!((landing.cpu.unwrap().cpu, landing.queue), (CpuId(6), 6));
     assert!(matches!(landing.rps, Rps::On { chosen: Some(CpuId(3)), .. }));
-    assert_eq!(steering(&s).by_queue(None).answer(&flow(VECTOR)).by, By::NotDecidable);
+    assert_eq!(steering(&s).by_queue(None).answer(&flow(VECTOR)).by, QueueDecision::NotDecidable);
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn the_way_through_and_its_crossings() {
     s.nics[1].tx_queues[4].xps_cpus = Fact::Known(CpuSet::one(CpuId(0)));
     let t = flow(VECTOR);
     let st = steering(&s);
-    let way = Way { route: Route::Dev("eth1".into()), local: false, out: Some(&s.nics[1]), socket: None };
+    let way = FlowRoute { route: Route::Dev("eth1".into()), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     let cpu = d.arrival.as_ref().unwrap().landing.as_ref().unwrap().cpu.clone().unwrap();
     assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), Reach::Near));
@@ -303,7 +306,7 @@ fn the_way_through_and_its_crossings() {
     for q in &mut s.nics[1].tx_queues {
         q.xps_cpus = Fact::Known(CpuSet::new());
     }
-    let way = Way { route: Route::default(), local: false, out: Some(&s.nics[1]), socket: None };
+    let way = FlowRoute { route: Route::default(), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     assert_eq!(d.departure.unwrap().sending.queue, Some(0));
 }
@@ -311,11 +314,11 @@ fn the_way_through_and_its_crossings() {
 #[test]
 fn a_table_that_is_not_heeded_is_noticed() {
     let mut s = host("vmxnet3");
-    assert_eq!(heeds_table(&s.nics[0]), None, "no interrupts, no doubt");
+    assert_eq!(ignored_table_warning(&s.nics[0]), None, "no interrupts, no doubt");
     for (i, v) in s.nics[0].vectors.iter_mut().enumerate() {
         v.count = Fact::Known(if i == 0 { 5000 } else { 3 });
     }
-    assert!(heeds_table(&s.nics[0]).unwrap().contains("ignores its table"));
+    assert!(ignored_table_warning(&s.nics[0]).unwrap().contains("ignores its table"));
     // The doubt is also reported where the queue is unknown: vmxnet3 does not report its key.
     let asked = |s: &Snapshot| chain::arrival(s, &s.nics[0], &steering(s), &flow(VECTOR));
     assert!(asked(&s).doubt.is_some());
@@ -326,22 +329,22 @@ fn a_table_that_is_not_heeded_is_noticed() {
     for (v, n) in s.nics[0].vectors.iter_mut().zip([319, 0, 1, 0, 2, 2, 2, 0]) {
         v.count = Fact::Known(n);
     }
-    assert!(heeds_table(&s.nics[0]).is_some());
+    assert!(ignored_table_warning(&s.nics[0]).is_some());
     for (v, n) in s.nics[0].vectors.iter_mut().zip([250, 50, 0, 0, 0, 0, 0, 0]) {
         v.count = Fact::Known(n);
     }
-    assert_eq!(heeds_table(&s.nics[0]), None);
+    assert_eq!(ignored_table_warning(&s.nics[0]), None);
     for v in &mut s.nics[0].vectors {
         v.count = Fact::Known(700);
     }
-    assert_eq!(heeds_table(&s.nics[0]), None);
+    assert_eq!(ignored_table_warning(&s.nics[0]), None);
     // Two queues in the table, one of which has all interrupts.
     rss(&mut s).table = (0..128).map(|i| i % 2).collect();
     s.nics[0].vectors[1].count = Fact::Known(2);
-    assert!(heeds_table(&s.nics[0]).unwrap().contains("spreads over 2 queues"));
+    assert!(ignored_table_warning(&s.nics[0]).unwrap().contains("spreads over 2 queues"));
     // With one queue in the table there is nothing to heed.
     rss(&mut s).table = vec![0; 128];
-    assert_eq!(heeds_table(&s.nics[0]), None);
+    assert_eq!(ignored_table_warning(&s.nics[0]), None);
 }
 
 #[test]

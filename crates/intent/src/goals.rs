@@ -16,7 +16,7 @@ pub fn implied(c: &Config) -> String {
 }
 
 fn of_goal(goal: Goal, c: &Config) -> String {
-    let settings = ringwise_plan::lays_down(goal, &c.policies);
+    let settings = ringwise_plan::goal_settings(goal, &c.policies);
     let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
     let entry = Entry { wishes: settings.device.iter().map(wish).collect(), ..Entry::default() };
     // Only the keys, because they apply to every interface.

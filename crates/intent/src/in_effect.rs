@@ -2,7 +2,7 @@
 
 use ringwise_apply::{Ending, Entry, Verify};
 use ringwise_config::Config;
-use ringwise_knob::{Of, Setting};
+use ringwise_knob::{Setting, VectorName};
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Intent, Knob, Wish};
 
 /// The configuration from the journals of this boot, oldest first. `None`: nothing is in effect; an empty file would
@@ -37,9 +37,9 @@ fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
 /// `None`: the configuration file has no key for it (irqbalance, vectors that serve no queue, threads).
 fn knob(s: &Setting) -> Option<(Option<String>, Knob)> {
     let queue = |q: &u32| Some(vec![*q]);
-    let of = |of: &Of| match of {
-        Of::Rx(q) => Some(vec![*q]),
-        Of::Tx(_) | Of::Control(_) => None,
+    let of = |of: &VectorName| match of {
+        VectorName::Rx(q) => Some(vec![*q]),
+        VectorName::Tx(_) | VectorName::Control(_) => None,
     };
     Some(match s.clone() {
         Setting::Channels { dev, rx, tx, combined } => (Some(dev), Knob::Channels { rx, tx, combined }),
@@ -124,8 +124,12 @@ mod tests {
 
     #[test]
     fn queues_with_one_value_stand_together() {
-        let irq =
-            |q, c: &str| Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(q), cpus: c.parse().unwrap(), on: None };
+        let irq = |q, c: &str| Setting::IrqCpus {
+            dev: "eth1".into(),
+            of: VectorName::Rx(q),
+            cpus: c.parse().unwrap(),
+            on: None,
+        };
         let all = [irq(0, "2"), irq(1, "3"), irq(2, "2"), Setting::RfsEntries { entries: 0 }];
         let c = Config::of_intent(&Intent { wishes: wishes(all.iter()), ..Intent::default() });
         let text = ringwise_config::print(&c);

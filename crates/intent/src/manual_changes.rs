@@ -1,7 +1,7 @@
 //! Settings that were changed outside ringwise, and which of them a plan keeps.
 
-use ringwise_knob::{Hand, Made, Origin};
-use ringwise_plan::Hands;
+use ringwise_knob::{CreatedObject, ManualChange, Origin};
+use ringwise_plan::ManualChanges;
 
 /// What a plan does about manual changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,12 +17,13 @@ pub enum Take {
 }
 
 /// Manual changes as a plan takes them. `made`: what only groups of queues needed.
-pub fn hands(list: &[Hand], made: Vec<Made>, take: Take) -> Hands {
-    let (adopted, changed): (Vec<Hand>, Vec<Hand>) = list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
+pub fn hands(list: &[ManualChange], made: Vec<CreatedObject>, take: Take) -> ManualChanges {
+    let (adopted, changed): (Vec<ManualChange>, Vec<ManualChange>) =
+        list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
     match take {
-        Take::Ask | Take::Changed => Hands { keep: adopted, mark: changed, made },
-        Take::Keep => Hands { keep: list.to_vec(), mark: Vec::new(), made },
-        Take::Over => Hands { keep: Vec::new(), mark: list.to_vec(), made },
+        Take::Ask | Take::Changed => ManualChanges { keep: adopted, mark: changed, made },
+        Take::Keep => ManualChanges { keep: list.to_vec(), mark: Vec::new(), made },
+        Take::Over => ManualChanges { keep: Vec::new(), mark: list.to_vec(), made },
     }
 }
 
@@ -32,16 +33,16 @@ mod tests {
 
     use super::*;
 
-    fn hand(origin: Origin, queue: u32) -> Hand {
+    fn hand(origin: Origin, queue: u32) -> ManualChange {
         let setting = Setting::XpsCpus { dev: "eth2".into(), queue, cpus: "12".parse().unwrap() };
         let applied = Setting::XpsCpus { dev: "eth2".into(), queue, cpus: "14".parse().unwrap() };
-        Hand { origin, setting, applied, transaction: 12, changed: None }
+        ManualChange { origin, setting, applied, transaction: 12, changed: None }
     }
 
     #[test]
     fn what_stays_and_what_is_marked() {
         let list = [hand(Origin::ByHand, 1), hand(Origin::Adopted, 2)];
-        let queues = |h: &[Hand]| h.iter().map(|h| h.address().unwrap().to_string()).collect::<Vec<_>>();
+        let queues = |h: &[ManualChange]| h.iter().map(|h| h.address().unwrap().to_string()).collect::<Vec<_>>();
         for (take, keep, mark) in [
             (Take::Ask, &["eth2 tx-2 xps_cpus"][..], &["eth2 tx-1 xps_cpus"][..]),
             (Take::Changed, &["eth2 tx-2 xps_cpus"], &["eth2 tx-1 xps_cpus"]),

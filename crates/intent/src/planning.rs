@@ -3,9 +3,9 @@
 use ringwise_apply::{Planner, Store};
 use ringwise_check::RoleGuess;
 use ringwise_discover::Options;
-use ringwise_knob::{Hand, Learned, Made};
+use ringwise_knob::{CreatedObject, Learned, ManualChange};
 use ringwise_model::{Cause, Intent, Snapshot};
-use ringwise_plan::{Hands, Plan, Refusal};
+use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 
 use crate::error::{Error, Result};
@@ -25,9 +25,9 @@ pub struct PlanningHost {
     /// What its devices refuse or ignore.
     pub learned: Vec<Learned>,
     /// What was changed outside ringwise.
-    pub hands: Vec<Hand>,
+    pub hands: Vec<ManualChange>,
     /// What ringwise created for groups of queues only; a plan without these groups removes it.
-    pub made: Vec<Made>,
+    pub made: Vec<CreatedObject>,
 }
 
 /// A host and what is requested for it.
@@ -69,7 +69,7 @@ impl Planning {
         if s.nics.iter().any(|n| n.unread.iter().any(|u| u.cause == Cause::Late)) {
             return false;
         }
-        let refusal = ringwise_plan::plan_around(s, &self.intent, &self.host.learned, &Hands::default()).err();
+        let refusal = ringwise_plan::plan_around(s, &self.intent, &self.host.learned, &ManualChanges::default()).err();
         matches!(
             refusal,
             Some(Refusal::NothingTunable { .. } | Refusal::UnknownDevice { .. } | Refusal::NotTunable { .. })
@@ -81,15 +81,16 @@ impl Planning {
     #[must_use]
     pub fn at_boot(mut self, store: &Store) -> Self {
         let initialized = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
-        let of = |h: &Hand| h.address().and_then(|a| a.dev().map(str::to_string));
+        let of = |h: &ManualChange| h.address().and_then(|a| a.dev().map(str::to_string));
         self.host.hands.retain(|h| !of(h).is_some_and(|d| initialized.contains(&d)));
         self
     }
 
-    fn hands(&self, take: Take) -> Hands {
+    fn hands(&self, take: Take) -> ManualChanges {
         // Rules and contexts for flows that are not known now may still be needed.
-        let known =
-            |m: &&Made| m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())));
+        let known = |m: &&CreatedObject| {
+            m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())))
+        };
         hands(&self.host.hands, self.host.made.iter().filter(known).cloned().collect(), take)
     }
 

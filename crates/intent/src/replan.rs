@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use ringwise_apply::{NewPlan, NoPlan, Planner};
 use ringwise_discover::Options;
-use ringwise_knob::{IfRefused, Learned, Made, Setting, Step};
+use ringwise_knob::{CreatedObject, IfRefused, Learned, Setting, Step};
 use ringwise_model::Intent;
-use ringwise_plan::{Hands, Plan};
+use ringwise_plan::{ManualChanges, Plan};
 use ringwise_sys::Host;
 
 /// Plans for the intent of the first plan, on the same host. Manual changes are those that were known then; later
@@ -16,7 +16,7 @@ use ringwise_sys::Host;
 pub(crate) struct Replanner {
     pub(crate) options: Options,
     pub(crate) intent: Intent,
-    pub(crate) hands: Hands,
+    pub(crate) hands: ManualChanges,
     pub(crate) learned: Vec<Learned>,
     /// See [`without_names`].
     pub(crate) at_boot: bool,
@@ -30,7 +30,7 @@ pub fn without_names(steps: &mut [Step]) {
 }
 
 impl Planner for Replanner {
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan> {
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[CreatedObject]) -> Result<NewPlan, NoPlan> {
         let now = ringwise_discover::snapshot(host, &self.options).map_err(NoPlan::Discover)?;
         let known: Vec<Learned> = self.learned.iter().chain(learned).cloned().collect();
         let mut hands = self.hands.clone();

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Kind, Store, Verify};
-use ringwise_knob::{Hand, Learned, Made, Match};
+use ringwise_knob::{CreatedObject, Learned, ManualChange, Match};
 use ringwise_model::{Fact, Intent, Requested, Snapshot, shell};
-use ringwise_plan::{Hands, Plan, Refusal};
+use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +24,9 @@ pub struct Standing {
     /// Settings that differ from what was applied, each with its device and as text. `None`: the journals could not be read.
     pub drift: Option<Vec<(Option<String>, String)>>,
     /// Settings that were changed outside ringwise.
-    pub hands: Vec<Hand>,
+    pub hands: Vec<ManualChange>,
     /// What was created for groups of queues only.
-    pub made: Vec<Made>,
+    pub made: Vec<CreatedObject>,
 }
 
 /// A transaction in effect.
@@ -179,7 +179,7 @@ pub fn plan(
     around: &Standing,
 ) -> Result<Plan, Refusal> {
     let hands = hands(&around.hands, around.made.clone(), Take::Ask);
-    let around = |i: &Intent, h: &Hands| ringwise_plan::plan_around(s, i, known, h);
+    let around = |i: &Intent, h: &ManualChanges| ringwise_plan::plan_around(s, i, known, h);
     let mut plan = around(whole, &hands)?;
     for (devs, intent) in parts {
         // An interface without a link, or one that is gone, has no plan.

@@ -100,7 +100,7 @@ fn vectors_are_shared(ctx: &NameContext) -> bool {
         && matches!((ctx.vectors, most), (Some(vectors), Some(queues)) if queues > vectors.saturating_sub(1))
 }
 
-fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, exact_driver: bool) -> NameMatch {
+fn interpret(p: &Pattern, found: &shape::ShapeMatch, ctx: &NameContext, exact_driver: bool) -> NameMatch {
     let queues = |rx: Vec<u32>, tx: Vec<u32>| {
         if rx.is_empty() && tx.is_empty() {
             return NameMatch::Unknown;

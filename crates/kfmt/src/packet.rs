@@ -32,7 +32,7 @@ pub enum Flow {
 
 /// The outermost flow of a packet, and everything else that determines how it is hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct ParsedPacket {
     /// Source address of the outermost IP header.
     pub src: IpAddr,
     /// Destination address of the outermost IP header.
@@ -95,7 +95,7 @@ fn half(b: &[u8], at: usize) -> Option<u16> {
 }
 
 /// `link`: `LINKTYPE_*` of the capture.
-pub fn seen(link: u32, b: &[u8]) -> Result<Seen, NoFlow> {
+pub fn seen(link: u32, b: &[u8]) -> Result<ParsedPacket, NoFlow> {
     let after = |n: usize| b.get(n..).ok_or(NoFlow::Short);
     match link {
         1 => ethernet(half(b, 12).ok_or(NoFlow::Short)?, after(14)?),
@@ -109,7 +109,7 @@ pub fn seen(link: u32, b: &[u8]) -> Result<Seen, NoFlow> {
     }
 }
 
-fn ethernet(mut kind: u16, mut b: &[u8]) -> Result<Seen, NoFlow> {
+fn ethernet(mut kind: u16, mut b: &[u8]) -> Result<ParsedPacket, NoFlow> {
     let mut vlan = None;
     for _ in 0..=MOST_TAGS {
         match kind {
@@ -128,7 +128,7 @@ fn ethernet(mut kind: u16, mut b: &[u8]) -> Result<Seen, NoFlow> {
 }
 
 /// `version`: as in the frame.
-fn ip(b: &[u8], vlan: Option<u16>, version: Option<u8>) -> Result<Seen, NoFlow> {
+fn ip(b: &[u8], vlan: Option<u16>, version: Option<u8>) -> Result<ParsedPacket, NoFlow> {
     let first = b.first().ok_or(NoFlow::Short)? >> 4;
     match first {
         _ if version.is_some_and(|v| v != first) => Err(NoFlow::Malformed),
@@ -138,7 +138,7 @@ fn ip(b: &[u8], vlan: Option<u16>, version: Option<u8>) -> Result<Seen, NoFlow> 
     }
 }
 
-fn four(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
+fn four(b: &[u8], vlan: Option<u16>) -> Result<ParsedPacket, NoFlow> {
     let head = b.get(..20).ok_or(NoFlow::Short)?;
     let len = usize::from(head[0] & 0x0f) * 4;
     if len < 20 {
@@ -148,18 +148,18 @@ fn four(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
     // 0x2000: more fragments follow; 0x1fff: the position of this fragment.
     let pieces = half(b, 6).unwrap_or(0);
     let s = bare(address(12), address(16), head[9], vlan);
-    let s = Seen { fragment: pieces & 0x3fff != 0, ..s };
+    let s = ParsedPacket { fragment: pieces & 0x3fff != 0, ..s };
     if pieces & 0x1fff != 0 {
         return Ok(s);
     }
     Ok(ports(s, b.get(len..).unwrap_or_default()))
 }
 
-fn bare(src: IpAddr, dst: IpAddr, protocol: u8, vlan: Option<u16>) -> Seen {
-    Seen { src, dst, protocol, ports: None, fragment: false, vlan, tunnel: None, extended: false, short: false }
+fn bare(src: IpAddr, dst: IpAddr, protocol: u8, vlan: Option<u16>) -> ParsedPacket {
+    ParsedPacket { src, dst, protocol, ports: None, fragment: false, vlan, tunnel: None, extended: false, short: false }
 }
 
-fn six(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
+fn six(b: &[u8], vlan: Option<u16>) -> Result<ParsedPacket, NoFlow> {
     let head = b.get(..40).ok_or(NoFlow::Short)?;
     let address =
         |at: usize| -> IpAddr { Ipv6Addr::from(<[u8; 16]>::try_from(&head[at..at + 16]).unwrap_or_default()).into() };
@@ -178,7 +178,7 @@ fn six(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
                 }
                 8
             }
-            (0 | 43 | 44 | 60 | 135, ..) => return Ok(Seen { short: true, ..s }),
+            (0 | 43 | 44 | 60 | 135, ..) => return Ok(ParsedPacket { short: true, ..s }),
             _ => return Ok(ports(s, rest)),
         };
         s.extended |= s.protocol != 44;
@@ -188,7 +188,7 @@ fn six(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
     Err(NoFlow::Malformed)
 }
 
-fn ports(mut s: Seen, b: &[u8]) -> Seen {
+fn ports(mut s: ParsedPacket, b: &[u8]) -> ParsedPacket {
     s.tunnel = match s.protocol {
         4 => Some("IP in IP"),
         41 => Some("IPv6 in IP"),
@@ -198,7 +198,7 @@ fn ports(mut s: Seen, b: &[u8]) -> Seen {
     if !matches!(s.protocol, 6 | 17 | 33 | 132 | 136) {
         return s;
     }
-    let (Some(src), Some(dst)) = (half(b, 0), half(b, 2)) else { return Seen { short: true, ..s } };
+    let (Some(src), Some(dst)) = (half(b, 0), half(b, 2)) else { return ParsedPacket { short: true, ..s } };
     s.ports = Some((src, dst));
     if s.protocol == 17 {
         s.tunnel = match dst {

@@ -30,7 +30,7 @@ pub struct RuleError {
     /// Empty: the value is missing.
     pub found: String,
     /// `found` is a description by ringwise, not a word of the text.
-    pub told: bool,
+    pub described: bool,
     /// The text after "expected".
     pub expected: String,
     /// First byte of the wrong part, and the byte after its last one, if a text was parsed.
@@ -39,11 +39,11 @@ pub struct RuleError {
 
 impl RuleError {
     pub(crate) fn new(word: &str, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { word: word.to_string(), found: found.into(), told: false, expected: expected.into(), at: None }
+        Self { word: word.to_string(), found: found.into(), described: false, expected: expected.into(), at: None }
     }
 
-    fn told(word: &str, found: &str, expected: &str) -> Self {
-        Self { told: true, ..Self::new(word, found, expected) }
+    fn described(word: &str, found: &str, expected: &str) -> Self {
+        Self { described: true, ..Self::new(word, found, expected) }
     }
 
     fn here(mut self, token: Token) -> Self {
@@ -57,7 +57,7 @@ impl fmt::Display for RuleError {
         let found = crate::ParseError::new("", &self.found, "").found;
         match found.as_str() {
             "" => write!(f, "{}: nothing found, expected {}", self.word, self.expected),
-            found if self.told => write!(f, "{} {found}, expected {}", self.word, self.expected),
+            found if self.described => write!(f, "{} {found}, expected {}", self.word, self.expected),
             found => write!(f, "{}: found \"{found}\", expected {}", self.word, self.expected),
         }
     }
@@ -103,7 +103,7 @@ pub fn parse_rule(words: &str) -> Result<(Rule, Option<u32>), RuleError> {
             return Err(RuleError::new("action", "", "a queue, -1 to drop, or -2 to wake up (or vf, or context)"));
         }
         (Some(_), ..) => {
-            return Err(RuleError::told(
+            return Err(RuleError::described(
                 "action",
                 "is given together with vf or queue",
                 "action alone, or vf with \
@@ -189,7 +189,7 @@ fn read_fields<'a>(
             }
         }
         if w.fields.insert(field.clone(), text).is_some() {
-            return Err(RuleError::told(word.text, "is given twice", "each field once").here(word));
+            return Err(RuleError::described(word.text, "is given twice", "each field once").here(word));
         }
         w.at.insert(field, at);
     }
@@ -198,7 +198,7 @@ fn read_fields<'a>(
 
 impl Words {
     fn order(&mut self, word: &str, value: Token) -> Result<(), RuleError> {
-        let twice = || RuleError::told(word, "is given twice", "only one").here(value);
+        let twice = || RuleError::described(word, "is given twice", "only one").here(value);
         let number = |expected: &str| {
             value::number(value.text)
                 .and_then(|n| u32::try_from(n).ok())

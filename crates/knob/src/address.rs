@@ -9,7 +9,7 @@ use crate::{Address, Family};
 /// A vector of a device, named by the queue that it serves, because interrupt numbers may change at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Of {
+pub enum VectorName {
     /// The vector of this receive queue (and of whatever else shares it).
     Rx(u32),
     /// The vector of this transmit queue.
@@ -18,12 +18,12 @@ pub enum Of {
     Control(u32),
 }
 
-impl std::fmt::Display for Of {
+impl std::fmt::Display for VectorName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Of::Rx(q) => write!(f, "rx-{q}"),
-            Of::Tx(q) => write!(f, "tx-{q}"),
-            Of::Control(n) => write!(f, "control-{n}"),
+            VectorName::Rx(q) => write!(f, "rx-{q}"),
+            VectorName::Tx(q) => write!(f, "tx-{q}"),
+            VectorName::Control(n) => write!(f, "control-{n}"),
         }
     }
 }

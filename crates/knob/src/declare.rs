@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{CpuId, CpuSet, NapiValues, RingValues, Rule};
 use serde::{Deserialize, Serialize};
 
-use crate::{Family, Of, rivals};
+use crate::{Family, VectorName, irqbalance};
 
 /// What a part of an address means.
 macro_rules! about_key {
@@ -187,7 +187,7 @@ settings! {
     /// Interrupts of the device that irqbalance ignores now.
     IrqbalanceBan(Rivals) at { dev: String } has {
         /// The ignored interrupts.
-        left: rivals::Left,
+        left: irqbalance::BannedInterrupts,
     }
 
     /// A feature that drops no rules when it is switched off. `rx-ntuple-filter` is [`Setting::Ntuple`].
@@ -290,7 +290,7 @@ settings! {
     }
 
     /// CPUs that an interrupt may be delivered to.
-    IrqCpus(Irq) at { dev: String, of: Of } has {
+    IrqCpus(Irq) at { dev: String, of: VectorName } has {
         /// At least one.
         cpus: CpuSet,
         /// The CPU of the set that handled the interrupt when this value was read. Present only in previous values: a
@@ -336,13 +336,13 @@ settings! {
     }
 
     /// NAPI values of the instance that serves this queue.
-    Napi(Napi) at { dev: String, of: Of } has {
+    Napi(Napi) at { dev: String, of: VectorName } has {
         /// Values that are `None` stay unchanged.
         values: NapiValues,
     }
 
     /// CPUs of the NAPI thread that polls this queue.
-    NapiThread(Napi) at { dev: String, of: Of } has {
+    NapiThread(Napi) at { dev: String, of: VectorName } has {
         /// At least one.
         cpus: CpuSet,
     }

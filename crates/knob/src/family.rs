@@ -4,8 +4,8 @@ use ringwise_model::{Fact, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Match, NotProjected, Reaction, Setting, channels, coalesce, features, host, irq, napi, pause, rfs, rings,
-    rivals, rps, rss, rules, xps,
+    Address, Match, NotProjected, Reaction, Setting, channels, coalesce, features, host, irq, irqbalance, napi, pause,
+    rfs, rings, rps, rss, rules, xps,
 };
 
 /// Everything that is known about the settings of one family without access to a host. Each family implements it in its
@@ -99,7 +99,7 @@ macro_rules! families {
 
 families! {
     /// Interrupts that irqbalance ignores.
-    Rivals "irqbalance" rivals::RivalsFamily;
+    Rivals "irqbalance" irqbalance::RivalsFamily;
     /// Offloads and other features of the device.
     Features "features" features::FeaturesFamily;
     /// Channel counts.

@@ -27,7 +27,7 @@ pub enum Origin {
 
 /// One setting that was changed outside ringwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hand {
+pub struct ManualChange {
     /// Whether the change is manual or was adopted.
     pub origin: Origin,
     /// The current setting.
@@ -41,7 +41,7 @@ pub struct Hand {
     pub changed: Option<Window>,
 }
 
-impl Hand {
+impl ManualChange {
     /// Address of the setting.
     pub fn address(&self) -> Option<Address> {
         self.setting.address()
@@ -62,7 +62,7 @@ pub fn goes_with_layout(rule: &str) -> bool {
 
 /// A context, flow rule or table that an active transaction created for a queue group or layout, and that still exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct CreatedObject {
     /// The setting as the transaction left it.
     pub setting: Setting,
     /// The setting before that transaction: none, or one that was configured outside ringwise.
@@ -73,7 +73,7 @@ pub struct Made {
     pub as_left: bool,
 }
 
-impl Made {
+impl CreatedObject {
     /// Address of the setting.
     pub fn address(&self) -> Option<Address> {
         self.setting.address()

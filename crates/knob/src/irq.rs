@@ -3,7 +3,7 @@
 use ringwise_model::errno::{EINVAL, EIO, ENOENT, ENOSPC, EOVERFLOW, EPERM, ERANGE};
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
 
-use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, nic, path, set_text};
+use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, VectorName, nic, path, set_text};
 
 pub(crate) struct IrqFamily;
 
@@ -70,28 +70,28 @@ impl Descriptor for IrqFamily {
 }
 
 /// The vector that serves `of` now.
-pub fn vector(nic: &Nic, of: Of) -> Option<&Vector> {
+pub fn vector(nic: &Nic, of: VectorName) -> Option<&Vector> {
     match of {
-        Of::Rx(q) => nic.vector_of(Dir::Rx, q),
-        Of::Tx(q) => nic.vector_of(Dir::Tx, q),
-        Of::Control(n) => nic.vectors.iter().filter(|v| v.role == Role::Control).nth(n as usize),
+        VectorName::Rx(q) => nic.vector_of(Dir::Rx, q),
+        VectorName::Tx(q) => nic.vector_of(Dir::Tx, q),
+        VectorName::Control(n) => nic.vectors.iter().filter(|v| v.role == Role::Control).nth(n as usize),
     }
 }
 
 /// One name per queue vector: its first receive queue, else its first transmit queue.
-pub fn canonical(v: &Vector) -> Option<Of> {
-    v.rx().first().map(|q| Of::Rx(*q)).or_else(|| v.tx().first().map(|q| Of::Tx(*q)))
+pub fn canonical(v: &Vector) -> Option<VectorName> {
+    v.rx().first().map(|q| VectorName::Rx(*q)).or_else(|| v.tx().first().map(|q| VectorName::Tx(*q)))
 }
 
 /// The canonical names of all vectors of the device; vectors of unknown role have none.
-pub fn addresses(nic: &Nic) -> Vec<Of> {
+pub fn addresses(nic: &Nic) -> Vec<VectorName> {
     let mut control = 0;
     let mut out = Vec::new();
     for v in &nic.vectors {
         if let Some(of) = canonical(v) {
             out.push(of);
         } else if v.role == Role::Control {
-            out.push(Of::Control(control));
+            out.push(VectorName::Control(control));
             control += 1;
         }
     }
@@ -99,7 +99,7 @@ pub fn addresses(nic: &Nic) -> Vec<Of> {
 }
 
 /// The requested affinity, not the effective one. Absent: no vector serves that queue now.
-pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
+pub fn live(nic: &Nic, of: VectorName) -> Fact<Setting> {
     let Some(v) = vector(nic, of) else {
         return Fact::Absent;
     };
@@ -109,7 +109,7 @@ pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
 
 /// On x86 an interrupt moves at its next occurrence: a mask that reads back while the effective CPU
 /// lies outside it is pending (kernel/irq/manage.c, `irq_setup_affinity`; lab.md section 2).
-pub fn compare(nic: &Nic, of: Of, want: &CpuSet) -> Match {
+pub fn compare(nic: &Nic, of: VectorName, want: &CpuSet) -> Match {
     vector(nic, of).map_or(Match::Gone, |v| compare_vector(v, want))
 }
 
@@ -128,7 +128,7 @@ pub fn compare_vector(v: &Vector, want: &CpuSet) -> Match {
 
 /// An interrupt stays on its CPU if the set contains that CPU (arch/x86/kernel/apic/vector.c, `assign_vector_locked`);
 /// otherwise the kernel chooses a CPU of the set. `on`: the CPU that is written alone before the set.
-pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<(), NotProjected> {
+pub(crate) fn project(nic: &mut Nic, of: VectorName, cpus: &CpuSet, on: Option<CpuId>) -> Result<(), NotProjected> {
     let number = vector(nic, of).map(|v| v.irq);
     let v =
         nic.vectors.iter_mut().find(|v| Some(v.irq) == number).ok_or(NotProjected("no interrupt serves this queue"))?;
@@ -144,7 +144,7 @@ pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -
 }
 
 /// The command that writes the affinity. `None`: no vector serves that queue.
-pub fn command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {
+pub fn command(now: &Snapshot, dev: &str, of: VectorName, cpus: &CpuSet) -> Option<String> {
     let irq = vector(now.nic(dev)?, of)?.irq;
     Some(format!("echo {cpus} > {}", path::affinity(irq)))
 }

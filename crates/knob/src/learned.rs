@@ -21,7 +21,7 @@ pub struct Learned {
     /// The setting that was requested.
     pub asked: Setting,
     /// How the device answered.
-    pub what: What,
+    pub what: LearnedWrite,
     /// Seconds since 1970.
     pub unix_time: u64,
 }
@@ -29,7 +29,7 @@ pub struct Learned {
 /// How a device answered a write that had no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum LearnedWrite {
     /// The kernel refused the write permanently.
     Refused {
         /// Linux error number; 0 if unknown.
@@ -44,7 +44,7 @@ pub enum What {
     },
 }
 
-impl What {
+impl LearnedWrite {
     /// Whether the kernel or the driver lacks the call. Other refusals may have been temporary.
     pub fn is_not_supported(&self) -> bool {
         matches!(self, Self::Refused { errno: EOPNOTSUPP, .. })
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     /// A write that eth1 refused or ignored under 6.12.
-    fn learned(asked: Setting, what: What) -> Learned {
+    fn learned(asked: Setting, what: LearnedWrite) -> Learned {
         let device =
             DevId { name: "eth1".into(), ifindex: None, bus_address: Some("0000:01:00.0".into()), permanent_mac: None };
         let address = asked.address().unwrap();
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_refusal_applies_to_the_refused_value_only() {
-        let l = learned(xps("eth1", "3"), What::Refused { errno: 22, words: "Invalid argument".into() });
+        let l = learned(xps("eth1", "3"), LearnedWrite::Refused { errno: 22, words: "Invalid argument".into() });
         let applies = |s: &Setting| l.applies(&l.device, Some("igb"), "6.12", s);
         assert!(applies(&xps("eth1", "3")));
         assert!(!applies(&xps("eth1", "4")), "another value may be taken");
@@ -138,7 +138,7 @@ mod tests {
     fn unsupported_settings_are_unsupported_with_every_value() {
         let of =
             |n| Setting::QueueCoalesce { dev: "eth1".into(), queue: 0, params: [("rx-usecs".to_string(), n)].into() };
-        let l = learned(of(20), What::Refused { errno: EOPNOTSUPP, words: "Operation not supported".into() });
+        let l = learned(of(20), LearnedWrite::Refused { errno: EOPNOTSUPP, words: "Operation not supported".into() });
         assert!(l.applies(&l.device, Some("igb"), "6.12", &of(50)));
     }
 }

@@ -3,7 +3,9 @@
 use ringwise_model::errno::{EINVAL, ENOENT, EOPNOTSUPP, ERANGE, ESRCH};
 use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
 
-use crate::{Address, Descriptor, Family, Match, NotProjected, Of, Reaction, Setting, known, nic, path, set_text};
+use crate::{
+    Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, VectorName, known, nic, path, set_text,
+};
 
 pub(crate) struct NapiFamily;
 
@@ -99,17 +101,17 @@ pub fn live_device(nic: &Nic) -> Fact<Setting> {
 }
 
 /// The NAPI instance that serves a queue.
-pub fn instance(nic: &Nic, of: Of) -> Option<&NapiInstance> {
+pub fn instance(nic: &Nic, of: VectorName) -> Option<&NapiInstance> {
     let all = &nic.napi.known()?.instances;
     all.iter().find(|i| match of {
-        Of::Rx(q) => i.rx.contains(&q),
-        Of::Tx(q) => i.tx.contains(&q),
-        Of::Control(_) => false,
+        VectorName::Rx(q) => i.rx.contains(&q),
+        VectorName::Tx(q) => i.tx.contains(&q),
+        VectorName::Control(_) => false,
     })
 }
 
 /// NAPI values of the instance that serves a queue.
-pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
+pub fn live(nic: &Nic, of: VectorName) -> Fact<Setting> {
     nic.napi.as_ref().and_then(|_| match instance(nic, of) {
         Some(i) => i.values.as_ref().map(|v| Setting::Napi { dev: nic.dev.name.clone(), of, values: *v }),
         None => Fact::Absent,
@@ -117,7 +119,7 @@ pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
 }
 
 /// CPUs of the NAPI thread that polls a queue.
-pub fn live_thread(nic: &Nic, of: Of) -> Fact<Setting> {
+pub fn live_thread(nic: &Nic, of: VectorName) -> Fact<Setting> {
     nic.napi.as_ref().and_then(|_| match instance(nic, of).and_then(|i| i.thread.as_ref()) {
         Some(t) => t.cpus.as_ref().map(|c| Setting::NapiThread { dev: nic.dev.name.clone(), of, cpus: c.clone() }),
         None => Fact::Absent,
@@ -125,8 +127,8 @@ pub fn live_thread(nic: &Nic, of: Of) -> Fact<Setting> {
 }
 
 /// Names an instance by its first receive queue, else its first transmit queue.
-pub fn name(i: &NapiInstance) -> Option<Of> {
-    i.rx.first().map(|q| Of::Rx(*q)).or_else(|| i.tx.first().map(|q| Of::Tx(*q)))
+pub fn name(i: &NapiInstance) -> Option<VectorName> {
+    i.rx.first().map(|q| VectorName::Rx(*q)).or_else(|| i.tx.first().map(|q| VectorName::Tx(*q)))
 }
 
 /// Addresses of all NAPI settings of the device.
@@ -164,18 +166,18 @@ pub(crate) fn project_device(all: &mut Napi, want: &NapiValues) -> Result<(), No
     Ok(())
 }
 
-fn instance_mut(nic: &mut Nic, of: Of) -> Result<&mut NapiInstance, NotProjected> {
+fn instance_mut(nic: &mut Nic, of: VectorName) -> Result<&mut NapiInstance, NotProjected> {
     let id = instance(nic, of).map(|i| i.id);
     let all = &mut known(&mut nic.napi)?.instances;
     all.iter_mut().find(|i| Some(i.id) == id).ok_or(NotProjected("no NAPI instance serves this queue"))
 }
 
-pub(crate) fn project(nic: &mut Nic, of: Of, want: &NapiValues) -> Result<(), NotProjected> {
+pub(crate) fn project(nic: &mut Nic, of: VectorName, want: &NapiValues) -> Result<(), NotProjected> {
     put(want, known(&mut instance_mut(nic, of)?.values)?);
     Ok(())
 }
 
-pub(crate) fn project_thread(nic: &mut Nic, of: Of, cpus: &CpuSet) -> Result<(), NotProjected> {
+pub(crate) fn project_thread(nic: &mut Nic, of: VectorName, cpus: &CpuSet) -> Result<(), NotProjected> {
     let thread = instance_mut(nic, of)?.thread.as_mut();
     thread.ok_or(NotProjected("the queue is not polled by a thread"))?.cpus = Fact::Known(cpus.clone());
     Ok(())
@@ -233,7 +235,7 @@ pub fn device_files(dev: &str, v: &NapiValues) -> [(&'static str, String, Option
 }
 
 /// Neither ethtool nor a file sets these values: the netdev netlink family sets them, by an id that can change.
-pub fn command(now: &Snapshot, dev: &str, of: Of, v: &NapiValues) -> Option<String> {
+pub fn command(now: &Snapshot, dev: &str, of: VectorName, v: &NapiValues) -> Option<String> {
     let id = instance(now.nic(dev)?, of)?.id;
     let parts = [
         ("defer-hard-irqs", v.defer_hard_irqs.map(u64::from)),
@@ -246,7 +248,7 @@ pub fn command(now: &Snapshot, dev: &str, of: Of, v: &NapiValues) -> Option<Stri
 }
 
 /// The command that sets the CPUs of the NAPI thread.
-pub fn thread_command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {
+pub fn thread_command(now: &Snapshot, dev: &str, of: VectorName, cpus: &CpuSet) -> Option<String> {
     let pid = instance(now.nic(dev)?, of)?.thread.as_ref()?.pid;
     Some(format!("taskset -pc {cpus} {pid}"))
 }

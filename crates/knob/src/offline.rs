@@ -47,7 +47,7 @@ pub fn missing(setting: &Setting, s: &Snapshot) -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Of;
+    use crate::VectorName;
     use ringwise_model::CpuId;
 
     fn set(list: &str) -> CpuSet {
@@ -58,7 +58,7 @@ mod tests {
     fn values_that_the_kernel_accepts_while_cpus_are_offline() {
         let online = set("0-2");
         let dev = || "eth0".to_string();
-        let irq = |c: &str| Setting::IrqCpus { dev: dev(), of: Of::Rx(0), cpus: set(c), on: None };
+        let irq = |c: &str| Setting::IrqCpus { dev: dev(), of: VectorName::Rx(0), cpus: set(c), on: None };
         let xps = |c: &str| Setting::XpsCpus { dev: dev(), queue: 0, cpus: set(c) };
         let rps = |c: &str| Setting::RpsCpus { dev: dev(), queue: 0, cpus: set(c) };
         let latency = |c: u32| Setting::CpuLatency { cpu: CpuId(c), value: "0".into() };

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::Fact;
 
-use crate::{Setting, rivals, rss, rules};
+use crate::{Setting, irqbalance, rss, rules};
 
 /// Number of receive queues of each device after these changes; contains only devices whose channels change.
 fn queues<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BTreeMap<&'a str, u32> {
@@ -50,7 +50,7 @@ pub fn order<T>(changes: &mut [T], parts: impl Fn(&T) -> (&Fact<Setting>, &Setti
                 () if rules::makes_way(from, to, left) => 0,
                 () if rss::goes(from, to).is_some_and(|c| contexts.contains(&c)) => 3,
                 () if rss::goes(from, to).is_some() => 1,
-                () if rivals::lets_go(from, to) => 4,
+                () if irqbalance::lets_go(from, to) => 4,
                 () => 2,
             }
         };

@@ -77,7 +77,7 @@ pub fn alike<T: Clone + Ord>(of: &BTreeMap<u32, T>) -> Vec<(T, BTreeSet<u32>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Of;
+    use crate::VectorName;
 
     fn map(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
         list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn files_of_the_device_set_every_instance() {
         let values = NapiValues { defer_hard_irqs: Some(1), threaded: Some(1), ..NapiValues::default() };
-        let had = Setting::Napi { dev: "eth0".into(), of: Of::Rx(0), values };
+        let had = Setting::Napi { dev: "eth0".into(), of: VectorName::Rx(0), values };
         let set = |values| [Setting::NapiDevice { dev: "eth0".into(), values }];
         let only = NapiValues { threaded: Some(0), ..NapiValues::default() };
         let left = beside(&had, set(only).iter()).unwrap();

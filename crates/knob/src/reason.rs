@@ -197,7 +197,7 @@ pub enum Reason {
         /// Interval of irqbalance in seconds. `None`: unknown.
         interval_s: Option<u32>,
         /// Why a restart of irqbalance forgets the ban. `None`: it does not.
-        forgets: Option<Forgets>,
+        forgets: Option<BanLossCause>,
     },
     /// The interrupt was on the planned CPU when it was planned, and irqbalance does not ban it yet.
     UntilBanned,
@@ -256,7 +256,7 @@ pub enum Reason {
         /// When the policy is useful.
         when: String,
         /// Values that were replaced, because the driver refuses the ones of the policy.
-        moved: Vec<Nearest>,
+        moved: Vec<ReplacedValue>,
         /// Whether adaptive moderation is switched off.
         adaptive_off: bool,
     },
@@ -292,7 +292,7 @@ pub enum Reason {
         /// Whether NAPI defers interrupts for the groups that tolerate latency.
         deferred: bool,
         /// Values that were replaced, because the driver refuses the ones of the policy.
-        moved: Vec<Nearest>,
+        moved: Vec<ReplacedValue>,
     },
     /// Adaptive moderation must be switched off first.
     AdaptiveOffFirst,
@@ -337,7 +337,7 @@ pub enum Reason {
         /// Where it is configured.
         by: Vec<ConfiguredBy>,
         /// A side effect, or the reason why another configured setting implies this one.
-        with: Option<With>,
+        with: Option<SideEffect>,
     },
     /// Belongs to a queue group that is configured there.
     OfConfiguredGroup {
@@ -377,7 +377,7 @@ pub enum Reason {
 /// Why a restart of irqbalance forgets a ban.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Forgets {
+pub enum BanLossCause {
     /// ringwise cannot extend its unit.
     UnitFixed,
     /// systemd did not start it.
@@ -386,7 +386,7 @@ pub enum Forgets {
 
 /// A policy value that the driver is known to refuse, and the nearest value that it accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nearest {
+pub struct ReplacedValue {
     /// `rx-usecs`
     pub name: String,
     /// Value of the policy.
@@ -398,7 +398,7 @@ pub struct Nearest {
 /// A side effect of a configured setting, or the reason why another configured setting implies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum With {
+pub enum SideEffect {
     /// Adaptive moderation is switched off.
     AdaptiveOff,
     /// Flow rules may be lost.
@@ -503,10 +503,10 @@ mod tests {
             r.clone(),
             Reason::RfsOff,
             Reason::Reset { by: ResetBy::Rings, reason: Box::new(r) },
-            Reason::Configured { by: vec![by.clone()], with: Some(With::AdaptiveOff) },
+            Reason::Configured { by: vec![by.clone()], with: Some(SideEffect::AdaptiveOff) },
             Reason::OfConfiguredGroup { reason: group, by },
             Reason::Adaptive { own_mode: [("rx-usecs".to_string(), 3)].into() },
-            Reason::IrqbalanceMoves { interval_s: None, forgets: Some(Forgets::NotByUnit) },
+            Reason::IrqbalanceMoves { interval_s: None, forgets: Some(BanLossCause::NotByUnit) },
             Reason::FarNode { dev: "eth1".into(), node: None },
             Reason::OneQueue { cpu: Some(CpuId(0)), helpers: among },
             Reason::Undone { transaction: None },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, Family, Of, collateral, live};
+use ringwise_knob::{Address, Family, VectorName, collateral, live};
 use ringwise_model::{Count, Fact, Feature, Rings, Rss, Snapshot};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -47,7 +47,7 @@ fn a_change_of_channels_disturbs_what_belongs_to_queues() {
     let all = collateral(&s, &[Address::Channels { dev: "eth0".into() }]);
     let queue = 3;
     for address in [
-        Address::IrqCpus { dev: "eth0".into(), of: Of::Rx(queue) },
+        Address::IrqCpus { dev: "eth0".into(), of: VectorName::Rx(queue) },
         Address::XpsCpus { dev: "eth0".into(), queue },
         Address::RpsCpus { dev: "eth0".into(), queue },
         Address::RpsFlowCnt { dev: "eth0".into(), queue },

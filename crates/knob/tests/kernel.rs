@@ -1,6 +1,6 @@
 //! How the kernel treats settings: the masks that it prints, removed queues, and the meaning of its errors.
 
-use ringwise_knob::{Address, Family, Match, Of, Reaction, Setting, compare, project, react};
+use ringwise_knob::{Address, Family, Match, Reaction, Setting, VectorName, compare, project, react};
 use ringwise_model::{Dir, Fact};
 
 use crate::commands::host;
@@ -45,8 +45,8 @@ fn the_meaning_of_an_error_depends_on_the_setting() {
     let (reaction, why) = react(&queue, Some(ENOENT));
     assert!(reaction == Reaction::Fail && why.contains("the queue no longer exists"), "{why}");
     for (address, word) in [
-        (Address::NapiThread { dev: "eth0".into(), of: Of::Rx(0) }, "no CPU of the set is online"),
-        (Address::IrqCpus { dev: "eth0".into(), of: Of::Rx(0) }, "no CPU of the set is online"),
+        (Address::NapiThread { dev: "eth0".into(), of: VectorName::Rx(0) }, "no CPU of the set is online"),
+        (Address::IrqCpus { dev: "eth0".into(), of: VectorName::Rx(0) }, "no CPU of the set is online"),
         (Address::RssTable { dev: "eth0".into() }, "a queue that does not exist"),
     ] {
         let (reaction, why) = react(&address, Some(EINVAL));
@@ -59,7 +59,7 @@ fn families_have_the_names_that_people_use() {
     let dev = || "eth0".to_string();
     for (address, title) in [
         (Address::XpsCpus { dev: dev(), queue: 0 }, "XPS CPUs"),
-        (Address::IrqCpus { dev: dev(), of: Of::Rx(0) }, "interrupt CPU"),
+        (Address::IrqCpus { dev: dev(), of: VectorName::Rx(0) }, "interrupt CPU"),
         (Address::Pause { dev: dev() }, "pause frames"),
         (Address::Coalesce { dev: dev() }, "moderation"),
         (Address::FlowRule { dev: dev(), location: 1 }, "flow rules"),

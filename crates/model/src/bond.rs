@@ -69,7 +69,7 @@ impl Bond {
     }
 
     /// Whether it carries traffic (or may do so), and no other member is known to carry any.
-    pub fn hangs_on(&self, name: &str) -> bool {
+    pub fn depends_on(&self, name: &str) -> bool {
         self.member(name).is_some() && self.carries(name) != Some(false) && self.others(name).is_empty()
     }
 }
@@ -95,17 +95,17 @@ mod tests {
     #[test]
     fn who_carries() {
         let b = bond("active-backup", &[("a", "up", 0, 0), ("b", "down", 0, 0)]);
-        assert!(b.hangs_on("a"), "the other has no link");
-        assert!(!b.hangs_on("b"), "it carries nothing itself");
+        assert!(b.depends_on("a"), "the other has no link");
+        assert!(!b.depends_on("b"), "it carries nothing itself");
         let b = bond("802.3ad", &[("a", "up", 1, 61), ("b", "up", 1, 61)]);
         assert_eq!(b.others("a"), ["b"]);
         let b = bond("802.3ad", &[("a", "up", 1, 61), ("b", "up", 2, 61)]);
-        assert!(b.hangs_on("a"), "the other is in an aggregator of its own");
+        assert!(b.depends_on("a"), "the other is in an aggregator of its own");
         let b = bond("802.3ad", &[("a", "up", 1, 61), ("b", "up", 1, 7)]);
-        assert!(b.hangs_on("a"), "the other neither collects nor distributes");
+        assert!(b.depends_on("a"), "the other neither collects nor distributes");
         let mut b = bond("802.3ad", &[("a", "up", 1, 61), ("b", "up", 1, 61)]);
         b.mode = Fact::unknown("mode", "needs root");
-        assert!(b.hangs_on("a"), "not known is not enough");
-        assert!(!b.hangs_on("c"), "no member");
+        assert!(b.depends_on("a"), "not known is not enough");
+        assert!(!b.depends_on("c"), "no member");
     }
 }

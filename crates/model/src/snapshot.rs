@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub control: Fact<Vec<ControlPath>>,
     /// Network functions that a user-space driver holds: they have no interface.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    pub held: Vec<UserspaceFunction>,
     /// What could not be read and belongs to no single device.
     pub unread: Vec<Unread>,
 }
@@ -51,9 +51,9 @@ pub struct Host {
     pub rivals: Fact<Vec<String>>,
     /// What each of them, and configuration files, would set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rival_details: Vec<crate::Rival>,
+    pub rival_details: Vec<crate::CompetingProgram>,
     /// irqbalance, which can be told to skip interrupts. Absent: it does not run.
-    #[serde(default = "crate::rivals::not_asked")]
+    #[serde(default = "crate::competing_programs::not_asked")]
     pub irqbalance: Fact<crate::Irqbalance>,
     /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.
     pub forwarding: Fact<bool>,
@@ -94,7 +94,7 @@ pub struct Bystanders {
 
 /// A network function of the PCI bus without an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct UserspaceFunction {
     /// `0000:05:00.0`
     pub bus_address: String,
     /// `vfio-pci`, `igb_uio`, …

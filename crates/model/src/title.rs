@@ -65,7 +65,7 @@ const LEFT_OUT: &str = "(left out)";
 
 /// The content of the document.
 #[derive(Serialize, Deserialize)]
-struct Parts {
+struct TitleDocument {
     title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     purpose: Option<Value>,
@@ -125,14 +125,14 @@ impl Serialize for Title {
                 Some(value.map_err(serde::ser::Error::custom)?)
             }
         };
-        Parts { title: self.to_string(), purpose }.serialize(s)
+        TitleDocument { title: self.to_string(), purpose }.serialize(s)
     }
 }
 
 /// Also reads the plain text of earlier versions, and keeps what a later version wrote.
 impl<'de> Deserialize<'de> for Title {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let Parts { title, purpose } = Parts::deserialize(d)?;
+        let TitleDocument { title, purpose } = TitleDocument::deserialize(d)?;
         Ok(match purpose {
             Some(purpose) => Self::deserialize(&purpose).unwrap_or(Self::Other { title, purpose }),
             None => earlier(title),

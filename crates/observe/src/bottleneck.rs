@@ -20,14 +20,14 @@ pub struct Bottleneck {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     /// Where they were lost.
-    pub place: Place,
+    pub place: BottleneckPlace,
     /// Never 0.
     pub packets: u64,
 }
 
 /// Where packets can be lost. The `String` is the name of the interface, unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum BottleneckPlace {
     /// The NIC had no free descriptor. The number is the queue that lost most, if the driver counts losses by queue.
     Ring(String, Option<u32>),
     /// Driver or stack. Losses of a full backlog are not listed a second time here.
@@ -132,7 +132,7 @@ impl Bottleneck {
 
 fn lost(r: &Rates) -> Vec<Loss> {
     let mut out = Vec::new();
-    let mut add = |place: Place, n: Option<u64>| {
+    let mut add = |place: BottleneckPlace, n: Option<u64>| {
         if let Some(packets) = n.filter(|n| *n > 0) {
             out.push(Loss { place, packets });
         }
@@ -144,20 +144,20 @@ fn lost(r: &Rates) -> Vec<Loss> {
     let told = stack > 0 && stack <= count(CpuCounter::SoftnetDropped) + count(CpuCounter::SoftnetFlowLimit);
     for (name, l) in &r.links {
         let d = &l.drops;
-        add(Place::Ring(name.clone(), worst(l)), d.nic);
-        add(Place::Stack(name.clone()), d.stack.filter(|_| !told));
-        add(Place::Tx(name.clone()), d.tx);
-        add(Place::Qdisc(name.clone()), d.qdisc);
-        add(Place::NoBuffer(name.clone()), d.no_buffer);
+        add(BottleneckPlace::Ring(name.clone(), worst(l)), d.nic);
+        add(BottleneckPlace::Stack(name.clone()), d.stack.filter(|_| !told));
+        add(BottleneckPlace::Tx(name.clone()), d.tx);
+        add(BottleneckPlace::Qdisc(name.clone()), d.qdisc);
+        add(BottleneckPlace::NoBuffer(name.clone()), d.no_buffer);
     }
     for (cpu, c) in &r.cpus {
-        add(Place::Backlog(*cpu), c.counts.get(CpuCounter::SoftnetDropped));
-        add(Place::FlowLimit(*cpu), c.counts.get(CpuCounter::SoftnetFlowLimit));
+        add(BottleneckPlace::Backlog(*cpu), c.counts.get(CpuCounter::SoftnetDropped));
+        add(BottleneckPlace::FlowLimit(*cpu), c.counts.get(CpuCounter::SoftnetFlowLimit));
     }
     for (name, n) in &r.socket_drops {
-        add(Place::Socket(name.clone()), Some(*n));
+        add(BottleneckPlace::Socket(name.clone()), Some(*n));
     }
-    out.sort_by_key(|l| (matches!(l.place, Place::NoBuffer(_)), std::cmp::Reverse(l.packets)));
+    out.sort_by_key(|l| (matches!(l.place, BottleneckPlace::NoBuffer(_)), std::cmp::Reverse(l.packets)));
     out
 }
 

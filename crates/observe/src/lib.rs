@@ -24,7 +24,7 @@ mod stalls;
 mod together;
 mod worker;
 
-pub use bottleneck::{Bottleneck, Busiest, Full, HotQueue, Load, Loss, Place};
+pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, Full, HotQueue, Load, Loss};
 pub use compare::{Comparison, Figure};
 pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, Link, Source, increase, kind_of};
 pub use flows::{Flows, HELD, Heavy, QueueFlows};

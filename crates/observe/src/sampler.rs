@@ -12,14 +12,14 @@ use crate::counters::{Counters, CpuSample, Link};
 use crate::device::{Dev, Notes, Reading, insert};
 use crate::idle::Idle;
 use crate::layout::{Layout, gather};
-use crate::together::{Late, Left, Together};
+use crate::together::{Left, SharedReader, UnansweredDevice};
 use crate::worker::Worker;
 
 /// Remembers which requests each device supports, so that a sample costs little.
 pub struct Sampler {
     devs: Vec<(String, Reader)>,
     /// All devices, until one of them answers too late.
-    together: Option<Together>,
+    together: Option<SharedReader>,
     /// Read in a thread like a device: the dump waits for a lock that an unresponsive device may hold.
     qdiscs: Option<Worker<(Vec<qdisc::Qdisc>, Vec<Unread>)>>,
     deadline: Option<(Arc<dyn Host>, Duration)>,
@@ -47,7 +47,7 @@ enum Reader {
     Together,
     Apart(Worker<(Reading, Vec<Unread>)>),
     /// It answered too late, and has not answered yet.
-    Late(Late),
+    Late(UnansweredDevice),
 }
 
 fn apart(mut dev: Box<Dev>, host: &Arc<dyn Host>) -> Worker<(Reading, Vec<Unread>)> {
@@ -79,7 +79,7 @@ impl Sampler {
                 all.push(dev);
             }
         }
-        self.together = Some(Together::start(all.into_iter(), host));
+        self.together = Some(SharedReader::start(all.into_iter(), host));
         let host = host.clone();
         self.qdiscs = Some(Worker::start(move || {
             let mut notes = Notes(Vec::new());

@@ -56,7 +56,7 @@ pub struct Stalls {
 
 #[derive(Debug, Clone, Default)]
 struct Queue {
-    last: Seen,
+    last: QueueLook,
     timeouts_at_first: Option<u64>,
     /// For how long there was no progress, if there was none at the last look.
     still_us: Option<u64>,
@@ -65,7 +65,7 @@ struct Queue {
 
 /// One look at one queue.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct QueueLook {
     at_us: u64,
     inflight: Option<u64>,
     packets: Option<u64>,
@@ -88,7 +88,7 @@ impl Stalls {
             let was_paused = self.paused.insert(dev.clone(), pauses).is_some_and(|before| pauses != before);
             let may_wait = was_paused || !has_carrier.contains(dev);
             for (id, counts) in &link.tx {
-                let seen = Seen::of(*id, counts, wiring, now);
+                let seen = QueueLook::of(*id, counts, wiring, now);
                 let queue = self.queues.entry((dev.clone(), *id)).or_default();
                 queue.look(seen, may_wait);
             }
@@ -128,7 +128,7 @@ impl Stalls {
     }
 }
 
-impl Seen {
+impl QueueLook {
     fn of(id: u32, counts: &QueueCounts, wiring: &Wiring, now: &Counters) -> Self {
         let sum = |irq: IrqId| now.irqs.get(&irq).map(|by_cpu: &BTreeMap<CpuId, u64>| by_cpu.values().sum());
         Self {
@@ -153,7 +153,7 @@ impl Seen {
 }
 
 impl Queue {
-    fn look(&mut self, seen: Seen, may_wait: bool) {
+    fn look(&mut self, seen: QueueLook, may_wait: bool) {
         self.timeouts_at_first = self.timeouts_at_first.or(seen.timeouts);
         self.observed |= seen.inflight.is_some() && (seen.packets.is_some() || seen.interrupts.is_some());
         if may_wait {

@@ -10,7 +10,7 @@ use ringwise_sys::Host;
 use crate::device::{Dev, Notes, Reading};
 use crate::worker::Worker;
 
-pub(crate) struct Together {
+pub(crate) struct SharedReader {
     seats: Seats,
     worker: Worker<()>,
 }
@@ -38,20 +38,20 @@ pub(crate) enum Left {
     /// It has not been read yet.
     Waits(Box<Dev>),
     /// It is the one that does not answer.
-    Asked(Late),
+    Asked(UnansweredDevice),
 }
 
 /// The seat of a device that does not answer.
-pub(crate) struct Late(Seats, usize);
+pub(crate) struct UnansweredDevice(Seats, usize);
 
-impl Late {
+impl UnansweredDevice {
     /// Returns the device once it has answered. The late reading is dropped.
     pub(crate) fn back(&mut self) -> Option<Box<Dev>> {
         self.0.lock().get_mut(self.1)?.dev.take()
     }
 }
 
-impl Together {
+impl SharedReader {
     pub(crate) fn start(devs: impl Iterator<Item = Box<Dev>>, host: &Arc<dyn Host>) -> Self {
         let seats = Seats(Arc::new(Mutex::new(devs.map(|d| Seat { dev: Some(d), told: None }).collect())));
         let (all, host) = (seats.clone(), host.clone());
@@ -74,7 +74,7 @@ impl Together {
         self.worker.ask();
     }
 
-    /// The readings in the order of the devices; `None` if one is late: see [`Together::part`].
+    /// The readings in the order of the devices; `None` if one is late: see [`SharedReader::part`].
     pub(crate) fn answer(&mut self, until: Instant) -> Option<Vec<(Reading, Vec<Unread>)>> {
         self.worker.answer(until)?;
         self.seats.lock().iter_mut().map(|s| s.told.take()).collect()
@@ -86,7 +86,7 @@ impl Together {
         let left = seats.iter_mut().enumerate().map(|(i, s)| match (s.dev.take(), s.told.take()) {
             (Some(dev), Some((reading, said))) => Left::Told(dev, reading, said),
             (Some(dev), None) => Left::Waits(dev),
-            (None, _) => Left::Asked(Late(self.seats.clone(), i)),
+            (None, _) => Left::Asked(UnansweredDevice(self.seats.clone(), i)),
         });
         left.collect()
     }

@@ -9,8 +9,8 @@ use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, features, rules}
 use ringwise_model::{Fact, Goal};
 
 use crate::dev::{Dev, LearnedIndex};
-use crate::target::{Out, SCALING, Why};
-use crate::wanted::Wanted;
+use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::wanted::RequestedSetting;
 
 /// Drivers with `ndo_rx_flow_steer` in the source of Linux 6.12, and the lab's test NIC.
 const DRIVERS: &[&str] = &[
@@ -33,7 +33,7 @@ pub(crate) fn has(driver: Option<&str>) -> bool {
     driver.is_some_and(|d| DRIVERS.contains(&d))
 }
 
-pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
+pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
     for d in devs.iter().filter(|d| d.goal == Goal::Rpc && d.rx > 1) {
         let Some(driver) = d.nic.driver.known().filter(|n| has(Some(n))) else { continue };
         let Some(f) = d.nic.features.known().and_then(|f| f.get(features::NTUPLE)).filter(|f| !f.fixed) else {
@@ -51,9 +51,9 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
         };
         let matched = if f.on { Match::Same } else { Match::Differs };
         let setting = Setting::Ntuple { dev, on: true };
-        let w = Wanted { setting, live, matched, anew: d.channels.is_some(), needed: false };
+        let w = RequestedSetting { setting, live, matched, anew: d.channels.is_some(), needed: false };
         let why = Reason::AcceleratedRfs { driver: driver.clone() };
-        out.want(Some(d.nic), learned, w, || Why { rule: "R2.04", reason: why, source: SCALING });
+        out.want(Some(d.nic), learned, w, || StepReason { rule: "R2.04", reason: why, source: SCALING });
         // No other step depends on this one.
         if let Some((_, _, Some(step))) = out.entries.get_mut(&address) {
             step.if_refused = IfRefused::Skip;

@@ -6,7 +6,7 @@ use ringwise_model::{FarNode, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Machine, Near, Zone};
-use crate::place::Places;
+use crate::place::Placements;
 use crate::{Group, Obstacle, Refusal, groups};
 
 pub(crate) const LATENCY: &str = "latency";
@@ -17,7 +17,7 @@ pub(crate) fn place(
     devs: &mut [Dev],
     usable: &[bool],
     intent: &Intent,
-    places: &Places,
+    places: &Placements,
 ) -> Result<Vec<Group>, Refusal> {
     let no = |why: Obstacle| Refusal::GoalNotPossible { goal: intent.goal, why: Box::new(why) };
     if intent.far_node != Some(FarNode::Ok) || intent.smt != Some(Smt::All) {

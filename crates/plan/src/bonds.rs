@@ -8,8 +8,8 @@ use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
 use crate::goal::Share;
-use crate::target::Out;
-use crate::{LeftOut, NotPossible, Obstacle, channels};
+use crate::target::PlanBuilder;
+use crate::{NotPossible, Obstacle, ProposedChange, channels};
 
 /// Devices of the plan by bond; devices without a bond are omitted.
 fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
@@ -45,7 +45,7 @@ pub(crate) fn shares(devs: &[Dev], near: impl Fn(&Dev) -> (u32, u32)) -> Vec<Sha
 
 /// Runs after each device was decided separately. A change that is not possible for one member is dropped for all
 /// members; so is a change that would interrupt the whole bond.
-pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut Out) {
+pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut PlanBuilder) {
     let hardware = hardware_by_master(s, intent);
     for (index, list) in members(devs) {
         let Some(bond) = devs[list[0]].bond() else { continue };
@@ -60,7 +60,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
             let d = &devs[*unlike];
             Obstacle::BondKeepsLayout { bond: name.to_string(), dev: d.name().to_string(), queues: d.rx_now }
         });
-        let cut = list.iter().map(|i| devs[*i].name()).find(|n| bond.bond.as_ref().is_some_and(|b| b.hangs_on(n)));
+        let cut = list.iter().map(|i| devs[*i].name()).find(|n| bond.bond.as_ref().is_some_and(|b| b.depends_on(n)));
         let cut = cut.map(|dev| Reason::OnlyMember { dev: dev.to_string(), bond: name.to_string() });
         if stays.is_none() && cut.is_none() {
             continue;
@@ -78,7 +78,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
                     needed: intent.queues.is_some(),
                     blocked_by: None,
                 }),
-                (None, Some(reason)) => out.left_out.push(LeftOut {
+                (None, Some(reason)) => out.left_out.push(ProposedChange {
                     from: ringwise_knob::channels::live(d.nic),
                     setting,
                     rule: "bond".into(),
@@ -105,7 +105,7 @@ fn hardware_by_master<'a>(s: &'a Snapshot, intent: &Intent) -> BTreeMap<IfIndex,
 }
 
 /// Warns about members that are not in the plan, or whose number of queues differs and was not requested to change.
-fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], intent: &Intent, out: &mut Out) {
+fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], intent: &Intent, out: &mut PlanBuilder) {
     let name = bond.name();
     let planned: Vec<&str> = list.iter().map(|i| devs[*i].name()).collect();
     let in_plan = planned.iter().copied().collect::<BTreeSet<_>>();

@@ -1,7 +1,7 @@
 //! The number of queues: requested by the user, else chosen by the goal. It changes only with the user's permission,
 //! because the change interrupts traffic.
 
-use ringwise_knob::{Address, Made, Reason, Setting, rules as knob_rules};
+use ringwise_knob::{Address, CreatedObject, Reason, Setting, rules as knob_rules};
 use ringwise_model::{
     Channels, ConfiguredBy, Count, CpuSet, Fact, Flow, Goal, GoalChoice, GroupWish, Intent, IntentFlags, Rule,
     Snapshot, shell,
@@ -10,9 +10,9 @@ use ringwise_model::{
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Share;
 use crate::select::channel_users;
-use crate::target::Out;
-use crate::wishes::{self, Laid};
-use crate::{LeftAlone, LeftOut, NotPossible, Obstacle, Refusal, goal};
+use crate::target::PlanBuilder;
+use crate::wishes::{self, ConfiguredSettings};
+use crate::{NotPossible, Obstacle, ProposedChange, Refusal, SkippedInterface, goal};
 
 /// The setting for `n` queues and the largest possible `n`; `None` for a driver without channel counts that can be set.
 fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
@@ -91,26 +91,26 @@ pub(crate) fn decide(
     d: &mut Dev,
     intent: &Intent,
     share: Share,
-    laid: &mut Laid,
+    laid: &mut ConfiguredSettings,
     learned: &LearnedIndex,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) -> Result<(), Refusal> {
     if let Some((setting, by)) = laid.channels_of(d.name()).cloned() {
-        laid_down(s, d, intent, setting, by, laid, learned, out);
+        configured_counts(s, d, intent, setting, by, laid, learned, out);
         return Ok(());
     }
     let name = d.name().to_string();
     let now = d.pairs_now();
     let asked = intent.queues;
     let article = intent.pair_as_article;
-    let cannot_for = |out: &mut Out, why: Obstacle, blocked_by: Option<Address>| {
+    let cannot_for = |out: &mut PlanBuilder, why: Obstacle, blocked_by: Option<Address>| {
         let address = Some(Address::Channels { dev: name.clone() });
         let (what, needed) = (format!("{name} channels"), asked.is_some());
         out.refused.push(NotPossible { address, what, why, needed, blocked_by });
     };
-    let cannot = |out: &mut Out, why: Obstacle| cannot_for(out, why, None);
+    let cannot = |out: &mut PlanBuilder, why: Obstacle| cannot_for(out, why, None);
     if let Some(by) = channel_users(d) {
-        out.left_alone.push(LeftAlone { dev: name, why: Obstacle::ChannelsInUse { by } });
+        out.left_alone.push(SkippedInterface { dev: name, why: Obstacle::ChannelsInUse { by } });
         return Ok(());
     }
     let limit = d.nic.channels.known().and_then(|c| for_count(&name, c, 1));
@@ -169,7 +169,7 @@ pub(crate) fn decide(
     }
     let (rule, reason) = reason(intent, now, share);
     out.wanted_counts.push(want);
-    out.left_out.push(LeftOut {
+    out.left_out.push(ProposedChange {
         from: ringwise_knob::channels::live(d.nic),
         setting,
         rule: rule.to_string(),
@@ -182,23 +182,23 @@ pub(crate) fn decide(
 
 /// Counts that the user configured. They override the goal.
 #[allow(clippy::too_many_arguments, reason = "inputs from different parts of the planner")]
-fn laid_down(
+fn configured_counts(
     s: &Snapshot,
     d: &mut Dev,
     intent: &Intent,
     setting: Setting,
     by: Vec<ConfiguredBy>,
-    laid: &mut Laid,
+    laid: &mut ConfiguredSettings,
     learned: &LearnedIndex,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) {
     let name = d.name().to_string();
-    let cannot_for = |out: &mut Out, why: Obstacle, blocked_by: Option<Address>| {
+    let cannot_for = |out: &mut PlanBuilder, why: Obstacle, blocked_by: Option<Address>| {
         let address = Address::Channels { dev: name.clone() };
         let what = address.to_string();
         out.refused.push(NotPossible { address: Some(address), what, why, needed: true, blocked_by });
     };
-    let cannot = |out: &mut Out, why: Obstacle| cannot_for(out, why, None);
+    let cannot = |out: &mut PlanBuilder, why: Obstacle| cannot_for(out, why, None);
     let (Some(c), Setting::Channels { rx, tx, combined, .. }) = (d.nic.channels.known(), &setting) else { return };
     if ringwise_knob::compare(&setting, s).holds() {
         return;
@@ -242,9 +242,9 @@ pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>,
 
 /// A flow rule that steers to a queue which would be removed, and that is not configured. ringwise does not delete it for
 /// the change. Rules of a queue group are planned again with the group.
-fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> {
+fn in_the_way(d: &Dev, left: u32, made: &[CreatedObject]) -> Option<(Address, Obstacle)> {
     let mentioned = |at: u32, rule: &Rule| {
-        let of_group = |m: &Made| {
+        let of_group = |m: &CreatedObject| {
             m.as_left
                 && matches!(&m.setting, Setting::FlowRule { dev, rule: Some(r), .. } if dev == d.name() && r == rule)
                 && matches!(m.before, Setting::FlowRule { rule: None, .. })

@@ -3,7 +3,7 @@
 use ringwise_knob::Step;
 use ringwise_model::{ControlPath, Fact, Snapshot};
 
-use crate::Cut;
+use crate::ControlPathCut;
 
 /// The control paths whose devices are known, for the head of the plan.
 pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
@@ -12,7 +12,7 @@ pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
 }
 
 /// Steps that interrupt traffic of a control path, or may do so because the path could not be followed.
-pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<Cut> {
+pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<ControlPathCut> {
     let mut out = Vec::new();
     for step in steps.iter().filter(|s| s.interrupts_traffic) {
         let Some(address) = step.setting.address() else { continue };
@@ -25,7 +25,7 @@ pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<Cut> {
             Fact::Unknown(u) => vec![format!("possibly the control path, which could not be determined ({u})")],
         };
         if !ways.is_empty() {
-            out.push(Cut { address, ways });
+            out.push(ControlPathCut { address, ways });
         }
     }
     out

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ringwise_knob::{Address, Learned, Of, Setting};
+use ringwise_knob::{Address, Learned, Setting, VectorName};
 use ringwise_model::natural::compare as natural;
 use ringwise_model::{
     Confidence, ConfiguredBy, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot,
@@ -194,11 +194,11 @@ impl<'a> Dev<'a> {
         by.get(queue as usize).copied().flatten().map(|i| &self.nic.vectors[i])
     }
 
-    pub(crate) fn vector_index(&self, of: Of) -> Option<usize> {
+    pub(crate) fn vector_index(&self, of: VectorName) -> Option<usize> {
         match of {
-            Of::Rx(q) => self.rx_vector.get(q as usize).copied().flatten(),
-            Of::Tx(q) => self.tx_vector.get(q as usize).copied().flatten(),
-            Of::Control(_) => None,
+            VectorName::Rx(q) => self.rx_vector.get(q as usize).copied().flatten(),
+            VectorName::Tx(q) => self.tx_vector.get(q as usize).copied().flatten(),
+            VectorName::Control(_) => None,
         }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Dev<'a> {
             let mut fixed = None;
             let mut any = self.channels.is_some();
             for q in self.units[u].queues.clone() {
-                for of in [Of::Rx(q as u32), Of::Tx(q as u32)] {
+                for of in [VectorName::Rx(q as u32), VectorName::Tx(q as u32)] {
                     let Some(i) = self.vector_index(of) else { continue };
                     any = true;
                     let v = &self.nic.vectors[i];
@@ -302,7 +302,7 @@ impl<'a> Dev<'a> {
         }
     }
 
-    fn immovable(&self, v: &Vector, of: Of, learned: &LearnedIndex) -> Option<NotPossible> {
+    fn immovable(&self, v: &Vector, of: VectorName, learned: &LearnedIndex) -> Option<NotPossible> {
         let dev = self.name().to_string();
         let of = ringwise_knob::irq::canonical(v).unwrap_or(of);
         let why = match (&v.movable, &v.asked) {
@@ -310,7 +310,7 @@ impl<'a> Dev<'a> {
             (_, Fact::Unknown(u)) => Obstacle::not_readable(u),
             (_, Fact::Absent) => Obstacle::NoAffinityFile,
             _ => {
-                let names = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
+                let names = v.rx().iter().map(|q| VectorName::Rx(*q)).chain(v.tx().iter().map(|q| VectorName::Tx(*q)));
                 names.into_iter().find_map(|of| {
                     let s = Setting::IrqCpus { dev: dev.clone(), of, cpus: CpuSet::new(), on: None };
                     learned.why(self.nic, &s)

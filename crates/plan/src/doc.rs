@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Hand, Reason, Setting, Step};
+use ringwise_knob::{Address, ManualChange, Reason, Setting, Step};
 use ringwise_model::{ControlPath, CpuId, CpuSet, DevId, Fact, Intent, NodeId, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Plan {
     /// Devices that were planned, by name in natural order.
     pub considered: Vec<String>,
     /// Devices with queues of their own that were not planned, or only in part, and why.
-    pub left_alone: Vec<LeftAlone>,
+    pub left_alone: Vec<SkippedInterface>,
     /// Interfaces without queues of their own, counted by kind.
     pub bystanders: BTreeMap<String, u32>,
     /// What would be written, in writing order.
@@ -41,7 +41,7 @@ pub struct Plan {
     /// The CPU of each queue's interrupt after the plan.
     pub layout: Vec<DevLayout>,
     /// Settings that the goal proposes but that need the user's permission.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ProposedChange>,
     /// Settings that are not possible here, learned refusals included.
     pub refused: Vec<NotPossible>,
     /// Warnings that the user should read before applying, one text each.
@@ -62,23 +62,23 @@ pub struct Plan {
     pub control: Vec<ControlPath>,
     /// Steps that interrupt a control path, or may do so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<ControlPathCut>,
     /// Physical cores that carry two or more queues of one device, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubled_cores: Vec<DoubledCore>,
     /// Steps that undo manual changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_hand: Vec<Hand>,
+    pub by_hand: Vec<ManualChange>,
     /// Settings that stay although the goal proposes another value: adopted ones and manual changes that are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptChange>,
 }
 
 /// A manual change that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptChange {
     /// The current value on the host, its origin and the time of the change.
-    pub hand: Hand,
+    pub hand: ManualChange,
     /// The value that the goal proposes.
     pub wanted: Setting,
 }
@@ -98,7 +98,7 @@ pub struct PlanHost {
 
 /// A device that is not planned, or only in part, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftAlone {
+pub struct SkippedInterface {
     /// Interface name, or the bus address of a device that a user-space driver holds.
     pub dev: String,
     /// In JSON `why`, a text, with `code` and `facts` beside it.
@@ -133,7 +133,7 @@ pub struct Placed {
 
 /// A setting that the goal proposes and that the user has to decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct ProposedChange {
     /// The value that the goal would write.
     pub setting: Setting,
     /// What is there now, for `channels 8 -> 4`.
@@ -149,7 +149,7 @@ pub struct LeftOut {
     pub outage: String,
 }
 
-impl LeftOut {
+impl ProposedChange {
     /// Whether the user configured it, on the command line or in a file.
     pub fn is_named(&self) -> bool {
         matches!(self.reason, Reason::Configured { .. } | Reason::QueuesRequested { .. })
@@ -203,7 +203,7 @@ pub struct Expected {
 
 /// A step that interrupts a control path: `apply` needs the user's permission and a trial for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cut {
+pub struct ControlPathCut {
     /// Of a step in [`Plan::steps`].
     pub address: Address,
     /// The control paths: `your ssh session (192.0.2.10 over eth0)`.

@@ -15,12 +15,12 @@ use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Policy, Snapshot, Unread, 
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
-use crate::groups::{Cx, Team, Want, first_clause};
+use crate::groups::{GroupPlanner, GroupSetting, QueueGroup, first_clause};
 use crate::machine::Machine;
 use crate::moderation::{self, driver, one_interval, rx_alone};
-use crate::target::{Out, Why};
-use crate::wanted::Wanted;
-use crate::{LeftOut, NotPossible, Obstacle, channels, policies};
+use crate::target::{PlanBuilder, StepReason};
+use crate::wanted::RequestedSetting;
+use crate::{NotPossible, Obstacle, ProposedChange, channels, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 const LRO: &str = "rx-lro";
@@ -60,7 +60,7 @@ fn wake_usecs(own: &[Policy]) -> u32 {
 
 /// The settings that a goal proposes for the host and for an interface with all features, for people. Queues and CPUs
 /// depend on the host and are not included.
-pub struct LaysDown {
+pub struct GoalSettings {
     /// For each interface, without channels, interrupts and XPS. Empty: the goal changes nothing else there.
     pub device: Vec<Knob>,
     /// `net.core.rps_sock_flow_entries`; 0: RFS is turned off; `None`: the goal leaves it unchanged.
@@ -71,7 +71,7 @@ pub struct LaysDown {
 
 /// The settings of the goal, independent of a host; `own` are policies of the configuration, which override the built-in
 /// ones.
-pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
+pub fn goal_settings(goal: Goal, own: &[Policy]) -> GoalSettings {
     let mut device = Vec::new();
     let feature = |name: &str, on| Knob::Feature { name: name.into(), on };
     match moderation_of(goal) {
@@ -92,7 +92,7 @@ pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
         Goal::Stream => device.extend([GRO, TSO[0], TSO[1]].map(|n| feature(n, true))),
         _ => {}
     }
-    LaysDown {
+    GoalSettings {
         device,
         rfs_entries: match goal::rfs(goal) {
             Rfs::Keep => None,
@@ -106,7 +106,7 @@ pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
 /// Collects settings that are not possible, so that devices with the same problem share one line: setting, reason, and
 /// whether the goal needs it, each with its devices.
 #[derive(Default)]
-struct Notes {
+struct ImpossibleSettings {
     list: Vec<(Note, Vec<String>)>,
     /// Index by the setting, the text of the reason, and whether the goal needs it.
     places: BTreeMap<(String, String, bool), usize>,
@@ -118,7 +118,7 @@ struct Note {
     needed: bool,
 }
 
-impl Notes {
+impl ImpossibleSettings {
     fn add(&mut self, dev: &str, what: &str, why: Obstacle, needed: bool) {
         let at = *self.places.entry((what.to_string(), why.to_string(), needed)).or_insert(self.list.len());
         match self.list.get_mut(at) {
@@ -131,7 +131,7 @@ impl Notes {
         self.add(dev, what, Obstacle::NotReadableStays { unread: u.clone() }, true);
     }
 
-    fn say(self, out: &mut Out) {
+    fn say(self, out: &mut PlanBuilder) {
         // The same reason on the same devices gives one line.
         let mut lines: Vec<(Vec<String>, Obstacle, bool, Vec<String>)> = Vec::new();
         let mut places: BTreeMap<(Vec<String>, String, bool), usize> = BTreeMap::new();
@@ -155,14 +155,14 @@ pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
     devs: &[Dev],
-    teams: &[Vec<Team>],
+    teams: &[Vec<QueueGroup>],
     learned: &LearnedIndex,
     intent: &Intent,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) {
-    let mut notes = Notes::default();
+    let mut notes = ImpossibleSettings::default();
     for (i, d) in devs.iter().enumerate() {
-        let mut cx = Cx { s, d, learned, out };
+        let mut cx = GroupPlanner { s, d, learned, out };
         if teams.get(i).is_none_or(Vec::is_empty) {
             moderation(&mut cx, intent, &mut notes);
         }
@@ -185,7 +185,7 @@ pub(crate) fn plan(
 }
 
 /// Adds a step if the user permits it; otherwise adds the setting to the skipped ones.
-fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
+fn propose(cx: &mut GroupPlanner, intent: &Intent, w: GroupSetting) {
     let Some(address) = w.setting.address() else { return };
     if cx.out.laid.contains(&address) || cx.out.entries.contains(&address) {
         return;
@@ -193,7 +193,7 @@ fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
     let untried = std::iter::once(&w.setting).chain(&w.instead).find(|s| cx.learned.why(cx.d.nic, s).is_none());
     let harms = address.interrupts_traffic() && !compare(&w.setting, cx.s).holds();
     let Some(setting) = untried.filter(|_| harms && !intent.allow_disruption).cloned() else { return cx.want(w) };
-    cx.out.left_out.push(LeftOut {
+    cx.out.left_out.push(ProposedChange {
         setting,
         from: live(cx.s, &address),
         rule: w.rule.into(),
@@ -203,7 +203,7 @@ fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
     });
 }
 
-fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
+fn moderation(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSettings) {
     let wanted = moderation_of(cx.d.goal);
     let dev = cx.d.name().to_string();
     let queue = Address::QueueCoalesce { dev: dev.clone(), queue: 0 };
@@ -234,7 +234,14 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
         notes.add(&dev, &what, why.instead(other), false);
     }
     let holds = compare(&setting, cx.s).holds();
-    cx.want(Want { setting, instead, rule: "M01", reason: reason.clone(), source: source.to_string(), needed: fixed });
+    cx.want(GroupSetting {
+        setting,
+        instead,
+        rule: "M01",
+        reason: reason.clone(),
+        source: source.to_string(),
+        needed: fixed,
+    });
     // Some drivers report their first queue as the device: other queues may still have values of groups.
     let Some(all) = cx.d.nic.queue_coalesce.known().filter(|_| holds) else { return };
     for (queue, now) in all.iter().filter(|(q, _)| (**q as usize) < cx.d.pairs()) {
@@ -243,14 +250,14 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
         if !coalesce::compare(driver(cx.d.nic), &params, &now.0).holds() {
             let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *queue, params };
             let (reason, source) = (reason.clone(), source.to_string());
-            cx.want(Want { setting, instead: Vec::new(), rule: "M01", reason, source, needed: fixed });
+            cx.want(GroupSetting { setting, instead: Vec::new(), rule: "M01", reason, source, needed: fixed });
         }
     }
 }
 
 type Made = Option<(BTreeMap<String, u32>, Reason, &'static str)>;
 
-fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
+fn by_policy(cx: &GroupPlanner, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut ImpossibleSettings) -> Made {
     let dev = cx.d.name();
     let fit = moderation::fixed(cx.d, policy, has);
     if !fit.missing.is_empty() {
@@ -266,7 +273,7 @@ fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut 
     (!fit.params.is_empty()).then_some((fit.params, reason, policies::SOURCE))
 }
 
-fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
+fn adaptive(cx: &GroupPlanner, has: &BTreeMap<String, u32>, notes: &mut ImpossibleSettings) -> Made {
     let params: BTreeMap<String, u32> =
         SWITCHES.iter().filter(|k| has.contains_key(**k)).map(|k| (k.to_string(), 1)).collect();
     if !params.is_empty() {
@@ -286,9 +293,9 @@ fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
 
 /// Features that are switched on or off together; `short` is the usual name.
 fn features(
-    cx: &mut Cx,
+    cx: &mut GroupPlanner,
     intent: &Intent,
-    notes: &mut Notes,
+    notes: &mut ImpossibleSettings,
     short: &str,
     names: &[&str],
     on: bool,
@@ -323,12 +330,12 @@ fn features(
         }
         let setting = Setting::Feature { dev: dev.clone(), name: name.into(), on };
         let (reason, source) = (reason.clone(), source.to_string());
-        propose(cx, intent, Want { setting, instead: Vec::new(), rule, reason, source, needed: !on });
+        propose(cx, intent, GroupSetting { setting, instead: Vec::new(), rule, reason, source, needed: !on });
     }
 }
 
 /// Switches pause frames off, without negotiating with the link partner.
-fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
+fn pause(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSettings) {
     let dev = cx.d.name().to_string();
     let p = match &cx.d.nic.pause {
         Fact::Known(p) => *p,
@@ -353,7 +360,7 @@ fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     // Drivers that tie it to the link's autonegotiation may accept rx and tx alone.
     let instead = if negotiated { vec![off(None)] } else { Vec::new() };
     let setting = off(negotiated.then_some(false));
-    propose(cx, intent, Want { setting, instead, rule: "R1.07", reason, source: LIMITS.into(), needed: false });
+    propose(cx, intent, GroupSetting { setting, instead, rule: "R1.07", reason, source: LIMITS.into(), needed: false });
 }
 
 /// Limits the wake-up latency of the CPUs of `latency` queues to the time that the policy waits.
@@ -363,8 +370,8 @@ fn wake(
     devs: &[Dev],
     learned: &LearnedIndex,
     intent: &Intent,
-    notes: &mut Notes,
-    out: &mut Out,
+    notes: &mut ImpossibleSettings,
+    out: &mut PlanBuilder,
 ) {
     let mut cpus: BTreeSet<CpuId> = BTreeSet::new();
     for d in devs.iter().filter(|d| d.goal == Goal::Latency) {
@@ -397,12 +404,16 @@ fn wake(
         if now == "n/a" || now.parse::<u32>().is_ok_and(|n| n > 0 && n < most) {
             continue;
         }
-        let w = Wanted { matched: compare(&setting, s), setting, live, anew: false, needed: true };
-        out.want(None, learned, w, || Why { rule: "H07", reason: Reason::DeepSleep { usecs: most }, source: PM_QOS });
+        let w = RequestedSetting { matched: compare(&setting, s), setting, live, anew: false, needed: true };
+        out.want(None, learned, w, || StepReason {
+            rule: "H07",
+            reason: Reason::DeepSleep { usecs: most },
+            source: PM_QOS,
+        });
     }
 }
 
-fn advice(devs: &[Dev], out: &mut Out) {
+fn advice(devs: &[Dev], out: &mut PlanBuilder) {
     if devs.iter().any(|d| d.goal == Goal::Latency) {
         out.advice.push(
             "A program waits even less if it polls its queue: SO_BUSY_POLL with SO_PREFER_BUSY_POLL (Linux 5.11), or epoll \

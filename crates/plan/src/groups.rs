@@ -7,11 +7,11 @@
 //! A queue belongs to one group. By default a third of `n` queues is for latency and the rest for bulk, because streams
 //! take more CPU time; a number or a configuration file overrides this.
 
-mod away;
+mod group_cleanup;
 mod moderate;
+mod moderation_text;
 mod steer;
 mod teams;
-mod told;
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,14 @@ use ringwise_model::{Fact, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
-use crate::target::{By, Out};
-use crate::wanted::Wanted;
-use crate::{Group, Mistake, WrongWish, wishes};
+use crate::target::{PlanBuilder, StepOrigin};
+use crate::wanted::RequestedSetting;
+use crate::{Group, InvalidSetting, Mistake, wishes};
 
-pub(crate) use away::{away, contexts_on_fewer_queues};
+pub(crate) use group_cleanup::{away, contexts_on_fewer_queues};
 pub(crate) use moderate::first as first_clause;
 pub use teams::implied;
-pub(crate) use teams::{Team, of_article, pins, sized_by_number, teams};
+pub(crate) use teams::{QueueGroup, of_article, pins, sized_by_number, teams};
 
 pub(crate) const ARTICLE: &str = crate::policies::SOURCE;
 
@@ -74,7 +74,7 @@ pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool], far: &dyn Fn(us
 }
 
 /// A setting of a group, with its alternatives.
-pub(crate) struct Want {
+pub(crate) struct GroupSetting {
     pub setting: Setting,
     pub instead: Vec<Setting>,
     pub rule: &'static str,
@@ -84,10 +84,10 @@ pub(crate) struct Want {
 }
 
 /// Reports groups of interfaces that do not exist.
-pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
+pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wishes::ConfiguredSettings) {
     for g in intent.groups.iter().filter(|g| s.nic(&g.dev).is_none()) {
         let have = devs.iter().map(|d| d.name().to_string()).collect();
-        laid.wrong.push(WrongWish {
+        laid.wrong.push(InvalidSetting {
             said: g.by.to_string(),
             what: format!("{} group {}", g.dev, g.name),
             mistake: Mistake::NoInterface { have },
@@ -96,7 +96,7 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
 }
 
 /// Warns about a configured number of latency queues that has no effect.
-pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out) {
+pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut PlanBuilder) {
     let Some(n) = intent.latency_queues.filter(|_| !devs.iter().any(|d| sized_by_number(d, intent))) else { return };
     out.warnings.push(format!(
         "{n} latency queues (--latency-queues, or latency_queues) have no effect: they set the size of group latency of \
@@ -105,9 +105,9 @@ pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out)
 }
 
 /// The article's layout creates groups of all queues itself, so that no other group is possible.
-pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
+pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::ConfiguredSettings) {
     for g in intent.groups.iter().filter(|g| named(devs, &g.dev).is_some()) {
-        laid.wrong.push(WrongWish {
+        laid.wrong.push(InvalidSetting {
             said: g.by.to_string(),
             what: format!("{} group {}", g.dev, g.name),
             mistake: Mistake::BesideArticle,
@@ -116,14 +116,14 @@ pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::L
 }
 
 /// The context that all groups of one device share.
-pub(crate) struct Cx<'a, 'n> {
+pub(crate) struct GroupPlanner<'a, 'n> {
     pub s: &'a Snapshot,
     pub d: &'a Dev<'n>,
     pub learned: &'a LearnedIndex<'a>,
-    pub out: &'a mut Out,
+    pub out: &'a mut PlanBuilder,
 }
 
-impl Cx<'_, '_> {
+impl GroupPlanner<'_, '_> {
     /// The earlier step that creates or resets the setting.
     fn anew(&self, address: &Address) -> Option<ResetBy> {
         let dev = self.d.name().to_string();
@@ -141,7 +141,7 @@ impl Cx<'_, '_> {
         whole.then_some(ResetBy::Coalesce)
     }
 
-    pub(crate) fn want(&mut self, w: Want) {
+    pub(crate) fn want(&mut self, w: GroupSetting) {
         let Some(address) = w.setting.address() else { return };
         if self.out.laid.contains(&address) {
             return;
@@ -163,8 +163,8 @@ impl Cx<'_, '_> {
         let after = self.anew(&address);
         let matched = compare(&setting, self.s);
         let live = live(self.s, &address);
-        let wanted = Wanted { setting, live, matched, anew: after.is_some(), needed: w.needed };
-        let by = By {
+        let wanted = RequestedSetting { setting, live, matched, anew: after.is_some(), needed: w.needed };
+        let by = StepOrigin {
             rule: w.rule,
             reason: w.reason,
             source: w.source,
@@ -181,14 +181,14 @@ pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
     d: &Dev,
-    teams: &[Team],
+    teams: &[QueueGroup],
     learned: &LearnedIndex,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) -> Vec<Group> {
     if teams.is_empty() {
         return Vec::new();
     }
-    let mut cx = Cx { s, d, learned, out };
+    let mut cx = GroupPlanner { s, d, learned, out };
     let moderation = moderate::plan(&mut cx, teams);
     let reached = steer::plan(&mut cx, teams);
     say(d, teams, out);
@@ -209,7 +209,7 @@ pub(crate) fn plan(
 }
 
 /// Adds advice: facts that the plan cannot know, and how to change the result.
-fn say(d: &Dev, teams: &[Team], out: &mut Out) {
+fn say(d: &Dev, teams: &[QueueGroup], out: &mut PlanBuilder) {
     let dev = d.name();
     let mixed = d.goal == ringwise_model::Goal::Mixed;
     if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.by.is_none()) {
@@ -243,7 +243,7 @@ fn say(d: &Dev, teams: &[Team], out: &mut Out) {
 }
 
 /// Source of the reason: the place in a file for configured groups, else the article's rule.
-pub(super) fn why(team: &Team, reason: Reason) -> (&'static str, Reason, String) {
+pub(super) fn why(team: &QueueGroup, reason: Reason) -> (&'static str, Reason, String) {
     match &team.by {
         Some(by) => {
             let source = wishes::source(std::slice::from_ref(by));

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Of, Reason, Setting, irq as knob_irq};
+use ringwise_knob::{Reason, Setting, VectorName, irq as knob_irq};
 use ringwise_model::{Dir, Fact, Vector};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::{Class, Machine, Zone};
-use crate::place::Place;
-use crate::target::{Out, SCALING, Why};
-use crate::wanted::Wanted;
+use crate::place::Placement;
+use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::wanted::RequestedSetting;
 use crate::{Refusal, goal};
 
 /// Current CPUs of the interrupts of all devices.
-pub(crate) struct Now {
+pub(crate) struct CurrentLoads {
     /// Queues of all considered devices by CPU.
     all: Vec<u32>,
     /// The same, as planned.
@@ -21,7 +21,7 @@ pub(crate) struct Now {
     devices: usize,
 }
 
-impl Now {
+impl CurrentLoads {
     pub(crate) fn new(m: &Machine, devs: &[Dev]) -> Self {
         let mut all = vec![0; m.cpus.len()];
         let mut planned = all.clone();
@@ -47,8 +47,8 @@ fn pairs(m: &Machine, d: &Dev) -> BTreeSet<(u32, Option<usize>)> {
 struct Diagnosis<'a> {
     m: &'a Machine<'a>,
     zone: &'a Zone,
-    place: &'a Place,
-    now: &'a Now,
+    place: &'a Placement,
+    now: &'a CurrentLoads,
     usable: &'a [bool],
     per_cpu: Vec<u32>,
     per_core: Vec<u32>,
@@ -61,7 +61,7 @@ struct Diagnosis<'a> {
 }
 
 impl<'a> Diagnosis<'a> {
-    fn new(m: &'a Machine, place: &'a Place, d: &Dev, now: &'a Now, usable: &'a [bool]) -> Self {
+    fn new(m: &'a Machine, place: &'a Placement, d: &Dev, now: &'a CurrentLoads, usable: &'a [bool]) -> Self {
         let zone = &place.zone;
         let mut x = Self {
             m,
@@ -96,9 +96,9 @@ impl<'a> Diagnosis<'a> {
         x
     }
 
-    fn why(&self, d: &Dev, v: Option<&Vector>, to: usize) -> Why {
+    fn why(&self, d: &Dev, v: Option<&Vector>, to: usize) -> StepReason {
         let (m, dev) = (self.m, || d.name().to_string());
-        let with = |rule, reason, source| Why { rule, reason, source };
+        let with = |rule, reason, source| StepReason { rule, reason, source };
         let Some(v) = v else {
             return with("R0.12", Reason::NewQueue, SCALING);
         };
@@ -190,14 +190,14 @@ impl<'a> Diagnosis<'a> {
 pub(crate) fn plan(
     m: &Machine,
     d: &Dev,
-    place: &Place,
-    now: &Now,
+    place: &Placement,
+    now: &CurrentLoads,
     usable: &[bool],
     learned: &LearnedIndex,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) -> Result<(), Refusal> {
     let x = Diagnosis::new(m, place, d, now, usable);
-    let mut push = |of: Of, v: Option<&Vector>, cpu: usize, anew: bool| {
+    let mut push = |of: VectorName, v: Option<&Vector>, cpu: usize, anew: bool| {
         let cpus = m.set([cpu]);
         let dev = d.name().to_string();
         let live = v.map_or(Fact::Absent, |v| {
@@ -205,14 +205,14 @@ pub(crate) fn plan(
         });
         let matched = v.map_or(ringwise_knob::Match::Gone, |v| knob_irq::compare_vector(v, &cpus));
         let setting = Setting::IrqCpus { dev, of, cpus, on: None };
-        out.want(None, learned, Wanted { setting, live, matched, anew, needed: true }, || x.why(d, v, cpu));
+        out.want(None, learned, RequestedSetting { setting, live, matched, anew, needed: true }, || x.why(d, v, cpu));
     };
     if d.channels.is_some() {
         // The driver chooses which queues share a vector after the change: the plan sets both directions to one CPU.
         for (q, cpu) in d.cpu.iter().enumerate() {
             let Some(cpu) = *cpu else { continue };
             let q = q as u32;
-            for (of, dir, n) in [(Of::Rx(q), Dir::Rx, Some(d.rx)), (Of::Tx(q), Dir::Tx, d.tx)] {
+            for (of, dir, n) in [(VectorName::Rx(q), Dir::Rx, Some(d.rx)), (VectorName::Tx(q), Dir::Tx, d.tx)] {
                 let stuck = d.vector_index(of).is_some_and(|i| d.stuck[i]);
                 if n.is_some_and(|n| q < n) && !stuck {
                     push(of, d.vector(dir, q), cpu, true);
@@ -226,11 +226,11 @@ pub(crate) fn plan(
         if d.stuck[i] || v.confidence == ringwise_model::Confidence::None {
             continue;
         }
-        let queues = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
-        let mut first: Option<(Of, usize)> = None;
+        let queues = v.rx().iter().map(|q| VectorName::Rx(*q)).chain(v.tx().iter().map(|q| VectorName::Tx(*q)));
+        let mut first: Option<(VectorName, usize)> = None;
         for one in queues {
             let q = match one {
-                Of::Rx(q) | Of::Tx(q) | Of::Control(q) => q,
+                VectorName::Rx(q) | VectorName::Tx(q) | VectorName::Control(q) => q,
             };
             let Some(cpu) = d.cpu.get(q as usize).copied().flatten() else { continue };
             match first {

@@ -24,9 +24,11 @@ mod entries;
 mod goal;
 mod goal_knobs;
 mod groups;
-mod hands;
 mod irq;
+mod irqbalance;
+mod keep_layout;
 mod machine;
+mod manual_changes;
 mod messages;
 mod mistake;
 mod moderation;
@@ -39,12 +41,10 @@ pub mod policies;
 mod programs;
 mod refusal;
 mod rfs;
-mod rivals;
 mod rps;
 mod rules;
 mod select;
 mod shares;
-mod stay;
 mod target;
 mod wanted;
 mod wishes;
@@ -52,16 +52,16 @@ mod words;
 mod xps;
 
 pub use doc::{
-    Cut, DevLayout, DoubledCore, Expected, Group, Kept, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost,
-    Program, SCHEMA, VERSION,
+    ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Placed, Plan, PlanHost, Program,
+    ProposedChange, SCHEMA, SkippedInterface, VERSION,
 };
 pub use effect::{Score, score};
 pub use goal::in_full;
-pub use goal_knobs::{LaysDown, lays_down};
+pub use goal_knobs::{GoalSettings, goal_settings};
 pub use groups::implied;
-pub use hands::Hands;
+pub use manual_changes::ManualChanges;
 pub use mistake::{Mistake, MistakeParts};
 pub use obstacle::{AfterChange, Obstacle};
 pub use planner::{plan, plan_around};
-pub use refusal::{Refusal, WrongWish};
+pub use refusal::{InvalidSetting, Refusal};
 pub use rules::{RuleText, explain_rule, rules};

@@ -281,10 +281,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::WrongWish;
+    use crate::InvalidSetting;
 
-    fn of(mistake: Mistake) -> WrongWish {
-        WrongWish { said: "--set".into(), what: "eth1 rings rx 9".into(), mistake }
+    fn of(mistake: Mistake) -> InvalidSetting {
+        InvalidSetting { said: "--set".into(), what: "eth1 rings rx 9".into(), mistake }
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
             "right": "expected 1 to 4096 descriptors", "code": "ring_size", "facts": { "now": 512, "most": 4096 },
         });
         assert_eq!(serde_json::to_value(&wrong).unwrap(), json);
-        assert_eq!(serde_json::from_value::<WrongWish>(json).unwrap(), wrong);
+        assert_eq!(serde_json::from_value::<InvalidSetting>(json).unwrap(), wrong);
         for mistake in [
             Mistake::Switch,
             Mistake::RingNumber { now: 64, least: 0, most: None },
@@ -305,7 +305,7 @@ mod tests {
         ] {
             let json = serde_json::to_value(of(mistake.clone())).unwrap();
             assert!(json["code"].is_string(), "{json}");
-            assert_eq!(serde_json::from_value::<WrongWish>(json).unwrap(), of(mistake));
+            assert_eq!(serde_json::from_value::<InvalidSetting>(json).unwrap(), of(mistake));
         }
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let later =
             json!({ "said": "--set", "what": "eth1 x", "found": "a", "right": "b", "code": "c", "facts": { "x": 1 } });
         for other in [old, later] {
-            let w: WrongWish = serde_json::from_value(other.clone()).unwrap();
+            let w: InvalidSetting = serde_json::from_value(other.clone()).unwrap();
             assert_eq!((w.mistake.found().as_str(), w.mistake.right().as_str()), ("a", "b"));
             assert_eq!(serde_json::to_value(&w).unwrap(), other);
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Nearest, Setting, coalesce};
+use ringwise_knob::{ReplacedValue, Setting, coalesce};
 use ringwise_model::{Nic, Policy};
 
 use crate::dev::Dev;
@@ -37,7 +37,7 @@ pub(crate) struct Fixed {
     /// Whether `tx-usecs` was omitted.
     pub one_interval: bool,
     /// Values that were replaced, because the driver refuses them.
-    pub moved: Vec<Nearest>,
+    pub moved: Vec<ReplacedValue>,
 }
 
 /// `has`: parameters that the device reports.
@@ -48,7 +48,7 @@ pub(crate) fn fixed(d: &Dev, policy: &Policy, has: &Params) -> Fixed {
     for (k, v) in params.iter_mut().filter(|(k, _)| is_usecs(k)) {
         let takes = coalesce::nearest(driver(d.nic), *v);
         if takes != *v {
-            moved.push(Nearest { name: k.clone(), wanted: *v, takes });
+            moved.push(ReplacedValue { name: k.clone(), wanted: *v, takes });
             *v = takes;
         }
     }

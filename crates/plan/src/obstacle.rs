@@ -4,7 +4,7 @@
 mod text;
 
 use ringwise_knob::Setting;
-use ringwise_knob::learned::What;
+use ringwise_knob::learned::LearnedWrite;
 use ringwise_model::{Coded, ConfiguredBy, FlowsUnknown, Immovable, Rule, Unread, User};
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ pub enum Obstacle {
     /// A write on this kernel was refused or ignored before (`learned.json`).
     Learned {
         /// The result of the write.
-        what: What,
+        what: LearnedWrite,
     },
     /// Another setting is written instead.
     Instead {
@@ -356,17 +356,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{LeftAlone, Refusal};
+    use crate::{Refusal, SkippedInterface};
 
     #[test]
     fn a_code_its_facts_and_a_text() {
-        let down = LeftAlone { dev: "eth1".into(), why: Obstacle::LinkDown };
+        let down = SkippedInterface { dev: "eth1".into(), why: Obstacle::LinkDown };
         let json = json!({ "dev": "eth1", "why": "link down", "code": "link_down" });
         assert_eq!(serde_json::to_value(&down).unwrap(), json);
-        assert_eq!(serde_json::from_value::<LeftAlone>(json).unwrap(), down);
+        assert_eq!(serde_json::from_value::<SkippedInterface>(json).unwrap(), down);
         let by = vec![ConfiguredBy::File { path: "/etc/a.toml".into(), line: 3 }];
         let why = Obstacle::ChannelsInUse { by: vec![User::Ovs, User::AfXdp { queue: 2 }] };
-        let of = |why: Obstacle| LeftAlone { dev: "eth1".into(), why };
+        let of = |why: Obstacle| SkippedInterface { dev: "eth1".into(), why };
         let unread = Unread::new("channels-get eth1", Some(1), "not permitted");
         for l in [
             of(why.clone()),
@@ -376,7 +376,7 @@ mod tests {
         ] {
             let json = serde_json::to_value(&l).unwrap();
             assert!(json["code"].is_string() && json["why"] == l.why.to_string(), "{json}");
-            assert_eq!(serde_json::from_value::<LeftAlone>(json).unwrap(), l);
+            assert_eq!(serde_json::from_value::<SkippedInterface>(json).unwrap(), l);
         }
         let refusal =
             Refusal::NotTunable { dev: "br0".into(), why: Box::new(Obstacle::Software { kind: "bridge".into() }) };
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn texts_of_earlier_versions_and_codes_of_later_ones_are_kept() {
         let old = json!({ "dev": "eth1", "why": "the moon is full" });
-        let l: LeftAlone = serde_json::from_value(old.clone()).unwrap();
+        let l: SkippedInterface = serde_json::from_value(old.clone()).unwrap();
         let kept = Coded { why: "the moon is full".into(), code: None, facts: None };
         assert_eq!((&l.why, serde_json::to_value(&l).unwrap()), (&Obstacle::Other(kept), old));
         for later in [
@@ -396,26 +396,26 @@ mod tests {
             json!({ "dev": "eth1", "why": "because", "code": "software", "facts": { "sort": "bridge" } }),
             json!({ "dev": "eth1", "why": "because", "code": "a_later_one" }),
         ] {
-            let l: LeftAlone = serde_json::from_value(later.clone()).unwrap();
+            let l: SkippedInterface = serde_json::from_value(later.clone()).unwrap();
             assert_eq!((l.why.to_string().as_str(), serde_json::to_value(&l).unwrap()), ("because", later));
         }
     }
 
     #[test]
     fn reasons_inside_of_facts_are_values_too() {
-        let of = |why: Obstacle| LeftAlone { dev: "eth1".into(), why };
+        let of = |why: Obstacle| SkippedInterface { dev: "eth1".into(), why };
         let managed = of(Obstacle::Immovable { why: Immovable::Managed });
         let json = serde_json::to_value(&managed).unwrap();
         assert_eq!((&json["code"], &json["facts"]["code"]), (&json!("immovable"), &json!("managed")));
         assert_eq!(json["why"], json["facts"]["why"]);
-        assert_eq!(serde_json::from_value::<LeftAlone>(json).unwrap(), managed);
+        assert_eq!(serde_json::from_value::<SkippedInterface>(json).unwrap(), managed);
         let flows = of(Obstacle::FlowsNotFound { why: FlowsUnknown::NoPort { process: 7 } });
         let json = serde_json::to_value(&flows).unwrap();
         assert_eq!(json["facts"]["facts"], json!({ "process": 7 }));
-        assert_eq!(serde_json::from_value::<LeftAlone>(json).unwrap(), flows);
+        assert_eq!(serde_json::from_value::<SkippedInterface>(json).unwrap(), flows);
         for code in ["immovable", "flows_not_found"] {
             let old = json!({ "dev": "eth1", "why": "glued", "code": code, "facts": { "why": "glued" } });
-            let l: LeftAlone = serde_json::from_value(old.clone()).unwrap();
+            let l: SkippedInterface = serde_json::from_value(old.clone()).unwrap();
             assert!(matches!(l.why, Obstacle::Immovable { .. } | Obstacle::FlowsNotFound { .. }), "{:?}", l.why);
             assert_eq!(serde_json::to_value(&l).unwrap(), old);
         }

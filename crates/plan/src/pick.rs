@@ -28,7 +28,7 @@ impl Loads {
 
 /// A core with threads that may handle queues.
 #[derive(Clone)]
-pub(crate) struct CoreCand {
+pub(crate) struct CoreCandidate {
     pub core: usize,
     pub l3: usize,
     pub class: Class,
@@ -44,7 +44,7 @@ pub(crate) struct CoreCand {
 /// The cores that devices of this zone may use, nearest first.
 ///
 /// `far_as_near`: cores of other sockets count as near ones (the distance still breaks ties).
-pub(crate) fn candidates(m: &Machine, z: &Zone, usable: &[bool], smt: Smt, far_as_near: bool) -> Vec<CoreCand> {
+pub(crate) fn candidates(m: &Machine, z: &Zone, usable: &[bool], smt: Smt, far_as_near: bool) -> Vec<CoreCandidate> {
     let mut out = Vec::new();
     for (core, threads) in m.cores.iter().enumerate() {
         let all = threads.len();
@@ -54,7 +54,7 @@ pub(crate) fn candidates(m: &Machine, z: &Zone, usable: &[bool], smt: Smt, far_a
         if smt == Smt::OnePerCore {
             threads.truncate(1);
         }
-        out.push(CoreCand {
+        out.push(CoreCandidate {
             core,
             l3: m.l3[lead],
             class: if far_as_near { Class::Near } else { z.class[lead] },
@@ -70,7 +70,7 @@ pub(crate) fn candidates(m: &Machine, z: &Zone, usable: &[bool], smt: Smt, far_a
 
 /// Rank of the next free thread of a core; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Worth {
+struct CoreRank {
     /// How many queues every thread of the core has already.
     round: u32,
     class: Class,
@@ -85,7 +85,7 @@ struct Worth {
 
 /// A CPU chosen for a queue.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pick {
+pub(crate) struct CpuChoice {
     pub cpu: usize,
     class: Class,
     partial: bool,
@@ -94,18 +94,18 @@ pub(crate) struct Pick {
 }
 
 /// Chooses CPUs for the queues of one device (or of ports that share one layout).
-pub(crate) struct Picker<'a> {
+pub(crate) struct CpuPicker<'a> {
     m: &'a Machine<'a>,
-    cands: &'a [CoreCand],
+    cands: &'a [CoreCandidate],
     own_cpu: BTreeMap<usize, u32>,
     own_core: BTreeMap<usize, u32>,
     own_l3: BTreeMap<usize, u32>,
-    pub picks: Vec<Pick>,
+    pub picks: Vec<CpuChoice>,
 }
 
-impl<'a> Picker<'a> {
+impl<'a> CpuPicker<'a> {
     /// `fixed`: CPUs of the device's own queues that cannot be moved (they are counted in the loads already).
-    pub(crate) fn new(m: &'a Machine<'a>, cands: &'a [CoreCand], fixed: &[usize]) -> Self {
+    pub(crate) fn new(m: &'a Machine<'a>, cands: &'a [CoreCandidate], fixed: &[usize]) -> Self {
         let mut p = Self {
             m,
             cands,
@@ -122,9 +122,9 @@ impl<'a> Picker<'a> {
         p
     }
 
-    fn worth(&self, c: &CoreCand, loads: &Loads) -> Worth {
+    fn worth(&self, c: &CoreCandidate, loads: &Loads) -> CoreRank {
         let threads = c.threads.len() as u32;
-        Worth {
+        CoreRank {
             round: loads.core[c.core] / threads,
             class: c.class,
             tier: loads.core[c.core] % threads,
@@ -139,14 +139,14 @@ impl<'a> Picker<'a> {
     /// enough.
     pub(crate) fn take(&mut self, loads: &mut Loads, n: usize, home_idle: bool) {
         // Keeps the cores of each L3 sorted by worth, and the L3s sorted by their best core, then by their load.
-        let mut units: BTreeMap<usize, BTreeSet<(Worth, usize)>> = BTreeMap::new();
+        let mut units: BTreeMap<usize, BTreeSet<(CoreRank, usize)>> = BTreeMap::new();
         for (i, c) in self.cands.iter().enumerate() {
             if !home_idle || (c.home && loads.core[c.core] == 0) {
                 units.entry(c.l3).or_default().insert((self.worth(c, loads), i));
             }
         }
         let own = |p: &Self, l3: usize| p.own_l3.get(&l3).copied().unwrap_or(0);
-        let mut order: BTreeSet<(Worth, u32, u32, usize)> = units
+        let mut order: BTreeSet<(CoreRank, u32, u32, usize)> = units
             .iter()
             .filter_map(|(l3, u)| u.first().map(|(w, _)| (*w, own(self, *l3), loads.l3[*l3], *l3)))
             .collect();
@@ -164,7 +164,7 @@ impl<'a> Picker<'a> {
             *self.own_cpu.entry(cpu).or_default() += 1;
             *self.own_core.entry(c.core).or_default() += 1;
             *self.own_l3.entry(l3).or_default() += 1;
-            self.picks.push(Pick {
+            self.picks.push(CpuChoice {
                 cpu,
                 class: worth.class,
                 partial: worth.partial,
@@ -185,7 +185,7 @@ impl<'a> Picker<'a> {
     /// layouts, and planning again after other devices moved keeps the order.
     pub(crate) fn in_order(self) -> Vec<usize> {
         let mut times: BTreeMap<usize, u32> = BTreeMap::new();
-        let mut picks: Vec<(u32, Pick)> = Vec::with_capacity(self.picks.len());
+        let mut picks: Vec<(u32, CpuChoice)> = Vec::with_capacity(self.picks.len());
         for p in &self.picks {
             let n = times.entry(p.cpu).or_default();
             picks.push((*n, *p));

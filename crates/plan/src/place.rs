@@ -8,16 +8,16 @@ use ringwise_model::{FarNode, Goal, IfIndex, NicKind, Smt};
 
 use crate::dev::{Dev, Unit};
 use crate::goal::{self, Resolved};
+use crate::keep_layout::{self, StayCandidate};
 use crate::machine::{Class, Machine, Near, Zone};
-use crate::pick::{CoreCand, Loads, Picker, candidates};
-use crate::stay::{self, Stayer};
+use crate::pick::{CoreCandidate, CpuPicker, Loads, candidates};
 use crate::{Refusal, groups};
 
 /// The candidates that devices with the same idea of near have in common.
-pub(crate) struct Place {
+pub(crate) struct Placement {
     pub zone: Zone,
     /// Cores that may handle queues, nearest class first.
-    pub cands: Vec<CoreCand>,
+    pub cands: Vec<CoreCandidate>,
     /// Physical cores of the device's own node that may handle queues, only whole cores if there are any. If the node has
     /// none, those of the nearest node.
     pub home_cores: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Place {
     pub far_instead: bool,
 }
 
-pub(crate) type Places = BTreeMap<(Near, Goal), Place>;
+pub(crate) type Placements = BTreeMap<(Near, Goal), Placement>;
 
 /// The places by idea of near and goal; a refusal if no CPU is left and remote CPUs are excluded. `smt_named`: the user
 /// configured which threads handle queues.
@@ -37,7 +37,7 @@ pub(crate) fn places(
     usable: &[bool],
     intents: &Resolved,
     smt_named: bool,
-) -> Result<Places, Refusal> {
+) -> Result<Placements, Refusal> {
     let mut out = BTreeMap::new();
     for (d, at) in devs.iter().flat_map(|d| d.possible_zones().map(move |at| (d, at))) {
         if out.contains_key(&at) {
@@ -72,7 +72,7 @@ pub(crate) fn places(
             }
         }
         let nearest = cands.iter().map(|c| (c.class, c.distance)).min();
-        let count = |f: &dyn Fn(&CoreCand) -> bool| {
+        let count = |f: &dyn Fn(&CoreCandidate) -> bool| {
             let all = cands.iter().filter(|c| f(c)).map(|c| c.threads.len());
             let (cores, cpus) = all.fold((0, 0), |(cores, cpus), n| (cores + 1, cpus + n as u32));
             (cores > 0).then_some((cores, cpus))
@@ -85,15 +85,15 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(at, Place { zone, cands, home_cores, home_cpus, far_instead });
+        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead });
     }
     Ok(out)
 }
 
 /// Keeps the number of cores that goal latency uses for queues, spread as queues would be.
-fn reserve_half(m: &Machine, cands: &mut Vec<CoreCand>, home_cores: u32) {
+fn reserve_half(m: &Machine, cands: &mut Vec<CoreCandidate>, home_cores: u32) {
     let mut loads = Loads::new(m);
-    let mut p = Picker::new(m, cands, &[]);
+    let mut p = CpuPicker::new(m, cands, &[]);
     p.take(&mut loads, goal::for_queues(home_cores) as usize, false);
     let cores: Vec<usize> = p.picks.iter().map(|p| m.core[p.cpu]).collect();
     cands.retain(|c| cores.contains(&c.core));
@@ -134,7 +134,7 @@ impl Alike {
     }
 }
 
-fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
+fn sets(devs: &[Dev], places: &Placements) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
         // This also applies if the state of the members is unknown.
@@ -176,7 +176,7 @@ fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
 }
 
 /// Sets `cpu` of every device.
-pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
+pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
@@ -202,10 +202,10 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
     }
     // First each device takes its share of the idle cores of its node, then the rest in the order of rank: so no device
     // loses its own node to an earlier device.
-    let mut pickers: Vec<Picker> = Vec::new();
+    let mut pickers: Vec<CpuPicker> = Vec::new();
     for g in &sets {
         let own: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
-        let mut p = Picker::new(m, &places[&g.zone].cands, own);
+        let mut p = CpuPicker::new(m, &places[&g.zone].cands, own);
         p.take(&mut loads, g.n.min(idle[&g.zone] / sharers[&g.zone.0]), true);
         pickers.push(p);
     }
@@ -214,7 +214,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
         p.take(&mut loads, rest, false);
     }
     let zones: BTreeMap<&(Near, Goal), usize> = places.keys().zip(0..).collect();
-    let stayers: Vec<Stayer> = sets
+    let stayers: Vec<StayCandidate> = sets
         .iter()
         .zip(pickers)
         .map(|(g, p)| {
@@ -229,11 +229,11 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
                 keep(&now, &cpus)
             };
             let fixed: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
-            Stayer { now, assigned, zone: zones[&g.zone], fixed, ordered }
+            StayCandidate { now, assigned, zone: zones[&g.zone], fixed, ordered }
         })
         .collect();
-    let cands: Vec<&[CoreCand]> = places.values().map(|p| p.cands.as_slice()).collect();
-    for (g, cpus) in sets.iter().zip(stay::stay(m, &cands, &stayers)) {
+    let cands: Vec<&[CoreCandidate]> = places.values().map(|p| p.cands.as_slice()).collect();
+    for (g, cpus) in sets.iter().zip(keep_layout::stay(m, &cands, &stayers)) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];

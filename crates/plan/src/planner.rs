@@ -8,39 +8,43 @@ use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Resolved;
-use crate::groups::{self, Team};
-use crate::hands::{Hands, Keep, MadeByDevice};
+use crate::groups::{self, QueueGroup};
 use crate::machine::{Class, Machine, Near};
+use crate::manual_changes::{KeptSettings, MadeByDevice, ManualChanges};
 use crate::messages::Messages;
-use crate::place::{self, Place};
-use crate::target::{By, Out, SCALING, Why};
-use crate::wanted::Wanted;
-use crate::wishes::{self, Laid};
+use crate::place::{self, Placement};
+use crate::target::{PlanBuilder, SCALING, StepOrigin, StepReason};
+use crate::wanted::RequestedSetting;
+use crate::wishes::{self, ConfiguredSettings};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
 use crate::{
-    arfs, article, bonds, channels, control, effect, goal, goal_knobs, irq, napi, programs, rfs, rivals, rps, select,
-    shares, xps,
+    arfs, article, bonds, channels, control, effect, goal, goal_knobs, irq, irqbalance, napi, programs, rfs, rps,
+    select, shares, xps,
 };
 
 /// Plans the host for the intent; `learned` lists writes that devices refused or ignored.
 ///
 /// The plan is complete, and planning changes nothing on the host. A refusal names what was found and what is expected.
 pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, Refusal> {
-    plan_around(s, intent, learned, &Hands::default())
+    plan_around(s, intent, learned, &ManualChanges::default())
 }
 
 /// Like [`plan`], on a host with manual changes: some of them stay, steps that undo others are marked.
-pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &Hands) -> Result<Plan, Refusal> {
+pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &ManualChanges) -> Result<Plan, Refusal> {
     let user = intent;
     let intent = goal::resolve(user);
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
     let m = Machine::new(&s.topology);
-    let mut out =
-        Out { left_alone, keep: Keep::new(s, &hands.keep), made: MadeByDevice::new(&hands.made), ..Out::default() };
+    let mut out = PlanBuilder {
+        left_alone,
+        keep: KeptSettings::new(s, &hands.keep),
+        made: MadeByDevice::new(&hands.made),
+        ..PlanBuilder::default()
+    };
     let mut devs = Dev::all(s, &m, &nics, user);
     let article = intent.pair_as_article;
-    let mut laid = Laid::channels(s, &devs, &intent);
+    let mut laid = ConfiguredSettings::channels(s, &devs, &intent);
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
         return on_one_cpu(s, intent, &m, devs, laid, &learned, hands, out);
@@ -88,8 +92,8 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         place::place(&m, &mut devs, &places);
         Vec::new()
     };
-    let now = irq::Now::new(&m, &devs);
-    wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
+    let now = irq::CurrentLoads::new(&m, &devs);
+    wishes::configure(s, &devs, laid, &intent, &learned, &mut out);
     if article {
         // The article's layout, with or without its policies.
         let by_device = by_device(&groups);
@@ -119,7 +123,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
     rfs::plan(s, &devs, &learned, &mut out);
     arfs::plan(&devs, &learned, &mut out);
-    rivals::plan(s, &devs, &learned, &mut out);
+    irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
     let programs = programs::plan(&m, &devs, &teams, &usable, &mut out.advice);
@@ -136,10 +140,10 @@ fn on_one_cpu(
     intent: Intent,
     m: &Machine,
     mut devs: Vec<Dev>,
-    mut laid: Laid,
+    mut laid: ConfiguredSettings,
     learned: &LearnedIndex,
-    hands: &Hands,
-    mut out: Out,
+    hands: &ManualChanges,
+    mut out: PlanBuilder,
 ) -> Result<Plan, Refusal> {
     out.warnings.push("the host has one CPU, so queues are not placed");
     let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
@@ -154,7 +158,7 @@ fn on_one_cpu(
     for d in &devs {
         want_channels(d, &intent, one, learned, &mut out);
     }
-    wishes::lay(s, &devs, laid, &intent, learned, &mut out);
+    wishes::configure(s, &devs, laid, &intent, learned, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
@@ -167,10 +171,10 @@ fn teams(
     devs: &mut [Dev],
     intents: &[&Intent],
     article: bool,
-    laid: &mut Laid,
-    out: &mut Out,
-) -> Vec<Vec<Team>> {
-    let mut teams: Vec<Vec<Team>> = Vec::new();
+    laid: &mut ConfiguredSettings,
+    out: &mut PlanBuilder,
+) -> Vec<Vec<QueueGroup>> {
+    let mut teams: Vec<Vec<QueueGroup>> = Vec::new();
     for (d, intent) in devs.iter_mut().zip(intents).filter(|_| !article) {
         let mine = groups::teams(s, d, intent, laid, out);
         if d.goal == Goal::Mixed {
@@ -185,7 +189,7 @@ fn teams(
 /// The configured CPUs of queues, by device. `None` instead of a CPU: not exactly one CPU.
 type Pins = Vec<(usize, Option<usize>)>;
 
-fn pins(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], laid: &Laid) -> Vec<Pins> {
+fn pins(m: &Machine, devs: &[Dev], teams: &[Vec<QueueGroup>], laid: &ConfiguredSettings) -> Vec<Pins> {
     let mut pins: Vec<Pins> = devs.iter().map(|d| laid.pins(m, d)).collect();
     // The CPUs of an interrupt take precedence over those of its group.
     for (p, t) in pins.iter_mut().zip(teams) {
@@ -216,7 +220,7 @@ fn check_cpus(s: &Snapshot, intent: &Intent) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Out) {
+fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut PlanBuilder) {
     let t = &s.topology;
     let named_isolated = intent.cpus.as_ref().map_or_else(CpuSet::new, |c| c.intersection(&u.isolated));
     if !named_isolated.is_empty() {
@@ -233,7 +237,7 @@ fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Ou
     }
 }
 
-fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
+fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuilder) {
     let dev = d.name();
     match &d.near {
         Near::All if m.has_nodes() => {
@@ -279,7 +283,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
 }
 
 /// Uses one command for all devices if it would change nothing else.
-fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut Out) {
+fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuilder) {
     let same = out.wanted_counts.windows(2).all(|w| w[0] == w[1]);
     if same && out.left_out.len() == devices && out.wanted_counts.len() == devices {
         let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
@@ -297,15 +301,22 @@ fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
     out
 }
 
-fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &LearnedIndex, out: &mut Out) {
+fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &LearnedIndex, out: &mut PlanBuilder) {
     let Some(setting) = d.channels.clone() else { return };
     let live = ringwise_knob::channels::live(d.nic);
     // `decide` found a count that differs from the current one.
-    let w = Wanted { setting, live, matched: Match::Differs, anew: false, needed: true };
+    let w = RequestedSetting { setting, live, matched: Match::Differs, anew: false, needed: true };
     if let Some(by) = d.configured_by.clone() {
         let source = wishes::source(&by);
         let reason = Reason::Configured { by, with: None };
-        let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: ResetBy::Channels, named: true };
+        let by = StepOrigin {
+            rule: wishes::RULE,
+            reason,
+            source,
+            instead: Vec::new(),
+            after: ResetBy::Channels,
+            named: true,
+        };
         return out.enter(Some(d.nic), learned, w, || by);
     }
     let (rule, reason) = channels::reason(intent, d.pairs_now(), share);
@@ -313,10 +324,10 @@ fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &Learned
         return;
     }
     let named = intent.queues.is_some();
-    out.enter(Some(d.nic), learned, w, || By { named, ..Why { rule, reason, source: SCALING }.into() });
+    out.enter(Some(d.nic), learned, w, || StepOrigin { named, ..StepReason { rule, reason, source: SCALING }.into() });
 }
 
-fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
+fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: PlanBuilder, groups: Vec<Group>) -> Plan {
     let refused = out.take_refused();
     let mut entries = out.entries.into_list();
     entries.sort_by(|a, b| a.0.cmp(&b.0));

@@ -10,7 +10,7 @@ use ringwise_model::{CpuSet, Flow, Goal, NodeId};
 
 use crate::Program;
 use crate::dev::Dev;
-use crate::groups::Team;
+use crate::groups::QueueGroup;
 use crate::machine::Machine;
 use crate::messages::Messages;
 
@@ -25,13 +25,13 @@ enum Kind {
 pub(crate) fn plan(
     m: &Machine,
     devs: &[Dev],
-    teams: &[Vec<Team>],
+    teams: &[Vec<QueueGroup>],
     usable: &[bool],
     advice: &mut Messages,
 ) -> Vec<Program> {
     let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
     let mut out = Vec::new();
-    let mut add = |d: &Dev, team: Option<&Team>, found| match found {
+    let mut add = |d: &Dev, team: Option<&QueueGroup>, found| match found {
         Found::Proposal(p) => out.push(p),
         Found::NoFreeCore => {
             let text = "every physical core near its queues has a queue, so no core is free for programs; fewer queues \
@@ -71,7 +71,7 @@ enum Found {
 fn one(
     m: &Machine,
     d: &Dev,
-    team: Option<&Team>,
+    team: Option<&QueueGroup>,
     queues: &[u32],
     kind: Kind,
     busy: &BTreeSet<usize>,

@@ -6,7 +6,7 @@ use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Goal};
 use serde::{Deserialize, Serialize};
 
-use crate::{LeftAlone, Mistake, Obstacle};
+use crate::{Mistake, Obstacle, SkippedInterface};
 
 /// No plan. `kind()` is stable for programs, `Display` is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub enum Refusal {
     /// No device of the host can be tuned.
     NothingTunable {
         /// Every device with queues of its own; empty: the host has none.
-        left_alone: Vec<LeftAlone>,
+        left_alone: Vec<SkippedInterface>,
     },
     /// `--cpus`, `--reserve` or `--exclude-cpus` names CPUs that do not exist.
     CpuBeyondMachine {
@@ -94,13 +94,13 @@ pub enum Refusal {
     /// Configured settings are invalid; lists all of them.
     WrongWishes {
         /// At least one, in the order in which they were found.
-        wrong: Vec<WrongWish>,
+        wrong: Vec<InvalidSetting>,
     },
 }
 
 /// One invalid configured setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WrongWish {
+pub struct InvalidSetting {
     /// `/etc/ringwise/ringwise.toml line 12`, `--set`.
     pub said: String,
     /// `eth1 moderation rx-usecs-high`
@@ -188,7 +188,7 @@ impl fmt::Display for Refusal {
                     1 => f.write_str("one configured setting is not possible:")?,
                     n => write!(f, "{n} configured settings are not possible:")?,
                 }
-                wrong.iter().try_for_each(|WrongWish { said, what, mistake }| {
+                wrong.iter().try_for_each(|InvalidSetting { said, what, mistake }| {
                     write!(f, "\n  {said}: {what}: {}; {}", mistake.found(), mistake.right())
                 })
             }

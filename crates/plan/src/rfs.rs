@@ -7,8 +7,8 @@ use ringwise_model::{Fact, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
-use crate::target::{Out, SCALING, Why};
-use crate::wanted::Wanted;
+use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::wanted::RequestedSetting;
 use crate::{NotPossible, Obstacle};
 
 /// The largest power of two not above `entries / queues`, at least 1.
@@ -30,7 +30,7 @@ fn of_host(devs: &[Dev]) -> Rfs {
     devs.iter().map(|d| goal::rfs(d.goal)).fold(Rfs::Keep, most)
 }
 
-pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
+pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
     let want = of_host(devs);
     if want == Rfs::Keep {
         return;
@@ -74,7 +74,9 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         let live = knob_rfs::live_entries(&s.host);
         let matched = knob_rfs::compare(entries, found);
         let needed = want != Rfs::Off;
-        out.want(None, learned, Wanted { setting, live, matched, anew: false, needed }, || why_host(want, entries));
+        out.want(None, learned, RequestedSetting { setting, live, matched, anew: false, needed }, || {
+            why_host(want, entries)
+        });
     } else {
         out.warnings.push(format!(
             "the host's RFS table stays unchanged: interfaces outside this plan use it ({})",
@@ -102,14 +104,14 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             };
             let setting = Setting::RpsFlowCnt { dev, queue: q, entries: each };
             let anew = d.channels.is_some() && !exists;
-            let w = Wanted { setting, live, matched, anew, needed: want != Rfs::Off };
+            let w = RequestedSetting { setting, live, matched, anew, needed: want != Rfs::Off };
             out.want(Some(d.nic), learned, w, || why_queue(want, entries, d.rx));
         }
     }
 }
 
-fn why_host(want: Rfs, entries: u32) -> Why {
-    let with = |rule, reason| Why { rule, reason, source: SCALING };
+fn why_host(want: Rfs, entries: u32) -> StepReason {
+    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
     match want {
         Rfs::Off | Rfs::Keep => with("Q11", Reason::RfsNoGain),
         Rfs::On { at_least: true, .. } => with("R2.03", Reason::RfsManyConnections { entries }),
@@ -117,8 +119,8 @@ fn why_host(want: Rfs, entries: u32) -> Why {
     }
 }
 
-fn why_queue(want: Rfs, entries: u32, queues: u32) -> Why {
-    let with = |rule, reason| Why { rule, reason, source: SCALING };
+fn why_queue(want: Rfs, entries: u32, queues: u32) -> StepReason {
+    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
     match want {
         Rfs::Off | Rfs::Keep => with("Q11", Reason::RfsOff),
         Rfs::On { .. } => with("Q09", Reason::RfsShare { entries, queues }),

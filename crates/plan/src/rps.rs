@@ -6,13 +6,13 @@ use ringwise_model::{CpuId, CpuSet, Fact, Intent, Smt, Snapshot};
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal;
 use crate::machine::{Class, Machine};
-use crate::place::Place;
-use crate::target::{Out, SCALING, Why};
-use crate::wanted::Wanted;
+use crate::place::Placement;
+use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::wanted::RequestedSetting;
 
 /// CPUs that help the single queue: those that share the L3 with its interrupt, without the interrupt's own core (rules
 /// Q06 Q08); if an L3 has only one core, those of the node, else any near ones.
-fn helpers(m: &Machine, at: Option<usize>, place: &Place, may: &[bool], one_per_core: bool) -> CpuSet {
+fn helpers(m: &Machine, at: Option<usize>, place: &Placement, may: &[bool], one_per_core: bool) -> CpuSet {
     let core = at.map(|c| m.core[c]);
     let ring = |f: &dyn Fn(usize) -> bool| -> Vec<usize> {
         (0..m.cpus.len()).filter(|c| may[*c] && Some(m.core[*c]) != core && f(*c)).collect()
@@ -37,11 +37,11 @@ pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
     d: &Dev,
-    place: &Place,
+    place: &Placement,
     usable: &[bool],
     intent: &Intent,
     learned: &LearnedIndex,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) {
     let name = d.name();
     let one = d.rx == 1 && place.home_cores > 1 && goal::rps_for_one_queue(d.goal);
@@ -71,14 +71,14 @@ pub(crate) fn plan(
         let setting = Setting::RpsCpus { dev, queue: q, cpus: mask.clone() };
         // Masks of remaining queues survive a channel change (lab: igb, virtio_net, vmxnet3).
         let anew = d.channels.is_some() && !exists;
-        out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: one }, || {
+        out.want(Some(d.nic), learned, RequestedSetting { setting, live, matched, anew, needed: one }, || {
             why(d, place, &mask, d.cpu.first().copied().flatten().map(|c| m.cpus[c]))
         });
     }
 }
 
-fn why(d: &Dev, place: &Place, mask: &CpuSet, cpu: Option<CpuId>) -> Why {
-    let with = |rule, reason| Why { rule, reason, source: SCALING };
+fn why(d: &Dev, place: &Placement, mask: &CpuSet, cpu: Option<CpuId>) -> StepReason {
+    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
     if !mask.is_empty() {
         return with("Q04", Reason::OneQueue { cpu, helpers: mask.clone() });
     }

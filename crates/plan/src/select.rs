@@ -6,7 +6,7 @@ use ringwise_model::natural::compare as natural;
 use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
 
 use crate::dev::Dev;
-use crate::{LeftAlone, Obstacle, Refusal};
+use crate::{Obstacle, Refusal, SkippedInterface};
 
 /// The users of the queues if they forbid changing the channel count. A program on a bond, and a switch that contains a
 /// bond, use the queues of the members.
@@ -58,7 +58,7 @@ fn never(nic: &Nic) -> Option<Obstacle> {
 }
 
 /// The devices to plan, by name in natural order, and the skipped ones.
-pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<LeftAlone>), Refusal> {
+pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<SkippedInterface>), Refusal> {
     let mut nics: Vec<&Nic> = s.nics.iter().collect();
     nics.sort_by(|a, b| natural(a.name(), b.name()));
     let mut left = Vec::new();
@@ -90,12 +90,12 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
         }
         let why = if intent.devs.is_empty() { not_by_default(nic) } else { Some(Obstacle::NotNamed) };
         match why {
-            Some(why) => left.push(LeftAlone { dev: nic.name().to_string(), why }),
+            Some(why) => left.push(SkippedInterface { dev: nic.name().to_string(), why }),
             None => chosen.push(*nic),
         }
     }
     if intent.devs.is_empty() {
-        left.extend(s.held.iter().map(|h| LeftAlone {
+        left.extend(s.held.iter().map(|h| SkippedInterface {
             dev: h.bus_address.clone(),
             why: Obstacle::UserspaceDriver { driver: h.driver.clone() },
         }));

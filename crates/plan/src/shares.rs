@@ -10,9 +10,9 @@ use ringwise_knob::{Address, FOR_SHARES, Reason, Setting, rss as knob_rss};
 use ringwise_model::{Fact, Goal, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
-use crate::groups::{Cx, Team, Want};
+use crate::groups::{GroupPlanner, GroupSetting, QueueGroup};
 use crate::machine::Machine;
-use crate::target::{Out, SCALING};
+use crate::target::{PlanBuilder, SCALING};
 
 /// Capacity of a core with queues on two or more threads, in percent of one thread alone (a model: each packet takes 1.5
 /// times as long; lab/cost).
@@ -70,9 +70,9 @@ pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
     devs: &mut [Dev],
-    teams: &[Vec<Team>],
+    teams: &[Vec<QueueGroup>],
     learned: &LearnedIndex,
-    out: &mut Out,
+    out: &mut PlanBuilder,
 ) {
     for i in 0..devs.len() {
         let d = &devs[i];
@@ -93,8 +93,8 @@ pub(crate) fn plan(
         }
         let setting = Setting::RssTable { dev: d.name().to_string(), table: table.clone() };
         let (reason, source) = (Reason::TableByCapacity, SCALING.to_string());
-        let want = Want { setting, instead: Vec::new(), rule: FOR_SHARES, reason, source, needed: false };
-        Cx { s, d, learned, out }.want(want);
+        let want = GroupSetting { setting, instead: Vec::new(), rule: FOR_SHARES, reason, source, needed: false };
+        GroupPlanner { s, d, learned, out }.want(want);
         let has = |(_, setting, _): &(Address, Setting, _)| matches!(setting, Setting::RssTable { table: t, .. } if *t == table);
         if out.entries.get(&address).is_some_and(has) {
             devs[i].table = Some(table);

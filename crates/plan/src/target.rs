@@ -7,13 +7,13 @@ use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
 use crate::entries::Entries;
-use crate::hands::{Keep, MadeByDevice};
+use crate::manual_changes::{KeptSettings, MadeByDevice};
 use crate::messages::Messages;
-use crate::wanted::Wanted;
-use crate::{LeftAlone, LeftOut, NotPossible, Obstacle};
+use crate::wanted::RequestedSetting;
+use crate::{NotPossible, Obstacle, ProposedChange, SkippedInterface};
 
 /// Rule id, reason, source.
-pub(crate) struct Why {
+pub(crate) struct StepReason {
     pub rule: &'static str,
     pub reason: Reason,
     pub source: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Why {
 pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
 
 /// The reason with a source known only at run time, and alternatives if the setting is not possible.
-pub(crate) struct By {
+pub(crate) struct StepOrigin {
     pub rule: &'static str,
     pub reason: Reason,
     pub source: String,
@@ -33,8 +33,8 @@ pub(crate) struct By {
     pub named: bool,
 }
 
-impl From<Why> for By {
-    fn from(w: Why) -> Self {
+impl From<StepReason> for StepOrigin {
+    fn from(w: StepReason) -> Self {
         Self {
             rule: w.rule,
             reason: w.reason,
@@ -47,17 +47,17 @@ impl From<Why> for By {
 }
 
 #[derive(Default)]
-pub(crate) struct Out {
+pub(crate) struct PlanBuilder {
     /// Settings that the user configured, by all of their addresses. They override the goal.
     pub laid: BTreeSet<Address>,
     /// Manual changes that stay.
-    pub keep: Keep,
+    pub keep: KeptSettings,
     /// Objects that earlier plans created for groups.
     pub made: MadeByDevice,
     pub entries: Entries,
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ProposedChange>,
     pub wanted_counts: Vec<u32>,
-    pub left_alone: Vec<LeftAlone>,
+    pub left_alone: Vec<SkippedInterface>,
     pub refused: Vec<NotPossible>,
     pub warnings: Messages,
     pub advice: Messages,
@@ -73,7 +73,7 @@ pub(crate) struct Alike {
     needed: bool,
 }
 
-impl Out {
+impl PlanBuilder {
     /// Records something that is not possible on a device. Devices with the same obstacle share an entry.
     pub(crate) fn cannot(&mut self, dev: &str, what: &str, why: Obstacle, needed: bool) {
         let text = why.to_string();
@@ -97,7 +97,13 @@ impl Out {
     }
 
     /// Adds a setting of the goal, unless the user configured that setting.
-    pub(crate) fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
+    pub(crate) fn want(
+        &mut self,
+        nic: Option<&Nic>,
+        learned: &LearnedIndex,
+        w: RequestedSetting,
+        why: impl FnOnce() -> StepReason,
+    ) {
         if w.setting.address().is_some_and(|a| self.laid.contains(&a)) {
             return;
         }
@@ -105,7 +111,13 @@ impl Out {
     }
 
     /// Adds one setting. Settings that were refused before, cannot be read or do not exist are recorded instead.
-    pub(crate) fn enter(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> By) {
+    pub(crate) fn enter(
+        &mut self,
+        nic: Option<&Nic>,
+        learned: &LearnedIndex,
+        w: RequestedSetting,
+        why: impl FnOnce() -> StepOrigin,
+    ) {
         let Some(address) = w.setting.address() else { return };
         if let Some(now) = self.keep.instead_of(&address, &w) {
             // If a channel change resets it, apply restores it, like all settings that were set before.

@@ -4,7 +4,7 @@ use ringwise_knob::{Match, Setting};
 use ringwise_model::Fact;
 
 /// The current and the requested value of a setting.
-pub(crate) struct Wanted {
+pub(crate) struct RequestedSetting {
     pub setting: Setting,
     pub live: Fact<Setting>,
     pub matched: Match,

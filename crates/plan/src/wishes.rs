@@ -6,32 +6,32 @@
 //! ```
 //! Later entries override earlier ones at the same address; members that they leave open keep the earlier value.
 
+mod configure;
 mod device;
 mod host;
-mod lay;
 mod steer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Setting, With};
+use ringwise_knob::{Address, Setting, SideEffect};
 use ringwise_model::natural::compare as natural;
 use ringwise_model::{ConfiguredBy, Fact, Intent, Knob, Snapshot, Wish};
 
 use crate::dev::{Dev, named};
 use crate::words::list;
-use crate::{AfterChange, LeftAlone, Mistake, NotPossible, Obstacle, Refusal, WrongWish};
+use crate::{AfterChange, InvalidSetting, Mistake, NotPossible, Obstacle, Refusal, SkippedInterface};
 
-pub(crate) use lay::{lay, left_out, source};
+pub(crate) use configure::{configure, left_out, source};
 
 pub(crate) const RULE: &str = "W01";
 
 /// One configured setting.
-pub(crate) struct One {
+pub(crate) struct ConfiguredSetting {
     pub setting: Setting,
     /// Where it is configured, in order; the last place takes precedence.
     pub by: Vec<ConfiguredBy>,
     /// Its side effect, or the reason why another configured setting implies it.
-    pub with: Option<With>,
+    pub with: Option<SideEffect>,
     /// Alternatives if the driver accepts only a part of it.
     instead: Vec<Setting>,
     /// For an interrupt: the queues for which it is configured.
@@ -40,9 +40,9 @@ pub(crate) struct One {
 
 /// All configured settings of one host.
 #[derive(Default)]
-pub(crate) struct Laid {
-    pub by: BTreeMap<Address, One>,
-    pub wrong: Vec<WrongWish>,
+pub(crate) struct ConfiguredSettings {
+    pub by: BTreeMap<Address, ConfiguredSetting>,
+    pub wrong: Vec<InvalidSetting>,
     pub refused: Vec<NotPossible>,
     /// Entries that `refused` contains already: address, setting and reason.
     noted: BTreeSet<(Option<Address>, String, String)>,
@@ -54,20 +54,20 @@ pub(crate) struct Laid {
 }
 
 /// One configuration entry while it is checked.
-pub(super) struct Cx<'a, 'n> {
+pub(super) struct WishContext<'a, 'n> {
     pub s: &'a Snapshot,
     /// `None`: a setting of the host.
     pub dev: Option<&'a Dev<'n>>,
     pub wish: &'a Wish,
     pub strict: bool,
-    pub laid: &'a mut Laid,
+    pub laid: &'a mut ConfiguredSettings,
 }
 
-impl Cx<'_, '_> {
+impl WishContext<'_, '_> {
     /// Records an error in the configuration.
     pub(crate) fn wrong(&mut self, what: impl Into<String>, mistake: Mistake) {
         let of = self.wish.dev.as_ref().map_or_else(String::new, |d| format!("{d} "));
-        self.laid.wrong.push(WrongWish {
+        self.laid.wrong.push(InvalidSetting {
             said: self.wish.by.to_string(),
             what: format!("{of}{}", what.into()),
             mistake,
@@ -83,7 +83,7 @@ impl Cx<'_, '_> {
     pub(crate) fn cannot_any(&mut self, address: Option<Address>, what: String, why: Obstacle) {
         if self.strict {
             let said = self.wish.by.to_string();
-            self.laid.wrong.push(WrongWish { said, what, mistake: Mistake::Strict { obstacle: Box::new(why) } });
+            self.laid.wrong.push(InvalidSetting { said, what, mistake: Mistake::Strict { obstacle: Box::new(why) } });
             return;
         }
         let entry = NotPossible {
@@ -108,7 +108,7 @@ impl Cx<'_, '_> {
         None
     }
 
-    pub(crate) fn lay(&mut self, setting: Setting) {
+    pub(crate) fn configure(&mut self, setting: Setting) {
         self.lay_for(setting, None);
     }
 
@@ -118,7 +118,7 @@ impl Cx<'_, '_> {
         let Some(old) = self.laid.by.get_mut(&address) else {
             let by = vec![self.wish.by.clone()];
             let queues = queue.into_iter().collect::<BTreeSet<_>>();
-            self.laid.by.insert(address, One { setting, by, with: None, instead: Vec::new(), queues });
+            self.laid.by.insert(address, ConfiguredSetting { setting, by, with: None, instead: Vec::new(), queues });
             return;
         };
         let other = queue.filter(|q| !old.queues.contains(q) && old.setting != setting);
@@ -214,7 +214,7 @@ fn merged(old: &Setting, new: Setting) -> Setting {
     new
 }
 
-impl Laid {
+impl ConfiguredSettings {
     /// An error anywhere in the configuration prevents the plan.
     pub(crate) fn refuse(&mut self) -> Result<(), Refusal> {
         match std::mem::take(&mut self.wrong) {
@@ -231,7 +231,7 @@ impl Laid {
             if dev.is_none() {
                 continue;
             }
-            device::channels(&mut Cx { s, dev, wish, strict: intent.strict, laid: &mut laid });
+            device::channels(&mut WishContext { s, dev, wish, strict: intent.strict, laid: &mut laid });
         }
         for (address, one) in std::mem::take(&mut laid.by) {
             if let Some(dev) = address.dev() {
@@ -252,7 +252,7 @@ impl Laid {
     }
 
     /// All other settings; runs after the queues are counted.
-    pub(crate) fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) {
+    pub(crate) fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[SkippedInterface], intent: &Intent) {
         let mut wishes: Vec<&Wish> = intent.wishes.iter().collect();
         // Rules name contexts, and use locations that no other rule names.
         wishes.sort_by_key(|w| match &w.knob {
@@ -268,28 +268,28 @@ impl Laid {
             let dev = match whose(s, devs, &not_planned, intent, wish) {
                 Whose::Host => None,
                 Whose::Planned(d) => Some(d),
-                Whose::NotNow => continue,
-                Whose::LeftAlone(why) => {
+                Whose::NotSelected => continue,
+                Whose::Skipped(why) => {
                     let what = format!("{} settings", wish.dev.as_deref().unwrap_or_default());
-                    let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
+                    let mut cx = WishContext { s, dev: None, wish, strict: intent.strict, laid: self };
                     cx.cannot_any(None, what, Obstacle::LeftAlone { obstacle: Box::new(why) });
                     continue;
                 }
-                Whose::Nobody => {
+                Whose::UnknownInterface => {
                     let mut names: Vec<&str> = devs.iter().map(Dev::name).collect();
                     names.sort_by(|a, b| natural(a, b));
-                    let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
+                    let mut cx = WishContext { s, dev: None, wish, strict: intent.strict, laid: self };
                     let have = names.into_iter().map(str::to_string).collect();
                     cx.wrong(what(&wish.knob), Mistake::NoInterface { have });
                     continue;
                 }
                 Whose::NoName => {
-                    let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
+                    let mut cx = WishContext { s, dev: None, wish, strict: intent.strict, laid: self };
                     cx.wrong(what(&wish.knob), Mistake::NoInterfaceNamed);
                     continue;
                 }
             };
-            let cx = &mut Cx { s, dev, wish, strict: intent.strict, laid: self };
+            let cx = &mut WishContext { s, dev, wish, strict: intent.strict, laid: self };
             match &wish.knob {
                 Knob::Channels { .. } => {}
                 Knob::Feature { .. } | Knob::Pause { .. } | Knob::Rings { .. } => device::plain(cx),
@@ -304,7 +304,7 @@ impl Laid {
                 Knob::RfsEntries { .. } | Knob::Sysctl { .. } | Knob::CpuLatency { .. } => host::host(cx),
             }
         }
-        lay::together(s, devs, intent, self);
+        configure::together(s, devs, intent, self);
     }
 }
 
@@ -312,9 +312,9 @@ enum Whose<'d, 'n> {
     Host,
     Planned(&'d Dev<'n>),
     /// Configured for an interface that the command line does not name.
-    NotNow,
-    LeftAlone(Obstacle),
-    Nobody,
+    NotSelected,
+    Skipped(Obstacle),
+    UnknownInterface,
     NoName,
 }
 
@@ -334,12 +334,12 @@ fn whose<'d, 'n>(
         return Whose::Planned(d);
     }
     if s.nic(name).is_none() {
-        return Whose::Nobody;
+        return Whose::UnknownInterface;
     }
     if !intent.devs.is_empty() {
-        return Whose::NotNow;
+        return Whose::NotSelected;
     }
-    Whose::LeftAlone(not_planned.get(name.as_str()).map_or(Obstacle::NoQueues, |why| (*why).clone()))
+    Whose::Skipped(not_planned.get(name.as_str()).map_or(Obstacle::NoQueues, |why| (*why).clone()))
 }
 
 /// Text of the knob for people.

@@ -10,8 +10,8 @@ use ringwise_model::{CpuId, CpuSet, Fact};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
-use crate::target::{Out, SCALING, Why};
-use crate::wanted::Wanted;
+use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::wanted::RequestedSetting;
 use crate::{NotPossible, Obstacle};
 
 /// Queues by the number of CPUs that send through them.
@@ -139,9 +139,9 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
     }
 }
 
-pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
+pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanBuilder) {
     let name = d.name();
-    let cannot = |out: &mut Out, why: Obstacle| {
+    let cannot = |out: &mut PlanBuilder, why: Obstacle| {
         let what = format!("{name} XPS CPUs");
         out.refused.push(NotPossible { address: None, what, why, needed: false, blocked_by: None });
     };
@@ -184,12 +184,12 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
         let at = d.cpu[q as usize].map(|c| m.cpus[c]);
         let why = || why(found, at, &cpus, n, m.cpus.len());
         let setting = Setting::XpsCpus { dev, queue: q, cpus: cpus.clone() };
-        out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: false }, why);
+        out.want(Some(d.nic), learned, RequestedSetting { setting, live, matched, anew, needed: false }, why);
     }
 }
 
-fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, queues: u32, online: usize) -> Why {
-    let with = |rule, reason| Why { rule, reason, source: SCALING };
+fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, queues: u32, online: usize) -> StepReason {
+    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
     if cpus.is_empty() {
         return with("Q16", Reason::QueueWithoutCpu { queues, cpus: online as u32 });
     }

@@ -1,7 +1,7 @@
 //! Unusual hosts: unknown values, earlier refusals, devices that programs use.
 
-use ringwise_knob::learned::What;
-use ringwise_knob::{Address, Learned, Of, Setting};
+use ringwise_knob::learned::LearnedWrite;
+use ringwise_knob::{Address, Learned, Setting, VectorName};
 use ringwise_model::{
     Confidence, CpuId, CpuSet, Fact, FarNode, Goal, IfIndex, Intent, NicKind, NodeId, Role, Smt, Snapshot, User,
 };
@@ -33,7 +33,7 @@ fn cpus(p: &Plan, dev: &str) -> Vec<Option<u32>> {
     l.queues.iter().map(|q| q.cpu.map(|c| c.0)).collect()
 }
 
-fn learned(s: &Snapshot, asked: Setting, what: What) -> Learned {
+fn learned(s: &Snapshot, asked: Setting, what: LearnedWrite) -> Learned {
     let nic = s.nic("eth1").expect("there");
     Learned {
         device: nic.dev.clone(),
@@ -49,8 +49,8 @@ fn learned(s: &Snapshot, asked: Setting, what: What) -> Learned {
 #[test]
 fn other_interrupts_are_placed_around_a_refused_one() {
     let s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 4) }]);
-    let asked = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("2"), on: None };
-    let l = learned(&s, asked, What::Refused { errno: 1, words: "Operation not permitted".into() });
+    let asked = Setting::IrqCpus { dev: "eth1".into(), of: VectorName::Rx(1), cpus: set("2"), on: None };
+    let l = learned(&s, asked, LearnedWrite::Refused { errno: 1, words: "Operation not permitted".into() });
     let p = plan(&s, &Intent::default(), std::slice::from_ref(&l)).expect("can be planned");
     // Queue 1 was found on CPU 1 and stays: the rest takes the three other cores, and queue 2 is on one of them.
     assert_eq!(cpus(&p, "eth1"), [Some(4), Some(1), Some(2), Some(6)]);
@@ -68,12 +68,12 @@ fn an_ignored_mask_is_not_written_again() {
     let first = ok(&s, &Intent::default());
     let asked = first.target.iter().find(|t| matches!(t, Setting::XpsCpus { queue: 2, .. })).cloned().expect("XPS");
     let got = Setting::XpsCpus { dev: "eth1".into(), queue: 2, cpus: CpuSet::new() };
-    let l = learned(&s, asked.clone(), What::Ignored { got });
+    let l = learned(&s, asked.clone(), LearnedWrite::Ignored { got });
     let rest: Vec<Setting> = first.target.iter().filter(|t| **t != asked).cloned().collect();
     s = project(&s, &rest);
     let p = plan(&s, &Intent::default(), &[l]).expect("can be planned");
     assert!(p.steps.is_empty(), "{:?}", p.steps);
-    assert!(matches!(&p.refused[0].why, Obstacle::Learned { what: What::Ignored { .. } }), "{:?}", p.refused);
+    assert!(matches!(&p.refused[0].why, Obstacle::Learned { what: LearnedWrite::Ignored { .. } }), "{:?}", p.refused);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_control_interrupt_on_an_isolated_cpu_is_reported_and_not_moved() {
     s.topology.isolated = Fact::Known(set("0"));
     let p = ok(&s, &Intent::default());
     assert!(p.warnings.iter().any(|w| w.contains("serves no queue")), "{:?}", p.warnings);
-    let control = |t: &Setting| matches!(t, Setting::IrqCpus { of: Of::Control(_), .. });
+    let control = |t: &Setting| matches!(t, Setting::IrqCpus { of: VectorName::Control(_), .. });
     assert!(!p.target.iter().any(control));
 }
 
@@ -214,7 +214,7 @@ fn another_number_of_queues_needs_permission() {
     assert_eq!(cpus(&p, "eth1"), [Some(2), Some(4)]);
     // The plan sets both directions, because it is unknown whether they will share a vector.
     let of = |of| p.steps.iter().any(|s| s.setting.address() == Some(Address::IrqCpus { dev: "eth1".into(), of }));
-    assert!(of(Of::Rx(1)) && of(Of::Tx(1)) && !of(Of::Rx(2)));
+    assert!(of(VectorName::Rx(1)) && of(VectorName::Tx(1)) && !of(VectorName::Rx(2)));
     // A device without channel counts that can be set is reported.
     let s = host(vec![NicSpec::new("eth1", "e1000e", Some(0), 1, 0)]);
     let p = ok(&s, &Intent { queues: Some(2), ..Intent::default() });

@@ -1,8 +1,8 @@
 //! Settings that a goal proposes beside queues and CPUs, settings that it keeps, and competing programs that write the
 //! same settings.
 
-use ringwise_knob::{Of, Setting};
-use ringwise_model::{Channels, Count, Fact, Goal, Intent, Pause, Rival, Snapshot};
+use ringwise_knob::{Setting, VectorName};
+use ringwise_model::{Channels, CompetingProgram, Count, Fact, Goal, Intent, Pause, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::project::project;
@@ -73,7 +73,7 @@ fn queues_stay_on_other_cpus_that_are_as_good() {
         assert_eq!(cpus(&first), chosen);
         let moved = found.iter().zip(0..).map(|(cpu, q)| Setting::IrqCpus {
             dev: "eth1".into(),
-            of: Of::Rx(q),
+            of: VectorName::Rx(q),
             cpus: cpu.to_string().parse().expect("a list"),
             on: None,
         });
@@ -117,7 +117,7 @@ fn an_interrupt_outside_its_mask_counts_on_its_effective_cpu() {
 fn competing_programs_are_reported_with_the_time_of_their_writes() {
     let warned = |name: &str, devices: &[&str], running| {
         let mut s = host(4);
-        s.host.rival_details = vec![Rival {
+        s.host.rival_details = vec![CompetingProgram {
             name: name.into(),
             sets: "channels, ring sizes".into(),
             devices: devices.iter().map(|d| d.to_string()).collect(),
@@ -131,8 +131,8 @@ fn competing_programs_are_reported_with_the_time_of_their_writes() {
     let text = "tuned (process 41, profile router) sets channels, ring sizes when it starts, changes its profile or a \
                 device appears, and overwrites this plan; ringwise verify reports that";
     assert_eq!(one, [text]);
-    let link: Vec<String> = warned(Rival::UDEV_LINK, &["OriginalName=eth1"], false);
+    let link: Vec<String> = warned(CompetingProgram::UDEV_LINK, &["OriginalName=eth1"], false);
     assert!(link.len() == 1 && link[0].contains(" on OriginalName=eth1 when the device appears (boot"), "{link:?}");
-    let other: Vec<String> = warned(Rival::UDEV_LINK, &["OriginalName=eth9"], false);
+    let other: Vec<String> = warned(CompetingProgram::UDEV_LINK, &["OriginalName=eth9"], false);
     assert!(other.is_empty(), "{other:?}");
 }

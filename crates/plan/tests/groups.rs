@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use ringwise_knob::{Made, Of, Setting, diff};
+use ringwise_knob::{CreatedObject, Setting, VectorName, diff};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, CpuSet, Fact, FarNode, Feature, Flow, Goal, GroupQueues, GroupWish, Intent, Napi,
     NapiInstance, NapiValues, Rss, RssContext, Rule, Rules, Snapshot,
 };
-use ringwise_plan::{Group, Hands, Obstacle, Plan, Refusal, plan, plan_around};
+use ringwise_plan::{Group, ManualChanges, Obstacle, Plan, Refusal, plan, plan_around};
 use ringwise_testkit::machines::{self, HostSpec, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
@@ -314,7 +314,7 @@ fn a_driver_that_moderates_the_device_only() {
     assert_eq!(device.value_text(), "rx-usecs 5 tx-usecs 10 use-adaptive-rx 0 use-adaptive-tx 0");
     let napi = |q: u32| {
         p.target.iter().find_map(|t| match t {
-            Setting::Napi { of: Of::Rx(n), values, .. } if *n == q => Some(*values),
+            Setting::Napi { of: VectorName::Rx(n), values, .. } if *n == q => Some(*values),
             _ => None,
         })
     };
@@ -326,7 +326,7 @@ fn a_driver_that_moderates_the_device_only() {
     let p = plan(&s, &mixed(), &[]).unwrap();
     let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 20, .. })).unwrap();
     assert!(
-        matches!(step.instead.as_slice(), [Setting::Napi { of: Of::Rx(20), .. }, Setting::Coalesce { .. }]),
+        matches!(step.instead.as_slice(), [Setting::Napi { of: VectorName::Rx(20), .. }, Setting::Coalesce { .. }]),
         "{:?}",
         step.instead
     );
@@ -347,7 +347,7 @@ fn queues_without_moderation_of_their_own_are_deferred() {
         .target
         .iter()
         .filter_map(|t| match t {
-            Setting::Napi { of: Of::Rx(q), .. } => Some(*q),
+            Setting::Napi { of: VectorName::Rx(q), .. } => Some(*q),
             _ => None,
         })
         .collect();
@@ -522,7 +522,7 @@ fn a_context_of_an_earlier_plan_is_used_again() {
         let other = |context| Rule { flow: "tcp4".into(), fields: fields(), action: Action::Queue(0), context };
         rules.rules.extend(rule.map(|context| (9, other(context))));
         let dev = || "ens1f0".to_string();
-        let made = Made {
+        let made = CreatedObject {
             setting: Setting::RssContext { dev: dev(), context: 1, table: Some(table), key: None },
             before: Setting::RssContext { dev: dev(), context: 1, table: None, key: None },
             transaction: 7,
@@ -530,7 +530,7 @@ fn a_context_of_an_earlier_plan_is_used_again() {
         };
         let mut w = wish("latency", "latency", GroupQueues::Count(4));
         w.flows = vec![port(443)];
-        let hands = Hands { made: vec![made], ..Hands::default() };
+        let hands = ManualChanges { made: vec![made], ..ManualChanges::default() };
         let p = plan_around(&s, &Intent { groups: vec![w], ..mixed() }, &[], &hands).unwrap();
         group(&p, "latency").context
     };

@@ -5,7 +5,7 @@ mod edges;
 mod goal_knobs;
 mod goals;
 mod groups;
-mod hands;
+mod manual_changes;
 mod moderation;
 mod properties;
 mod shares;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::learned::What;
-use ringwise_knob::{Learned, Nearest, Of, Reason, Setting};
+use ringwise_knob::learned::LearnedWrite;
+use ringwise_knob::{Learned, Reason, ReplacedValue, Setting, VectorName};
 use ringwise_model::{
     Coalesce, ConfiguredBy, Fact, Goal, GroupQueues, GroupWish, Intent, Knob, Napi, NapiInstance, NapiValues, Snapshot,
     Wish,
@@ -76,7 +76,7 @@ fn refused(s: &Snapshot, asked: Setting) -> Learned {
         kernel: s.host.kernel.known().unwrap().clone(),
         address: asked.address().unwrap(),
         asked,
-        what: What::Refused { errno: 22, words: "Invalid argument".into() },
+        what: LearnedWrite::Refused { errno: 22, words: "Invalid argument".into() },
         unix_time: 1,
     }
 }
@@ -91,8 +91,9 @@ fn the_policy_of_a_group_is_adapted_to_the_driver() {
     let p = plan(&with_instances(igb()), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 10");
     let Reason::GroupPolicyForAll { moved, .. } = &device(&p).reason else { panic!("{:?}", device(&p).reason) };
-    assert_eq!(*moved, [Nearest { name: "rx-usecs".into(), wanted: 5, takes: 10 }]);
-    let instance = |q: u32| p.target.iter().any(|t| matches!(t, Setting::Napi { of: Of::Rx(n), .. } if *n == q));
+    assert_eq!(*moved, [ReplacedValue { name: "rx-usecs".into(), wanted: 5, takes: 10 }]);
+    let instance =
+        |q: u32| p.target.iter().any(|t| matches!(t, Setting::Napi { of: VectorName::Rx(n), .. } if *n == q));
     assert!((0..8).all(instance));
 }
 

@@ -1,8 +1,8 @@
 //! Goal `forward` with fewer queues than CPUs: the RSS table is weighted by the capacity of each CPU.
 
-use ringwise_knob::{Address, Made, Setting};
+use ringwise_knob::{Address, CreatedObject, Setting};
 use ringwise_model::{Fact, Goal, Intent, Rss, Snapshot};
-use ringwise_plan::{Hands, Plan, plan, plan_around};
+use ringwise_plan::{ManualChanges, Plan, plan, plan_around};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
@@ -110,8 +110,8 @@ fn a_table_set_outside_ringwise_stays() {
     // A table that an earlier plan has set is replaced.
     let setting = Setting::RssTable { dev: "eth1".into(), table: own };
     let even = Setting::RssTable { dev: "eth1".into(), table: (0..128).map(|i| i % 6).collect() };
-    let made = Made { setting, before: even.clone(), transaction: 7, as_left: true };
-    let hands = Hands { made: vec![made], ..Hands::default() };
+    let made = CreatedObject { setting, before: even.clone(), transaction: 7, as_left: true };
+    let hands = ManualChanges { made: vec![made], ..ManualChanges::default() };
     let p = plan_around(&s, &intent(Goal::Forward), &[], &hands).unwrap();
     assert_eq!(entries(&table(&p).unwrap(), 6).iter().max(), Some(&28));
     // Another goal restores the table from before.

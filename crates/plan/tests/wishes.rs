@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Of, Reason, Setting, With};
+use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
     NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
@@ -104,8 +104,8 @@ fn configured_settings_override_the_goal() {
     let cpus: CpuSet = "5".parse().unwrap();
     let p = plan(&host(), &intent(vec![Knob::IrqCpus { queues: Some(vec![0]), cpus: cpus.clone() }]), &[]).unwrap();
     let of_zero: Vec<&Setting> =
-        p.target.iter().filter(|t| matches!(t, Setting::IrqCpus { of: Of::Rx(0), .. })).collect();
-    assert_eq!(of_zero, [&Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(0), cpus, on: None }]);
+        p.target.iter().filter(|t| matches!(t, Setting::IrqCpus { of: VectorName::Rx(0), .. })).collect();
+    assert_eq!(of_zero, [&Setting::IrqCpus { dev: "eth1".into(), of: VectorName::Rx(0), cpus, on: None }]);
     // The other queues are placed around it, and XPS follows.
     let mut used: Vec<u32> = p.layout[0].queues.iter().map(|q| q.cpu.unwrap().0).collect();
     assert_eq!(used[0], 5);
@@ -119,7 +119,7 @@ fn adaptive_moderation_is_switched_off_before_a_fixed_value() {
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
-    assert!(p.steps.iter().any(|s| matches!(s.reason, Reason::Configured { with: Some(With::AdaptiveOff), .. })));
+    assert!(p.steps.iter().any(|s| matches!(s.reason, Reason::Configured { with: Some(SideEffect::AdaptiveOff), .. })));
     // Transmit has no adaptive moderation here: nothing is added.
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]), &[]).unwrap();
@@ -468,14 +468,14 @@ fn napi_threads_run_on_the_cpu_of_their_queue() {
     };
     let threads = |p: &Plan| -> Vec<(u32, String, bool)> {
         let each = p.steps.iter().filter_map(|x| match &x.setting {
-            Setting::NapiThread { of: Of::Rx(q), cpus, .. } => Some((*q, cpus.to_string(), x.from.is_known())),
+            Setting::NapiThread { of: VectorName::Rx(q), cpus, .. } => Some((*q, cpus.to_string(), x.from.is_known())),
             _ => None,
         });
         each.collect()
     };
     let of_irq = |p: &Plan, known: bool| -> Vec<(u32, String, bool)> {
         let each = p.target.iter().filter_map(|x| match x {
-            Setting::IrqCpus { of: Of::Rx(q), cpus, .. } => Some((*q, cpus.to_string(), known)),
+            Setting::IrqCpus { of: VectorName::Rx(q), cpus, .. } => Some((*q, cpus.to_string(), known)),
             _ => None,
         });
         each.collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
+use ringwise_knob::{Address, Family, Setting, Step, VectorName, irq};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 use ringwise_plan::DevLayout;
 
@@ -52,21 +52,23 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
         Address::RssContext { context, .. } => plain(9, "RSS context", Some(*context)),
         Address::Ntuple { .. } => plain(10, "rx-ntuple-filter", None),
         Address::FlowRule { location, .. } => plain(11, "flow rule", Some(*location)),
-        Address::IrqCpus { of: Of::Rx(q), .. } => {
+        Address::IrqCpus { of: VectorName::Rx(q), .. } => {
             plain(12, if split { "rx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
         }
-        Address::IrqCpus { of: Of::Tx(q), .. } => {
+        Address::IrqCpus { of: VectorName::Tx(q), .. } => {
             plain(13, if split { "tx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
         }
-        Address::IrqCpus { of: Of::Control(n), .. } => plain(14, "other interrupt", Some(*n)),
+        Address::IrqCpus { of: VectorName::Control(n), .. } => plain(14, "other interrupt", Some(*n)),
         Address::XpsCpus { queue, .. } => plain(15, "XPS CPUs", Some(*queue)),
         Address::XpsRxqs { queue, .. } => plain(16, "XPS rx queues", Some(*queue)),
         Address::RpsCpus { queue, .. } => plain(17, "RPS CPUs", Some(*queue)),
         Address::RpsFlowCnt { queue, .. } => plain(18, "RFS entries", Some(*queue)),
         Address::RfsEntries => plain(19, "RFS socket table", None),
         Address::NapiDevice { .. } => plain(20, "NAPI", None),
-        Address::Napi { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => plain(21, "NAPI", Some(*q)),
-        Address::NapiThread { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => {
+        Address::Napi { of: VectorName::Rx(q) | VectorName::Tx(q) | VectorName::Control(q), .. } => {
+            plain(21, "NAPI", Some(*q))
+        }
+        Address::NapiThread { of: VectorName::Rx(q) | VectorName::Tx(q) | VectorName::Control(q), .. } => {
             plain(22, "NAPI thread CPU", Some(*q))
         }
         Address::Sysctl { name } => plain(23, name, None),
@@ -88,9 +90,9 @@ fn noun(a: &Address) -> &'static str {
 
 /// The bands of one device, or of the host, in writing order. Bands without changes are left out.
 pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
-    let settings = || part.target.iter().filter(|(_, a)| !of_rival(a));
-    let has = |f: fn(&Of) -> bool| settings().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
-    let split = has(|o| matches!(o, Of::Rx(_))) && has(|o| matches!(o, Of::Tx(_)));
+    let settings = || part.target.iter().filter(|(_, a)| !is_irqbalance(a));
+    let has = |f: fn(&VectorName) -> bool| settings().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
+    let split = has(|o| matches!(o, VectorName::Rx(_))) && has(|o| matches!(o, VectorName::Tx(_)));
     let mut out: BTreeMap<(u8, String), Band> = BTreeMap::new();
     for (setting, address) in settings() {
         let (order, title, queue) = key(address, split);
@@ -111,14 +113,14 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
     bands
 }
 
-fn of_rival(a: &Address) -> bool {
+fn is_irqbalance(a: &Address) -> bool {
     a.family() == Family::Rivals
 }
 
 fn then_text(s: &Setting, layout: Option<&DevLayout>) -> String {
     let text = s.value_text();
     match s {
-        Setting::IrqCpus { of: Of::Rx(q) | Of::Tx(q), .. } => {
+        Setting::IrqCpus { of: VectorName::Rx(q) | VectorName::Tx(q), .. } => {
             let far = layout.and_then(|l| l.queues.iter().find(|p| p.queue == *q));
             if far.is_some_and(|p| p.far == Some(true)) { format!("{text}!") } else { text }
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use ringwise_check::capability::{Capability, Here};
-use ringwise_check::{Finding, Report, Severity, Unopened};
+use ringwise_check::capability::{Capability, CapabilityState};
+use ringwise_check::{Finding, Report, Severity, UnreadableCapture};
 use ringwise_model::Snapshot;
 
 use ringwise_text::Recording;
@@ -273,7 +273,7 @@ fn could_not(r: &Report, style: &Style) -> String {
 
 /// Several hosts: one line each, the worst first; unreadable captures come before all others. Then the findings that
 /// many hosts share.
-pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
+pub fn hosts(all: &[Report], unopened: &[UnreadableCapture], style: &Style) -> String {
     let names: Vec<String> = all.iter().map(|r| r.name_among(all)).collect();
     let width = names.iter().chain(unopened.iter().map(|u| &u.file)).map(String::len).max().unwrap_or(4);
     let mut out = String::new();
@@ -334,7 +334,7 @@ pub fn capabilities(s: &Snapshot, table: &[Capability], style: &Style) -> String
     for c in table {
         let devs = match c.devs.len() {
             0 => String::new(),
-            _ if c.here != Here::Yes => String::new(),
+            _ if c.here != CapabilityState::Yes => String::new(),
             n if n == all && n > 2 => format!(" (all {n} interfaces)"),
             _ => format!(" ({})", c.devs.join(" ")),
         };

@@ -8,7 +8,7 @@ use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column {
     pub cpu: CpuId,
-    pub place: Place,
+    pub place: CpuGroup,
     /// Index of the core on the host. `None`: its siblings are unknown, or the CPU is offline.
     pub core: Option<usize>,
     /// Index of the L3 cache on the host.
@@ -16,7 +16,7 @@ pub(crate) struct Column {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum CpuGroup {
     Node(NodeId),
     /// The CPU is online, and its node is not known.
     NoNode,
@@ -68,9 +68,9 @@ pub(crate) fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
         .iter()
         .map(|cpu| {
             let place = if !t.online.contains(cpu) {
-                Place::Offline
+                CpuGroup::Offline
             } else {
-                t.node_of(cpu).map_or(Place::NoNode, Place::Node)
+                t.node_of(cpu).map_or(CpuGroup::NoNode, CpuGroup::Node)
             };
             Column { cpu, place, core: ranks.core(cpu), l3: ranks.l3(cpu) }
         })

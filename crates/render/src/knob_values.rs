@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuSet, Fact, Feature, Nic, Snapshot, Vector};
 
-use super::{facts, moderation, rivals, rules, show, steering, table};
+use super::{competing, facts, moderation, rules, show, steering, table};
 use ringwise_text::{self as text, Style};
 use ringwise_text::{hang, len, numbers, pad, plural, sentence, set};
 
@@ -83,7 +83,7 @@ impl KnobValues {
     fn of_host(self, s: &Snapshot, style: &Style) -> Option<String> {
         let line = |text: &str| hang("  ", text, style.width);
         Some(match self {
-            Self::Irqbalance => line(&rivals::line(s)),
+            Self::Irqbalance => line(&competing::line(s)),
             Self::Cpus => line(text::host_line(s, None).trim_end()),
             Self::NetworkCore => {
                 let known = s.host.sysctls.iter().filter(|(_, f)| !f.is_absent());

@@ -1,7 +1,7 @@
 //! The page of `learned`: one line for each setting that plans avoid.
 
 use ringwise_knob::Learned;
-use ringwise_knob::learned::What;
+use ringwise_knob::learned::LearnedWrite;
 
 use super::table;
 use ringwise_text::Style;
@@ -10,9 +10,9 @@ use ringwise_text::when;
 
 fn found(l: &Learned, errno_text: fn(i32) -> String) -> String {
     match &l.what {
-        What::Refused { errno, words } if words.is_empty() => format!("refused: {}", errno_text(*errno)),
-        What::Refused { words, .. } => format!("refused: {words}"),
-        What::Ignored { got } => format!("reads back as {}", got.value_text()),
+        LearnedWrite::Refused { errno, words } if words.is_empty() => format!("refused: {}", errno_text(*errno)),
+        LearnedWrite::Refused { words, .. } => format!("refused: {words}"),
+        LearnedWrite::Ignored { got } => format!("reads back as {}", got.value_text()),
     }
 }
 

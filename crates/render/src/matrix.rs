@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuSet, Fact, Nic, Topology, Vector};
 
-use super::columns::{Column, Place, Ranks, columns};
+use super::columns::{Column, CpuGroup, Ranks, columns};
 use ringwise_text::{Mark, Style, Tint};
 use ringwise_text::{hang, len, pad, plural, right, set, thousands, vector_label};
 
@@ -75,13 +75,13 @@ fn asked(f: &Fact<CpuSet>, style: &Style) -> String {
 }
 
 fn mark(isolated: &CpuSet, nic: &Nic, v: &Vector, c: &Column) -> Mark {
-    if c.place == Place::Offline {
+    if c.place == CpuGroup::Offline {
         return Mark::Offline;
     }
     let rest = if isolated.contains(c.cpu) { Mark::Isolated } else { Mark::Could };
     match &v.effective {
         Fact::Known(e) if e.contains(c.cpu) => match (nic.node.known(), c.place) {
-            (Some(n), Place::Node(m)) if *n != m => Mark::Far,
+            (Some(n), CpuGroup::Node(m)) if *n != m => Mark::Far,
             _ => Mark::Here,
         },
         Fact::Known(e) if !e.is_empty() => rest,
@@ -242,9 +242,9 @@ fn node_head(cols: &[Column], cells: &[Cell], marks: &[usize]) -> String {
             continue;
         }
         let text = match place {
-            Place::Node(n) => format!("node {n}"),
-            Place::NoNode => "node unknown".into(),
-            Place::Offline => "offline".into(),
+            CpuGroup::Node(n) => format!("node {n}"),
+            CpuGroup::NoNode => "node unknown".into(),
+            CpuGroup::Offline => "offline".into(),
         };
         if !nodes.is_empty() && len(&nodes) >= marks[i] {
             nodes.push(' ');

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Event, Failure, Fate, NotPutBack, OnTrial, Outcome, Phase, Verdict};
+use ringwise_apply::{Event, Failure, NotPutBack, OnTrial, Outcome, Phase, TrialResult, Verdict};
 use ringwise_knob::{Address, Match, Setting};
 use ringwise_model::{CpuSet, Fact};
 
@@ -195,7 +195,7 @@ impl Run {
 pub fn summary(o: &Outcome, run: Run, style: &Style) -> String {
     let w = style.width;
     let mut out = not_as_asked(o, w);
-    out.push_str(&super::hands::outcome(&o.kept, style));
+    out.push_str(&super::manual_changes::outcome(&o.kept, style));
     let stands = matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo);
     if stands && !o.pending.is_empty() {
         let names: Vec<String> = o.pending.iter().map(ToString::to_string).collect();
@@ -265,7 +265,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
             let tint = if o.unmet.is_empty() { Tint::Green } else { Tint::Yellow };
             out.push_str(&style.paint(tint, hang("", &text, w).trim_end()));
             out.push('\n');
-            match o.trial.as_ref().filter(|t| t.fate == Fate::Pending) {
+            match o.trial.as_ref().filter(|t| t.fate == TrialResult::Pending) {
                 Some(t) => out.push_str(&on_trial(t, style)),
                 None => out.push_str(&format!("Undo: ringwise rollback {id}\n")),
             }
@@ -276,7 +276,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
                 out.push_str("List: ringwise learned\n");
             }
             // A transaction on trial must be confirmed first, which its own text says.
-            if run == Run::Apply && o.trial.as_ref().is_none_or(|t| t.fate != Fate::Pending) {
+            if run == Run::Apply && o.trial.as_ref().is_none_or(|t| t.fate != TrialResult::Pending) {
                 out.push_str(AFTER_APPLY);
             }
         }

@@ -7,12 +7,12 @@ use ringwise_model::{Fact, Snapshot};
 use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
+use super::competing;
 use super::control;
 use super::gains;
 use super::groups;
-use super::hands;
+use super::manual_changes;
 use super::plan_index::PlanIndex;
-use super::rivals;
 use super::skipped;
 use ringwise_emit::summary::{name, summary};
 use ringwise_model::shell::quote;
@@ -51,7 +51,7 @@ impl Sources {
 
 /// The options of the page.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
+pub struct PlanPageOptions {
     /// The flags of this plan, for the next command.
     pub again: String,
     /// The file that holds this plan.
@@ -63,7 +63,7 @@ pub struct Page {
 }
 
 /// The whole page.
-pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> String {
+pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &Style) -> String {
     let (w, again) = (style.width, how.again.as_str());
     if plan.steps.is_empty() {
         let (n, kept) = (plan.target.len(), plan.kept.len());
@@ -75,7 +75,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
             hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
         };
         out.push_str(&rest(plan, style));
-        out.push_str(&hands::kept(plan, again, style));
+        out.push_str(&manual_changes::kept(plan, again, style));
         return out;
     }
     let mut out = named(plan, style) + &head(plan, w);
@@ -88,17 +88,17 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
             out.push_str(&device(&index, s, dev, &mut notes, style));
         }
         let host = bands(&index.host, s);
-        let told = rivals::steps(plan);
+        let told = competing::steps(plan);
         if !host.is_empty() || !told.is_empty() {
             out.push_str(&format!("{}\n", style.paint(Tint::Bold, "host")));
             if !told.is_empty() {
-                out.push_str(&rivals::band(&told, s, style));
+                out.push_str(&competing::band(&told, s, style));
                 out.push_str(&reasons(&told, &mut notes, style));
             }
             for b in &host {
                 out.push_str(&b.render(false, style));
                 out.push_str(&reasons(&b.steps, &mut notes, style));
-                out.push_str(&hands::marks(&index, &b.steps, style));
+                out.push_str(&manual_changes::marks(&index, &b.steps, style));
             }
             out.push('\n');
         }
@@ -107,11 +107,11 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
     out.push_str(&gains::text(plan, w));
     out.push_str(&rest(plan, style));
     out.push_str(&groups::advice(plan, w));
-    out.push_str(&hands::kept(plan, again, style));
+    out.push_str(&manual_changes::kept(plan, again, style));
     if !out.ends_with("\n\n") {
         out.push('\n');
     }
-    out.push_str(&hands::undone(plan, style));
+    out.push_str(&manual_changes::undone(plan, style));
     out.push_str(&totals(plan, w));
     out.push_str(&control::cuts(plan, style));
     out.push_str(&next(plan, how, style));
@@ -175,7 +175,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
         out.push_str(&b.render(first && queues, style));
         first = first && !queues;
         out.push_str(&reasons(&b.steps, notes, style));
-        out.push_str(&hands::marks(index, &b.steps, style));
+        out.push_str(&manual_changes::marks(index, &b.steps, style));
     }
     for g in &part.groups {
         let queues = text::numbers(g.queues.iter().copied());
@@ -238,7 +238,7 @@ fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Sourc
                     "~ {}  {}{} -> {}   {} [{}]",
                     pad(a, width),
                     now_text(st, s),
-                    hands::mark(index, st, utc),
+                    manual_changes::mark(index, st, utc),
                     t.value_text(),
                     st.reason,
                     st.rule
@@ -284,7 +284,7 @@ fn totals(plan: &Plan, w: Option<usize>) -> String {
     hang("", &format!("{} Nothing was changed. What apply changes is lost at reboot.", summary(plan)), w)
 }
 
-fn next(plan: &Plan, how: &Page, style: &Style) -> String {
+fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
     let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
     let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Hand, Setting, Step};
+use ringwise_knob::{Address, ManualChange, Setting, Step};
 use ringwise_plan::{DevLayout, DoubledCore, Group, Plan};
 
 /// The part of one device or of the host, in the order of the plan.
@@ -21,7 +21,7 @@ pub struct PlanIndex<'a> {
     devices: BTreeMap<&'a str, PlanPart<'a>>,
     /// Indexes of the manual changes that the plan overrides.
     manual: BTreeMap<Address, usize>,
-    changes: &'a [Hand],
+    changes: &'a [ManualChange],
 }
 
 impl<'a> PlanIndex<'a> {
@@ -66,12 +66,12 @@ impl<'a> PlanIndex<'a> {
     }
 
     /// The manual change that this step overrides.
-    pub fn manual_change(&self, step: &Step) -> Option<&'a Hand> {
+    pub fn manual_change(&self, step: &Step) -> Option<&'a ManualChange> {
         step.setting.address().and_then(|a| self.manual.get(&a)).and_then(|i| self.changes.get(*i))
     }
 
     /// The manual changes that any of these steps overrides, in the order of the plan.
-    pub fn manual_changes(&self, steps: &[&Step]) -> Vec<&'a Hand> {
+    pub fn manual_changes(&self, steps: &[&Step]) -> Vec<&'a ManualChange> {
         let places =
             steps.iter().filter_map(|st| self.manual.get(&st.setting.address()?)).copied().collect::<BTreeSet<_>>();
         places.into_iter().filter_map(|i| self.changes.get(i)).collect()

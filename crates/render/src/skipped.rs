@@ -2,7 +2,7 @@
 
 use ringwise_knob::Setting;
 use ringwise_model::Fact;
-use ringwise_plan::LeftOut;
+use ringwise_plan::ProposedChange;
 use ringwise_text::{Style, hang};
 
 /// One line for the same change on several devices.
@@ -19,7 +19,7 @@ struct Group<'a> {
 }
 
 /// The settings, below a heading for each reason why they were skipped. `title`: the first word or words of the heading.
-pub(super) fn text<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, style: &Style) -> String {
+pub(super) fn text<'a>(list: impl Iterator<Item = &'a ProposedChange>, title: &str, style: &Style) -> String {
     let mut groups: Vec<Group> = Vec::new();
     for l in list {
         let outage = !l.outage.is_empty();

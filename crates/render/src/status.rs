@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
+use ringwise_apply::{Entry, Holder, Pending, Standing, TrialResult, Verify};
 use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{Cause, CpuSet, Snapshot};
 
 use super::verdict::{self, Worst};
-use super::{outcome, rivals, standing, table};
+use super::{competing, outcome, table, verify_history};
 use ringwise_model::Boot;
 use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural};
@@ -16,7 +16,7 @@ use ringwise_text::{Style, Tint};
 
 /// What `status` shows in addition to the snapshot.
 #[derive(Debug, Default)]
-pub struct Standings {
+pub struct HostStatus {
     /// `None`: this is a recording, or the state directory could not be read (`unreadable` has the reason).
     pub verify: Option<Verify>,
     /// The last transaction in effect.
@@ -26,7 +26,7 @@ pub struct Standings {
     /// A transaction of which a part could not be restored.
     pub half_way: Option<u64>,
     /// Settings that a rollback could not restore because CPUs were offline.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<UnrestoredSettings>,
     /// The last transaction, if the guard rolled it back because transmit queues were stuck.
     pub stuck: Option<Entry>,
     /// Why the journals cannot be read; `None`: they were read, or this is a recording.
@@ -39,7 +39,7 @@ pub struct Standings {
 
 /// Settings that the last rollback could not restore and that still differ.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Waiting {
+pub struct UnrestoredSettings {
     /// The rollback.
     pub transaction: u64,
     /// How many settings are not restored.
@@ -50,7 +50,7 @@ pub struct Waiting {
     pub ready: bool,
 }
 
-impl Standings {
+impl HostStatus {
     /// The trial that has not ended although its deadline has passed, and the time since then.
     pub fn overdue(&self) -> Option<(&Pending, Duration)> {
         let trial = self.verify.as_ref()?.trial.as_ref()?;
@@ -59,12 +59,12 @@ impl Standings {
 }
 
 /// Whether something needs attention. Unknown states count as problems.
-pub fn needs_somebody(st: &Standings) -> bool {
+pub fn needs_attention(st: &HostStatus) -> bool {
     problem(st).is_some()
 }
 
 /// The most urgent problem, in a few words.
-fn problem(st: &Standings) -> Option<String> {
+fn problem(st: &HostStatus) -> Option<String> {
     let v = st.verify.as_ref();
     if st.unreadable.is_some() {
         return Some("what was applied is unknown".into());
@@ -120,7 +120,7 @@ fn was_asked(s: &Standing) -> bool {
 
 /// The options of the page.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Page {
+pub struct StatusOptions {
     /// The page is about a recording.
     pub recorded: bool,
     /// Software interfaces are listed too.
@@ -130,7 +130,7 @@ pub struct Page {
 }
 
 /// The page of `status`.
-pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
+pub fn page(s: &Snapshot, st: &HostStatus, how: StatusOptions, style: &Style) -> String {
     let w = style.width;
     let worst = verdict::worst(s, st.verify.as_ref());
     let mut out = verdict::line(problem(st).as_deref(), worst.as_ref(), s, style);
@@ -148,7 +148,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
             line("pending", &text);
         }
     }
-    line("competing", &rivals::line(s));
+    line("competing", &competing::line(s));
     if how.passive {
         let text = "requests to the kernel, link speed, carrier and XPS (--passive)";
         line("not read", text);
@@ -161,7 +161,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     out
 }
 
-fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
+fn applied(st: &HostStatus, recorded: bool, style: &Style) -> String {
     match (&st.last, &st.verify) {
         _ if recorded => "unknown (this is a recording)".into(),
         (_, None) => format!("unknown ({})", st.unreadable.clone().unwrap_or_default()),
@@ -170,7 +170,7 @@ fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
             format!("transaction {}, {}, {} by {}{reason}", e.id, e.title, when::minute(e.unix_time, style.utc), e.who)
         }
         _ => match &st.rolled_back {
-            Some(e) => format!("nothing (transaction {}: {})", e.id, standing::title(e)),
+            Some(e) => format!("nothing (transaction {}: {})", e.id, verify_history::title(e)),
             None => "nothing in this boot".into(),
         },
     }
@@ -224,7 +224,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
 }
 
 /// Everything that needs the user, one line each.
-fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
+fn pending(v: &Verify, st: &HostStatus, style: &Style) -> Vec<String> {
     let red = |t: String| style.paint(Tint::Red, &t);
     let mut out = Vec::new();
     if let Some(p) = &v.trial {
@@ -286,10 +286,10 @@ fn end(p: &Pending) -> String {
 fn trial(p: &Pending, style: &Style) -> String {
     let until = when::clock(p.trial.until_unix, style.utc);
     match (&p.trial.fate, &p.guard) {
-        (Fate::Pending, Some(_)) => {
+        (TrialResult::Pending, Some(_)) => {
             format!("transaction {} of {} is ON TRIAL until {until}: ringwise confirm", p.transaction, p.who)
         }
-        (Fate::Pending, None) => format!(
+        (TrialResult::Pending, None) => format!(
             "transaction {} was on trial until {until} and its guard is gone, so nothing rolls it back: \
              ringwise confirm or ringwise recover",
             p.transaction
@@ -299,7 +299,7 @@ fn trial(p: &Pending, style: &Style) -> String {
 }
 
 /// The first remark about an interface: a connection that depends on it, or a change.
-fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
+fn remarks(s: &Snapshot, st: &HostStatus) -> BTreeMap<String, String> {
     let mut parts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in s.control.known().into_iter().flatten() {
         for dev in path.members.known().into_iter().flatten() {
@@ -338,7 +338,7 @@ fn moved_text(list: &[Address]) -> String {
 }
 
 /// The command to run next.
-fn next(s: &Snapshot, st: &Standings, worst: Option<&Worst>, style: &Style) -> String {
+fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, style: &Style) -> String {
     let Some(v) = &st.verify else { return otherwise(s, worst, style) };
     if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();

@@ -3,10 +3,10 @@
 //! `kfmt` parses them into such types.
 #![warn(missing_docs)]
 
-mod alone;
 mod capture;
 pub mod connections;
 mod deadline;
+mod device_call;
 pub mod guardian;
 pub mod hold;
 mod host;
@@ -27,9 +27,9 @@ pub mod store;
 pub mod terminal;
 pub mod trust;
 
-pub use alone::{Alone, alone_with_deadline};
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{read_with_deadline, with_deadline};
+pub use device_call::{DeviceCall, alone_with_deadline};
 pub use host::{Around, Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;

@@ -12,7 +12,7 @@ use crate::host::{Error, Result};
 use crate::load::{AT_ONCE, receive_many};
 use crate::real::ifindex;
 
-/// Bytes before the frame in [`Seen::bytes`]: `struct virtio_net_hdr`, which identifies frames that the kernel has merged (GRO).
+/// Bytes before the frame in [`CapturedPacket::bytes`]: `struct virtio_net_hdr`, which identifies frames that the kernel has merged (GRO).
 pub const VNET: usize = 10;
 /// Space for each frame after that header.
 const HEAD: usize = 128;
@@ -32,7 +32,7 @@ const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
 
 /// A frame.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct CapturedPacket<'a> {
     /// Receive queue; `None`: the driver does not report it.
     pub queue: Option<u32>,
     /// `virtio_net_hdr` and the first bytes of the frame.
@@ -169,14 +169,14 @@ impl Tap {
     }
 
     /// Calls `each` for all waiting frames. Does not wait for more.
-    pub fn drain(&mut self, mut each: impl FnMut(Seen)) -> Result<()> {
+    pub fn drain(&mut self, mut each: impl FnMut(CapturedPacket)) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let done = (0..self.sockets.len()).try_for_each(|i| self.drain_one(i, &mut buffer, &mut each));
         self.buffer = buffer;
         done
     }
 
-    fn drain_one(&self, i: usize, buffer: &mut [u8], each: &mut impl FnMut(Seen)) -> Result<()> {
+    fn drain_one(&self, i: usize, buffer: &mut [u8], each: &mut impl FnMut(CapturedPacket)) -> Result<()> {
         let mut lengths = [0; AT_ONCE];
         let queue = if self.by_queue { (i as u32).checked_sub(1) } else { None };
         // Senders may fill the socket as fast as it is emptied, so the rest is read the next time.
@@ -197,7 +197,7 @@ impl Tap {
             };
             for (length, bytes) in lengths.iter().zip(buffer.chunks_exact(VNET + HEAD)).take(n) {
                 let bytes = &bytes[..(*length).min(bytes.len())];
-                each(Seen { queue, bytes, length: length.saturating_sub(VNET) });
+                each(CapturedPacket { queue, bytes, length: length.saturating_sub(VNET) });
             }
             if n < AT_ONCE {
                 return Ok(());

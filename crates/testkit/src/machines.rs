@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{
     Bond, BondMember, Bql, Bystanders, Channels, Coded, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact,
-    Held, Host, IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot,
-    TxQueue, User, Vector,
+    Host, IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue,
+    User, UserspaceFunction, Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ pub struct HostSpec {
     pub control: Vec<ControlPath>,
     /// Devices that a user-space driver has taken from the kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<Held>,
+    pub held: Vec<UserspaceFunction>,
 }
 
 impl NicSpec {

@@ -48,7 +48,7 @@ fn redrawn(before: &Nic, nic: &mut Nic, online: &CpuSet) {
 
 #[cfg(test)]
 mod tests {
-    use ringwise_knob::{Match, NotProjected, Of, Setting, compare, project};
+    use ringwise_knob::{Match, NotProjected, Setting, VectorName, compare, project};
     use ringwise_model::{CpuId, CpuSet, Dir, Fact};
 
     use crate::machines::{self, NicSpec};
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_stays_where_it_may() {
-        let irq = |cpus: &str, on| Setting::IrqCpus { dev: dev(), of: Of::Rx(2), cpus: set(cpus), on };
+        let irq = |cpus: &str, on| Setting::IrqCpus { dev: dev(), of: VectorName::Rx(2), cpus: set(cpus), on };
         let at = |s: &ringwise_model::Snapshot| s.nics[0].vector_of(Dir::Rx, 2).unwrap().effective.clone();
         let mut s = machine();
         project(&mut s, &irq("3", None)).unwrap();
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(s.nics[0].rx_queues[0].rps_cpus, Fact::Known(set("1")));
         let before = s.clone();
         project(&mut s, &Setting::RpsCpus { dev: dev(), queue: 0, cpus: set("2") }).unwrap_err();
-        project(&mut s, &Setting::IrqCpus { dev: dev(), of: Of::Rx(0), cpus: set("3"), on: None }).unwrap_err();
+        project(&mut s, &Setting::IrqCpus { dev: dev(), of: VectorName::Rx(0), cpus: set("3"), on: None }).unwrap_err();
         assert_eq!(s, before, "what is refused changes nothing");
     }
 

@@ -6,7 +6,7 @@ use ratatui_core::layout::Rect;
 use super::panel::wrapped;
 use super::table::Pen;
 use super::view::{Mode, View};
-use super::{cpus, headline, help, links, past, queues};
+use super::{cpus, curves_panel, headline, help, links, queues};
 use ringwise_text::Tint;
 use ringwise_text::when;
 
@@ -106,7 +106,7 @@ fn remark(v: &View) -> Option<(String, Option<Tint>)> {
 
 /// Draws the panels below each other.
 fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
-    let want = [links::want(v, body.width), queues::want(v), cpus::want(v, body.width), past::WANT];
+    let want = [links::want(v, body.width), queues::want(v), cpus::want(v, body.width), curves_panel::WANT];
     let least = [want[0].min(6), want[1].min(6), want[2].min(5), 0];
     let mut room = usize::from(body.height);
     let mut got = [0; 4];
@@ -134,7 +134,7 @@ fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
             0 => links::draw(v, pen, area),
             1 => queues::draw(v, pen, area),
             2 => cpus::draw(v, pen, area),
-            _ => past::draw(v, pen, area),
+            _ => curves_panel::draw(v, pen, area),
         }
     }
 }
@@ -147,12 +147,12 @@ fn side_by_side(v: &View, pen: &mut Pen<'_>, body: Rect) {
     let left = body.width / 2;
     let most = queues::want(v).max(cpus::want(v, body.width - left - 2)) as u16;
     let rest = all - top - 1;
-    let middle = most.min(rest.saturating_sub(past::WANT as u16 + 1));
+    let middle = most.min(rest.saturating_sub(curves_panel::WANT as u16 + 1));
     let y = body.y + top + 1;
     queues::draw(v, pen, Rect { y, height: middle, width: left, ..body });
     cpus::draw(v, pen, Rect { x: body.x + left + 2, y, height: middle, width: body.width - left - 2 });
     let y = y + middle + 1;
     let height = (body.y + all).saturating_sub(y);
-    past::draw(v, pen, Rect { y, height, width: left, ..body });
-    past::remarks(v, pen, Rect { x: body.x + left + 2, y, height, width: body.width - left - 2 });
+    curves_panel::draw(v, pen, Rect { y, height, width: left, ..body });
+    curves_panel::remarks(v, pen, Rect { x: body.x + left + 2, y, height, width: body.width - left - 2 });
 }

@@ -1,7 +1,7 @@
 //! The lines that show where packets are lost, what helps, and what limits the throughput.
 
 use ringwise_model::Dir;
-use ringwise_observe::{Load, Loss, Place};
+use ringwise_observe::{BottleneckPlace, Load, Loss};
 
 use super::panel::wrapped;
 use super::remedy;
@@ -29,15 +29,15 @@ pub(super) fn headline(v: &View) -> Vec<Cell> {
 fn loss(v: &View, l: &Loss, seconds: f64) -> String {
     let n = thousands((l.packets as f64 / seconds).ceil() as u64);
     let place = match &l.place {
-        Place::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, mostly on rx{q}"),
-        Place::Ring(name, None) => format!("{name} NIC, no free descriptor{}", hot(v, name)),
-        Place::Stack(name) => format!("{name} driver or stack"),
-        Place::Tx(name) => format!("{name} transmission"),
-        Place::Qdisc(name) => format!("{name} queueing discipline"),
-        Place::NoBuffer(name) => format!("{name} no memory for a buffer"),
-        Place::Backlog(cpu) => format!("CPU {cpu} backlog full"),
-        Place::FlowLimit(cpu) => format!("CPU {cpu} flow limit"),
-        Place::Socket(name) => format!("sockets, {name}"),
+        BottleneckPlace::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, mostly on rx{q}"),
+        BottleneckPlace::Ring(name, None) => format!("{name} NIC, no free descriptor{}", hot(v, name)),
+        BottleneckPlace::Stack(name) => format!("{name} driver or stack"),
+        BottleneckPlace::Tx(name) => format!("{name} transmission"),
+        BottleneckPlace::Qdisc(name) => format!("{name} queueing discipline"),
+        BottleneckPlace::NoBuffer(name) => format!("{name} no memory for a buffer"),
+        BottleneckPlace::Backlog(cpu) => format!("CPU {cpu} backlog full"),
+        BottleneckPlace::FlowLimit(cpu) => format!("CPU {cpu} flow limit"),
+        BottleneckPlace::Socket(name) => format!("sockets, {name}"),
     };
     format!("{n}/s {place}")
 }

@@ -37,7 +37,7 @@ pub enum Key {
 
 /// What the loop has to do after a key. The view handles all other keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum LoopAction {
     /// The view has handled the key.
     Nothing,
     /// End the program.

@@ -13,6 +13,7 @@
 
 mod backend;
 mod cpus;
+mod curves_panel;
 mod draw;
 mod headline;
 mod help;
@@ -21,18 +22,17 @@ mod keys;
 pub mod lines;
 mod links;
 mod panel;
-mod past;
-mod pick;
 mod queues;
 mod remedy;
 mod replay;
+mod row_selection;
 mod session;
 mod table;
 mod view;
 
 pub use draw::draw;
 pub use history::{History, Point};
-pub use keys::{Act, Key};
+pub use keys::{Key, LoopAction};
 pub use replay::{Speed, enter, replay};
-pub use session::{Error, Result, Session, Woken, possible};
+pub use session::{Error, Result, Session, WaitEnd, possible};
 pub use view::{Choice, Mode, Panel, View};

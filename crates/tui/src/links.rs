@@ -120,19 +120,19 @@ fn places(v: &View, name: &str, l: &LinkRates, seconds: f64, width: u16) -> Opti
     (!parts.is_empty()).then(|| format!("   {name}: {}", parts.join("; ")))
 }
 
-struct Shown {
+struct LinkRows {
     rows: Vec<Vec<Cell>>,
     notes: Vec<Option<String>>,
     widths: Vec<usize>,
 }
 
-fn shown(v: &View, width: u16) -> Shown {
-    let Some(r) = &v.rates else { return Shown { rows: Vec::new(), notes: Vec::new(), widths: Vec::new() } };
+fn shown(v: &View, width: u16) -> LinkRows {
+    let Some(r) = &v.rates else { return LinkRows { rows: Vec::new(), notes: Vec::new(), widths: Vec::new() } };
     let names = v.links_shown();
     let rows: Vec<Vec<Cell>> = names.iter().map(|n| row(v, n, &r.links[*n], r.seconds)).collect();
     let widths = Pen::fit(&COLUMNS, &rows, width);
     let note = |n: &&str| places(v, n, &r.links[*n], r.seconds, width).filter(|_| widths.len() < PLACES);
-    Shown { notes: names.iter().map(note).collect(), rows, widths }
+    LinkRows { notes: names.iter().map(note).collect(), rows, widths }
 }
 
 /// The number of lines for the whole table.

@@ -5,7 +5,7 @@ use ratatui_core::layout::Rect;
 use super::history::{Curve, curve, top};
 use super::lines::source;
 use super::panel::{heading, window};
-use super::pick::{Row, RowMark};
+use super::row_selection::{Row, RowMark};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
 use ringwise_model::Dir;

@@ -2,7 +2,7 @@
 
 use ringwise_model::shell;
 use ringwise_model::words::one_line;
-use ringwise_observe::{Bottleneck, Load, Place};
+use ringwise_observe::{Bottleneck, BottleneckPlace, Load};
 
 /// What to type next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,21 +14,21 @@ pub(crate) struct Remedy<'a> {
 }
 
 /// The rule of `check` about losses at this place.
-pub(crate) fn rule(place: &Place) -> Option<&'static str> {
+pub(crate) fn rule(place: &BottleneckPlace) -> Option<&'static str> {
     match place {
-        Place::Ring(..) => Some("D04"),
-        Place::Stack(_) => Some("D07"),
-        Place::Qdisc(_) => Some("D13"),
-        Place::NoBuffer(_) => Some("D05"),
-        Place::Backlog(_) => Some("D01"),
-        Place::FlowLimit(_) => Some("D03"),
+        BottleneckPlace::Ring(..) => Some("D04"),
+        BottleneckPlace::Stack(_) => Some("D07"),
+        BottleneckPlace::Qdisc(_) => Some("D13"),
+        BottleneckPlace::NoBuffer(_) => Some("D05"),
+        BottleneckPlace::Backlog(_) => Some("D01"),
+        BottleneckPlace::FlowLimit(_) => Some("D03"),
         // The kernel's names of the counters, by protocol.
-        Place::Socket(counter) => match counter.split_once(':') {
+        BottleneckPlace::Socket(counter) => match counter.split_once(':') {
             Some(("Udp" | "Udp6", "RcvbufErrors")) => Some("D10"),
             Some(("TcpExt", "ListenOverflows" | "ListenDrops")) => Some("D11"),
             _ => None,
         },
-        Place::Tx(_) => None,
+        BottleneckPlace::Tx(_) => None,
     }
 }
 
@@ -37,10 +37,14 @@ pub(crate) fn of(b: &Bottleneck) -> Option<Remedy<'_>> {
     let queue = b.busiest.as_ref().and_then(|c| c.queue.as_ref()).map(|q| q.link.as_str());
     for loss in &b.lost {
         let plan = match &loss.place {
-            Place::Ring(name, _) | Place::NoBuffer(name) => Some(name.as_str()),
+            BottleneckPlace::Ring(name, _) | BottleneckPlace::NoBuffer(name) => Some(name.as_str()),
             // The interrupts of this interface load the CPUs whose backlogs are full.
-            Place::Backlog(_) => queue,
-            Place::Stack(_) | Place::Tx(_) | Place::Qdisc(_) | Place::FlowLimit(_) | Place::Socket(_) => None,
+            BottleneckPlace::Backlog(_) => queue,
+            BottleneckPlace::Stack(_)
+            | BottleneckPlace::Tx(_)
+            | BottleneckPlace::Qdisc(_)
+            | BottleneckPlace::FlowLimit(_)
+            | BottleneckPlace::Socket(_) => None,
         };
         let rule = rule(&loss.place);
         if rule.is_some() || plan.is_some() {
@@ -70,20 +74,20 @@ mod tests {
     use ringwise_model::CpuId;
     use ringwise_observe::Loss;
 
-    fn lost(places: Vec<Place>) -> Bottleneck {
+    fn lost(places: Vec<BottleneckPlace>) -> Bottleneck {
         let lost = places.into_iter().map(|place| Loss { place, packets: 1 }).collect();
         Bottleneck { lost, ..Bottleneck::default() }
     }
 
     #[test]
     fn each_loss_names_what_helps() {
-        let b = lost(vec![Place::Ring("eth1".into(), None)]);
+        let b = lost(vec![BottleneckPlace::Ring("eth1".into(), None)]);
         let text = |live| of(&b).and_then(|r| r.text(live));
         assert_eq!(text(true).as_deref(), Some("ringwise plan eth1   (why: ringwise check --explain D04)"));
         // A recording may be of another host.
         assert_eq!(text(false).as_deref(), Some("ringwise check --explain D04"));
         // The next loss, if the first one has no remedy.
-        let b = lost(vec![Place::Tx("eth1".into()), Place::Socket("Udp:RcvbufErrors".into())]);
+        let b = lost(vec![BottleneckPlace::Tx("eth1".into()), BottleneckPlace::Socket("Udp:RcvbufErrors".into())]);
         assert_eq!(of(&b), Some(Remedy { rule: Some("D10"), plan: None }));
         assert_eq!(of(&lost(vec![])), None);
     }
@@ -93,14 +97,14 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules");
         let name = || "eth1".to_string();
         let places = [
-            Place::Ring(name(), None),
-            Place::Stack(name()),
-            Place::Qdisc(name()),
-            Place::NoBuffer(name()),
-            Place::Backlog(CpuId(1)),
-            Place::FlowLimit(CpuId(1)),
-            Place::Socket("Udp:RcvbufErrors".into()),
-            Place::Socket("TcpExt:ListenDrops".into()),
+            BottleneckPlace::Ring(name(), None),
+            BottleneckPlace::Stack(name()),
+            BottleneckPlace::Qdisc(name()),
+            BottleneckPlace::NoBuffer(name()),
+            BottleneckPlace::Backlog(CpuId(1)),
+            BottleneckPlace::FlowLimit(CpuId(1)),
+            BottleneckPlace::Socket("Udp:RcvbufErrors".into()),
+            BottleneckPlace::Socket("TcpExt:ListenDrops".into()),
         ];
         for id in places.iter().filter_map(rule).chain(["D15"]) {
             assert!(root.join(format!("{id}.md")).exists(), "{id}");

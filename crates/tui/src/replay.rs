@@ -5,8 +5,8 @@ use std::time::Duration;
 use ringwise_recording::Tape;
 use ringwise_sys::Host;
 
-use super::keys::Act;
-use super::session::{Result, Session, Woken};
+use super::keys::LoopAction;
+use super::session::{Result, Session, WaitEnd};
 use super::view::{Mode, View};
 
 /// The number of earlier intervals that are read for the curves.
@@ -42,24 +42,24 @@ pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -
             next = None;
         }
         let wanted = match woken {
-            Woken::End(signal) => {
+            WaitEnd::End(signal) => {
                 session.end_by(signal);
                 return Ok(());
             }
-            Woken::Act(Act::Quit) => return Ok(()),
-            Woken::Act(Act::Faster) => {
+            WaitEnd::Act(LoopAction::Quit) => return Ok(()),
+            WaitEnd::Act(LoopAction::Faster) => {
                 (speed, next) = ((speed * 2.0).min(1024.0), None);
                 continue;
             }
-            Woken::Act(Act::Slower) => {
+            WaitEnd::Act(LoopAction::Slower) => {
                 (speed, next) = ((speed / 2.0).max(1.0 / 64.0), None);
                 continue;
             }
-            Woken::Act(Act::Seek(n)) => at.saturating_add_signed(n as isize).clamp(1, tape.samples() - 1),
-            Woken::Act(Act::First) => 1,
-            Woken::Act(Act::Last) => tape.samples() - 1,
-            Woken::Act(_) => continue,
-            Woken::Time if more && !view.paused => {
+            WaitEnd::Act(LoopAction::Seek(n)) => at.saturating_add_signed(n as isize).clamp(1, tape.samples() - 1),
+            WaitEnd::Act(LoopAction::First) => 1,
+            WaitEnd::Act(LoopAction::Last) => tape.samples() - 1,
+            WaitEnd::Act(_) => continue,
+            WaitEnd::Time if more && !view.paused => {
                 next = None;
                 at += 1;
                 if let Some((rates, events)) = tape.frame(at)? {
@@ -73,7 +73,7 @@ pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -
                 }
                 continue;
             }
-            Woken::Time => continue,
+            WaitEnd::Time => continue,
         };
         next = None;
         at = tape.nearest(wanted)?;

@@ -9,7 +9,7 @@ use ringwise_sys::{Host, proc};
 
 use super::backend::Screen;
 use super::draw::draw;
-use super::keys::{Act, Key, Keys};
+use super::keys::{Key, Keys, LoopAction};
 use super::view::View;
 
 /// The bytes of a sequence arrive within this time after its escape byte.
@@ -49,11 +49,11 @@ pub struct Session {
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
+pub enum WaitEnd {
     /// The time is up.
     Time,
     /// A key that the view cannot handle itself.
-    Act(Act),
+    Act(LoopAction),
     /// A signal that must end the program.
     End(i32),
 }
@@ -73,7 +73,7 @@ impl Session {
     }
 
     /// Draws the view and handles keys for this time. Of `host`, only the clock is used.
-    pub fn wait(&mut self, view: &mut View, host: &dyn Host, time: Duration) -> Result<Woken> {
+    pub fn wait(&mut self, view: &mut View, host: &dyn Host, time: Duration) -> Result<WaitEnd> {
         let until = host.since_boot() + time;
         loop {
             while let Some(key) = self.pressed.pop_front() {
@@ -81,9 +81,9 @@ impl Session {
                     panic!("requested by RINGWISE_PANIC");
                 }
                 match view.key(key) {
-                    Act::Nothing => {}
-                    Act::Redraw => self.screen.clear()?,
-                    act => return Ok(Woken::Act(act)),
+                    LoopAction::Nothing => {}
+                    LoopAction::Redraw => self.screen.clear()?,
+                    act => return Ok(WaitEnd::Act(act)),
                 }
             }
             self.draw(view)?;
@@ -92,14 +92,14 @@ impl Session {
             let keys = match self.terminal.wait(left) {
                 Event::Keys(bytes) => self.keys.read(&bytes, false),
                 Event::Time if self.keys.waits() => self.keys.read(&[], true),
-                Event::Time if host.since_boot() >= until => return Ok(Woken::Time),
+                Event::Time if host.since_boot() >= until => return Ok(WaitEnd::Time),
                 Event::Time => continue,
                 Event::Redraw => {
                     self.screen.clear()?;
                     continue;
                 }
-                Event::End(signal) => return Ok(Woken::End(signal)),
-                Event::Gone => return Ok(Woken::Act(Act::Quit)),
+                Event::End(signal) => return Ok(WaitEnd::End(signal)),
+                Event::Gone => return Ok(WaitEnd::Act(LoopAction::Quit)),
             };
             self.pressed.extend(keys);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use ringwise_observe::{Bottleneck, Rates};
 
 use super::history::History;
-use super::keys::{Act, Key};
+use super::keys::{Key, LoopAction};
 use ringwise_recording::Event;
 use ringwise_text::Style;
 
@@ -207,19 +207,19 @@ impl View {
     }
 
     /// Handles a key, and returns what the loop has to do.
-    pub fn key(&mut self, key: Key) -> Act {
+    pub fn key(&mut self, key: Key) -> LoopAction {
         if self.typing {
             self.typed(key);
-            return Act::Nothing;
+            return LoopAction::Nothing;
         }
         if self.help {
             self.help = false;
-            return if key == Key::Char('q') { Act::Quit } else { Act::Nothing };
+            return if key == Key::Char('q') { LoopAction::Quit } else { LoopAction::Nothing };
         }
         let replayed = matches!(self.mode, Mode::Replay { .. });
         match key {
-            Key::Char('q') => return Act::Quit,
-            Key::Redraw => return Act::Redraw,
+            Key::Char('q') => return LoopAction::Quit,
+            Key::Redraw => return LoopAction::Redraw,
             Key::Char('?' | 'h') => self.help = true,
             Key::Char(' ' | 'p') => self.pause(),
             Key::Char('/') => self.typing = true,
@@ -244,17 +244,17 @@ impl View {
             Key::Down | Key::Char('j') => self.scroll(1),
             Key::PageUp => self.scroll(-10),
             Key::PageDown => self.scroll(10),
-            Key::Left if replayed => return Act::Seek(-1),
-            Key::Right if replayed => return Act::Seek(1),
-            Key::Char('[' | '<') if replayed => return Act::Seek(-10),
-            Key::Char(']' | '>') if replayed => return Act::Seek(10),
-            Key::Home | Key::Char('g') if replayed => return Act::First,
-            Key::End | Key::Char('G') if replayed => return Act::Last,
-            Key::Char('+' | '=') if replayed => return Act::Faster,
-            Key::Char('-') if replayed => return Act::Slower,
+            Key::Left if replayed => return LoopAction::Seek(-1),
+            Key::Right if replayed => return LoopAction::Seek(1),
+            Key::Char('[' | '<') if replayed => return LoopAction::Seek(-10),
+            Key::Char(']' | '>') if replayed => return LoopAction::Seek(10),
+            Key::Home | Key::Char('g') if replayed => return LoopAction::First,
+            Key::End | Key::Char('G') if replayed => return LoopAction::Last,
+            Key::Char('+' | '=') if replayed => return LoopAction::Faster,
+            Key::Char('-') if replayed => return LoopAction::Slower,
             _ => {}
         }
-        Act::Nothing
+        LoopAction::Nothing
     }
 
     fn typed(&mut self, key: Key) {

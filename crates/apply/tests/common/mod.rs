@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Event, Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
-use ringwise_knob::{IfRefused, Of, Reason, Setting, SettingMap, Step, compare, diff, live_of_device};
+use ringwise_knob::{IfRefused, Reason, Setting, SettingMap, Step, VectorName, compare, diff, live_of_device};
 use ringwise_model::{CpuSet, Snapshot};
 use ringwise_sys::Host;
 pub(crate) use ringwise_testkit::dir::Dir;
@@ -61,11 +61,11 @@ pub(crate) fn policy() -> Policy {
 }
 
 pub(crate) fn irq(dev: &str, q: u32, list: &str) -> Setting {
-    Setting::IrqCpus { dev: dev.into(), of: Of::Rx(q), cpus: cpus(list), on: None }
+    Setting::IrqCpus { dev: dev.into(), of: VectorName::Rx(q), cpus: cpus(list), on: None }
 }
 
 pub(crate) fn irq_tx(dev: &str, q: u32, list: &str) -> Setting {
-    Setting::IrqCpus { dev: dev.into(), of: Of::Tx(q), cpus: cpus(list), on: None }
+    Setting::IrqCpus { dev: dev.into(), of: VectorName::Tx(q), cpus: cpus(list), on: None }
 }
 
 pub(crate) fn xps(dev: &str, queue: u32, list: &str) -> Setting {

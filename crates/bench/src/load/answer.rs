@@ -10,7 +10,7 @@ use ringwise_sys::load::room_for_files;
 
 use crate::error::LoadError;
 use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
-use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
+use crate::load::service::{Bound, LOOK, Service, ServiceRequest, Worker, start};
 use crate::side::{Answer, Taken};
 
 /// The most answers that wait for their time; further requests wait in the socket.
@@ -24,7 +24,7 @@ const IN_A_ROW: usize = 64;
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
 pub fn answer(a: &Answer) -> Result<Service, LoadError> {
     let delay = Duration::from_micros(a.delay_us.into());
-    start(&Asked { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
+    start(&ServiceRequest { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
 }
 
 fn work(w: Worker, bound: &Bound) -> Taken {

@@ -9,19 +9,19 @@ use crate::error::LoadError;
 use crate::load::packet;
 use crate::side::Protocol;
 
-/// In [`Waiting`]: the request was answered, but an earlier one was not.
+/// In [`PendingRequests`]: the request was answered, but an earlier one was not.
 const ANSWERED: u64 = u64::MAX;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// Intended times of requests without an answer, by sequence number, so that an answer finds its request in one step.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct PendingRequests {
     /// Sequence number of the first one.
     first: u32,
     times: VecDeque<u64>,
 }
 
-impl Waiting {
+impl PendingRequests {
     /// Its sequence number.
     pub(super) fn push(&mut self, intended: u64) -> u32 {
         self.times.push_back(intended);
@@ -86,7 +86,7 @@ pub(super) struct Flow {
     pub socket: Socket,
     /// The tag of this flow in this run.
     pub tag: u32,
-    pub waiting: Waiting,
+    pub waiting: PendingRequests,
     /// Requests before this one no longer delay the next one.
     pub given_up: u32,
     /// TCP: bytes that the kernel has not accepted yet.
@@ -129,7 +129,7 @@ impl Flow {
                 Socket::Tcp(stream)
             }
         };
-        let waiting = Waiting::default();
+        let waiting = PendingRequests::default();
         Ok(Self { socket, tag, waiting, given_up: 0, owed: 0, written: 0, read: 0, dead: false, listed: false })
     }
 }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn answers_find_their_request_once() {
-        let mut w = Waiting { first: u32::MAX, times: VecDeque::new() };
+        let mut w = PendingRequests { first: u32::MAX, times: VecDeque::new() };
         assert_eq!([w.push(10), w.push(20), w.push(30)], [u32::MAX, 0, 1]);
         assert_eq!((w.answer(0), w.answer(0), w.len()), (Some(20), None, 3));
         assert_eq!((w.unanswered(u32::MAX, 2), w.unanswered(0, 1), w.unanswered(1, 0)), (2, 0, 0));

@@ -20,7 +20,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::error::{LoadError, ThreadError};
-use crate::result::{Counted, LoadResult, Unit};
+use crate::result::{BitRateLayer, LoadResult, Unit};
 use crate::rng::Rng;
 use crate::side::{Group, Load, Pattern, Protocol, Taken};
 use tally::Tally;
@@ -147,7 +147,7 @@ fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, 
         done_per_s: done,
         lost_percent: (!one_way && all.asked > 0).then_some(lost),
         bits_per_s,
-        counted: Counted::Payload,
+        counted: BitRateLayer::Payload,
         latency: all.latency.latency(g.per_s.is_some()),
         busiest_thread_percent: Some(busiest),
         generator_cpu_percent: None,

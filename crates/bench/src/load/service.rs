@@ -61,7 +61,7 @@ impl Drop for Service {
     }
 }
 
-pub(super) struct Asked<'a> {
+pub(super) struct ServiceRequest<'a> {
     pub protocol: Protocol,
     pub bind: Option<IpAddr>,
     pub threads: u32,
@@ -70,7 +70,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
-pub(super) fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, LoadError> {
+pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &Bound) -> Taken) -> Result<Service, LoadError> {
     check::threads(asked.threads)?;
     let ip = asked.bind.ok_or(LoadError::NoBindAddress)?;
     check::one_host(ip).map_err(|why| LoadError::BindAddress { ip, why })?;

@@ -9,7 +9,7 @@ use ringwise_sys::load::{AT_ONCE, receive_many, room_for_files};
 
 use crate::error::LoadError;
 use crate::load::packet::{self, HEAD, OPENING, WARM_UP};
-use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
+use crate::load::service::{Bound, LOOK, Service, ServiceRequest, Worker, start};
 use crate::side::{Sink, Taken};
 
 /// Calls in a row before a thread checks whether it must stop.
@@ -19,7 +19,8 @@ const IN_A_ROW: usize = 64;
 ///
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
 pub fn sink(s: &Sink) -> Result<Service, LoadError> {
-    let asked = Asked { protocol: s.protocol, bind: s.bind, threads: s.threads, cpus: &s.cpus, delay: Duration::ZERO };
+    let asked =
+        ServiceRequest { protocol: s.protocol, bind: s.bind, threads: s.threads, cpus: &s.cpus, delay: Duration::ZERO };
     start(&asked, work)
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::error::ProgramError;
 use crate::programs::{cpu, end, together};
-use crate::result::{Counted, LoadResult, Unit};
+use crate::result::{BitRateLayer, LoadResult, Unit};
 use crate::side::{Group, Load, Pattern, Protocol};
 
 /// The maximum of iperf3's option `-P`.
@@ -111,7 +111,7 @@ pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> 
         group: g.name.clone(),
         threads: 1,
         offered_per_s: g.per_s,
-        counted: Counted::Payload,
+        counted: BitRateLayer::Payload,
         // Since 3.16 each stream has its thread, so the busiest one is unknown with several streams.
         busiest_thread_percent: cpu.filter(|_| g.flows <= 1),
         generator_cpu_percent: cpu,

@@ -6,8 +6,8 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::error::ProgramError;
-use crate::programs::{Left, cpu, end, together};
-use crate::result::{Counted, Latency, LoadResult, Unit};
+use crate::programs::{ChildOutput, cpu, end, together};
+use crate::result::{BitRateLayer, Latency, LoadResult, Unit};
 use crate::side::{Group, Load, Pattern, Protocol};
 
 const SELECTORS: &str = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,MEAN_LATENCY,STDDEV_LATENCY,P50_LATENCY,\
@@ -32,8 +32,8 @@ pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadR
     Ok(out)
 }
 
-fn left(all: &[Left]) -> Result<Vec<String>, ProgramError> {
-    let one = |l: &Left| match l.good() {
+fn left(all: &[ChildOutput]) -> Result<Vec<String>, ProgramError> {
+    let one = |l: &ChildOutput| match l.good() {
         true => Ok(l.output.clone()),
         false => Err(ProgramError::Failed { name: "netperf", end: end(l) }),
     };
@@ -173,7 +173,7 @@ pub(crate) fn result(g: &Group, seen: &[Seen]) -> LoadResult {
         done_per_s: done,
         lost_percent: None,
         bits_per_s: if one_way { per_s } else { per_s * size * 16.0 },
-        counted: Counted::Payload,
+        counted: BitRateLayer::Payload,
         latency,
         busiest_thread_percent: None,
         generator_cpu_percent: seen.iter().find_map(|s| s.cpu_percent),

@@ -109,7 +109,7 @@ pub(crate) fn forward() -> Results {
                         // In one block the sink did not answer.
                         lost_percent: (!(size == 250 && name == "spread")).then_some(lost),
                         bits_per_s: done * f64::from(frame) * 8.0,
-                        counted: Counted::Frame,
+                        counted: BitRateLayer::Frame,
                         busiest_thread_percent: Some(64.0),
                         ..LoadResult::default()
                     }],
@@ -286,7 +286,7 @@ pub(crate) fn queues() -> Results {
                         sent_per_s: 1.488e6,
                         done_per_s: done,
                         bits_per_s: done * 512.0,
-                        counted: Counted::Frame,
+                        counted: BitRateLayer::Frame,
                         ..LoadResult::default()
                     }],
                     host: HostSide { budget_ns_per_packet: Some(672.0), ..HostSide::default() },
@@ -337,7 +337,7 @@ pub(crate) fn sweep() -> Results {
                     sent_per_s: 1.488e6,
                     done_per_s: can,
                     bits_per_s: can * 512.0,
-                    counted: Counted::Frame,
+                    counted: BitRateLayer::Frame,
                     trouble: (block == 4 && order == 2).then(|| "3 sends failed, the first with ENOBUFS".into()),
                     ..LoadResult::default()
                 }],

@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuCounter, Dir, User};
 
-use crate::fix::Fix;
+use crate::fix::PlanArguments;
 use crate::found::{DropFound, Grown};
 use crate::rule::Rule;
 use crate::severity::{Confidence, Severity};
@@ -366,7 +366,7 @@ pub(super) static RULES: &[Rule] = &[
                 let f = say.found(DropFound::OneCpu { cpu, percent: top, cpus, mean_percent: mean });
                 let layout = ["A01", "A02", "A04", "A15", "Q04"];
                 if layout.iter().any(|r| cx.planned.contains_key(*r)) {
-                    f.fix(cx, Fix::planned())
+                    f.fix(cx, PlanArguments::planned())
                 } else {
                     f
                 };

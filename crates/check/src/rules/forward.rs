@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Count, Dir, Goal, Nic, NicKind};
 
-use crate::cx::Cx;
-use crate::fix::Fix;
+use crate::fix::PlanArguments;
 use crate::found::ForwardFound;
 use crate::rule::Rule;
+use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
 const XDP: &str = "The eXpress Data Path (CoNEXT 2018), public measurements";
@@ -22,7 +22,7 @@ const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 type MemberValue<'a> = &'a dyn Fn(&Nic) -> Option<String>;
 
 /// The bonds and teams, each with its listed members.
-fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
+fn bonds<'a>(cx: &RuleContext<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
     let s = cx.s;
     s.nics.iter().filter_map(move |b| {
         b.bond.as_ref()?;
@@ -31,7 +31,7 @@ fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
     })
 }
 
-fn modules(cx: &Cx) -> Option<BTreeSet<String>> {
+fn modules(cx: &RuleContext) -> Option<BTreeSet<String>> {
     let text = cx.i.extra.file("/proc/modules");
     Some(text.known()?.split_ascii_whitespace().map(str::to_string).collect::<BTreeSet<_>>())
 }
@@ -213,7 +213,7 @@ pub(super) static RULES: &[Rule] = &[
                     .filter(|f| all.get(*f).is_some_and(|f| !f.on && !f.wanted && !f.fixed))
                     .collect();
                 if !off.is_empty() {
-                    let fix = Fix::all(off.iter().map(|f| Fix::feature(n.name(), f, true)));
+                    let fix = PlanArguments::all(off.iter().map(|f| PlanArguments::feature(n.name(), f, true)));
                     let features = off.iter().map(|f| f.to_string()).collect();
                     say.found(ForwardFound::VlanOffloadsOff { features, vlans: *vlans }).fix(cx, fix.disruptive());
                 }
@@ -532,7 +532,7 @@ pub(super) static RULES: &[Rule] = &[
                 let f = cx.feature(nic, "rx-udp_tunnel-port-offload", say)?;
                 if !f.on && !f.fixed && !f.wanted {
                     say.found(ForwardFound::TunnelOffloadOff { kind: kind.to_string(), interfaces: n })
-                        .fix(cx, Fix::feature(nic.name(), "rx-udp_tunnel-port-offload", true).disruptive());
+                        .fix(cx, PlanArguments::feature(nic.name(), "rx-udp_tunnel-port-offload", true).disruptive());
                 }
                 Some(())
             })

@@ -2,11 +2,11 @@
 
 use ringwise_model::{CpuSet, Fact, Goal, Pcie, User};
 
-use crate::cx::Cx;
+use crate::finding_sink::FindingSink;
 use crate::found::HostFound;
 use crate::planned;
 use crate::rule::Rule;
-use crate::say::Say;
+use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
@@ -14,20 +14,20 @@ const ENA: &str = "ENA Linux driver best practices (Amazon)";
 const HTTP: &str = "Extreme HTTP performance tuning (talawah.io, 2021)";
 
 /// Whether the host is a virtual machine, where the properties of the PCI bus are not those of the hardware.
-fn is_guest(cx: &Cx) -> bool {
+fn is_guest(cx: &RuleContext) -> bool {
     cx.s.topology.hypervisor.is_known()
 }
 
 /// CPUs that handle queue interrupts.
-fn irq_cpus(cx: &Cx) -> CpuSet {
+fn irq_cpus(cx: &RuleContext) -> CpuSet {
     cx.nics.iter().flat_map(|n| n.queue_vectors()).filter_map(|v| cx.at(v)).collect()
 }
 
 /// Reports each PCI Express link with a property below what the device supports. `now_and_most` returns the negotiated
 /// and the supported value, or `None` if the kernel does not report both.
 fn reduced_links(
-    cx: &Cx,
-    say: &mut Say,
+    cx: &RuleContext,
+    say: &mut FindingSink,
     now_and_most: impl Fn(&Pcie) -> Option<(u32, u32)>,
     found: impl Fn(u32, u32) -> HostFound,
 ) -> Option<()> {

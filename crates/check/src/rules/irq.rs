@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
-use crate::fix::Fix;
+use crate::finding_sink::SteeringKind;
+use crate::fix::PlanArguments;
 use crate::found::{IrqFound, Misdelivered};
-use crate::needs::Needs;
+use crate::needs::RequiredFact;
 use crate::planned;
 use crate::rule::Rule;
-use crate::say::Family;
 use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
@@ -21,7 +21,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A01",
         title: "queues share a CPU",
         reads: "effective_affinity_list of the queue interrupts",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         guard: "the device has more than one queue, and the host more than one CPU",
         condition: "one CPU handles nine tenths of the device's queue interrupts, or more of them than an even distribution needs",
         confirm: "cat /proc/irq/N/effective_affinity_list for the device's interrupts; ringwise show DEV lists queues with their CPUs",
@@ -33,7 +33,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A02",
         title: "interrupt is not pinned",
         reads: "smp_affinity_list of the queue interrupts",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         condition: "the interrupt may go to more than one CPU, or its CPU is unknown",
         confirm: "cat /proc/irq/N/smp_affinity_list shows more than one CPU",
         ours: Some(""),
@@ -45,7 +45,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A03",
         title: "interrupt away from the device",
         reads: "numa_node, effective_affinity_list, node distances",
-        needs: &[Needs::Interrupts, Needs::Node],
+        needs: &[RequiredFact::Interrupts, RequiredFact::Node],
         guard: "the host has more than one node, and the node of the device is known",
         condition: "the CPU of the interrupt is on another node, although a near CPU is free; an error above node distance 20",
         confirm: "cat /sys/class/net/DEV/device/numa_node, and compare with the node of the CPU in /proc/irq/N/effective_affinity_list (lscpu -e)",
@@ -59,7 +59,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A04",
         title: "two queues on one physical core",
         reads: "effective_affinity_list, thread_siblings_list",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         condition: "two queue interrupts go to threads of one core, although a near core has none",
         confirm: "compare the CPUs in effective_affinity_list with /sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
         ours: Some(""),
@@ -70,7 +70,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A06",
         title: "irqbalance moves pinned interrupts",
         reads: "irqbalance's process, command line and socket; smp_affinity_list",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         guard: "irqbalance runs",
         condition: "interrupts that are pinned to one CPU are not banned in irqbalance, or their ban is lost when it restarts",
         confirm: "pgrep -a irqbalance shows its options (--banirq, --policyscript); its socket answers the command setup with the banned interrupts",
@@ -107,7 +107,7 @@ pub(super) static RULES: &[Rule] = &[
                 at.dedup();
                 if wide && all && at.len() == 1 {
                     say.found(IrqFound::AllOnOneCpu { interrupts: vs.len() as u32, cpu: at[0] })
-                        .fix(cx, Fix::planned());
+                        .fix(cx, PlanArguments::planned());
                 }
                 Some(())
             })
@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
                     .collect();
                 if !rps.is_empty() {
                     say.found(IrqFound::RpsReachesIsolated { queues: rps, isolated: isolated.clone() })
-                        .fix_planned(cx, Family::RpsCpus);
+                        .fix_planned(cx, SteeringKind::RpsCpus);
                 }
                 Some(())
             })
@@ -184,14 +184,14 @@ pub(super) static RULES: &[Rule] = &[
                 for ((knob, cpus), (mut q, rest)) in seen {
                     q.sort();
                     q.dedup();
-                    let sets = q.iter().map(|q| Fix::set(n.name(), format!("{knob}.{q}"), &rest));
-                    let fix = Fix::all(sets);
+                    let sets = q.iter().map(|q| PlanArguments::set(n.name(), format!("{knob}.{q}"), &rest));
+                    let fix = PlanArguments::all(sets);
                     let f = say.found(IrqFound::OfflineCpu { of: knob.to_string(), queues: q, cpus });
                     match knob {
-                        "irq_cpus" => f.fix(cx, Fix::planned()),
+                        "irq_cpus" => f.fix(cx, PlanArguments::planned()),
                         // `--set` cannot express an empty mask: only the plan can clear it.
-                        "rps_cpus" => f.fix_planned(cx, Family::RpsCpus),
-                        _ if rest.is_empty() => f.fix_planned(cx, Family::XpsCpus),
+                        "rps_cpus" => f.fix_planned(cx, SteeringKind::RpsCpus),
+                        _ if rest.is_empty() => f.fix_planned(cx, SteeringKind::XpsCpus),
                         _ => f.fix(cx, fix),
                     };
                 }
@@ -254,7 +254,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if online > 1 && vs.iter().all(|v| v.asked.known().is_some_and(|a| a.len() > 1)) {
-                    say.found(IrqFound::HintsUnused { interrupts: hinted as u32 }).fix(cx, Fix::planned());
+                    say.found(IrqFound::HintsUnused { interrupts: hinted as u32 }).fix(cx, PlanArguments::planned());
                 }
                 Some(())
             })
@@ -365,7 +365,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A15",
         title: "interfaces crowd the same CPUs",
         reads: "effective_affinity_list of all interfaces",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         guard: "more than one interface",
         condition: "a CPU handles more queues, counted over all interfaces, than an even distribution over near CPUs needs, and the plan has a CPU with fewer queues",
         confirm: "ringwise show lists the CPUs of all interfaces' queues",
@@ -403,7 +403,7 @@ pub(super) static RULES: &[Rule] = &[
                     None => say.of_host(),
                 }
                 let settings = list.into_iter().map(str::to_string).collect();
-                say.found(IrqFound::Drift { settings }).fix(cx, Fix::take_over());
+                say.found(IrqFound::Drift { settings }).fix(cx, PlanArguments::take_over());
             }
             say.of_host();
             Some(())
@@ -491,7 +491,7 @@ pub(super) static RULES: &[Rule] = &[
                     .flat_map(|i| i.rx.clone())
                     .collect();
                 if !loose.is_empty() {
-                    say.found(IrqFound::ThreadsAnywhere { queues: loose }).fix(cx, Fix::planned());
+                    say.found(IrqFound::ThreadsAnywhere { queues: loose }).fix(cx, PlanArguments::planned());
                 }
                 Some(())
             })
@@ -525,7 +525,7 @@ pub(super) static RULES: &[Rule] = &[
                     })
                     .collect();
                 if !split.is_empty() {
-                    say.found(IrqFound::PairsApart { queues: split }).fix(cx, Fix::planned());
+                    say.found(IrqFound::PairsApart { queues: split }).fix(cx, PlanArguments::planned());
                 }
                 Some(())
             })
@@ -536,7 +536,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.09",
         title: "interrupt on a CPU that the goal does not use",
         reads: "smp_affinity_list",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         condition: "the goal, an option, or the queue order of a host that forwards requires another CPU",
         confirm: "ringwise plan --goal GOAL shows the CPU and the reason",
         severity: Severity::Info,
@@ -548,7 +548,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.12",
         title: "queue pair gets its own CPU",
         reads: "smp_affinity_list",
-        needs: &[Needs::Interrupts],
+        needs: &[RequiredFact::Interrupts],
         condition: "the plan gives the queue pair a CPU of its own",
         confirm: "ringwise show DEV",
         severity: Severity::Info,

@@ -1,7 +1,7 @@
 //! Rules of the catalogue that ringwise does not judge, with the reasons.
 
 /// A rule that ringwise deliberately does not judge.
-pub struct LeftOut {
+pub struct UnjudgedRule {
     /// The id that it would have.
     pub id: &'static str,
     /// What it would be about.
@@ -10,12 +10,12 @@ pub struct LeftOut {
     pub why: &'static str,
 }
 
-const fn left(id: &'static str, title: &'static str, why: &'static str) -> LeftOut {
-    LeftOut { id, title, why }
+const fn left(id: &'static str, title: &'static str, why: &'static str) -> UnjudgedRule {
+    UnjudgedRule { id, title, why }
 }
 
 /// In the order of the catalogue.
-pub const LEFT_OUT: &[LeftOut] = &[
+pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
     left(
         "D08",
         "transmit queue stops and wakes",

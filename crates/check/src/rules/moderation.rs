@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Coalesce, Goal, Knob, Nic, User, Wish};
 
-use crate::cx::Cx;
-use crate::fix::Fix;
+use crate::finding_sink::FindingSink;
+use crate::fix::PlanArguments;
 use crate::found::ModerationFound;
-use crate::needs::Needs;
+use crate::needs::RequiredFact;
 use crate::planned;
 use crate::rule::Rule;
-use crate::say::Say;
+use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
 const NAPI: &str = "kernel documentation, networking/napi";
@@ -18,24 +18,24 @@ const ARTICLE: &str = "Improve network performance by setting per-queue interrup
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
 const XDP: &str = "The eXpress Data Path (CoNEXT 2018), public measurements";
 
-fn params<'a>(n: &'a Nic, say: &mut Say) -> Option<&'a BTreeMap<String, u32>> {
+fn params<'a>(n: &'a Nic, say: &mut FindingSink) -> Option<&'a BTreeMap<String, u32>> {
     say.get(&n.coalesce).map(|c| &c.0)
 }
 
 /// Whether the user configured moderation for single queues.
-fn grouped(cx: &Cx, n: &Nic) -> bool {
+fn grouped(cx: &RuleContext, n: &Nic) -> bool {
     let single = |w: &&Wish| matches!(&w.knob, Knob::Coalesce { queues: Some(_), .. });
     cx.wishes.of(n.name()).iter().any(single) || cx.goal_of(n) == Goal::Mixed || cx.grouped.contains(n.name())
 }
 
-fn feature_off<'a>(n: &'a Nic, names: &[&'a str], say: &mut Say) -> Option<Vec<&'a str>> {
+fn feature_off<'a>(n: &'a Nic, names: &[&'a str], say: &mut FindingSink) -> Option<Vec<&'a str>> {
     let all = say.get(&n.features)?;
     let off = |name: &&str| all.get(*name).is_some_and(|f| !f.on && !f.wanted && !f.fixed);
     Some(names.iter().copied().filter(off).collect())
 }
 
-fn set_features(n: &Nic, names: &[&str], on: bool) -> Fix {
-    Fix::all(names.iter().map(|name| Fix::feature(n.name(), name, on)))
+fn set_features(n: &Nic, names: &[&str], on: bool) -> PlanArguments {
+    PlanArguments::all(names.iter().map(|name| PlanArguments::feature(n.name(), name, on)))
 }
 
 pub(super) static RULES: &[Rule] = &[
@@ -43,7 +43,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "M01",
         title: "interrupt moderation for the goal",
         reads: "coalesce",
-        needs: &[Needs::Moderation],
+        needs: &[RequiredFact::Moderation],
         guard: "the goal has a moderation policy (rpc, stream, latency)",
         condition: "the plan has other values",
         confirm: "ethtool -c DEV",
@@ -75,7 +75,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 if params(n, say)?.get("use-adaptive-rx").is_some_and(|v| *v != 0) {
                     say.found(ModerationFound::AdaptiveOverwrites)
-                        .fix(cx, Fix::set(n.name(), "coalesce.use-adaptive-rx", false));
+                        .fix(cx, PlanArguments::set(n.name(), "coalesce.use-adaptive-rx", false));
                 }
                 Some(())
             })
@@ -144,7 +144,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 if frames == 1 && c.get("rx-usecs").is_some_and(|u| *u > 0) {
                     say.found(ModerationFound::InterruptAFrame { rx_usecs: c["rx-usecs"] })
-                        .fix(cx, Fix::set(n.name(), "coalesce.rx-max-frames", 0));
+                        .fix(cx, PlanArguments::set(n.name(), "coalesce.rx-max-frames", 0));
                 }
                 Some(())
             })
@@ -169,13 +169,13 @@ pub(super) static RULES: &[Rule] = &[
                 let (defer, flush) = (v.defer_hard_irqs?, v.gro_flush_timeout_ns?);
                 if defer > 0 && flush == 0 {
                     say.found(ModerationFound::DeferralWithoutTime { defer_hard_irqs: defer })
-                        .fix(cx, Fix::set(n.name(), "napi.defer_hard_irqs", 0));
+                        .fix(cx, PlanArguments::set(n.name(), "napi.defer_hard_irqs", 0));
                 }
                 // Without deferral the time only delays the flush of GRO, which some users set on purpose.
                 if defer == 0 && flush > 0 {
                     say.found(ModerationFound::TimeWithoutDeferral { gro_flush_timeout_ns: flush })
                         .severity(Severity::Info)
-                        .fix(cx, Fix::set(n.name(), "napi.gro_flush_timeout_ns", 0));
+                        .fix(cx, PlanArguments::set(n.name(), "napi.gro_flush_timeout_ns", 0));
                 }
                 Some(())
             })
@@ -238,7 +238,7 @@ pub(super) static RULES: &[Rule] = &[
                     let want = (ring.now * 2).min(ring.max);
                     let (lost_per_second, ring, most) = (t.per_second(*missed), ring.now, ring.max);
                     say.found(ModerationFound::RingTooSmall { lost_per_second, ring, most })
-                        .fix(cx, Fix::set(n.name(), "rings.rx", want).disruptive());
+                        .fix(cx, PlanArguments::set(n.name(), "rings.rx", want).disruptive());
                 }
                 Some(())
             })
@@ -284,7 +284,7 @@ pub(super) static RULES: &[Rule] = &[
                         buffers_bytes: need,
                         cache_bytes: l3,
                     })
-                    .fix(cx, Fix::set(n.name(), "rings.rx", fits).disruptive());
+                    .fix(cx, PlanArguments::set(n.name(), "rings.rx", fits).disruptive());
                 }
                 Some(())
             })
@@ -335,7 +335,8 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let f = say.get(&n.features)?.get("rx-lro")?;
                 if f.on && !f.fixed {
-                    say.found(ModerationFound::LroOn).fix(cx, Fix::feature(n.name(), "lro", false).disruptive());
+                    say.found(ModerationFound::LroOn)
+                        .fix(cx, PlanArguments::feature(n.name(), "lro", false).disruptive());
                 }
                 Some(())
             })
@@ -386,7 +387,8 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let f = cx.feature(n, "tx-nocache-copy", say)?;
                 if f.on {
-                    say.found(ModerationFound::NoCacheCopy).fix(cx, Fix::feature(n.name(), "tx-nocache-copy", false));
+                    say.found(ModerationFound::NoCacheCopy)
+                        .fix(cx, PlanArguments::feature(n.name(), "tx-nocache-copy", false));
                 }
                 Some(())
             })
@@ -442,7 +444,7 @@ pub(super) static RULES: &[Rule] = &[
                 let on = |b: Option<bool>| b == Some(true);
                 if (on(p.rx) || on(p.tx)) && !say.has_finding() {
                     say.found(ModerationFound::PauseFramesOn { rx: on(p.rx), tx: on(p.tx) })
-                        .fix(cx, Fix::goal(Goal::Forward).disruptive());
+                        .fix(cx, PlanArguments::goal(Goal::Forward).disruptive());
                 }
                 Some(())
             })
@@ -453,7 +455,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R4.02",
         title: "adaptive moderation off for fixed values",
         reads: "coalesce",
-        needs: &[Needs::Moderation],
+        needs: &[RequiredFact::Moderation],
         guard: "groups of queues are configured",
         condition: "the plan turns adaptive moderation off",
         confirm: "ethtool -c DEV (Adaptive RX)",
@@ -476,7 +478,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R4.05",
         title: "RSS table for queue groups",
         reads: "RSS table and contexts",
-        needs: &[Needs::RssTable],
+        needs: &[RequiredFact::RssTable],
         guard: "groups of queues are configured",
         condition: "the plan has another table",
         confirm: "ethtool -x DEV",
@@ -488,7 +490,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R4.06",
         title: "flow rules for queue groups",
         reads: "flow rules",
-        needs: &[Needs::FlowRules],
+        needs: &[RequiredFact::FlowRules],
         guard: "groups of queues are configured",
         condition: "the plan adds or removes rules",
         confirm: "ethtool -n DEV",

@@ -6,19 +6,23 @@ use ringwise_knob::{Address, Setting, rss as knob_rss};
 use ringwise_model::{Action, Dir, Goal, Knob, NicKind};
 use ringwise_plan::NotPossible;
 
-use crate::cx::Cx;
-use crate::fix::Fix;
+use crate::fix::PlanArguments;
 use crate::found::RssFound;
-use crate::needs::Needs;
+use crate::needs::RequiredFact;
 use crate::planned;
 use crate::rule::Rule;
+use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 
 /// The number of table entries of each queue. `None`: there is no table, or it is uneven on purpose.
-fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say) -> Option<BTreeMap<u32, u32>> {
+fn table<'a>(
+    cx: &RuleContext<'a>,
+    n: &'a ringwise_model::Nic,
+    say: &mut crate::finding_sink::FindingSink,
+) -> Option<BTreeMap<u32, u32>> {
     let rss = say.get(&n.rss)?;
     if rss.table.is_empty() || cx.planned_groups.contains(n.name()) || cx.goal_of(n) == Goal::Mixed {
         return None;
@@ -30,14 +34,14 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
 }
 
 /// Whether the plan has an uneven table for this interface.
-fn planned_uneven(cx: &Cx, n: &ringwise_model::Nic) -> bool {
+fn planned_uneven(cx: &RuleContext, n: &ringwise_model::Nic) -> bool {
     let mut target = cx.i.plan.iter().flat_map(|p| &p.target);
     let even = |t: &[u32]| knob_rss::is_even(t, cx.rx_queues(n));
     target.any(|t| matches!(t, Setting::RssTable { dev, table } if dev == n.name() && !even(table)))
 }
 
 /// Interfaces for which the plan skipped the change of channels that this rule proposes.
-fn skipped<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
+fn skipped<'a>(cx: &RuleContext<'a>, rule: &str) -> BTreeSet<&'a str> {
     let all = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == rule);
     all.filter_map(|l| l.setting.dev()).collect::<BTreeSet<_>>()
 }
@@ -46,7 +50,7 @@ fn skipped<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
 pub(crate) const SYMMETRIC: &[&str] = &["ice", "iavf"];
 
 /// Whether the table names as many queues as it can with this driver, although the device has more.
-fn table_reaches(cx: &Cx, n: &ringwise_model::Nic, named: u32) -> bool {
+fn table_reaches(cx: &RuleContext, n: &ringwise_model::Nic, named: u32) -> bool {
     match cx.driver(n) {
         // 82599 and X540: a table names up to 16 queues; the driver's own steering uses the others.
         "ixgbe" => named == 16,
@@ -61,7 +65,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q01",
         title: "fewer queues than near cores",
         reads: "channels, topology, /proc/stat",
-        needs: &[Needs::Channels],
+        needs: &[RequiredFact::Channels],
         guard: "the driver supports more queues",
         condition: "there are fewer queues than near physical cores, and the CPU of one queue is above 80 % interrupt time",
         confirm: "ethtool -l DEV; mpstat -P ALL 1",
@@ -87,7 +91,7 @@ pub(super) static RULES: &[Rule] = &[
                 if let Some((cpu, busy)) = hot {
                     let want = max.min(cores);
                     say.found(RssFound::FewQueuesBusy { queues: now, near_cores: cores, cpu, busy_percent: busy })
-                        .fix(cx, Fix::queues(n.name(), want).disruptive());
+                        .fix(cx, PlanArguments::queues(n.name(), want).disruptive());
                 }
                 Some(())
             })
@@ -98,7 +102,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q02",
         title: "more queues than physical cores",
         reads: "channels, topology",
-        needs: &[Needs::Channels],
+        needs: &[RequiredFact::Channels],
         guard: "the goal uses one queue per core (rpc, stream, latency)",
         condition: "there are more receive queues than near physical cores",
         confirm: "ethtool -l DEV; lscpu -e shows the cores of each node",
@@ -121,7 +125,7 @@ pub(super) static RULES: &[Rule] = &[
                 let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
                 if now > cores && skipped.contains(n.name()) {
                     say.found(RssFound::MoreQueuesThanCores { queues: now, near_cores: cores })
-                        .fix(cx, Fix::planned().disruptive());
+                        .fix(cx, PlanArguments::planned().disruptive());
                 }
                 Some(())
             })
@@ -132,7 +136,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q03",
         title: "more queues than CPUs",
         reads: "channels, cpu/online",
-        needs: &[Needs::Channels],
+        needs: &[RequiredFact::Channels],
         condition: "there are more receive queues than online CPUs; with goal forward, more than CPUs near the interface",
         confirm: "ethtool -l DEV; cat /sys/devices/system/cpu/online",
         why: "Two queues on one CPU cost a second interrupt and a second ring, and spread no work.",
@@ -152,11 +156,11 @@ pub(super) static RULES: &[Rule] = &[
                 let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
                 if now > cpus {
                     say.found(RssFound::MoreQueuesThanCpus { queues: now, cpus })
-                        .fix(cx, Fix::queues(n.name(), cpus).disruptive());
+                        .fix(cx, PlanArguments::queues(n.name(), cpus).disruptive());
                 } else if skipped.contains(n.name()) {
                     let near_cpus = cx.near(n).len() as u32;
                     say.found(RssFound::MoreQueuesThanNearCpus { queues: now, near_cpus })
-                        .fix(cx, Fix::planned().disruptive())
+                        .fix(cx, PlanArguments::planned().disruptive())
                         .severity(Severity::Info);
                 }
                 Some(())
@@ -192,8 +196,8 @@ pub(super) static RULES: &[Rule] = &[
                 };
                 let without: Vec<&str> = ["udp4", "udp6"].into_iter().filter(|f| lacks(f)).collect();
                 if share > 20.0 && without.contains(&"udp4") {
-                    let sets = without.iter().map(|f| Fix::set(n.name(), format!("rss.fields.{f}"), "sdfn"));
-                    let fix = Fix::all(sets);
+                    let sets = without.iter().map(|f| PlanArguments::set(n.name(), format!("rss.fields.{f}"), "sdfn"));
+                    let fix = PlanArguments::all(sets);
                     say.found(RssFound::UdpByAddresses { udp_percent: share }).fix(cx, fix);
                 }
                 Some(())
@@ -225,7 +229,7 @@ pub(super) static RULES: &[Rule] = &[
                     }
                     let (queue, entries) = (*worst.0, *worst.1);
                     say.found(RssFound::TableUneven { queue, entries, of: sum, queues: by.len() as u32 })
-                        .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {}", cx.rx_queues(n))));
+                        .fix(cx, PlanArguments::set(n.name(), "rss.table", format!("equal {}", cx.rx_queues(n))));
                 }
                 Some(())
             })
@@ -264,7 +268,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 if !idle.is_empty() {
                     say.found(RssFound::QueuesWithoutEntries { queues: idle, of: used, named })
-                        .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {used}")));
+                        .fix(cx, PlanArguments::set(n.name(), "rss.table", format!("equal {used}")));
                 }
                 Some(())
             })
@@ -413,7 +417,7 @@ pub(super) static RULES: &[Rule] = &[
                 let now = rss.symmetric.known()?;
                 if now == "none" && cx.rx_queues(n) > 1 {
                     say.found(RssFound::TwoQueuesAConnection { tracked })
-                        .fix(cx, Fix::set(n.name(), "rss.symmetric", "symmetric-xor"));
+                        .fix(cx, PlanArguments::set(n.name(), "rss.symmetric", "symmetric-xor"));
                 }
                 Some(())
             })
@@ -445,7 +449,7 @@ pub(super) static RULES: &[Rule] = &[
                         true => (RssFound::RulesConfiguredFeatureOff, Severity::Error),
                         false => (RssFound::RulesFeatureOff { rules: present as u32 }, Severity::Info),
                     };
-                    say.found(found).severity(severity).fix(cx, Fix::feature(n.name(), "ntuple", true));
+                    say.found(found).severity(severity).fix(cx, PlanArguments::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -513,7 +517,7 @@ pub(super) static RULES: &[Rule] = &[
                 let share = seen * 100 > t.protocol("Ip:InReceives");
                 if !f.on && !f.fixed && share && t.per_second(seen) > 10.0 {
                     say.found(RssFound::OwnSteeringReorders { per_second: t.per_second(seen) })
-                        .fix(cx, Fix::feature(n.name(), "ntuple", true));
+                        .fix(cx, PlanArguments::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -551,7 +555,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q33",
         title: "RSS table not weighted by core capacity",
         reads: "RSS table, topology",
-        needs: &[Needs::RssTable],
+        needs: &[RequiredFact::RssTable],
         guard: "goal forward, and fewer queues than CPUs",
         condition: "queues on both threads of a core have as many entries as queues with a core of their own",
         confirm: "ethtool -x DEV; lscpu -e shows which CPUs share a core",
@@ -564,7 +568,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.11",
         title: "number of queues differs from the request",
         reads: "channels",
-        needs: &[Needs::Channels],
+        needs: &[RequiredFact::Channels],
         guard: "a number of queues is requested, and disruption is allowed",
         condition: "the number of queues in use is different",
         confirm: "ethtool -l DEV",
@@ -576,7 +580,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R3.16",
         title: "fewest queues that carry the load",
         reads: "channels, topology",
-        needs: &[Needs::Channels],
+        needs: &[RequiredFact::Channels],
         guard: "a goal for latency, and disruption is allowed",
         condition: "the plan has fewer queues",
         confirm: "ethtool -l DEV; ringwise plan --goal latency --allow-disruption",

@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuCounter, Goal};
 
-use crate::fix::Fix;
+use crate::fix::PlanArguments;
 use crate::found::SoftFound;
 use crate::rule::Rule;
 use crate::severity::{Confidence, Severity};
@@ -29,11 +29,11 @@ pub(super) static RULES: &[Rule] = &[
                 let v = say.take(cx.sysctl(name))?;
                 if v != "0" {
                     values.push((name.to_string(), v));
-                    sets.push(Fix::sysctl(name, 0));
+                    sets.push(PlanArguments::sysctl(name, 0));
                 }
             }
             if !values.is_empty() {
-                say.found(SoftFound::BusyPolling { values }).fix(cx, Fix::all(sets));
+                say.found(SoftFound::BusyPolling { values }).fix(cx, PlanArguments::all(sets));
             }
             Some(())
         },
@@ -174,7 +174,7 @@ pub(super) static RULES: &[Rule] = &[
             });
             if let (Some((cpu, _)), true) = (busy, limit <= 1000) {
                 say.found(SoftFound::ShortBacklog { cpu: *cpu, places: limit })
-                    .fix(cx, Fix::sysctl("net.core.netdev_max_backlog", 4000));
+                    .fix(cx, PlanArguments::sysctl("net.core.netdev_max_backlog", 4000));
             }
             Some(())
         },

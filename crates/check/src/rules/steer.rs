@@ -2,21 +2,21 @@
 
 use ringwise_model::{CpuSet, Dir, Goal, Nic};
 
-use crate::cx::Cx;
-use crate::fix::Fix;
+use crate::finding_sink::{FindingSink, SteeringKind};
+use crate::fix::PlanArguments;
 use crate::found::SteerFound;
-use crate::needs::Needs;
+use crate::needs::RequiredFact;
 use crate::planned;
 use crate::role::tcp_in_use;
 use crate::rule::Rule;
-use crate::say::{Family, Say};
+use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
 /// Queues whose RPS mask contains CPUs that `wrong` selects, and these CPUs.
-fn rps(cx: &Cx, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSet) -> (Vec<u32>, CpuSet) {
+fn rps(cx: &RuleContext, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSet) -> (Vec<u32>, CpuSet) {
     let (mut list, mut all) = (Vec::new(), CpuSet::new());
     for q in &n.rx_queues {
         let (Some(mask), Some(at)) = (q.rps_cpus.known(), cx.irq_cpu(n, Dir::Rx, q.id)) else { continue };
@@ -30,7 +30,7 @@ fn rps(cx: &Cx, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSe
 }
 
 /// Lowers findings to `Info` at interfaces for which `holds` is true.
-fn lower(cx: &Cx, say: &mut Say, holds: impl Fn(&Nic) -> bool) {
+fn lower(cx: &RuleContext, say: &mut FindingSink, holds: impl Fn(&Nic) -> bool) {
     for f in &mut say.findings {
         if f.dev.as_deref().and_then(|d| cx.s.nic(d)).is_some_and(&holds) {
             f.severity = Severity::Info;
@@ -44,7 +44,7 @@ fn has_rps(n: &Nic) -> Option<()> {
 }
 
 /// Flow table entries of the queues that the device uses. The extra queues of AF_XDP do not count.
-fn flow_counts(cx: &Cx, n: &Nic, say: &mut Say) -> Option<Vec<u32>> {
+fn flow_counts(cx: &RuleContext, n: &Nic, say: &mut FindingSink) -> Option<Vec<u32>> {
     let used = cx.rx_queues(n) as usize;
     n.rx_queues.iter().take(used).map(|q| say.get(&q.rps_flow_cnt).copied()).collect()
 }
@@ -59,7 +59,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q04",
         title: "one receive queue",
         reads: "channels, rps_cpus, topology",
-        needs: &[Needs::Rps, Needs::Channels],
+        needs: &[RequiredFact::Rps, RequiredFact::Channels],
         guard: "one receive queue, and more than one CPU shares its cache or node",
         condition: "RPS is not set to the CPUs that share a cache with the interrupt's CPU",
         confirm: "ethtool -l DEV; cat /sys/class/net/DEV/queues/rx-0/rps_cpus",
@@ -86,7 +86,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q05",
         title: "RPS on top of RSS",
         reads: "rps_cpus of all queues, channels",
-        needs: &[Needs::Rps, Needs::Channels],
+        needs: &[RequiredFact::Rps, RequiredFact::Channels],
         guard: "more than one receive queue",
         condition: "RPS is set, although the queues are already spread over the near CPUs",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus; ethtool -l DEV",
@@ -126,7 +126,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q07",
         title: "RPS to another node",
         reads: "rps_cpus, L3 and node of the interrupt's CPU",
-        needs: &[Needs::Rps],
+        needs: &[RequiredFact::Rps],
         guard: "RPS is set, and the host has more than one node",
         condition: "the mask contains CPUs of another node than that of the interrupt's CPU",
         confirm: "compare rps_cpus with the node of the interrupt's CPU (lscpu -e)",
@@ -146,7 +146,7 @@ pub(super) static RULES: &[Rule] = &[
                     mask.iter().filter(away).collect()
                 });
                 if !list.is_empty() && !say.has_finding() {
-                    say.found(SteerFound::RpsToOtherNode { queues: list, cpus }).fix_planned(cx, Family::RpsCpus);
+                    say.found(SteerFound::RpsToOtherNode { queues: list, cpus }).fix_planned(cx, SteeringKind::RpsCpus);
                 }
                 Some(())
             })
@@ -175,7 +175,7 @@ pub(super) static RULES: &[Rule] = &[
                 });
                 // With one queue on a single near core there is no other near CPU for RPS.
                 if !list.is_empty() && cx.near(n).len() > 2 {
-                    say.found(SteerFound::RpsToSibling { queues: list, cpus }).fix_planned(cx, Family::RpsCpus);
+                    say.found(SteerFound::RpsToSibling { queues: list, cpus }).fix_planned(cx, SteeringKind::RpsCpus);
                 }
                 Some(())
             })
@@ -186,7 +186,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q09",
         title: "RFS table sizes do not match",
         reads: "rps_sock_flow_entries, rps_flow_cnt of the queues in use",
-        needs: &[Needs::Rfs],
+        needs: &[RequiredFact::Rfs],
         guard: "RFS is on",
         condition: "rps_flow_cnt of a queue is not the largest power of two up to rps_sock_flow_entries divided by the queues; info if it is larger, which only costs memory",
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
@@ -209,7 +209,7 @@ pub(super) static RULES: &[Rule] = &[
                     let short = all.iter().any(|c| *c < want);
                     say.found(SteerFound::RfsShares { queues, flows, entries, share: want })
                         .severity(if short { Severity::Warning } else { Severity::Info })
-                        .fix(cx, Fix::set(n.name(), "rps_flow_cnt", want));
+                        .fix(cx, PlanArguments::set(n.name(), "rps_flow_cnt", want));
                 }
                 Some(())
             })
@@ -244,12 +244,12 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             if entries > 0 && on.is_empty() && cx.i.devs.is_empty() {
-                say.found(SteerFound::RfsTableAlone { entries }).fix(cx, Fix::host("rfs_entries", 0));
+                say.found(SteerFound::RfsTableAlone { entries }).fix(cx, PlanArguments::host("rfs_entries", 0));
             }
             if entries == 0 {
                 for n in on {
                     say.at(n.name());
-                    say.found(SteerFound::RfsQueuesAlone).fix(cx, Fix::set(n.name(), "rps_flow_cnt", 0));
+                    say.found(SteerFound::RfsQueuesAlone).fix(cx, PlanArguments::set(n.name(), "rps_flow_cnt", 0));
                 }
             }
             say.of_host();
@@ -261,7 +261,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q11",
         title: "RFS without local sockets",
         reads: "rps_sock_flow_entries, rps_flow_cnt, ip_forward",
-        needs: &[Needs::Rfs],
+        needs: &[RequiredFact::Rfs],
         guard: "the host forwards, or the goal does not use RFS",
         condition: "RFS is on",
         confirm: "sysctl net.core.rps_sock_flow_entries net.ipv4.ip_forward",
@@ -275,7 +275,7 @@ pub(super) static RULES: &[Rule] = &[
             let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
             let on = cx.nics.iter().any(|n| n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0)));
             if entries > 0 && on && cx.goal() == Goal::Balanced {
-                say.found(SteerFound::RfsOnRouter { entries }).fix(cx, Fix::goal(Goal::Forward));
+                say.found(SteerFound::RfsOnRouter { entries }).fix(cx, PlanArguments::goal(Goal::Forward));
             }
             Some(())
         },
@@ -301,15 +301,15 @@ pub(super) static RULES: &[Rule] = &[
             if u64::from(entries) < 2 * sockets {
                 let want = (2 * sockets).next_power_of_two().min(1 << 29);
                 // The table of each queue is a share of the host's table.
-                let mut sets = vec![Fix::host("rfs_entries", want)];
+                let mut sets = vec![PlanArguments::host("rfs_entries", want)];
                 for n in &cx.nics {
                     let each: Vec<u32> = n.rx_queues.iter().filter_map(|q| q.rps_flow_cnt.known().copied()).collect();
                     let used = cx.rx_queues(n);
                     if used > 0 && each.iter().any(|c| *c > 0) {
-                        sets.push(Fix::set(n.name(), "rps_flow_cnt", power(want as u32 / used).max(1)));
+                        sets.push(PlanArguments::set(n.name(), "rps_flow_cnt", power(want as u32 / used).max(1)));
                     }
                 }
-                say.found(SteerFound::RfsTableSmall { entries, sockets }).fix(cx, Fix::all(sets));
+                say.found(SteerFound::RfsTableSmall { entries, sockets }).fix(cx, PlanArguments::all(sets));
             }
             Some(())
         },
@@ -345,7 +345,7 @@ pub(super) static RULES: &[Rule] = &[
                     let known = cx.goal_of(n) == Goal::Stream;
                     say.found(SteerFound::AcceleratedRfsOff { driver: cx.driver(n).to_string() })
                         .severity(if known { Severity::Info } else { Severity::Warning })
-                        .fix(cx, Fix::feature(n.name(), "ntuple", true));
+                        .fix(cx, PlanArguments::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -356,7 +356,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q14",
         title: "no XPS",
         reads: "xps_cpus, xps_rxqs",
-        needs: &[Needs::Xps],
+        needs: &[RequiredFact::Xps],
         guard: "more than one transmit queue and more than one CPU",
         condition: "no transmit queue has CPUs",
         confirm: "cat /sys/class/net/DEV/queues/tx-*/xps_cpus",
@@ -370,7 +370,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q15",
         title: "XPS does not match the interrupts",
         reads: "xps_cpus, CPUs of the interrupts, topology",
-        needs: &[Needs::Interrupts, Needs::Xps],
+        needs: &[RequiredFact::Interrupts, RequiredFact::Xps],
         condition: "the plan has other CPUs for the queue, because its interrupt goes to another CPU",
         confirm: "compare xps_cpus of tx-N with effective_affinity_list of the queue's interrupt",
         ours: Some(""),
@@ -394,7 +394,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q16",
         title: "CPU without a transmit queue",
         reads: "xps_cpus of all queues, cpu/online",
-        needs: &[Needs::Xps],
+        needs: &[RequiredFact::Xps],
         guard: "XPS is set on at least one queue",
         condition: "an online CPU is in no mask, or the plan has another mask",
         confirm: "cat /sys/class/net/DEV/queues/tx-*/xps_cpus; cat /sys/devices/system/cpu/online",
@@ -412,7 +412,7 @@ pub(super) static RULES: &[Rule] = &[
                 let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
                 let hole = online.difference(&covered);
                 if !hole.is_empty() && !say.has_finding() {
-                    say.found(SteerFound::CpusWithoutXps { cpus: hole }).fix(cx, Fix::planned());
+                    say.found(SteerFound::CpusWithoutXps { cpus: hole }).fix(cx, PlanArguments::planned());
                 }
                 Some(())
             })
@@ -468,7 +468,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             if !mask.is_empty() {
                 say.found(SteerFound::RpsForNewQueues { mask: mask.clone() })
-                    .fix(cx, Fix::sysctl("net.core.rps_default_mask", 0));
+                    .fix(cx, PlanArguments::sysctl("net.core.rps_default_mask", 0));
             }
             Some(())
         },
@@ -505,7 +505,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R2.03",
         title: "RFS for the goal",
         reads: "rps_sock_flow_entries, rps_flow_cnt",
-        needs: &[Needs::Rfs],
+        needs: &[RequiredFact::Rfs],
         guard: "the goal uses RFS",
         condition: "the plan has other table sizes",
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
@@ -529,7 +529,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R3.17",
         title: "RPS costs an interrupt between CPUs",
         reads: "rps_cpus",
-        needs: &[Needs::Rps],
+        needs: &[RequiredFact::Rps],
         guard: "a goal for latency",
         condition: "RPS is set",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus",

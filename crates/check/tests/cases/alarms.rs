@@ -133,7 +133,7 @@ fn possible_backports_are_unknown_instead_of_no() {
         let of = |feature: &str| table.iter().find(|c| c.feature == feature).unwrap().here;
         (of("RSS contexts kept by the core"), of("isolcpus=managed_irq"))
     };
-    use ringwise_check::capability::Here::{No, Unknown, Yes};
+    use ringwise_check::capability::CapabilityState::{No, Unknown, Yes};
     for patched in ["5.14.0-503.11.1.el9_5.x86_64", "5.15.0-304.171.4.el8uek.x86_64", "6.4.0-150600.23-default"] {
         assert_eq!(here(patched), (Unknown, Yes), "{patched}");
     }

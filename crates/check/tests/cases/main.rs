@@ -9,7 +9,7 @@ mod world;
 use std::time::Duration;
 
 use CpuCounter::{SoftnetDropped, SoftnetFlowLimit, SoftnetProcessed, SoftnetRps, SoftnetSqueezed};
-use ringwise_check::{GoalFrom, LEFT_OUT, Report, Severity, rules};
+use ringwise_check::{GoalOrigin, Report, Severity, UNJUDGED_RULES, rules};
 use ringwise_model::*;
 use world::{World, set};
 
@@ -188,7 +188,7 @@ cases! {
     "H06" Edited |w| { goal(w, Goal::Latency); w.pci(|p| p.aspm = true) }, |w| w.pci(|p| p.aspm = true);
     "H07" Edited |w| { goal(w, Goal::Latency); w.s.host.cpu_latency.values_mut().for_each(|v| *v = Fact::Known("0".into())) }, |w| goal(w, Goal::Latency);
     "H08" HandWritten |w| { goal(w, Goal::Stream); governor(w, "schedutil") }, |w| governor(w, "schedutil");
-    "H10" Edited |w| w.file("/sys/class/net/eth1/device/iommu_group/type", "DMA"), |w| { w.file("/sys/class/net/eth1/device/iommu_group/type", "DMA"); w.s.held = vec![Held { bus_address: "0000:09:00.0".into(), driver: "vfio-pci".into() }] };
+    "H10" Edited |w| w.file("/sys/class/net/eth1/device/iommu_group/type", "DMA"), |w| { w.file("/sys/class/net/eth1/device/iommu_group/type", "DMA"); w.s.held = vec![UserspaceFunction { bus_address: "0000:09:00.0".into(), driver: "vfio-pci".into() }] };
     "H11" Edited |w| w.file("/sys/kernel/debug/swiotlb/io_tlb_used", "64"), |w| { w.x.text.insert("/sys/kernel/debug/swiotlb/io_tlb_used".into(), Fact::Absent); };
     "H12" Edited |w| { goal(w, Goal::Latency); w.file("/proc/sys/kernel/numa_balancing", "1") }, |w| w.file("/proc/sys/kernel/numa_balancing", "1");
     "H13" Edited |w| { w.nic().node = Fact::unknown("numa_node", "-1"); w.nic().local_cpus = Fact::Absent }, |w| { w.nic().node = Fact::unknown("numa_node", "-1"); w.nic().local_cpus = Fact::Known(set("0-7")) };
@@ -365,7 +365,7 @@ fn grouped(w: &mut World) {
     by_queue(w, 3);
     w.s.nics[1].queue_coalesce = w.s.nics[0].queue_coalesce.clone();
     w.intent.goal = Goal::Mixed;
-    w.from = GoalFrom::InForce;
+    w.from = GoalOrigin::ActiveTransaction;
 }
 
 fn group() -> GroupWish {
@@ -453,7 +453,7 @@ fn each_rule_of_the_catalogue_is_judged_or_left_out_with_a_reason() {
         for i in 1..=n {
             let id = format!("{family}{i:02}");
             let here = rules().any(|r| r.id == id);
-            let left = LEFT_OUT.iter().any(|l| l.id == id);
+            let left = UNJUDGED_RULES.iter().any(|l| l.id == id);
             assert!(here != left, "{id}: judged {here}, left out {left}");
             judged += usize::from(here);
         }
@@ -506,7 +506,7 @@ fn rules_are_complete() {
         let texts = r.by_hand.iter().chain(&r.ours);
         assert!(!texts.into_iter().any(|t| never.iter().any(|n| t.contains(n))), "{}", r.id);
     }
-    for l in LEFT_OUT {
+    for l in UNJUDGED_RULES {
         assert!(!l.why.is_empty() && !l.title.is_empty(), "{}", l.id);
     }
 }

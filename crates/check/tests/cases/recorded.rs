@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ringwise_check::{GoalFrom, Report, Severity};
+use ringwise_check::{GoalOrigin, Report, Severity};
 use ringwise_model::*;
 
 use crate::world::World;
@@ -21,7 +21,7 @@ fn world(host: &Path, goal: Goal) -> World {
     w.s = serde_json::from_slice(&std::fs::read(host.join("snapshot.json")).unwrap()).unwrap();
     w.t = None;
     w.intent.goal = goal;
-    w.from = GoalFrom::InForce;
+    w.from = GoalOrigin::ActiveTransaction;
     w
 }
 

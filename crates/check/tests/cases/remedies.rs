@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_check::{GoalFrom, Severity, rules};
+use ringwise_check::{GoalOrigin, Severity, rules};
 use ringwise_config::Config;
 use ringwise_model::*;
 
@@ -224,7 +224,7 @@ fn followed_everywhere() {
             *w = w.clone().goal(Goal::Rpc);
             w.flows(0, 0);
             w.intent.goal = Goal::Rpc;
-            w.from = GoalFrom::InForce
+            w.from = GoalOrigin::ActiveTransaction
         }),
         ("latency", |w| {
             *w = w.clone().goal(Goal::Latency);

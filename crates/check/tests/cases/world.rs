@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Report, Traffic, judge};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Report, Traffic, judge};
 use ringwise_model::*;
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
@@ -15,7 +15,7 @@ pub(crate) struct World {
     pub x: Extra,
     pub t: Option<Traffic>,
     pub intent: Intent,
-    pub from: GoalFrom,
+    pub from: GoalOrigin,
     pub drift: Option<Vec<(Option<String>, String)>>,
 }
 
@@ -223,7 +223,7 @@ impl World {
         let s = bare();
         let x = extra(&s);
         let t = traffic(&s);
-        World { s, x, t: Some(t), intent: Intent::default(), from: GoalFrom::Default, drift: Some(Vec::new()) }
+        World { s, x, t: Some(t), intent: Intent::default(), from: GoalOrigin::Default, drift: Some(Vec::new()) }
     }
 
     /// Applies the plan. Returns whether it had a step.
@@ -236,7 +236,7 @@ impl World {
 
     pub(crate) fn goal(mut self, goal: Goal) -> Self {
         self.intent.goal = goal;
-        self.from = GoalFrom::InForce;
+        self.from = GoalOrigin::ActiveTransaction;
         self.apply();
         self.t = Some(traffic(&self.s));
         self
@@ -249,7 +249,7 @@ impl World {
     /// Judges only these interfaces; if the list is empty, all of them.
     pub(crate) fn judge_of(&self, devs: &[String]) -> Report {
         let plan = ringwise_plan::plan(&self.s, &self.intent, &[]);
-        judge(&Input {
+        judge(&AuditInput {
             snapshot: &self.s,
             extra: &self.x,
             plan: plan.as_ref().map_err(ToString::to_string),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Traffic, judge};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Traffic, judge};
 use ringwise_discover::{Options, Parts, extra, snapshot};
 use ringwise_model::{Dir, Intent, Role, Snapshot, Vector};
 use ringwise_plan::plan;
@@ -27,12 +27,12 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let intent = Intent::default();
     let made = plan(&s, &intent, &[]).map_err(|r| r.to_string())?;
     let traffic = traffic(&s);
-    let input = Input {
+    let input = AuditInput {
         snapshot: &s,
         extra: &more,
         plan: Ok(&made),
         intent: &intent,
-        goal_from: GoalFrom::Default,
+        goal_from: GoalOrigin::Default,
         traffic: Some(&traffic),
         drift: Some(Vec::new()),
         devs: &[],

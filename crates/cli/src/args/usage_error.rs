@@ -5,7 +5,7 @@ use std::error::Error as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Command};
-use ringwise_flow::Spec;
+use ringwise_flow::FlowSpec;
 use ringwise_model::{Goal, nearest};
 
 use crate::exit::Fail;
@@ -130,7 +130,7 @@ fn unknown_command(word: &str, name: &str, command: &Command, is_interface: impl
     let other = || OTHER_WORDS.iter().find(|(_, words)| words.contains(&lower.as_str())).map(|(c, _)| (*c).to_string());
     let value = || match () {
         () if is_interface(word) => Some(format!("ringwise show {word}")),
-        () if word.parse::<Spec>().is_ok() => Some(format!("ringwise explain {word}")),
+        () if word.parse::<FlowSpec>().is_ok() => Some(format!("ringwise explain {word}")),
         () if word.parse::<Goal>().is_ok() => Some(format!("ringwise plan --goal {word}")),
         () => ringwise_check::find(word).map(|r| format!("ringwise check --explain {}", r.id)),
     };

@@ -10,7 +10,7 @@ use crate::args::{AdoptArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::hands;
+use ringwise_render::manual_changes;
 use ringwise_text::plural;
 
 pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
@@ -23,13 +23,13 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
         if as_json {
             out::json(&serde_json::json!({ "schema": "ringwise.adopt", "version": 2, "settings": steps }))?;
         } else {
-            out::answer(&hands::adoptable(&steps, &style))?;
+            out::answer(&manual_changes::adoptable(&steps, &style))?;
         }
         return Ok(Status::Ok);
     }
     if !steps.is_empty() {
         can_go_on(&a.write, "adopt")?;
-        let list = || hands::adoptable(&steps, &style);
+        let list = || manual_changes::adoptable(&steps, &style);
         if !confirmed(&a.write, &format!("{}Adopt these values as the intent? [y/N/show]", list()), &list)? {
             return Err(Fail::refused("not confirmed; nothing was recorded"));
         }
@@ -44,7 +44,7 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     if as_json {
         out::json(&outcome)?;
     } else {
-        out::answer(&hands::adopted(&outcome, &style))?;
+        out::answer(&manual_changes::adopted(&outcome, &style))?;
     }
     Ok(Status::Ok)
 }

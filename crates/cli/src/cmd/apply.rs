@@ -13,7 +13,7 @@ use ringwise_persist::BootRun;
 use ringwise_plan::Plan;
 
 use super::goals;
-use super::hands;
+use super::manual_changes;
 use super::measure::{self, Measure};
 use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
@@ -26,8 +26,8 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
 use ringwise_render::outcome::{Before, Run};
-use ringwise_render::plan::{self as page, Page};
-use ringwise_render::{bands, control, hands as hands_page};
+use ringwise_render::plan::{self as page, PlanPageOptions};
+use ringwise_render::{bands, control, manual_changes as hands_page};
 use ringwise_text::Style;
 
 pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
@@ -73,7 +73,8 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let s = made.as_ref().map(|(m, _)| &m.host.snapshot);
     let as_json = a.format.json(common);
     let again = a.intent.text(&a.devs);
-    let how = Page { again, file: file.as_ref().map(|f| f.display().to_string()), ..Page::default() };
+    let how =
+        PlanPageOptions { again, file: file.as_ref().map(|f| f.display().to_string()), ..PlanPageOptions::default() };
     let text = || page::text(&plan, s, &how, &style);
     if a.write.dry_run {
         if as_json {
@@ -204,7 +205,7 @@ fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Re
     };
     let mut plan = made.plan(take)?;
     if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
-        take = hands::ask(&plan.by_hand, style)?;
+        take = manual_changes::ask(&plan.by_hand, style)?;
         plan = made.plan(take)?;
     }
     Ok(Some((made, take, plan)))

@@ -6,7 +6,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source;
 use ringwise_render::json::Document;
-use ringwise_render::standing;
+use ringwise_render::verify_history;
 
 pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
@@ -25,8 +25,8 @@ pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     }
     let style = crate::style::detect(common);
     let text = match (a.id, list.first()) {
-        (Some(_), Some(e)) => standing::entry(e, &style),
-        _ => standing::history(&list, &style),
+        (Some(_), Some(e)) => verify_history::entry(e, &style),
+        _ => verify_history::history(&list, &style),
     };
     out::answer(&text)?;
     Ok(Status::Ok)

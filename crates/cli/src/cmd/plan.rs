@@ -6,7 +6,7 @@ use ringwise_knob::Learned;
 use ringwise_model::GoalChoice;
 
 use super::goals;
-use super::hands;
+use super::manual_changes;
 use super::reviewed::Expiry;
 use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
@@ -14,7 +14,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
 use ringwise_emit::{diff, script};
-use ringwise_render::plan::{self as page, Page};
+use ringwise_render::plan::{self as page, PlanPageOptions};
 use ringwise_text::no_answer;
 
 pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
@@ -43,7 +43,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         PlanOutput::Text => {
             let style = crate::style::detect(common).about(&source.recording);
             let file = a.out.as_ref().map(|f| f.display().to_string());
-            let how = Page { again: a.intent.text(&a.devs), file, recorded: source.recorded, full: a.full };
+            let how = PlanPageOptions { again: a.intent.text(&a.devs), file, recorded: source.recorded, full: a.full };
             out::answer(&page::text(&plan, Some(&s), &how, &style))?;
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn make(
     if let Some(dev) = devs.iter().find(|d| !at_boot && s.nic(d).is_none()) {
         return Err(source.no_such_device(dev, &s));
     }
-    let (hands, made) = hands::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
+    let (hands, made) = manual_changes::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
     let requested = wanted::intent(&wanted, &s, common)?;
     let host = PlanningHost { options, snapshot: s, learned, hands, made };
     let planning = Planning::new(source.host.as_ref(), host, requested, args.goal.is_some(), at_boot)?;

@@ -8,7 +8,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source;
 use ringwise_render::outcome::Run;
-use ringwise_render::standing::{to_recover, waiting};
+use ringwise_render::verify_history::{to_recover, waiting};
 
 pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;

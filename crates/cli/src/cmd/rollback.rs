@@ -10,7 +10,7 @@ use ringwise_apply::{Ending, Entry, Kind, Store};
 use ringwise_discover::Options;
 use ringwise_model::Title;
 use ringwise_render::outcome::Run;
-use ringwise_render::standing;
+use ringwise_render::verify_history;
 use ringwise_text::Style;
 
 pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
@@ -36,7 +36,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let what = || {
         entry.map_or_else(
             || "Restores every setting as first found since boot.\n".into(),
-            |e| standing::entry(e, &style),
+            |e| verify_history::entry(e, &style),
         )
     };
     if a.write.dry_run {
@@ -91,7 +91,7 @@ fn preview(
             "schema": "ringwise.rollback", "version": 2, "steps": would.steps, "changed_since": moved, "notes": would.notes,
         }))?;
     } else {
-        out::answer(&standing::would_undo(id, &would, style))?;
+        out::answer(&verify_history::would_undo(id, &would, style))?;
     }
     // The exit status is that of the rollback itself.
     Ok(if would.moved.is_empty() { Status::Ok } else { Status::Refused })
@@ -106,7 +106,7 @@ fn which(common: &Common) -> Result<Fail> {
     let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
     let newest = list.iter().filter(in_effect).filter(|e| !matches!(e.kind, Kind::Rollback { .. })).map(|e| e.id).max();
     list.drain(..list.len().saturating_sub(SHOWN));
-    let last = standing::history(&list, &crate::style::detect(common));
+    let last = verify_history::history(&list, &crate::style::detect(common));
     let f = Fail::usage(format!("rollback needs the number of a transaction\n\n{last}"));
     Ok(match newest {
         Some(id) => f.next(format!("ringwise rollback {id}")),

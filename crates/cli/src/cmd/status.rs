@@ -16,8 +16,8 @@ use crate::exit::{Result, Status};
 use crate::out;
 use crate::source;
 use ringwise_render::json::Document;
-use ringwise_render::standing;
-use ringwise_render::status::{self as page, Page, Standings, Waiting};
+use ringwise_render::status::{self as page, HostStatus, StatusOptions, UnrestoredSettings};
+use ringwise_render::verify_history;
 
 /// The search through all processes may use this fraction of the time that a device has: 20 ms unless the user requests
 /// more. Processes that were skipped are reported.
@@ -37,9 +37,9 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let s = source.snapshot(&options, common)?;
     let mut st = match journals {
         Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh), source.host.since_boot()),
-        None => Standings::default(),
+        None => HostStatus::default(),
     };
-    let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
+    let status = if page::needs_attention(&st) { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
         out::json(&document(&s, &st))?;
         return Ok(status);
@@ -49,7 +49,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
     let style = crate::style::detect(common).about(&source.recording);
-    let how = Page { recorded: source.recorded, all: a.all, passive: source.passive };
+    let how = StatusOptions { recorded: source.recorded, all: a.all, passive: source.passive };
     out::answer(&page::page(&s, &st, how, &style))?;
     Ok(status)
 }
@@ -81,7 +81,7 @@ fn parts(families: BTreeSet<Family>) -> Parts {
 }
 
 /// The last transaction, and whether its settings are still in effect.
-pub(super) fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
+pub(super) fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> HostStatus {
     standing_of(s, store, Journals::read(store), since_boot)
 }
 
@@ -90,17 +90,18 @@ fn standing_of(
     store: &Store,
     journals: std::result::Result<Journals, ringwise_apply::Error>,
     since_boot: Duration,
-) -> Standings {
+) -> HostStatus {
     let dir = store.dirs().first().cloned().unwrap_or_default();
     let mut st =
-        Standings { boot: Some(ringwise_persist::kept(Path::new("/"), &dir)), since_boot, ..Standings::default() };
+        HostStatus { boot: Some(ringwise_persist::kept(Path::new("/"), &dir)), since_boot, ..HostStatus::default() };
     match journals {
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
-            st.last = standing::last_in_force(&list).cloned();
-            st.rolled_back = standing::last_rollback(&list).cloned();
-            st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
-            st.waiting = standing::waiting(&list).and_then(|e| waiting(e, s));
+            st.last = verify_history::last_in_force(&list).cloned();
+            st.rolled_back = verify_history::last_rollback(&list).cloned();
+            st.half_way =
+                verify_history::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
+            st.waiting = verify_history::waiting(&list).and_then(|e| waiting(e, s));
             st.stuck = list.iter().rfind(|e| e.this_boot).filter(|e| !e.stuck.is_empty()).cloned();
             st.verify = Some(v);
         }
@@ -110,7 +111,7 @@ fn standing_of(
 }
 
 /// The settings of a transaction that wait for offline CPUs. `None`: no setting waits any more.
-fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
+fn waiting(e: &Entry, s: &Snapshot) -> Option<UnrestoredSettings> {
     let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
     let missing: Vec<CpuSet> = all
         .map(|was| (was, offline::missing(was, s)))
@@ -119,10 +120,10 @@ fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
         .collect();
     let offline = missing.iter().fold(CpuSet::new(), |all, m| all.union(m));
     let ready = missing.iter().any(CpuSet::is_empty);
-    (!missing.is_empty()).then_some(Waiting { transaction: e.id, settings: missing.len(), offline, ready })
+    (!missing.is_empty()).then_some(UnrestoredSettings { transaction: e.id, settings: missing.len(), offline, ready })
 }
 
-fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value> {
+fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Value> {
     let interfaces: Vec<_> = s
         .nics
         .iter()
@@ -136,7 +137,7 @@ fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value
         .collect();
     let not_asked: Vec<_> = ringwise_discover::left_out(s).map(|u| u.what.as_str()).collect();
     let body = json!({
-        "needs_somebody": page::needs_somebody(st),
+        "needs_somebody": page::needs_attention(st),
         "host": s.host,
         "cpus_online": s.topology.online,
         "applied": st.last,

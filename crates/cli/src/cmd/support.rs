@@ -16,7 +16,7 @@ use super::{capture, redaction, status};
 use crate::args::{Common, SupportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use ringwise_render::status::{self as page, Page};
+use ringwise_render::status::{self as page, StatusOptions};
 use ringwise_text::Style;
 use ringwise_text::{pad, plural, right, thousands};
 
@@ -167,7 +167,7 @@ pub(super) fn papers(
     let history = ringwise_apply::history(&store, &s.host);
     let verify = ringwise_apply::verify_in(s, &store);
     let pretty = |v: serde_json::Result<String>| v.map_err(|e| e.to_string());
-    let how = Page { all: true, ..Page::default() };
+    let how = StatusOptions { all: true, ..StatusOptions::default() };
     let mut standings = status::standings(s, &store, host.since_boot());
     let interfaces: Vec<&str> = s.nics.iter().map(Nic::name).collect();
     for e in standings.last.iter_mut() {

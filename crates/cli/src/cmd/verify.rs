@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use ringwise_apply::{Journals, Verify};
 use ringwise_discover::Options;
-use ringwise_knob::{Match, Of, Setting, irq};
+use ringwise_knob::{Match, Setting, VectorName, irq};
 use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
 use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
 
-use super::hands;
+use super::manual_changes;
 use super::progress::Countdown;
 use super::transaction::{fail, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::hands::Advice;
-use ringwise_render::standing::{self, Counted};
+use ringwise_render::manual_changes::Advice;
+use ringwise_render::verify_history::{self, InterruptCount};
 use ringwise_text::{host_name, visible};
 
 pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
@@ -52,7 +52,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     if let Some((list, _)) = &mut counted {
         still_pending(list, &v);
     }
-    let found = counted.as_ref().is_some_and(|(c, _)| c.iter().any(Counted::is_finding));
+    let found = counted.as_ref().is_some_and(|(c, _)| c.iter().any(InterruptCount::is_finding));
     let status = if v.exit_status() != 0 || found { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
         let mut doc = serde_json::to_value(&v).map_err(|e| Fail::error(e.to_string()))?;
@@ -65,18 +65,18 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let style = crate::style::detect(common).about(&source.recording);
     let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
     let list = journals.history(&s.host);
-    let last = standing::last_in_force(&list);
-    let evidence = hands::evidence(&source, &s, &v, &store);
+    let last = verify_history::last_in_force(&list);
+    let evidence = manual_changes::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
     let again = last.and_then(ringwise_intent::again);
     let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
-    out::answer(&standing::verify(&host_name(&s), &v, counted, &advice, &style))?;
+    out::answer(&verify_history::verify(&host_name(&s), &v, counted, &advice, &style))?;
     Ok(status)
 }
 
 struct Watched {
     dev: String,
-    of: Of,
+    of: VectorName,
     irq: IrqId,
     planned: CpuSet,
     /// The next interrupt still comes on the old CPU, and moves the vector to the new one.
@@ -84,7 +84,7 @@ struct Watched {
 }
 
 /// Counts the interrupts of every queue that was placed.
-fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Common) -> Result<Vec<Counted>> {
+fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Common) -> Result<Vec<InterruptCount>> {
     let watched: Vec<Watched> = v
         .settings
         .iter()
@@ -112,7 +112,13 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
             PolledOn::Elsewhere { cpu } => (true, cpu),
         };
         let (packets, stuck) = (packets(&rates, w, &[Dir::Rx, Dir::Tx]), meanwhile.stuck(w));
-        Counted { packets, stuck, polled, polled_on, ..counted(w, rates.irqs.get(&w.irq).and_then(Option::as_ref)) }
+        InterruptCount {
+            packets,
+            stuck,
+            polled,
+            polled_on,
+            ..counted(w, rates.irqs.get(&w.irq).and_then(Option::as_ref))
+        }
     };
     Ok(watched.iter().map(one).collect())
 }
@@ -191,7 +197,7 @@ fn packets(rates: &Rates, w: &Watched, directions: &[Dir]) -> Option<u64> {
 }
 
 /// Marks vectors whose move is still pending although their queues received packets.
-fn still_pending(list: &mut [Counted], now: &Verify) {
+fn still_pending(list: &mut [InterruptCount], now: &Verify) {
     for s in now.settings.iter().filter(|s| s.how == Match::Pending) {
         let Setting::IrqCpus { dev, of, .. } = &s.want else { continue };
         for c in list.iter_mut().filter(|c| c.dev == *dev && c.queue == of.to_string()) {
@@ -201,7 +207,7 @@ fn still_pending(list: &mut [Counted], now: &Verify) {
 }
 
 /// `took`: the interrupts of the vector. `None`: unknown, because the vector is new or its number was reused.
-fn counted(w: &Watched, took: Option<&Interrupts>) -> Counted {
+fn counted(w: &Watched, took: Option<&Interrupts>) -> InterruptCount {
     let mut seen_on = took.map(Interrupts::cpus);
     if w.pending
         && let (Some(seen), Some(took)) = (&mut seen_on, took)
@@ -213,7 +219,7 @@ fn counted(w: &Watched, took: Option<&Interrupts>) -> Counted {
             }
         }
     }
-    Counted {
+    InterruptCount {
         dev: w.dev.clone(),
         queue: w.of.to_string(),
         planned: w.planned.clone(),

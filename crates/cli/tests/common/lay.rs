@@ -8,7 +8,7 @@ use ringwise_apply::{Event, Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, IfRefused, Learned, compare, live_of_device};
 use ringwise_model::{Intent, Requested, Snapshot};
-use ringwise_plan::{Hands, Plan, plan_around};
+use ringwise_plan::{ManualChanges, Plan, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Killed, Sim, killed};
@@ -55,7 +55,7 @@ impl Lay {
     pub(crate) fn try_plan(&self, i: &Intent) -> Result<Plan, ringwise_plan::Refusal> {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
-        plan_around(&s, i, &[], &Hands { keep: Vec::new(), mark: v.hands(), made: v.made })
+        plan_around(&s, i, &[], &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made })
     }
 
     pub(crate) fn plan(&self, i: &Intent) -> Plan {
@@ -66,7 +66,7 @@ impl Lay {
     pub(crate) fn plan_knowing(&self, i: &Intent, learned: &[Learned]) -> Plan {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
-        plan_around(&s, i, learned, &Hands { keep: Vec::new(), mark: v.hands(), made: v.made }).unwrap()
+        plan_around(&s, i, learned, &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made }).unwrap()
     }
 
     fn request(p: &Plan, all_or_nothing: bool) -> Request {

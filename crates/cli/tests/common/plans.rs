@@ -1,9 +1,10 @@
 //! Hand-made plans.
 
-use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, live};
+use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, live};
 use ringwise_model::{Coded, CpuId, CpuSet, Intent, NodeId, Snapshot};
 use ringwise_plan::{
-    DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Obstacle, Placed, Plan, PlanHost, SCHEMA, VERSION,
+    DevLayout, Expected, NotPossible, Obstacle, Placed, Plan, PlanHost, ProposedChange, SCHEMA, SkippedInterface,
+    VERSION,
 };
 
 /// One queue per local core for eth1 and eth2 of `edge3`, with XPS, without RPS, RFS unchanged.
@@ -18,7 +19,7 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
             let xps: CpuSet = [CpuId(*o), CpuId(*o + 8)].into_iter().collect();
             target.push(Setting::IrqCpus {
                 dev: name.clone(),
-                of: Of::Rx(q),
+                of: VectorName::Rx(q),
                 cpus: CpuSet::one(CpuId(base + o)),
                 on: None,
             });
@@ -50,10 +51,10 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     plan.devices = s.nics[1..3].iter().map(|n| n.dev.clone()).collect();
     plan.considered = vec!["eth1".into(), "eth2".into()];
     plan.left_alone = vec![
-        LeftAlone { dev: "eth0".into(), why: text_only("one queue") },
-        LeftAlone { dev: "eth3".into(), why: Obstacle::LinkDown },
+        SkippedInterface { dev: "eth0".into(), why: text_only("one queue") },
+        SkippedInterface { dev: "eth3".into(), why: Obstacle::LinkDown },
     ];
-    plan.left_out = vec![LeftOut {
+    plan.left_out = vec![ProposedChange {
         setting: Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) },
         from: live(s, &ringwise_knob::Address::Channels { dev: "eth1".into() }),
         rule: "A11".into(),

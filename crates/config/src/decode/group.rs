@@ -6,16 +6,16 @@ use std::ops::Range;
 use ringwise_kfmt::rule::parse_match;
 use ringwise_model::{Flow, GroupQueues, GroupWish, nearest};
 
-use super::{Ctx, Keys, list};
+use super::{DecodeContext, TableKeys, list};
 use crate::value::{BUILT_IN_POLICIES, Config};
 use crate::{check, spec};
 
-pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<GroupWish> {
+pub(crate) fn groups(k: TableKeys<'_, '_>, config: &Config, cx: &mut DecodeContext<'_>) -> Vec<GroupWish> {
     let mut out: Vec<GroupWish> = Vec::new();
     let mut names: Vec<(String, Range<usize>)> = Vec::new();
     for v in list(k.get("group")) {
         let Some(t) = v.get_ref().as_table() else { continue };
-        let g = Keys::new(t, &spec::GROUP);
+        let g = TableKeys::new(t, &spec::GROUP);
         let Some(wish) = one(g, v.span(), config, cx) else { continue };
         let at = g.at("name").unwrap_or(v.span());
         if let Some((_, first)) = names.iter().find(|(n, _)| *n == wish.name) {
@@ -38,7 +38,7 @@ pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<
     out
 }
 
-fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> Option<GroupWish> {
+fn one(k: TableKeys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut DecodeContext<'_>) -> Option<GroupWish> {
     let (name, policy) = (k.text("name")?, k.text("policy")?);
     let known = || BUILT_IN_POLICIES.into_iter().chain(config.policies.iter().map(|p| p.name.as_str()));
     if !known().any(|p| p.eq_ignore_ascii_case(&policy)) {
@@ -76,9 +76,9 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     Some(GroupWish { name, dev: String::new(), policy, queues, cpus, weight, context, flows, by: cx.place(&at) })
 }
 
-fn flow(v: &super::Value<'_>, cx: &mut Ctx<'_>) -> Option<Flow> {
+fn flow(v: &super::Value<'_>, cx: &mut DecodeContext<'_>) -> Option<Flow> {
     if let Some(t) = v.get_ref().as_table() {
-        let k = Keys::new(t, &spec::FLOW);
+        let k = TableKeys::new(t, &spec::FLOW);
         return match (k.text("program"), k.text("unit")) {
             (Some(p), None) => Some(Flow::Program(p)),
             (None, Some(u)) => Some(Flow::Unit(u)),

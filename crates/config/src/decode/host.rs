@@ -5,12 +5,12 @@ use std::ops::Range;
 use ringwise_kfmt::sysctl;
 use ringwise_model::{CpuSet, FarNode, Goal, Knob, Smt};
 
-use super::{Ctx, Keys, list, wish};
+use super::{DecodeContext, TableKeys, list, wish};
 use crate::check;
 use crate::value::HostPart;
 use crate::words;
 
-pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
+pub(crate) fn part(k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) -> HostPart {
     let cpus = |name| k.get(name).and_then(|v| check::cpus_of(v.get_ref()).ok());
     let mut h = HostPart {
         goal: k.text("goal").and_then(|g| g.parse::<Goal>().ok()),
@@ -91,7 +91,7 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
 }
 
 /// Reports a name that ringwise does not set.
-fn unknown(name: &str, value: &str, at: Range<usize>, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
+fn unknown(name: &str, value: &str, at: Range<usize>, k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) {
     if name == sysctl::RPS_SOCK_FLOW_ENTRIES {
         return match k.at("rfs_entries") {
             Some(key) => {

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use ringwise_model::Goal;
 
-use super::{Ctx, Keys, group, knobs};
+use super::{DecodeContext, TableKeys, group, knobs};
 use crate::spec;
 use crate::value::{Config, Entry, Matcher};
 
 /// `before`: the tables of the earlier entries.
 pub(crate) fn entry(
-    k: Keys<'_, '_>,
+    k: TableKeys<'_, '_>,
     at: Range<usize>,
     config: &Config,
-    before: &[Keys<'_, '_>],
-    cx: &mut Ctx<'_>,
+    before: &[TableKeys<'_, '_>],
+    cx: &mut DecodeContext<'_>,
 ) -> Entry {
     let matcher = match (k.table("match", &spec::MATCH), k.at("match")) {
         (Some(m), Some(at)) => matcher(m, at, cx),
@@ -39,7 +39,7 @@ pub(crate) fn entry(
     e
 }
 
-fn matcher(k: Keys<'_, '_>, at: Range<usize>, cx: &mut Ctx<'_>) -> Matcher {
+fn matcher(k: TableKeys<'_, '_>, at: Range<usize>, cx: &mut DecodeContext<'_>) -> Matcher {
     let m = Matcher {
         name: k.text("name"),
         driver: k.text("driver"),

@@ -8,11 +8,11 @@ use ringwise_kfmt::ethtool_ioctl;
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_model::{CpuSet, Knob, NapiValues, RingValues, Wish, nearest};
 
-use super::{Ctx, Keys, list, one_or_more, wish};
+use super::{DecodeContext, TableKeys, list, one_or_more, wish};
 use crate::{check, spec, words};
 
 /// Coalescing parameters of a table, with adaptive moderation as 0 and 1.
-pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32> {
+pub(crate) fn params(k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) -> BTreeMap<String, u32> {
     let names: Vec<&str> = k.iter().map(|(n, _, _)| n).filter(|n| *n != "queues").collect();
     let mut out: BTreeMap<String, u32> =
         names.iter().filter_map(|n| Some((n.to_string(), k.number_or_switch(n)?))).collect();
@@ -33,19 +33,19 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
 }
 
 /// Each step becomes parameters of its own, as in the model: `rx-profile.0.usec`.
-fn profile(k: Keys<'_, '_>, name: &str, out: &mut BTreeMap<String, u32>, cx: &mut Ctx<'_>) {
+fn profile(k: TableKeys<'_, '_>, name: &str, out: &mut BTreeMap<String, u32>, cx: &mut DecodeContext<'_>) {
     for (i, v) in list(k.get(name)).enumerate() {
         if i == spec::PROFILE_STEPS {
             cx.fault(v.span(), format!("{name} has more than {i} steps"), format!("at most {i}"));
             return;
         }
-        let Some(step) = v.get_ref().as_table().map(|t| Keys::new(t, &spec::PROFILE_STEP)) else { continue };
+        let Some(step) = v.get_ref().as_table().map(|t| TableKeys::new(t, &spec::PROFILE_STEP)) else { continue };
         let fields = spec::PROFILE_STEP.keys.iter().filter_map(|f| Some((f.name, step.u32(f.name)?)));
         out.extend(fields.map(|(field, n)| (format!("{name}.{i}.{field}"), n)));
     }
 }
 
-pub(crate) fn napi_values(k: Keys<'_, '_>) -> NapiValues {
+pub(crate) fn napi_values(k: TableKeys<'_, '_>) -> NapiValues {
     NapiValues {
         defer_hard_irqs: k.u32("defer_hard_irqs"),
         gro_flush_timeout_ns: k.u64("gro_flush_timeout_ns"),
@@ -54,12 +54,12 @@ pub(crate) fn napi_values(k: Keys<'_, '_>) -> NapiValues {
     }
 }
 
-fn queues(k: Keys<'_, '_>) -> Option<Vec<u32>> {
+fn queues(k: TableKeys<'_, '_>) -> Option<Vec<u32>> {
     k.get("queues").and_then(|v| check::numbers_of(v.get_ref()).ok())
 }
 
 /// Everything except rules and groups.
-pub(crate) fn wishes(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> Vec<Wish> {
+pub(crate) fn wishes(k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) -> Vec<Wish> {
     let mut out = Vec::new();
     for (name, at, v) in k.free("features") {
         if let Some(on) = v.get_ref().as_bool() {
@@ -88,7 +88,7 @@ pub(crate) fn wishes(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> Vec<Wish> {
     out
 }
 
-fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+fn channels(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
     let Some(at) = k.at("channels") else { return };
     let (rx, tx, combined) = match k.table("channels", &spec::CHANNELS) {
         Some(c) => (c.u32("rx"), c.u32("tx"), c.u32("combined")),
@@ -108,16 +108,16 @@ fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
 
 /// Values of the device or of a queue, and where each was set.
 #[derive(Default)]
-struct Seen(BTreeMap<(Option<u32>, String), Range<usize>>);
+struct SetOnce(BTreeMap<(Option<u32>, String), Range<usize>>);
 
-impl Seen {
+impl SetOnce {
     /// If a value is set twice for several queues, the first queue is named.
     fn once<'n>(
         &mut self,
         queues: &Option<Vec<u32>>,
         members: impl Iterator<Item = &'n str>,
         at: Range<usize>,
-        cx: &mut Ctx<'_>,
+        cx: &mut DecodeContext<'_>,
     ) {
         let of: Vec<Option<u32>> = match queues {
             Some(q) => q.iter().map(|q| Some(*q)).collect(),
@@ -137,11 +137,11 @@ impl Seen {
     }
 }
 
-fn coalesce(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
-    let mut seen = Seen::default();
+fn coalesce(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
+    let mut seen = SetOnce::default();
     for v in one_or_more(k.get("coalesce")) {
         let Some(t) = v.get_ref().as_table() else { continue };
-        let c = Keys::new(t, &spec::COALESCE);
+        let c = TableKeys::new(t, &spec::COALESCE);
         let (queues, params) = (queues(c), params(c, cx));
         if params.is_empty() {
             continue;
@@ -151,7 +151,7 @@ fn coalesce(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     }
 }
 
-fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+fn rss(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
     let table = |v: &super::Value<'_>| check::rss_table_of(v.get_ref()).ok();
     if let (Some(table), Some(at)) = (k.get("table").and_then(table), k.at("table")) {
         out.push(wish(Knob::RssTable { context: None, table }, &at, cx));
@@ -206,11 +206,11 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     }
 }
 
-fn napi(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
-    let mut seen = Seen::default();
+fn napi(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
+    let mut seen = SetOnce::default();
     for v in one_or_more(k.get("napi")) {
         let Some(t) = v.get_ref().as_table() else { continue };
-        let n = Keys::new(t, &spec::NAPI);
+        let n = TableKeys::new(t, &spec::NAPI);
         let (queues, values) = (queues(n), napi_values(n));
         if values != NapiValues::default() {
             seen.once(&queues, n.iter().map(|(name, ..)| name).filter(|name| *name != "queues"), v.span(), cx);
@@ -220,7 +220,7 @@ fn napi(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
 }
 
 /// Knobs with one value for all queues, or a table by queue.
-fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+fn by_queue(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
     type Make = fn(Option<Vec<u32>>, CpuSet) -> Knob;
     let cpus: [(&str, Make); 3] = [
         ("irq_cpus", |queues, cpus| Knob::IrqCpus { queues, cpus }),
@@ -243,10 +243,10 @@ fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
 }
 
 fn each(
-    k: Keys<'_, '_>,
+    k: TableKeys<'_, '_>,
     name: &str,
     out: &mut Vec<Wish>,
-    cx: &mut Ctx<'_>,
+    cx: &mut DecodeContext<'_>,
     make: impl Fn(Option<Vec<u32>>, &super::Value<'_>) -> Option<Knob>,
 ) {
     let Some(v) = k.get(name) else { return };
@@ -256,7 +256,7 @@ fn each(
         }
         return;
     }
-    let mut seen = Seen::default();
+    let mut seen = SetOnce::default();
     for (queues, at, v) in k.free(name) {
         let Ok(queues) = words::numbers(queues) else { continue };
         seen.once(&Some(queues.clone()), std::iter::once(name), at.clone(), cx);
@@ -267,10 +267,10 @@ fn each(
 }
 
 /// Rules, as strings or tables.
-pub(crate) fn rules(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+pub(crate) fn rules(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
     let mut places: Vec<(u32, Range<usize>)> = Vec::new();
     for v in list(k.get("rule")) {
-        let table = v.get_ref().as_table().map(|t| Keys::new(t, &spec::RULE));
+        let table = v.get_ref().as_table().map(|t| TableKeys::new(t, &spec::RULE));
         let (said, mut location) = match table {
             Some(r) => (r.get("flow"), r.u32("location")),
             None => (Some(v), None),

@@ -3,10 +3,10 @@
 use ringwise_model::words::plural;
 use ringwise_model::{ConfiguredBy, Goal, GroupQueues};
 
-use super::{Ctx, Keys, bytes};
+use super::{DecodeContext, TableKeys, bytes};
 use crate::value::Config;
 
-pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_>) {
+pub(crate) fn check(host: Option<TableKeys<'_, '_>>, config: &Config, cx: &mut DecodeContext<'_>) {
     let Some(host) = host else { return };
     let at = |by: &ConfiguredBy, key: &str| bytes(by).or_else(|| host.at(key)).unwrap_or_default();
     for g in config.entries.iter().flat_map(|e| &e.groups) {

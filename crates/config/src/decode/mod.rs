@@ -29,14 +29,14 @@ pub(crate) enum Origin<'t> {
 }
 
 /// The state of decoding a document.
-pub(crate) struct Ctx<'t> {
+pub(crate) struct DecodeContext<'t> {
     file: &'t str,
     text: &'t str,
     origin: Origin<'t>,
     pub faults: Vec<Fault>,
 }
 
-impl Ctx<'_> {
+impl DecodeContext<'_> {
     /// A placeholder for the line, until the whole document has been decoded.
     pub(crate) fn place(&self, at: &Range<usize>) -> ConfiguredBy {
         ConfiguredBy::Bytes { from: at.start, to: at.end }
@@ -63,7 +63,7 @@ impl Ctx<'_> {
         };
         let found = match e.found.as_str() {
             "" => format!("{}: nothing found", e.word),
-            found if e.told => format!("{} {found}", e.word),
+            found if e.described => format!("{} {found}", e.word),
             word if word == e.word => format!("unknown word \"{word}\""),
             found => format!("{}: found \"{found}\"", e.word),
         };
@@ -91,12 +91,12 @@ impl Ctx<'_> {
 
 /// A table with the aliases of its keys resolved.
 #[derive(Clone, Copy)]
-pub(crate) struct Keys<'a, 'i> {
+pub(crate) struct TableKeys<'a, 'i> {
     table: &'a DeTable<'i>,
     spec: &'static Spec,
 }
 
-impl<'a, 'i> Keys<'a, 'i> {
+impl<'a, 'i> TableKeys<'a, 'i> {
     pub(crate) fn new(table: &'a DeTable<'i>, spec: &'static Spec) -> Self {
         Self { table, spec }
     }
@@ -131,8 +131,8 @@ impl<'a, 'i> Keys<'a, 'i> {
         self.bool(name).map(u32::from).or_else(|| self.u32(name))
     }
 
-    pub(crate) fn table(&self, name: &str, spec: &'static Spec) -> Option<Keys<'a, 'i>> {
-        Some(Keys::new(self.get(name)?.get_ref().as_table()?, spec))
+    pub(crate) fn table(&self, name: &str, spec: &'static Spec) -> Option<TableKeys<'a, 'i>> {
+        Some(TableKeys::new(self.get(name)?.get_ref().as_table()?, spec))
     }
 
     /// Names and values of free keys, in natural order of TOML.
@@ -168,7 +168,7 @@ pub(crate) fn one_or_more<'a, 'i>(v: Option<&'a Value<'i>>) -> Vec<&'a Value<'i>
 
 pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Config, Faults> {
     let (doc, errors) = DeTable::parse_recoverable(text);
-    let mut cx = Ctx { file, text, origin, faults: Vec::new() };
+    let mut cx = DecodeContext { file, text, origin, faults: Vec::new() };
     // Errors that follow from a syntax error on the same line are not reported.
     let mut broken = Vec::new();
     for e in &errors {
@@ -184,20 +184,20 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
     let syntax = cx.faults.len();
     let table = doc.get_ref();
     check::table(table, 0..0, &spec::FILE, &mut cx.faults);
-    let keys = Keys::new(table, &spec::FILE);
+    let keys = TableKeys::new(table, &spec::FILE);
     let mut config = Config::default();
     if let Some(host) = keys.table("host", &spec::HOST) {
         config.host = host::part(host, &mut cx);
     }
     for v in list(keys.get("policy")) {
         if let Some(t) = v.get_ref().as_table() {
-            policy(Keys::new(t, &spec::POLICY), v.span(), &mut config.policies, &mut cx);
+            policy(TableKeys::new(t, &spec::POLICY), v.span(), &mut config.policies, &mut cx);
         }
     }
     let mut tables = Vec::new();
     for v in list(keys.get("interface")) {
         if let Some(t) = v.get_ref().as_table() {
-            let k = Keys::new(t, &spec::INTERFACE);
+            let k = TableKeys::new(t, &spec::INTERFACE);
             let entry = interface::entry(k, v.span(), &config, &tables, &mut cx);
             config.entries.push(entry);
             tables.push(k);
@@ -205,15 +205,15 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
     }
     mixed::check(keys.table("host", &spec::HOST), &config, &mut cx);
     for c in contradict::all(&config, origin == Origin::File) {
-        let at = |p: &contradict::At| match p {
-            contradict::At::Place(by) => bytes(by),
-            contradict::At::Group(by, key) => {
+        let at = |p: &contradict::ConflictPlace| match p {
+            contradict::ConflictPlace::Place(by) => bytes(by),
+            contradict::ConflictPlace::Group(by, key) => {
                 let at = bytes(by)?;
                 let mut groups = tables.iter().flat_map(|k| list(k.get("group"))).filter(|v| v.span() == at);
-                groups.next().and_then(|v| Keys::new(v.get_ref().as_table()?, &spec::GROUP).at(key)).or(Some(at))
+                groups.next().and_then(|v| TableKeys::new(v.get_ref().as_table()?, &spec::GROUP).at(key)).or(Some(at))
             }
-            contradict::At::Host(key) => keys.table("host", &spec::HOST)?.at(key),
-            contradict::At::Entry(i, key) => tables.get(*i)?.at(key),
+            contradict::ConflictPlace::Host(key) => keys.table("host", &spec::HOST)?.at(key),
+            contradict::ConflictPlace::Entry(i, key) => tables.get(*i)?.at(key),
         };
         let mut places: Vec<Range<usize>> = c.at.iter().filter_map(at).collect();
         let first = if places.is_empty() { 0..0 } else { places.remove(0) };
@@ -231,7 +231,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
     Ok(config)
 }
 
-fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx<'_>) {
+fn policy(k: TableKeys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut DecodeContext<'_>) {
     let Some(name) = k.text("name") else { return };
     if all.iter().any(|p| p.name == name) {
         cx.fault(
@@ -250,6 +250,6 @@ fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx
     all.push(Policy { name, params, napi, when: k.text("when").unwrap_or_default() });
 }
 
-pub(crate) fn wish(knob: ringwise_model::Knob, at: &Range<usize>, cx: &Ctx<'_>) -> Wish {
+pub(crate) fn wish(knob: ringwise_model::Knob, at: &Range<usize>, cx: &DecodeContext<'_>) -> Wish {
     Wish { dev: None, knob, by: cx.place(at) }
 }

@@ -1,15 +1,15 @@
 //! Properties of every input, which the fuzzer in `fuzz/` and the tests check.
 
 use ringwise_flow::synthetic::Synthetic;
-use ringwise_flow::{Spec, lines};
+use ringwise_flow::{FlowSpec, lines};
 
 /// An accepted flow is the same after it is printed and parsed again.
 pub(crate) fn flows(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    match text.parse::<Spec>() {
+    match text.parse::<FlowSpec>() {
         Ok(spec) => {
             if let Some(t) = spec.exact() {
-                assert_eq!(t.to_string().parse::<Spec>().map(|s| s.exact()), Ok(Some(t)));
+                assert_eq!(t.to_string().parse::<FlowSpec>().map(|s| s.exact()), Ok(Some(t)));
             }
         }
         Err(e) => assert!(e.to_string().starts_with("flow: found")),

@@ -4,14 +4,14 @@ use super::NameContext;
 
 /// Numbers taken from a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ShapeMatch {
     pub n: Option<u32>,
     pub m: Option<u32>,
 }
 
 /// Which device the placeholders may name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum NameOwner {
     /// This device's name and address.
     Ours,
     /// Anything of the right form.
@@ -19,8 +19,8 @@ enum Whose {
 }
 
 /// Whether `name` has the form `shape`, with this device's own name or address.
-pub(super) fn matches(shape: &str, name: &str, ctx: &NameContext) -> Option<Found> {
-    walk(shape, name, ctx, Whose::Ours, Found::default())
+pub(super) fn matches(shape: &str, name: &str, ctx: &NameContext) -> Option<ShapeMatch> {
+    walk(shape, name, ctx, NameOwner::Ours, ShapeMatch::default())
 }
 
 /// Whether `name` has the form `shape`, but with the name or address of another device. A form that is only a name
@@ -29,7 +29,7 @@ pub(super) fn matches_another_device(shape: &str, name: &str, ctx: &NameContext)
     let named = ["{if", "{bdf}", "{virtio}"].iter().any(|p| shape.contains(p))
         || shape.contains("{vif}") && ctx.bus_address.is_some();
     let bare = shape.starts_with('{') && shape.ends_with('}') && shape.matches('{').count() == 1;
-    named && !bare && walk(shape, name, ctx, Whose::Anybody, Found::default()).is_some()
+    named && !bare && walk(shape, name, ctx, NameOwner::Anybody, ShapeMatch::default()).is_some()
 }
 
 /// `eth1-sq-0` could be vector 0 of an interface `eth1-sq`, but more likely is one of eth1 in a form
@@ -38,7 +38,7 @@ pub(super) fn starts_with_own_name(name: &str, ctx: &NameContext) -> bool {
     names(ctx).any(|own| name.strip_prefix(own).is_some_and(|rest| rest.starts_with('-')))
 }
 
-fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) -> Option<Found> {
+fn walk(shape: &str, name: &str, ctx: &NameContext, whose: NameOwner, found: ShapeMatch) -> Option<ShapeMatch> {
     let Some(open) = shape.find('{') else {
         return (shape == name).then_some(found);
     };
@@ -47,11 +47,11 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
     let after = &shape[close + 1..];
     let next = |rest: &str, found| walk(after, rest, ctx, whose, found);
     match &shape[open + 1..close] {
-        "n" => number(rest).and_then(|(n, rest)| next(rest, Found { n: Some(n), ..found })),
-        "m" => number(rest).and_then(|(m, rest)| next(rest, Found { m: Some(m), ..found })),
+        "n" => number(rest).and_then(|(n, rest)| next(rest, ShapeMatch { n: Some(n), ..found })),
+        "m" => number(rest).and_then(|(m, rest)| next(rest, ShapeMatch { m: Some(m), ..found })),
         // Any rest; only at the end of a form.
         "*" => Some(found),
-        kind if whose == Whose::Anybody => anybody(kind, rest, next, found),
+        kind if whose == NameOwner::Anybody => anybody(kind, rest, next, found),
         "if" => names(ctx).find_map(|own| next(rest.strip_prefix(own)?, found)),
         kind if kind.starts_with("if") => {
             let bytes = kind[2..].parse().ok()?;
@@ -73,7 +73,12 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
 }
 
 /// A run of plausible characters: the shortest with which the rest matches.
-fn anybody(kind: &str, rest: &str, next: impl Fn(&str, Found) -> Option<Found>, found: Found) -> Option<Found> {
+fn anybody(
+    kind: &str,
+    rest: &str,
+    next: impl Fn(&str, ShapeMatch) -> Option<ShapeMatch>,
+    found: ShapeMatch,
+) -> Option<ShapeMatch> {
     let longest = match kind {
         // IFNAMSIZ without the NUL.
         kind if kind.starts_with("if") => 15,

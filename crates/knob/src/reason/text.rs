@@ -5,7 +5,7 @@ use std::fmt;
 use ringwise_model::ConfiguredBy;
 use ringwise_model::words::plural;
 
-use super::{Forgets, Nearest, Reason, ResetBy, With};
+use super::{BanLossCause, Reason, ReplacedValue, ResetBy, SideEffect};
 use crate::coalesce;
 
 const ADAPTIVE_OFF: &str = "adaptive moderation is switched off first, because it would overwrite the value";
@@ -121,8 +121,8 @@ fn text(r: &Reason) -> String {
                 None => String::new(),
                 Some(why) => {
                     let why = match why {
-                        Forgets::UnitFixed => "ringwise cannot extend its systemd unit",
-                        Forgets::NotByUnit => "systemd did not start it",
+                        BanLossCause::UnitFixed => "ringwise cannot extend its systemd unit",
+                        BanLossCause::NotByUnit => "systemd did not start it",
                     };
                     format!("; {why}, so a restart loses the ban: ringwise verify reports that, apply fixes it")
                 }
@@ -200,9 +200,9 @@ fn text(r: &Reason) -> String {
         R::Configured { by, with } => {
             let with = match with {
                 None => "",
-                Some(With::AdaptiveOff) => ADAPTIVE_OFF,
-                Some(With::RulesMayGo) => "many drivers then delete the existing flow rules",
-                Some(With::RulesNeedIt) => "flow rules need it",
+                Some(SideEffect::AdaptiveOff) => ADAPTIVE_OFF,
+                Some(SideEffect::RulesMayGo) => "many drivers then delete the existing flow rules",
+                Some(SideEffect::RulesNeedIt) => "flow rules need it",
             };
             format!("{}{}{with}", configured_in(by), if with.is_empty() { "" } else { "; " })
         }
@@ -268,8 +268,8 @@ fn count(r: &Reason) -> String {
 }
 
 /// `; rx-usecs 10 instead of 5, the smallest fixed interval that the driver accepts`
-fn nearest(all: &[Nearest]) -> String {
-    let one = |n: &Nearest| {
+fn nearest(all: &[ReplacedValue]) -> String {
+    let one = |n: &ReplacedValue| {
         let most = if n.takes > n.wanted { "smallest" } else { "largest" };
         format!("; {} {} instead of {}, the {most} fixed interval that the driver accepts", n.name, n.takes, n.wanted)
     };

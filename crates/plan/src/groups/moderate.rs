@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Reason, Setting, coalesce, napi as knob_napi};
+use ringwise_knob::{Address, Reason, Setting, VectorName, coalesce, napi as knob_napi};
 use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
 
-use super::{Cx, Team, Want, told, why};
+use super::{GroupPlanner, GroupSetting, QueueGroup, moderation_text, why};
 use crate::moderation::{self, Fixed, rx_alone};
 use crate::{Obstacle, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 
 /// Plans the moderation of each group, and returns its description.
-pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
+pub(super) fn plan(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Option<String>> {
     match &cx.d.nic.queue_coalesce {
         Fact::Known(all) if !all.is_empty() => by_queue(cx, teams),
         Fact::Unknown(u) => {
@@ -24,18 +24,18 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     }
 }
 
-fn refuse(cx: &mut Cx, what: &str, why: Obstacle, needed: bool) {
+fn refuse(cx: &mut GroupPlanner, what: &str, why: Obstacle, needed: bool) {
     cx.out.cannot(cx.d.name(), what, why, needed);
 }
 
 /// The largest group; among equals the last, which is not the latency group.
-fn largest(teams: &[Team]) -> Option<&Team> {
+fn largest(teams: &[QueueGroup]) -> Option<&QueueGroup> {
     teams.iter().max_by_key(|t| t.queues.len())
 }
 
 /// The part of these values that the NAPI instance of a queue supports.
-fn deferral(cx: &Cx, queue: u32, values: &NapiValues) -> Option<Setting> {
-    let i = knob_napi::instance(cx.d.nic, Of::Rx(queue))?;
+fn deferral(cx: &GroupPlanner, queue: u32, values: &NapiValues) -> Option<Setting> {
+    let i = knob_napi::instance(cx.d.nic, VectorName::Rx(queue))?;
     let has = i.values.known()?;
     let values = NapiValues {
         defer_hard_irqs: values.defer_hard_irqs.filter(|_| has.defer_hard_irqs.is_some()),
@@ -44,18 +44,22 @@ fn deferral(cx: &Cx, queue: u32, values: &NapiValues) -> Option<Setting> {
         threaded: values.threaded.filter(|_| has.threaded.is_some()),
     };
     let first = i.rx.first().copied().unwrap_or(queue);
-    (values != NapiValues::default()).then(|| Setting::Napi { dev: cx.d.name().to_string(), of: Of::Rx(first), values })
+    (values != NapiValues::default()).then(|| Setting::Napi {
+        dev: cx.d.name().to_string(),
+        of: VectorName::Rx(first),
+        values,
+    })
 }
 
 /// The policy of one group for the whole device; `None` where the device has none of its parameters.
-fn whole(cx: &Cx, team: &Team) -> Option<(Setting, Fixed)> {
+fn whole(cx: &GroupPlanner, team: &QueueGroup) -> Option<(Setting, Fixed)> {
     let fit = moderation::fixed(cx.d, &team.policy, &cx.d.nic.coalesce.known()?.0);
     let setting = Setting::Coalesce { dev: cx.d.name().to_string(), params: fit.params.clone() };
     (!fit.params.is_empty()).then_some((setting, fit))
 }
 
 /// Requests the policy of one group for the whole device, and reports the parameters that are not possible.
-fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, deferred: bool) {
+fn want_whole(cx: &mut GroupPlanner, team: &QueueGroup, setting: &Setting, fit: &Fixed, deferred: bool) {
     let instead = rx_alone(cx.d.name(), &fit.params);
     if !fit.missing.is_empty() {
         let why = Obstacle::NoParameter { policy: team.policy.name.clone() };
@@ -71,10 +75,10 @@ fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, deferred
     }
     let (policy, moved) = (team.policy.name.clone(), fit.moved.clone());
     let (rule, reason, source) = why(team, Reason::GroupPolicyForAll { policy, deferred, moved });
-    cx.want(Want { setting: setting.clone(), instead, rule, reason, source, needed: true });
+    cx.want(GroupSetting { setting: setting.clone(), instead, rule, reason, source, needed: true });
 }
 
-fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
+fn by_queue(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Option<String>> {
     let Some(all) = cx.d.nic.queue_coalesce.known() else { return Vec::new() };
     let dev = cx.d.name().to_string();
     adaptive_off(cx, teams, all.values().next().map(|c| &c.0));
@@ -100,7 +104,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *q, params: fit.params };
             let (policy, group, when) = (t.policy.name.clone(), t.name.clone(), first(&t.policy.when));
             let (rule, reason, source) = why(t, Reason::GroupPolicy { policy, group, when });
-            cx.want(Want { setting, instead, rule, reason, source, needed: true });
+            cx.want(GroupSetting { setting, instead, rule, reason, source, needed: true });
         }
         missing.sort();
         missing.dedup();
@@ -111,18 +115,18 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
         if !laid.is_empty() {
             let text = format!(
                 "the user configured the moderation of {}, so policy {} of group {} is not applied there",
-                told::queues_text(&laid),
+                moderation_text::queues_text(&laid),
                 t.policy.name,
                 t.name
             );
             cx.out.warnings.about(&dev, text);
         }
     }
-    teams.iter().map(|t| told::by_queue(cx, t)).collect()
+    teams.iter().map(|t| moderation_text::by_queue(cx, t)).collect()
 }
 
 /// If only the device has the switch, it is switched off for all queues, before any fixed value is written.
-fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, u32>>) {
+fn adaptive_off(cx: &mut GroupPlanner, teams: &[QueueGroup], of_queue: Option<&BTreeMap<String, u32>>) {
     let Some(now) = cx.d.nic.coalesce.known() else { return };
     let on = |k: &&str| {
         now.0.get(*k).is_some_and(|v| *v != 0)
@@ -138,10 +142,17 @@ fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, 
     }
     let setting = Setting::Coalesce { dev: cx.d.name().to_string(), params };
     let reason = Reason::AdaptiveOffFirst;
-    cx.want(Want { setting, instead: Vec::new(), rule: "R4.02", reason, source: super::ARTICLE.into(), needed: true });
+    cx.want(GroupSetting {
+        setting,
+        instead: Vec::new(),
+        rule: "R4.02",
+        reason,
+        source: super::ARTICLE.into(),
+        needed: true,
+    });
 }
 
-fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
+fn by_napi(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Option<String>> {
     let deferred: Vec<Vec<Setting>> = teams
         .iter()
         .map(|t| t.queues.iter().filter_map(|q| deferral(cx, *q, &t.policy.napi)).collect::<Vec<_>>())
@@ -160,17 +171,17 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             None => Obstacle::NoModerationNoDeferral,
         };
         refuse(cx, "moderation of single queues", why, true);
-        return vec![told::of_device(cx); teams.len()];
+        return vec![moderation_text::of_device(cx); teams.len()];
     }
     for (t, settings) in teams.iter().zip(deferred) {
         for setting in settings {
             let (policy, group) = (t.policy.name.clone(), t.name.clone());
             let (rule, reason, source) = why(t, Reason::GroupPolicyByNapi { policy, group });
             let source = if t.by.is_none() { policies::NAPI_SOURCE.to_string() } else { source };
-            cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+            cx.want(GroupSetting { setting, instead: Vec::new(), rule, reason, source, needed: true });
         }
     }
-    teams.iter().map(|t| told::by_queue(cx, t)).collect()
+    teams.iter().map(|t| moderation_text::by_queue(cx, t)).collect()
 }
 
 /// The first clause, in a form that fits into a sentence.

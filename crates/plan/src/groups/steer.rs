@@ -3,7 +3,7 @@
 use ringwise_knob::{Address, Reason, Setting, features, rss as knob_rss};
 use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 
-use super::{Cx, Team, Want, why};
+use super::{GroupPlanner, GroupSetting, QueueGroup, why};
 use crate::Obstacle;
 
 /// Plan rules by which a later plan recognizes objects that were created only for groups.
@@ -26,7 +26,7 @@ struct Spare {
     contexts: Vec<u32>,
 }
 
-fn spare(cx: &Cx, teams: &[Team], rules: &Rules) -> Spare {
+fn spare(cx: &GroupPlanner, teams: &[QueueGroup], rules: &Rules) -> Spare {
     let wanted = |r: &Rule| teams.iter().flat_map(matches).any(|(f, m)| r.flow == *f && r.fields == *m);
     let mine = cx.out.made.of(cx.d.name()).iter().filter(|m| m.as_left);
     let mut out = Spare::default();
@@ -51,7 +51,7 @@ fn spare(cx: &Cx, teams: &[Team], rules: &Rules) -> Spare {
 
 type Match<'a> = (&'a String, &'a std::collections::BTreeMap<String, String>);
 
-fn matches(t: &Team) -> Vec<Match<'_>> {
+fn matches(t: &QueueGroup) -> Vec<Match<'_>> {
     t.flows.iter().filter_map(named).collect()
 }
 
@@ -63,7 +63,7 @@ fn named(f: &Flow) -> Option<Match<'_>> {
     }
 }
 
-pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
+pub(super) fn plan(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Reached> {
     let mut out = vec![Reached::default(); teams.len()];
     let named = teams.iter().any(|t| !matches(t).is_empty());
     let rss = match &cx.d.nic.rss {
@@ -106,12 +106,12 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
     out
 }
 
-fn refuse(cx: &mut Cx, what: &str, why: Obstacle) {
+fn refuse(cx: &mut GroupPlanner, what: &str, why: Obstacle) {
     cx.out.cannot(cx.d.name(), what, why, true);
 }
 
 /// Warns that neither rules nor shares steer flows to the groups: a group has no effect on flows of other queues.
-fn undirected(cx: &mut Cx, teams: &[Team]) {
+fn undirected(cx: &mut GroupPlanner, teams: &[QueueGroup]) {
     let dev = cx.d.name();
     let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
     let takes = cx.d.nic.rules.is_known();
@@ -136,7 +136,7 @@ fn undirected(cx: &mut Cx, teams: &[Team]) {
     cx.out.advice.about(dev, text);
 }
 
-fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spare, r: &mut Reached) {
+fn rules_of(cx: &mut GroupPlanner, t: &QueueGroup, rules: &Rules, rss: Option<&Rss>, spare: &Spare, r: &mut Reached) {
     let all = matches(t);
     if all.is_empty() {
         return;
@@ -170,7 +170,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         if let Some(context) = context {
             let setting = Setting::RssContext { dev: dev.clone(), context, table: Some(table), key: None };
             let (_, reason, source) = why(t, Reason::TableOfGroup { group: t.name.clone() });
-            cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
+            cx.want(GroupSetting { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
     } else if all.len() < t.queues.len() {
         let text = format!(
@@ -198,11 +198,11 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
             let location = ringwise_knob::rules::by_content(old);
             let setting = Setting::FlowRule { dev: dev.clone(), location, rule: None };
             let (_, reason, source) = why(t, Reason::OtherRuleForFlow);
-            cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
+            cx.want(GroupSetting { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
         let setting = Setting::FlowRule { dev: dev.clone(), location, rule: Some(rule) };
         let (_, reason, source) = why(t, Reason::FlowOfGroup { group: t.name.clone() });
-        cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
+        cx.want(GroupSetting { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         let address = Address::FlowRule { dev: dev.clone(), location };
         if cx.out.laid.contains(&address) || cx.out.entries.contains(&address) {
             *r.rules.get_or_insert(0) += 1;
@@ -211,7 +211,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
 }
 
 /// The location of a rule for the same flow, which is replaced; else the lowest free location; else that of a spare rule.
-fn place(cx: &Cx, rules: &Rules, rule: &Rule, spare: &Spare) -> Option<u32> {
+fn place(cx: &GroupPlanner, rules: &Rules, rule: &Rule, spare: &Spare) -> Option<u32> {
     let dev = cx.d.name().to_string();
     let mine = |n: &u32| {
         let a = Address::FlowRule { dev: dev.clone(), location: *n };
@@ -223,7 +223,7 @@ fn place(cx: &Cx, rules: &Rules, rule: &Rule, spare: &Spare) -> Option<u32> {
     there.map(|(n, _)| *n).or_else(new).or_else(|| spare.rules.iter().copied().find(|n| !mine(n)))
 }
 
-fn ntuple(cx: &mut Cx) {
+fn ntuple(cx: &mut GroupPlanner) {
     let dev = cx.d.name().to_string();
     let Some(f) = cx.d.nic.features.known().and_then(|f| f.get(features::NTUPLE)) else { return };
     if f.fixed {
@@ -231,7 +231,7 @@ fn ntuple(cx: &mut Cx) {
     }
     let setting = Setting::Ntuple { dev, on: true };
     let (reason, source) = (Reason::RulesNeedFeature, "ethtool(8)".to_string());
-    cx.want(Want { setting, instead: Vec::new(), rule: "R1.10", reason, source, needed: true });
+    cx.want(GroupSetting { setting, instead: Vec::new(), rule: "R1.10", reason, source, needed: true });
 }
 
 /// Distributes the entries over these queues, round robin.
@@ -241,8 +241,8 @@ fn over(queues: &[u32], size: usize) -> Vec<u32> {
 
 /// Weight of each queue in the device's table. If flows are named, groups without a weight get their flows by rules only;
 /// otherwise every queue takes part.
-fn weights(teams: &[Team], rx: u32, led: &[bool]) -> Vec<u64> {
-    let default = |t: &Team, led: bool| if led { 0 } else { t.queues.len() as u64 };
+fn weights(teams: &[QueueGroup], rx: u32, led: &[bool]) -> Vec<u64> {
+    let default = |t: &QueueGroup, led: bool| if led { 0 } else { t.queues.len() as u64 };
     // A share applies to a group; multiply it by the common multiple of all group sizes to get whole numbers for queues.
     let common = teams.iter().map(|t| t.queues.len() as u64).fold(1, lcm);
     let mut per = vec![common; rx as usize];
@@ -255,7 +255,7 @@ fn weights(teams: &[Team], rx: u32, led: &[bool]) -> Vec<u64> {
     }
     if per.iter().all(|w| *w == 0) {
         // Some group must receive the flows that match no rule.
-        let some = |t: &&Team| !t.urgent || teams.iter().all(|t| t.urgent);
+        let some = |t: &&QueueGroup| !t.urgent || teams.iter().all(|t| t.urgent);
         for q in teams.iter().filter(some).flat_map(|t| &t.queues) {
             per[*q as usize] = 1;
         }
@@ -271,7 +271,7 @@ fn lcm(a: u64, b: u64) -> u64 {
     a / x.max(1) * b
 }
 
-fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out: &mut [Reached]) {
+fn table(cx: &mut GroupPlanner, teams: &[QueueGroup], r: &Rss, led: &[bool], weighted: bool, out: &mut [Reached]) {
     let directed = led.contains(&true);
     let (dev, rx, size) = (cx.d.name().to_string(), cx.d.rx, r.table.len());
     let per = weights(teams, rx, led);
@@ -310,7 +310,7 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
         let by = teams.iter().find_map(|t| t.by.clone()).filter(|_| weighted);
         let source = by.map_or_else(|| super::ARTICLE.to_string(), |by| crate::wishes::source(&[by]));
         let needed = directed || weighted;
-        cx.want(Want { setting, instead: Vec::new(), rule: SHARED, reason, source, needed });
+        cx.want(GroupSetting { setting, instead: Vec::new(), rule: SHARED, reason, source, needed });
     }
     let starved: Vec<u32> = used.iter().copied().filter(|q| !want.contains(q)).collect();
     if !keep && !starved.is_empty() {

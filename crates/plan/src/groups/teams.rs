@@ -8,13 +8,13 @@ use ringwise_model::{ConfiguredBy, CpuSet, Dir, Flow, Goal, GroupQueues, GroupWi
 use super::latency_share;
 use crate::dev::Dev;
 use crate::machine::Machine;
-use crate::target::Out;
-use crate::wishes::Laid;
-use crate::{Group, Mistake, WrongWish, policies};
+use crate::target::PlanBuilder;
+use crate::wishes::ConfiguredSettings;
+use crate::{Group, InvalidSetting, Mistake, policies};
 
 /// A group with its queues.
 #[derive(Debug, Clone)]
-pub(crate) struct Team {
+pub(crate) struct QueueGroup {
     pub name: String,
     pub policy: Policy,
     /// A latency group: its queues get the least disturbed CPUs.
@@ -76,18 +76,24 @@ pub(crate) fn sized_by_number(d: &Dev, intent: &Intent) -> bool {
 /// Collects the errors in the groups of one device.
 struct Mistakes<'a> {
     dev: &'a str,
-    laid: &'a mut Laid,
+    laid: &'a mut ConfiguredSettings,
 }
 
 impl Mistakes<'_> {
     fn add(&mut self, w: &GroupWish, what: impl std::fmt::Display, mistake: Mistake) {
         let said = if w.by.is_unknown() { "--latency-queues".to_string() } else { w.by.to_string() };
-        self.laid.wrong.push(WrongWish { said, what: format!("{} group {}{what}", self.dev, w.name), mistake });
+        self.laid.wrong.push(InvalidSetting { said, what: format!("{} group {}{what}", self.dev, w.name), mistake });
     }
 }
 
 /// Checks the groups and divides the queues. Errors are added to `laid`.
-pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out: &mut Out) -> Vec<Team> {
+pub(crate) fn teams(
+    s: &Snapshot,
+    d: &Dev,
+    intent: &Intent,
+    laid: &mut ConfiguredSettings,
+    out: &mut PlanBuilder,
+) -> Vec<QueueGroup> {
     let meant = meant(d, intent);
     if meant.is_empty() {
         return Vec::new();
@@ -120,9 +126,9 @@ fn checked(
     meant: &[GroupWish],
     claims: &mut BTreeMap<u32, String>,
     wrong: &mut Mistakes,
-) -> Option<Vec<Team>> {
+) -> Option<Vec<QueueGroup>> {
     let mut names: BTreeSet<String> = BTreeSet::new();
-    let mut teams: Vec<Team> = Vec::new();
+    let mut teams: Vec<QueueGroup> = Vec::new();
     let mut good = true;
     for w in meant {
         if !names.insert(w.name.to_ascii_lowercase()) {
@@ -141,7 +147,7 @@ fn checked(
         let queues = claimed(d.rx, w, claims, wrong);
         good &= queues.is_some();
         let policy = policy.unwrap_or_else(|| policies::built_in().remove(0));
-        teams.push(Team {
+        teams.push(QueueGroup {
             name: w.name.clone(),
             urgent: policy.name.eq_ignore_ascii_case(LATENCY),
             policy,
@@ -231,7 +237,13 @@ fn free_units(
 }
 
 /// Assigns the free queues to groups that do not list theirs. False: a group cannot have the requested number.
-fn divide(n: u32, meant: &[GroupWish], mut free: Vec<Vec<u32>>, teams: &mut [Team], wrong: &mut Mistakes) -> bool {
+fn divide(
+    n: u32,
+    meant: &[GroupWish],
+    mut free: Vec<Vec<u32>>,
+    teams: &mut [QueueGroup],
+    wrong: &mut Mistakes,
+) -> bool {
     let autos: Vec<usize> = (0..meant.len()).filter(|i| meant[*i].queues == GroupQueues::Auto).collect();
     let left = |free: &Vec<Vec<u32>>| free.iter().map(|u| u.len() as u32).sum::<u32>();
     // Latency queues have the lowest numbers, in the order of the groups.
@@ -257,7 +269,7 @@ fn divide(n: u32, meant: &[GroupWish], mut free: Vec<Vec<u32>>, teams: &mut [Tea
 
 /// Number of queues of group `i`, of those left for it and the open groups after it: one part for latency, two parts for
 /// others.
-fn share(teams: &[Team], autos: &[usize], i: usize, left: u32) -> u32 {
+fn share(teams: &[QueueGroup], autos: &[usize], i: usize, left: u32) -> u32 {
     let parts = |t: usize| if teams[t].urgent { 1 } else { 2 };
     let rest: Vec<usize> = autos.iter().copied().filter(|a| *a >= i).collect();
     match rest.as_slice() {
@@ -274,9 +286,9 @@ fn share(teams: &[Team], autos: &[usize], i: usize, left: u32) -> u32 {
 }
 
 /// The groups of the article's layout on one device.
-pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<Team> {
+pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<QueueGroup> {
     let of = |g: &Group| {
-        Some(Team {
+        Some(QueueGroup {
             name: g.name.clone(),
             policy: policies::find(&g.name, &intent.policies)?,
             urgent: g.name == LATENCY,
@@ -293,7 +305,7 @@ pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<Team> {
 }
 
 /// Pins queues of groups with configured CPUs to these CPUs, round robin.
-pub(crate) fn pins(m: &Machine, teams: &[Team]) -> Vec<(usize, Option<usize>)> {
+pub(crate) fn pins(m: &Machine, teams: &[QueueGroup]) -> Vec<(usize, Option<usize>)> {
     let mut out = Vec::new();
     for t in teams {
         let Some(cpus) = &t.cpus else { continue };

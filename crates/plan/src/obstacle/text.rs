@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringwise_knob::learned::What;
+use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{configured_in, rules};
 use ringwise_model::words::{article, plural, visible};
 use ringwise_model::{RingKind, RingPart, User, errno};
@@ -36,11 +36,11 @@ fn text(o: &Obstacle) -> String {
         O::TableUnread { unread } => {
             format!("the RSS table could not be read ({unread}): other flows may reach every queue")
         }
-        O::Learned { what: What::Refused { errno, words } } => {
+        O::Learned { what: LearnedWrite::Refused { errno, words } } => {
             let name = errno::name(*errno).map_or_else(|| format!("errno {errno}"), str::to_string);
             format!("refused before on this kernel ({name}): {words}")
         }
-        O::Learned { what: What::Ignored { got } } => {
+        O::Learned { what: LearnedWrite::Ignored { got } } => {
             format!("accepted before and ignored on this kernel: it read back {}", got.value_text())
         }
         O::Instead { obstacle, instead } => format!("{obstacle}; {} instead", instead.value_text()),

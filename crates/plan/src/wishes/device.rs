@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, napi as knob_napi};
+use ringwise_knob::{Address, Setting, VectorName, coalesce as knob_coalesce, features, napi as knob_napi};
 use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues};
 
-use super::{Cx, what};
+use super::{WishContext, what};
 use crate::channels::then;
 use crate::words::list;
 use crate::{Mistake, Obstacle};
 
-pub(super) fn channels(cx: &mut Cx) {
+pub(super) fn channels(cx: &mut WishContext) {
     let (Some(d), Knob::Channels { rx, tx, combined }) = (cx.dev, &cx.wish.knob) else { return };
     let dev = cx.name();
     let address = Address::Channels { dev: dev.clone() };
@@ -40,11 +40,11 @@ pub(super) fn channels(cx: &mut Cx) {
         cx.wrong("channels", Mistake::NoQueueLeft { receive: r, transmit: t });
     }
     if good {
-        cx.lay(Setting::Channels { dev, rx: *rx, tx: *tx, combined: *combined });
+        cx.configure(Setting::Channels { dev, rx: *rx, tx: *tx, combined: *combined });
     }
 }
 
-pub(super) fn plain(cx: &mut Cx) {
+pub(super) fn plain(cx: &mut WishContext) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     match &cx.wish.knob {
@@ -52,7 +52,7 @@ pub(super) fn plain(cx: &mut Cx) {
         Knob::Pause { autoneg, rx, tx } => {
             let address = Address::Pause { dev: dev.clone() };
             if cx.have(&d.nic.pause, address, Obstacle::NoPauseFrames).is_some() {
-                cx.lay(Setting::Pause { dev, autoneg: *autoneg, rx: *rx, tx: *tx });
+                cx.configure(Setting::Pause { dev, autoneg: *autoneg, rx: *rx, tx: *tx });
             }
         }
         Knob::Rings { values } => rings(cx, values),
@@ -60,7 +60,7 @@ pub(super) fn plain(cx: &mut Cx) {
     }
 }
 
-fn rings(cx: &mut Cx, values: &RingValues) {
+fn rings(cx: &mut WishContext, values: &RingValues) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = Address::Rings { dev: dev.clone() };
@@ -88,11 +88,11 @@ fn rings(cx: &mut Cx, values: &RingValues) {
     };
     let values = RingValues::each(|part| keep(part, part.value(values)?));
     if !values.is_empty() {
-        cx.lay(Setting::Rings { dev, values });
+        cx.configure(Setting::Rings { dev, values });
     }
 }
 
-fn feature(cx: &mut Cx, name: &str, on: bool) {
+fn feature(cx: &mut WishContext, name: &str, on: bool) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = Address::Feature { dev: dev.clone(), name: name.to_string() };
@@ -114,7 +114,7 @@ fn feature(cx: &mut Cx, name: &str, on: bool) {
         return;
     }
     for (k, _) in there.into_iter().filter(|(_, f)| !f.fixed) {
-        cx.lay(match k.as_str() {
+        cx.configure(match k.as_str() {
             features::NTUPLE => Setting::Ntuple { dev: dev.clone(), on },
             _ => Setting::Feature { dev: dev.clone(), name: k.clone(), on },
         });
@@ -127,7 +127,12 @@ fn alike(a: &str, b: &str) -> bool {
 }
 
 /// The parameters that exist; the others are recorded as errors.
-fn known(cx: &mut Cx, params: &BTreeMap<String, u32>, has: &BTreeMap<String, u32>, of: &str) -> BTreeMap<String, u32> {
+fn known(
+    cx: &mut WishContext,
+    params: &BTreeMap<String, u32>,
+    has: &BTreeMap<String, u32>,
+    of: &str,
+) -> BTreeMap<String, u32> {
     let mut out = BTreeMap::new();
     for (k, v) in params {
         if !has.contains_key(k) {
@@ -141,7 +146,7 @@ fn known(cx: &mut Cx, params: &BTreeMap<String, u32>, has: &BTreeMap<String, u32
     out
 }
 
-pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap<String, u32>) {
+pub(super) fn coalesce(cx: &mut WishContext, queues: Option<&Vec<u32>>, params: &BTreeMap<String, u32>) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let Some(named) = queues else {
@@ -150,7 +155,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
         let Some(has) = cx.have(&d.nic.coalesce, address, absent) else { return };
         let params = known(cx, params, &has.0, "");
         if !params.is_empty() {
-            cx.lay(Setting::Coalesce { dev, params });
+            cx.configure(Setting::Coalesce { dev, params });
         }
         return;
     };
@@ -178,7 +183,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
         let Some(has) = all.get(&q).or_else(|| all.values().next()) else { continue };
         let params = known(cx, &params, &has.0, &format!(" of queue {q}"));
         if !params.is_empty() {
-            cx.lay(Setting::QueueCoalesce { dev: dev.clone(), queue: q, params });
+            cx.configure(Setting::QueueCoalesce { dev: dev.clone(), queue: q, params });
         }
     }
 }
@@ -208,7 +213,7 @@ fn only(values: &NapiValues, has: &NapiValues) -> NapiValues {
     }
 }
 
-pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) {
+pub(super) fn napi(cx: &mut WishContext, queues: Option<&Vec<u32>>, values: &NapiValues) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = Address::NapiDevice { dev: dev.clone() };
@@ -225,14 +230,14 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
         }
         let values = only(values, &n.device);
         if values != NapiValues::default() {
-            cx.lay(Setting::NapiDevice { dev, values });
+            cx.configure(Setting::NapiDevice { dev, values });
         }
         return;
     };
     let mut lacks: Vec<&str> = Vec::new();
     let mut alone: Vec<u32> = Vec::new();
     for q in cx.queues(Some(named), Dir::Rx, &what(&cx.wish.knob)) {
-        let at = knob_napi::instance(d.nic, Of::Rx(q));
+        let at = knob_napi::instance(d.nic, VectorName::Rx(q));
         // A queue that an earlier step creates is assumed to be like the others.
         let like = at.or_else(|| n.instances.first().filter(|_| d.channels.is_some()));
         match like.map(|i| &i.values) {
@@ -243,7 +248,7 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
                     continue;
                 }
                 let first = at.and_then(|i| i.rx.first()).copied().unwrap_or(q);
-                cx.lay(Setting::Napi { dev: dev.clone(), of: Of::Rx(first), values });
+                cx.configure(Setting::Napi { dev: dev.clone(), of: VectorName::Rx(first), values });
             }
             _ => alone.push(q),
         }

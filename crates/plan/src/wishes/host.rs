@@ -3,10 +3,10 @@
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{CpuSet, Fact, Knob};
 
-use super::{Cx, steer};
+use super::{WishContext, steer};
 use crate::{Mistake, Obstacle};
 
-pub(super) fn host(cx: &mut Cx) {
+pub(super) fn host(cx: &mut WishContext) {
     let host = &cx.s.host;
     match &cx.wish.knob {
         Knob::RfsEntries { entries } => {
@@ -14,7 +14,7 @@ pub(super) fn host(cx: &mut Cx) {
                 return;
             }
             if cx.have(&host.rps_sock_flow_entries, Address::RfsEntries, Obstacle::NoRps).is_some() {
-                cx.lay(Setting::RfsEntries { entries: *entries });
+                cx.configure(Setting::RfsEntries { entries: *entries });
             }
         }
         Knob::Sysctl { name, value } => {
@@ -23,7 +23,7 @@ pub(super) fn host(cx: &mut Cx) {
                 return;
             };
             if cx.have(now, Address::Sysctl { name: name.clone() }, Obstacle::NoSysctl).is_some() {
-                cx.lay(Setting::Sysctl { name: name.clone(), value: value.clone() });
+                cx.configure(Setting::Sysctl { name: name.clone(), value: value.clone() });
             }
         }
         Knob::CpuLatency { cpus, value } => {
@@ -39,7 +39,7 @@ pub(super) fn host(cx: &mut Cx) {
                 let address = Address::CpuLatency { cpu: *cpu };
                 let now = host.cpu_latency.get(cpu).cloned().unwrap_or_else(|| Fact::not_asked(address.to_string()));
                 if cx.have(&now, address, Obstacle::NoFile).is_some() {
-                    cx.lay(Setting::CpuLatency { cpu: *cpu, value: value.clone() });
+                    cx.configure(Setting::CpuLatency { cpu: *cpu, value: value.clone() });
                 }
             }
         }

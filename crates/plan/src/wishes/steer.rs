@@ -1,9 +1,9 @@
 //! Configured settings that steer packets: RSS, flow rules, interrupts, XPS, RPS, RFS.
 
-use ringwise_knob::{Address, Of, Setting, irq as knob_irq, rss as knob_rss};
+use ringwise_knob::{Address, Setting, VectorName, irq as knob_irq, rss as knob_rss};
 use ringwise_model::{Action, CpuId, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
 
-use super::Cx;
+use super::WishContext;
 use crate::dev::Dev;
 use crate::words::list;
 use crate::{AfterChange, Mistake, Obstacle};
@@ -11,7 +11,7 @@ use crate::{AfterChange, Mistake, Obstacle};
 /// The kernel's limit for flow tables.
 const MOST_FLOWS: u32 = 1 << 29;
 
-pub(super) fn rss(cx: &mut Cx) {
+pub(super) fn rss(cx: &mut WishContext) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = match &cx.wish.knob {
@@ -39,13 +39,13 @@ pub(super) fn rss(cx: &mut Cx) {
                 return;
             }
             let fields = knob_rss::LETTERS.chars().filter(|c| fields.contains(*c)).collect();
-            cx.lay(Setting::RssFields { dev, flow: flow.clone(), fields });
+            cx.configure(Setting::RssFields { dev, flow: flow.clone(), fields });
         }
         _ => {}
     }
 }
 
-fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u32>, words: &Table) {
+fn rss_table(cx: &mut WishContext, d: &Dev, r: &Rss, address: Address, context: Option<u32>, words: &Table) {
     let dev = cx.name();
     if r.table.is_empty() {
         cx.cannot(address, Obstacle::NoRssTable);
@@ -77,16 +77,16 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
                 if none.len() == 1 { "s" } else { "" },
             ));
         }
-        cx.lay(Setting::RssTable { dev, table });
+        cx.configure(Setting::RssTable { dev, table });
         return;
     };
     // Any number is possible: netlink accepts it, and with ioctl the lower numbers are used temporarily.
     if cx.have(&r.contexts, address, Obstacle::NoContexts).is_some() {
-        cx.lay(Setting::RssContext { dev, context, table: Some(table), key: None });
+        cx.configure(Setting::RssContext { dev, context, table: Some(table), key: None });
     }
 }
 
-fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, symmetric: &Option<String>) {
+fn hash(cx: &mut WishContext, r: &Rss, function: &Option<String>, key: &Option<String>, symmetric: &Option<String>) {
     let dev = cx.name();
     let address = Address::RssHash { dev: dev.clone() };
     let mut part = |asked: &Option<String>, has: &Fact<String>, absent: Obstacle| -> Option<String> {
@@ -123,11 +123,11 @@ fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, s
         good
     });
     if function.is_some() || key.is_some() || symmetric.is_some() {
-        cx.lay(Setting::RssHash { dev, function, key, symmetric });
+        cx.configure(Setting::RssHash { dev, function, key, symmetric });
     }
 }
 
-pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
+pub(super) fn rule(cx: &mut WishContext, location: Option<u32>, rule: &Rule) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let at = |location: u32| Address::FlowRule { dev: dev.clone(), location };
@@ -175,14 +175,14 @@ pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
         cx.wrong(format!("flow rule {text}"), Mistake::PlacesFull { places: rules.capacity });
         return;
     };
-    cx.lay(Setting::FlowRule { dev, location, rule: Some(rule.clone()) });
+    cx.configure(Setting::FlowRule { dev, location, rule: Some(rule.clone()) });
 }
 
-fn place(cx: &Cx, rules: &ringwise_model::Rules, rule: &Rule, at: &dyn Fn(u32) -> Address) -> Option<u32> {
+fn place(cx: &WishContext, rules: &ringwise_model::Rules, rule: &Rule, at: &dyn Fn(u32) -> Address) -> Option<u32> {
     ringwise_knob::rules::place(rules, rule, |n| cx.laid.by.contains_key(&at(n)))
 }
 
-pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
+pub(super) fn irq(cx: &mut WishContext, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     if cpus.is_empty() {
@@ -196,7 +196,7 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     let mut lost = Vec::new();
     for q in cx.queues(queues, wide, "interrupt CPU") {
         let mut names = Vec::new();
-        for (of, dir, n) in [(Of::Rx(q), Dir::Rx, Some(d.rx)), (Of::Tx(q), Dir::Tx, d.tx)] {
+        for (of, dir, n) in [(VectorName::Rx(q), Dir::Rx, Some(d.rx)), (VectorName::Tx(q), Dir::Tx, d.tx)] {
             // If the number of queues is unknown, an interrupt with the queue's name shows that the queue exists.
             if n.is_some_and(|n| q >= n) || d.vector_index(of).is_some_and(|i| d.stuck[i]) {
                 continue;
@@ -222,7 +222,7 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     }
 }
 
-pub(super) fn queues(cx: &mut Cx) {
+pub(super) fn queues(cx: &mut WishContext) {
     let dev = cx.name();
     match &cx.wish.knob {
         Knob::XpsCpus { queues, cpus } => {
@@ -230,7 +230,7 @@ pub(super) fn queues(cx: &mut Cx) {
                 return;
             }
             for queue in cx.queues(queues.as_ref(), Dir::Tx, "XPS CPUs") {
-                cx.lay(Setting::XpsCpus { dev: dev.clone(), queue, cpus: cpus.clone() });
+                cx.configure(Setting::XpsCpus { dev: dev.clone(), queue, cpus: cpus.clone() });
             }
         }
         Knob::XpsRxqs { queues, rxqs } => {
@@ -242,7 +242,7 @@ pub(super) fn queues(cx: &mut Cx) {
                 return;
             }
             for queue in cx.queues(queues.as_ref(), Dir::Tx, "XPS rx queues") {
-                cx.lay(Setting::XpsRxqs { dev: dev.clone(), queue, rxqs: good.clone() });
+                cx.configure(Setting::XpsRxqs { dev: dev.clone(), queue, rxqs: good.clone() });
             }
         }
         Knob::RpsCpus { queues, cpus } => {
@@ -250,7 +250,7 @@ pub(super) fn queues(cx: &mut Cx) {
                 return;
             }
             for queue in cx.queues(queues.as_ref(), Dir::Rx, "RPS CPUs") {
-                cx.lay(Setting::RpsCpus { dev: dev.clone(), queue, cpus: cpus.clone() });
+                cx.configure(Setting::RpsCpus { dev: dev.clone(), queue, cpus: cpus.clone() });
             }
         }
         Knob::RpsFlowCnt { queues, entries } => {
@@ -258,14 +258,14 @@ pub(super) fn queues(cx: &mut Cx) {
                 return;
             }
             for queue in cx.queues(queues.as_ref(), Dir::Rx, "RFS entries") {
-                cx.lay(Setting::RpsFlowCnt { dev: dev.clone(), queue, entries: *entries });
+                cx.configure(Setting::RpsFlowCnt { dev: dev.clone(), queue, entries: *entries });
             }
         }
         _ => {}
     }
 }
 
-fn one_transmit_queue(cx: &mut Cx) -> bool {
+fn one_transmit_queue(cx: &mut WishContext) -> bool {
     let one = cx.dev.is_some_and(|d| d.tx.is_some_and(|tx| tx < 2));
     if one {
         let what = format!("{} XPS", cx.name());
@@ -274,7 +274,7 @@ fn one_transmit_queue(cx: &mut Cx) -> bool {
     one
 }
 
-pub(super) fn too_many(cx: &mut Cx, entries: u32) -> bool {
+pub(super) fn too_many(cx: &mut WishContext, entries: u32) -> bool {
     if entries > MOST_FLOWS {
         cx.wrong(format!("RFS entries {entries}"), Mistake::TooManyEntries { most: MOST_FLOWS });
     }

@@ -2,8 +2,8 @@
 
 use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
-use ringwise_flow::population::{Evenness, Heavy, Load};
-use ringwise_flow::{Counted, Spread, Steering};
+use ringwise_flow::population::{Evenness, HeavyFlow, Load};
+use ringwise_flow::{CountedFlow, Spread, Steering};
 use ringwise_model::{Dir, Nic, Snapshot};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use ringwise_text::{numbers, plural, right, thousands, visible};
 /// A flow rule for each heavy flow, and an RSS table without the queues of these rules.
 pub struct Isolated {
     /// Flow, rule in the syntax of `ethtool -N`, queue.
-    pub rules: Vec<(Counted, String, u32)>,
+    pub rules: Vec<(CountedFlow, String, u32)>,
     /// The RSS table without the queues that get a rule.
     pub table: Vec<u32>,
     /// Load of the busiest other queue, divided by the mean of the other queues.
@@ -55,13 +55,13 @@ pub struct Many<'a> {
 }
 
 /// `FLOW QUEUE IRQ CPU NODE`. CPU is the one that processes the packets, RPS included.
-pub fn plain(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> String {
+pub fn plain(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow]) -> String {
     let mut out = String::from("#flow queue irq cpu node\n");
     let word = |n: Option<u32>| n.map_or_else(|| "unknown".into(), |n| n.to_string());
     for f in flows {
         let a = chain::arrival(s, nic, steering, &f.tuple);
         let queue = match a.steering.by {
-            ringwise_flow::By::Dropped => "dropped".into(),
+            ringwise_flow::QueueDecision::Dropped => "dropped".into(),
             _ => word(a.steering.queue),
         };
         let l = a.landing.as_ref();
@@ -81,7 +81,7 @@ fn evenness(e: &Evenness) -> String {
     format!("max/mean {:.2}, variation {:.2}", e.max_to_mean, e.variation)
 }
 
-fn heavy_line(h: &Heavy, total: &Load) -> String {
+fn heavy_line(h: &HeavyFlow, total: &Load) -> String {
     let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
     let queue = h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
     format!("{}  {}, {}, {queue}", h.flow.tuple, plural(h.flow.packets as usize, "packet"), share(&l, total))

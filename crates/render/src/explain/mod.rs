@@ -5,8 +5,8 @@ pub mod many;
 pub mod observed;
 
 use ringwise_flow::chain::{Arrival, Departure, Direction, Route, stations};
-use ringwise_flow::stack::{Landing, Place, Reach, Rfs, Rps, rfs_words};
-use ringwise_flow::steering::By;
+use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
+use ringwise_flow::steering::QueueDecision;
 use ringwise_model::{CpuId, Snapshot};
 use serde_json::{Value, json};
 
@@ -138,9 +138,9 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
     let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, w));
     let st = &a.steering;
     let rule = match (st.rule, st.by) {
-        (Some(at), By::Dropped) => format!("steering rule {at} drops or diverts it"),
+        (Some(at), QueueDecision::Dropped) => format!("steering rule {at} drops or diverts it"),
         (Some(at), _) => format!("steering rule {at} matches"),
-        (None, By::Asked) => "as if it arrived on the requested queue".into(),
+        (None, QueueDecision::Asked) => "as if it arrived on the requested queue".into(),
         (None, _) if st.rules_unread => "steering rules unknown".into(),
         (None, _) => "no steering rule matches".into(),
     };
@@ -150,7 +150,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
             let key = st.key_from.map_or_else(String::new, |k| format!(", {k} key"));
             line("    hash     ", &format!("{h:#010x}  toeplitz over {f}{key}"));
         }
-        _ if matches!(st.by, By::OnlyOne | By::Asked) => {}
+        _ if matches!(st.by, QueueDecision::OnlyOne | QueueDecision::Asked) => {}
         _ => {
             let why = st.why_not.as_ref().map(ToString::to_string);
             line("    hash     ", why.as_deref().unwrap_or("does not matter"));
@@ -161,10 +161,14 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
             let of = st.context.map_or_else(String::new, |c| format!(" of RSS context {c}"));
             line("    table    ", &format!("entry {e} of {}{of} -> queue {q}", st.entries));
         }
-        (Some(q), None) if st.by == By::OnlyOne => line("    table    ", &format!("every entry names queue {q}")),
-        (Some(q), None) if st.by == By::Asked => line("    queue    ", &format!("{q}, as requested")),
+        (Some(q), None) if st.by == QueueDecision::OnlyOne => {
+            line("    table    ", &format!("every entry names queue {q}"))
+        }
+        (Some(q), None) if st.by == QueueDecision::Asked => line("    queue    ", &format!("{q}, as requested")),
         (Some(q), None) => line("    rule     ", &format!("-> queue {q}")),
-        (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
+        (None, _) if st.by == QueueDecision::Dropped => {
+            line("    rule     ", "the packet does not reach this interface's queues")
+        }
         (None, _) => {
             let may = format!("cannot be determined: one of the queues {}", numbers(st.may_be.iter().copied()));
             // If there is no hash, the line of the hash shows the reason.
@@ -183,7 +187,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
     }
 }
 
-fn landing(line: &mut dyn FnMut(&str, &str), l: &Landing, d: &Direction, s: &Snapshot) {
+fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, s: &Snapshot) {
     let irq = l.irq.map_or_else(|| "no interrupt known".into(), |i| format!("interrupt {i}"));
     let to = match (&l.cpu, &l.why_not) {
         (Some(p), _) => place(p),
@@ -219,7 +223,7 @@ fn landing(line: &mut dyn FnMut(&str, &str), l: &Landing, d: &Direction, s: &Sna
     line("    RFS      ", &rfs);
 }
 
-fn place(p: &Place) -> String {
+fn place(p: &CpuPlacement) -> String {
     let node = p.node.map_or_else(|| "unknown".into(), |n| n.to_string());
     let core = p.core.map_or_else(String::new, |c| format!("  core {c}"));
     let reach = match p.reach {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_flow::stack::Landing;
+use ringwise_flow::stack::ReceivePath;
 use ringwise_model::CpuId;
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     let mut out = super::text(one, style);
     let arrival = one.directions.iter().find_map(|d| d.arrival.as_ref());
     let predicted = arrival.and_then(|a| a.steering.queue);
-    let expect = arrival.and_then(|a| a.landing.as_ref()).and_then(Landing::works_on);
+    let expect = arrival.and_then(|a| a.landing.as_ref()).and_then(ReceivePath::works_on);
     let mark = |is: bool| if is { "   <- predicted" } else { "" };
     out.push_str(&format!("\nThis flow in {} s:\n", o.seconds));
     match &o.flow {

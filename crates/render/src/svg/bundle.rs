@@ -6,7 +6,7 @@ use ringwise_model::CpuId;
 
 use super::groups::Groups;
 use super::rows::{Block, Row, Target, several};
-use crate::columns::{Column, Place};
+use crate::columns::{Column, CpuGroup};
 
 /// With more interrupts than this, those that are delivered to the same CPU share a row.
 const MAX_SINGLE: usize = 24;
@@ -44,8 +44,8 @@ pub(super) fn bundled<'a>(
 }
 
 /// The node of these CPUs, if it is the same for all.
-fn one_place(cpus: &[CpuId], columns: &[Column]) -> Option<Place> {
-    let places: BTreeSet<Place> = columns.iter().filter(|c| cpus.contains(&c.cpu)).map(|c| c.place).collect();
+fn one_place(cpus: &[CpuId], columns: &[Column]) -> Option<CpuGroup> {
+    let places: BTreeSet<CpuGroup> = columns.iter().filter(|c| cpus.contains(&c.cpu)).map(|c| c.place).collect();
     places.first().copied().filter(|_| places.len() == 1)
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 
 use super::rows::{Block, Target};
-use crate::columns::{Place, Ranks, columns};
+use crate::columns::{CpuGroup, Ranks, columns};
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -27,7 +27,7 @@ impl Core {
 
 #[derive(Debug)]
 pub(super) struct NodeBox {
-    pub place: Place,
+    pub place: CpuGroup,
     /// The node of the device.
     pub own: bool,
     pub cores: Vec<Core>,
@@ -39,8 +39,8 @@ pub(super) struct NodeBox {
 impl NodeBox {
     pub(super) fn title(&self, numa: bool) -> String {
         match self.place {
-            Place::Node(n) if self.own => format!("node {n}, the device's own"),
-            Place::Node(n) => format!("node {n}"),
+            CpuGroup::Node(n) if self.own => format!("node {n}, the device's own"),
+            CpuGroup::Node(n) => format!("node {n}"),
             _ if numa => "node unknown".into(),
             _ => "CPUs (a kernel without nodes)".into(),
         }
@@ -48,8 +48,8 @@ impl NodeBox {
 }
 
 /// The CPUs whose interrupts share a row, by node.
-pub(super) fn folds(blocks: &[Block<'_>]) -> BTreeMap<Place, CpuSet> {
-    let mut out: BTreeMap<Place, CpuSet> = BTreeMap::new();
+pub(super) fn folds(blocks: &[Block<'_>]) -> BTreeMap<CpuGroup, CpuSet> {
+    let mut out: BTreeMap<CpuGroup, CpuSet> = BTreeMap::new();
     for b in blocks {
         let Target::Fold(place) = b.target else { continue };
         let cpus = b.vectors.iter().filter_map(|v| v.effective.known()).flat_map(CpuSet::iter);
@@ -63,12 +63,12 @@ pub(super) fn folds(blocks: &[Block<'_>]) -> BTreeMap<Place, CpuSet> {
 pub(super) fn nodes(
     t: &Topology,
     used: &BTreeSet<CpuId>,
-    folds: &BTreeMap<Place, CpuSet>,
+    folds: &BTreeMap<CpuGroup, CpuSet>,
     own: Option<NodeId>,
 ) -> Vec<NodeBox> {
     let ranks = Ranks::of(t);
-    let mut cores: Vec<(Place, Core)> = Vec::new();
-    for c in columns(t, &ranks).into_iter().filter(|c| c.place != Place::Offline) {
+    let mut cores: Vec<(CpuGroup, Core)> = Vec::new();
+    for c in columns(t, &ranks).into_iter().filter(|c| c.place != CpuGroup::Offline) {
         let same = cores.last().is_some_and(|(p, o)| *p == c.place && o.rank.is_some() && o.rank == c.core);
         if !same {
             cores.push((c.place, Core { rank: c.core, l3: c.l3, used: vec![], idle: vec![], fold: CpuSet::new() }));
@@ -81,7 +81,7 @@ pub(super) fn nodes(
     for (place, core) in cores {
         let fold = folds.get(&place);
         if out.last().is_none_or(|n| n.place != place) {
-            let own = matches!((place, own), (Place::Node(a), Some(b)) if a == b);
+            let own = matches!((place, own), (CpuGroup::Node(a), Some(b)) if a == b);
             let one = |fold: &CpuSet| Core { rank: None, l3: None, used: vec![], idle: vec![], fold: fold.clone() };
             let cores = fold.map(one).into_iter().collect();
             out.push(NodeBox { place, own, cores, other_cores: 0, other_cpus: CpuSet::new() });

@@ -15,7 +15,7 @@ use super::notes::notes;
 use super::place::{Columns, Labels, Places, Sizes, caches, core_label, irq_label, others, places};
 use super::rows::{Block, Cell, Target, blocks};
 use super::verdict::Verdict;
-use crate::columns::{Place, Ranks, columns};
+use crate::columns::{CpuGroup, Ranks, columns};
 use crate::show::head_parts;
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width, wrap};
 use ringwise_text::{numbers, set, vector_label, word};
@@ -160,7 +160,7 @@ impl Picture<'_> {
             Target::Cpus(cpus) => cpus.iter().filter_map(|c| Some((p.cpus.get(c).copied()?, self.far(*c)))).collect(),
             Target::Fold(place) => {
                 let own = |node: &NodeId| self.n.node.known().map(|own| own != node);
-                let far = if let Place::Node(node) = place { own(node) } else { None };
+                let far = if let CpuGroup::Node(node) = place { own(node) } else { None };
                 p.folds.get(place).map(|to| (*to, far)).into_iter().collect()
             }
             Target::Words(_) => vec![],

@@ -7,7 +7,7 @@ use ringwise_model::{CpuId, CpuSet, Topology, Vector};
 use super::MARGIN;
 use super::cpus::{Core, NodeBox};
 use super::rows::{Block, MAX_LIST, Row, Target, cpus, short};
-use crate::columns::Place;
+use crate::columns::CpuGroup;
 use ringwise_draw::canvas::{Point, at, width};
 use ringwise_text::{numbers, plural};
 
@@ -231,7 +231,7 @@ pub(super) struct Places {
     /// Left edge of each CPU with a box of its own, where its lines end.
     pub cpus: BTreeMap<CpuId, Point>,
     /// The same for boxes of several CPUs.
-    pub folds: BTreeMap<Place, Point>,
+    pub folds: BTreeMap<CpuGroup, Point>,
     pub bottom: f64,
 }
 

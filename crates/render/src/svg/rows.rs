@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Nic, Topology, Vector};
 
-use crate::columns::Place;
+use crate::columns::CpuGroup;
 use ringwise_text::{is_down, numbers, plural};
 
 /// If other queues have interrupts, more queues without one than this share a box.
@@ -47,7 +47,7 @@ impl Block<'_> {
 pub(super) enum Target {
     Cpus(Vec<CpuId>),
     /// CPUs of one node that share a box.
-    Fold(Place),
+    Fold(CpuGroup),
     /// A text instead of a line, with the reason.
     Words(String),
 }

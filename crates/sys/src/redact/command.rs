@@ -1,7 +1,7 @@
 //! Redacts command lines: the program and the names of its flags stay. A value stays if it can only be a number, a list of CPUs
 //! or one of a few words, and is needed for a plan or a finding.
 
-use super::names::Names;
+use super::names::Pseudonyms;
 
 /// A flag of a program, as `--goal`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,7 +170,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Known parameters stay, of others only the name; what follows ` -- ` (the arguments of init) is removed.
-pub(super) fn kernel(text: &str, names: &mut Names) -> String {
+pub(super) fn kernel(text: &str, names: &mut Pseudonyms) -> String {
     let mut out = Vec::new();
     for word in words(text) {
         let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
@@ -215,7 +215,7 @@ fn is_setting(value: &str, interfaces: &[String]) -> bool {
 }
 
 /// Redacts a command line of this program that is one text. Words inside quoted values cannot be distinguished from other words.
-pub(super) fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[String], names: &mut Names) -> String {
+pub(super) fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[String], names: &mut Pseudonyms) -> String {
     let mut all = text.split_ascii_whitespace().map(|w| w.trim_matches('\'')).peekable();
     let Some(program) = all.next() else { return String::new() };
     let base = program.rsplit('/').next().unwrap_or_default();
@@ -267,7 +267,7 @@ fn program(word: &str) -> String {
 }
 
 /// irqbalance's arguments show which interrupts it skips, and a plan needs them.
-fn irqbalance(args: &[String], names: &mut Names) -> Vec<String> {
+fn irqbalance(args: &[String], names: &mut Pseudonyms) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = args.iter().peekable();
     while let Some(word) = rest.next() {
@@ -314,7 +314,7 @@ fn irqbalance(args: &[String], names: &mut Names) -> Vec<String> {
 }
 
 /// `/proc/PID/cmdline`: only the program stays, except for irqbalance.
-pub(super) fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn arguments(bytes: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     let all: Vec<String> =
         bytes.split(|b| *b == 0).filter(|w| !w.is_empty()).map(|w| String::from_utf8_lossy(w).into_owned()).collect();
     let Some((first, rest)) = all.split_first() else { return Vec::new() };
@@ -328,7 +328,7 @@ pub(super) fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
 }
 
 /// `ExecStart=` and similar keys.
-pub(super) fn exec(text: &str, names: &mut Names) -> String {
+pub(super) fn exec(text: &str, names: &mut Pseudonyms) -> String {
     let text = text.trim_start_matches(['@', '-', ':', '+', '!']);
     let all = words(text);
     let Some((first, rest)) = all.split_first() else { return String::new() };
@@ -365,7 +365,7 @@ mod tests {
     fn the_kernel_command_line_keeps_what_a_plan_needs() {
         let line = "BOOT_IMAGE=/vmlinuz root=UUID=1-2 quiet isolcpus=managed_irq,2-5 pci=nomsi nosmt ip=10.0.0.1 \
                     hunter2 note=\"my secret phrase\" -- secret=1\n";
-        let got = kernel(line, &mut Names::default());
+        let got = kernel(line, &mut Pseudonyms::default());
         assert_eq!(got, "BOOT_IMAGE= root= quiet isolcpus=managed_irq,2-5 pci=nomsi nosmt ip= note=\n");
     }
 
@@ -374,7 +374,7 @@ mod tests {
         let text = "/home/anna/ringwise apply eth0 --goal forward --cpus=0-3 --set eth0.rings.rx=1024 \
                     --set eth0.alias=x --reason it was Anna --health curl -u a:b http://h/ --secret --yes";
         let devs = ["eth0".to_string()];
-        let n = &mut Names::default();
+        let n = &mut Pseudonyms::default();
         let names = line(text, &grammar(), Left::Names, &devs, n);
         assert_eq!(names, "ringwise apply --goal --cpus --set --set --reason --health --yes");
         let intent = line(text, &grammar(), Left::Intent, &devs, n);
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn of_arguments_only_those_of_irqbalance_stay() {
-        let mut names = Names::default();
+        let mut names = Pseudonyms::default();
         let own =
             b"/usr/sbin/irqbalance\0--foreground\0--banirq=7\0-l\0/home/anna/ringwise-irqbalance-policy\0--x=hunter2\0";
         let got = arguments(own, &mut names);

@@ -1,7 +1,7 @@
 //! Redacts replies of ethtool and of the `netdev` family (`linux/ethtool_netlink.h`, `linux/netdev.h`), and structs of the ioctl
 //! (`linux/ethtool.h`). Whatever is not known to be harmless is removed, and so is a reply whose kind is not listed here.
 
-use super::names::Names;
+use super::names::Pseudonyms;
 use super::raw::{is_scalar, number, put, put_text, split};
 use super::strings::{Care, Strings};
 use super::text;
@@ -38,7 +38,7 @@ fn form(command: u32) -> Option<(Form, u16)> {
 }
 
 /// One message of an ethtool reply; `None`: the command is not known.
-pub(super) fn ethtool(command: u32, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
+pub(super) fn ethtool(command: u32, message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Option<Vec<u8>> {
     const TABLE: u16 = 4;
     const KEY: u16 = 5;
     let (form, last) = form(command)?;
@@ -55,7 +55,7 @@ pub(super) fn ethtool(command: u32, message: &[u8], names: &mut Names, strings: 
     Some(out)
 }
 
-fn header(value: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+fn header(value: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     let mut out = Vec::new();
     for (kind, value) in split(value) {
         match number(kind) {
@@ -68,7 +68,7 @@ fn header(value: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
 }
 
 /// A number, or nested numbers.
-fn put_number(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names) {
+fn put_number(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Pseudonyms) {
     if kind & NESTED != 0 {
         let mut nest = Vec::new();
         for (kind, value) in split(value) {
@@ -83,7 +83,7 @@ fn put_number(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names) {
 }
 
 /// Bit sets: numbers, masks, and names within the nests of single bits.
-fn put_bits(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strings: &Strings) {
+fn put_bits(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Pseudonyms, strings: &Strings) {
     const SIZE: u16 = 2;
     const BITS: u16 = 3;
     const MASKS: [u16; 2] = [4, 5];
@@ -116,7 +116,7 @@ fn put_bits(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strin
 }
 
 /// One message of the `netdev` family: devices (1), queues (10) and NAPI instances (11); all attributes are numbers.
-pub(super) fn netdev(command: u32, message: &[u8], names: &mut Names) -> Option<Vec<u8>> {
+pub(super) fn netdev(command: u32, message: &[u8], names: &mut Pseudonyms) -> Option<Vec<u8>> {
     if !matches!(command, 1 | 10 | 11) {
         return None;
     }
@@ -146,7 +146,7 @@ mod command {
 const RULE: std::ops::Range<usize> = 16..184;
 
 /// The struct of an ioctl, with unchanged length.
-pub(super) fn ioctl(number: u32, reply: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
+pub(super) fn ioctl(number: u32, reply: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Option<Vec<u8>> {
     let mut out = reply.to_vec();
     match number {
         command::DRVINFO => drvinfo(&mut out, names, strings),
@@ -164,7 +164,7 @@ pub(super) fn ioctl(number: u32, reply: &[u8], names: &mut Names, strings: &Stri
 }
 
 /// `struct ethtool_drvinfo`: four texts of 32 bytes from offset 4, that of the expansion ROM at 132, 12 reserved bytes, numbers.
-fn drvinfo(out: &mut [u8], names: &mut Names, strings: &Strings) {
+fn drvinfo(out: &mut [u8], names: &mut Pseudonyms, strings: &Strings) {
     for (i, from) in [4, 36, 68, 100, 132].into_iter().enumerate() {
         let Some(field) = out.get_mut(from..from + 32) else { return };
         // Driver, version, firmware, bus address, ROM.
@@ -192,7 +192,7 @@ fn addresses(flow_type: u32) -> Option<&'static [(usize, usize)]> {
 
 /// `struct ethtool_rx_flow_spec`: the type at 0, values from 4 to 56, the extension from 56 to 76, and masks 72 bytes after the
 /// values.
-fn rule(spec: &mut [u8], names: &mut Names) {
+fn rule(spec: &mut [u8], names: &mut Pseudonyms) {
     const TO_MASK: usize = 72;
     const VALUE: std::ops::Range<usize> = 4..76;
     const EXTENSION_MAC: (usize, usize) = (58, 6);

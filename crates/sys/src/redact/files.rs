@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::names::Names;
+use super::names::Pseudonyms;
 use super::{command, settings};
 
 const SERIALS: [&str; 27] = [
@@ -62,8 +62,8 @@ pub(super) const KERNEL_LOG: &str = "/support/kernel.log";
 /// The settings in effect, as a capture contains them.
 const STANDING: &str = "/ringwise/standing";
 
-type OfText = fn(&str, &mut Names) -> String;
-type OfBytes = fn(&[u8], &mut Names) -> Vec<u8>;
+type OfText = fn(&str, &mut Pseudonyms) -> String;
+type OfBytes = fn(&[u8], &mut Pseudonyms) -> Vec<u8>;
 
 /// How to redact a file, chosen by its path.
 #[derive(Clone, Copy)]
@@ -201,7 +201,7 @@ fn by_line(text: &str, change: impl FnMut(&str) -> String) -> String {
     text.lines().map(change).collect::<Vec<_>>().join("\n") + end
 }
 
-pub(super) fn cpu_info(text: &str, names: &mut Names) -> String {
+pub(super) fn cpu_info(text: &str, names: &mut Pseudonyms) -> String {
     by_line(text, |line| match line.split_once(':') {
         Some((key, value)) if key.trim() == "Serial" => {
             format!("{key}: {}", names.string("serial", value.trim()))
@@ -210,19 +210,19 @@ pub(super) fn cpu_info(text: &str, names: &mut Names) -> String {
     })
 }
 
-fn v4_digits(digits: &str, names: &mut Names) -> Option<String> {
+fn v4_digits(digits: &str, names: &mut Pseudonyms) -> Option<String> {
     // The kernel prints the big-endian address as a number of this machine.
     let bytes = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 8)?.to_ne_bytes();
     Some(format!("{:08X}", u32::from_ne_bytes(names.v4(Ipv4Addr::from(bytes)).octets())))
 }
 
-fn v6_digits(digits: &str, names: &mut Names) -> Option<String> {
+fn v6_digits(digits: &str, names: &mut Pseudonyms) -> Option<String> {
     let bytes: [u8; 16] = crate::capture::from_hex(digits)?.try_into().ok()?;
     Some(crate::capture::to_hex(&names.v6(Ipv6Addr::from(bytes)).octets()))
 }
 
 /// Like `v6_digits`, but printed as four numbers of this machine (sockets).
-fn v6_words(digits: &str, names: &mut Names) -> Option<String> {
+fn v6_words(digits: &str, names: &mut Pseudonyms) -> Option<String> {
     let swap = |bytes: &mut [u8]| {
         if cfg!(target_endian = "little") {
             bytes.chunks_mut(4).for_each(<[u8]>::reverse);
@@ -236,7 +236,7 @@ fn v6_words(digits: &str, names: &mut Names) -> Option<String> {
 }
 
 /// Destination and gateway; the mask is not an identifier.
-pub(super) fn route(text: &str, names: &mut Names) -> String {
+pub(super) fn route(text: &str, names: &mut Pseudonyms) -> String {
     by_line(text, |line| {
         let fields = line.split('\t').enumerate().map(|(i, f)| match i {
             1 | 2 => v4_digits(f, names).unwrap_or_else(|| f.to_string()),
@@ -247,11 +247,11 @@ pub(super) fn route(text: &str, names: &mut Names) -> String {
 }
 
 /// Destination, source and gateway.
-pub(super) fn ipv6_route(text: &str, names: &mut Names) -> String {
+pub(super) fn ipv6_route(text: &str, names: &mut Pseudonyms) -> String {
     inet6_columns(text, &[0, 2, 4], names)
 }
 
-fn inet6_columns(text: &str, columns: &[usize], names: &mut Names) -> String {
+fn inet6_columns(text: &str, columns: &[usize], names: &mut Pseudonyms) -> String {
     by_line(text, |line| {
         let mut column = 0;
         let fields = line.split(' ').map(|f| {
@@ -264,7 +264,7 @@ fn inet6_columns(text: &str, columns: &[usize], names: &mut Names) -> String {
 }
 
 /// `0100007F:0016` and the long form of IPv6.
-pub(super) fn sockets(text: &str, names: &mut Names) -> String {
+pub(super) fn sockets(text: &str, names: &mut Pseudonyms) -> String {
     by_line(text, |line| {
         let fields = line.split(' ').map(|f| match f.split_once(':') {
             Some((a, port)) if a.len() == 8 && port.len() == 4 => {
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn tables_of_digits() {
-        let n = &mut Names::default();
+        let n = &mut Pseudonyms::default();
         let table = "Iface\tDestination\tGateway\tFlags\neth0\t00000000\t0102000A\t0003\n";
         assert_eq!(route(table, n), "Iface\tDestination\tGateway\tFlags\neth0\t00000000\t010012C6\t0003\n");
         let inet6 = "fe80000000000000021b21fffeaabbcc 02 40 20 80     eth0\n";

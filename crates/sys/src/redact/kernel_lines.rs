@@ -2,7 +2,7 @@
 //! other forms about them, are kept. In these lines the driver's own words stay; anything that may come from a variable is
 //! replaced.
 
-use super::names::Names;
+use super::names::Pseudonyms;
 use super::strings::{Care, Strings};
 use super::text::{Piece, pieces};
 
@@ -116,7 +116,12 @@ impl Subjects<'_> {
 }
 
 /// The lines that are kept, with everything variable replaced, and the number of the others.
-pub(super) fn kernel_lines(log: &str, subjects: &Subjects, names: &mut Names, strings: &Strings) -> (String, usize) {
+pub(super) fn kernel_lines(
+    log: &str,
+    subjects: &Subjects,
+    names: &mut Pseudonyms,
+    strings: &Strings,
+) -> (String, usize) {
     let (mut out, mut left_out) = (String::new(), 0);
     for line in log.lines().filter(|l| !l.trim().is_empty()) {
         match split(line).filter(|(_, message)| subjects.keeps(message)) {
@@ -134,7 +139,7 @@ pub(super) fn kernel_lines(log: &str, subjects: &Subjects, names: &mut Names, st
     (out, left_out)
 }
 
-fn clean(message: &str, subjects: &Subjects, names: &mut Names, strings: &Strings) -> String {
+fn clean(message: &str, subjects: &Subjects, names: &mut Pseudonyms, strings: &Strings) -> String {
     let mut out = String::new();
     let mut gone = 0;
     let mut renamed = false;
@@ -233,7 +238,7 @@ mod tests {
 
     fn go(log: &str) -> (String, usize) {
         let all = ["eth1", "igb", "mlx5_core", "bond0"].map(str::to_string);
-        let mut names = Names::default();
+        let mut names = Pseudonyms::default();
         let strings = Strings::new(vec![("web1-berlin".to_string(), "host-name-1".to_string(), "host name")]);
         kernel_lines(log, &Subjects { all: &all }, &mut names, &strings)
     }

@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::capture::{Answer, Asked, Recording, Redacted, Refusal, Reply};
 use files::Rule;
 use kernel_lines::Subjects;
-use names::Names;
-use papers::Papers;
+use names::Pseudonyms;
+use papers::DocumentRedaction;
 use strings::{Care, Strings};
 
 pub use command::{Flag, FlagValue, Grammar};
@@ -58,7 +58,7 @@ impl Recording {
 
     /// The same, with the caller's knowledge.
     pub fn redact_with(&mut self, by_caller: &Knowledge) -> Vec<Redacted> {
-        let mut names = Names::default();
+        let mut names = Pseudonyms::default();
         let interfaces = interfaces(self);
         let subjects = interfaces.iter().chain(&by_caller.drivers).cloned().collect();
         let known = Known { by_caller, interfaces, subjects };
@@ -85,7 +85,7 @@ fn interfaces(r: &Recording) -> Vec<String> {
 }
 
 /// Collects names without a recognizable shape from the files and replies that contain them.
-fn collect(r: &Recording, by_caller: &Knowledge, names: &mut Names) {
+fn collect(r: &Recording, by_caller: &Knowledge, names: &mut Pseudonyms) {
     let paths = r.files.keys().chain(r.dirs.keys()).chain(r.links.keys()).flat_map(|p| p.split('/'));
     let listed = r.dirs.values().flatten().flatten().map(String::as_str);
     names.taken = paths.chain(listed).map(str::to_string).collect();
@@ -107,7 +107,7 @@ fn collect(r: &Recording, by_caller: &Knowledge, names: &mut Names) {
     }
 }
 
-fn whole(kind: &'static str, content: &str, names: &mut Names) {
+fn whole(kind: &'static str, content: &str, names: &mut Pseudonyms) {
     if content.is_empty() {
         return;
     }
@@ -118,18 +118,18 @@ fn whole(kind: &'static str, content: &str, names: &mut Names) {
     }
 }
 
-fn string(input: &str, names: &mut Names, strings: &Strings) -> String {
+fn string(input: &str, names: &mut Pseudonyms, strings: &Strings) -> String {
     String::from_utf8_lossy(&text::text(input.as_bytes(), names, strings, Care::Tables)).into_owned()
 }
 
-fn refusal(r: &Refusal, names: &mut Names, strings: &Strings) -> Refusal {
-    let clean = |w: &String, names: &mut Names| text::text(w.as_bytes(), names, strings, Care::Prose);
+fn refusal(r: &Refusal, names: &mut Pseudonyms, strings: &Strings) -> Refusal {
+    let clean = |w: &String, names: &mut Pseudonyms| text::text(w.as_bytes(), names, strings, Care::Prose);
     let words = r.words.as_ref().map(|w| String::from_utf8_lossy(&clean(w, names)).into_owned());
     Refusal { errno: r.errno, words, late: r.late }
 }
 
 /// `ours`: what is replaced in ringwise's own texts.
-fn rewrite(r: &Recording, known: &Known, names: &mut Names, strings: &Strings, ours: &Strings) -> Recording {
+fn rewrite(r: &Recording, known: &Known, names: &mut Pseudonyms, strings: &Strings, ours: &Strings) -> Recording {
     let mut out = Recording { info: r.info.clone(), ..Recording::default() };
     out.info.note = r.info.note.as_ref().map(|n| string(n, names, strings));
     for (asked, reply) in &r.kernel {
@@ -161,9 +161,9 @@ fn rewrite(r: &Recording, known: &Known, names: &mut Names, strings: &Strings, o
 
 fn answers<T>(
     all: &BTreeMap<String, Answer<T>>,
-    names: &mut Names,
+    names: &mut Pseudonyms,
     strings: &Strings,
-    change: impl Fn(&str, &T, &mut Names) -> T,
+    change: impl Fn(&str, &T, &mut Pseudonyms) -> T,
 ) -> BTreeMap<String, Answer<T>> {
     let mut out = BTreeMap::new();
     for (path, answer) in all {
@@ -177,8 +177,8 @@ fn answers<T>(
 }
 
 /// One message of a reply; `None`: its kind is not known.
-fn message(asked: &Asked, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
-    let shapes = |text: &str, names: &mut Names| text::text(text.as_bytes(), names, strings, Care::Tables);
+fn message(asked: &Asked, message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Option<Vec<u8>> {
+    let shapes = |text: &str, names: &mut Pseudonyms| text::text(text.as_bytes(), names, strings, Care::Tables);
     Some(match asked.kind.as_str() {
         "links" => raw::link(message, names, strings),
         "addrs" => raw::addr(message, names),
@@ -209,7 +209,7 @@ fn irqbalance(text: &str) -> String {
     text.split_ascii_whitespace().filter(known).collect::<Vec<_>>().join(" ")
 }
 
-fn file(path: &str, bytes: &[u8], known: &Known, names: &mut Names, strings: &Strings) -> Vec<u8> {
+fn file(path: &str, bytes: &[u8], known: &Known, names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     let content = || String::from_utf8_lossy(bytes).into_owned();
     let (changed, care) = match files::rule(path) {
         Rule::Shapes => (bytes.to_vec(), Care::Tables),
@@ -220,7 +220,7 @@ fn file(path: &str, bytes: &[u8], known: &Known, names: &mut Names, strings: &St
         Rule::Own(change) => return change(&content(), names).into_bytes(),
         Rule::Bytes(change) => return change(bytes, names),
         Rule::Papers { intent } => {
-            let p = Papers { grammar: &known.by_caller.grammar, interfaces: &known.interfaces, intent };
+            let p = DocumentRedaction { grammar: &known.by_caller.grammar, interfaces: &known.interfaces, intent };
             return papers::clean(bytes, &p, names, strings);
         }
         Rule::KernelLog => {

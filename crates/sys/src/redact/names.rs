@@ -26,7 +26,7 @@ struct Known {
 }
 
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct Pseudonyms {
     hardware: HashMap<Vec<u8>, u32>,
     v4: HashMap<Ipv4Addr, u32>,
     v6: HashMap<Ipv6Addr, u32>,
@@ -45,7 +45,7 @@ fn next<K: std::hash::Hash + Eq>(table: &mut HashMap<K, u32>, key: K) -> u32 {
     *table.entry(key).or_insert(n)
 }
 
-impl Names {
+impl Pseudonyms {
     pub(super) fn count(&mut self, kind: &'static str) {
         *self.counts.entry(kind).or_default() += 1;
     }
@@ -152,7 +152,7 @@ impl Names {
         format!("00000000-0000-4000-8000-{n:012x}")
     }
 
-    /// Remembers a text and returns its pseudonym. [`Names::reach`] decides where else it is replaced.
+    /// Remembers a text and returns its pseudonym. [`Pseudonyms::reach`] decides where else it is replaced.
     pub(super) fn string(&mut self, kind: &'static str, text: &str) -> String {
         let reach = self.reach(text);
         self.remember(kind, text, reach)

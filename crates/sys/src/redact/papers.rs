@@ -5,7 +5,7 @@ use ringwise_model::Title;
 use serde_json::{Map, Value};
 
 use super::command::{self, Grammar, Left};
-use super::names::Names;
+use super::names::Pseudonyms;
 use super::strings::{Care, Strings};
 use super::text;
 
@@ -20,7 +20,7 @@ const ITSELF: [&str; 2] = ["timer", "guard"];
 const OWN_NAMES: [&str; 3] = ["latency", "bulk", "cpu"];
 
 /// What is needed to redact the texts.
-pub(super) struct Papers<'a> {
+pub(super) struct DocumentRedaction<'a> {
     pub grammar: &'a Grammar,
     pub interfaces: &'a [String],
     /// Keeps what a plan needs: the settings in effect.
@@ -37,13 +37,13 @@ fn documents(bytes: &[u8]) -> (bool, Vec<Option<Value>>) {
 }
 
 /// Collects names of people and typed texts, which may occur anywhere else as well.
-pub(super) fn collect(bytes: &[u8], names: &mut Names) {
+pub(super) fn collect(bytes: &[u8], names: &mut Pseudonyms) {
     for document in documents(bytes).1.into_iter().flatten() {
         collect_from(&document, names);
     }
 }
 
-fn collect_from(value: &Value, names: &mut Names) {
+fn collect_from(value: &Value, names: &mut Pseudonyms) {
     match value {
         Value::Array(all) => all.iter().for_each(|v| collect_from(v, names)),
         Value::Object(object) => {
@@ -78,7 +78,7 @@ fn is_reason_with_typed_text(object: &Map<String, Value>) -> bool {
 }
 
 /// A file of ringwise with everything private replaced. Lines that are not valid JSON are removed: they are torn.
-pub(super) fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> Vec<u8> {
+pub(super) fn clean(bytes: &[u8], p: &DocumentRedaction, names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     let (by_line, documents) = documents(bytes);
     let trial = documents.iter().flatten().any(on_trial);
     let mut out = Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strin
             names.count("left out");
             continue;
         };
-        let mut walk = Walk { p, names: &mut *names, strings, trial, chosen: false };
+        let mut walk = DocumentWalker { p, names: &mut *names, strings, trial, chosen: false };
         walk.value(&mut document, "", &Map::new());
         let text = if by_line { serde_json::to_vec(&document) } else { serde_json::to_vec_pretty(&document) };
         // Serializing a value cannot fail.
@@ -111,7 +111,7 @@ fn on_trial(value: &Value) -> bool {
     }
 }
 
-fn who(text: &str, names: &mut Names) -> String {
+fn who(text: &str, names: &mut Pseudonyms) -> String {
     let mut out = String::new();
     for part in text.split_inclusive([' ', '(', ')', ':', ',']) {
         let name = part.trim_end_matches([' ', '(', ')', ':', ',']);
@@ -126,9 +126,9 @@ fn who(text: &str, names: &mut Names) -> String {
     out
 }
 
-struct Walk<'a> {
-    p: &'a Papers<'a>,
-    names: &'a mut Names,
+struct DocumentWalker<'a> {
+    p: &'a DocumentRedaction<'a>,
+    names: &'a mut Pseudonyms,
     strings: &'a Strings,
     /// Reasons may contain text of a health command.
     trial: bool,
@@ -136,7 +136,7 @@ struct Walk<'a> {
     chosen: bool,
 }
 
-impl Walk<'_> {
+impl DocumentWalker<'_> {
     fn value(&mut self, value: &mut Value, key: &str, object: &Map<String, Value>) {
         match value {
             Value::String(text) => *text = self.text(text, key, object),
@@ -265,10 +265,10 @@ mod tests {
             flags: vec![flag("--goal", FlagValue::Plain), flag("--health", FlagValue::Private)],
         };
         let interfaces = ["eth0".to_string()];
-        let mut names = Names::default();
+        let mut names = Pseudonyms::default();
         collect(text.as_bytes(), &mut names);
         let strings = names.all();
-        let p = Papers { grammar: &grammar, interfaces: &interfaces, intent };
+        let p = DocumentRedaction { grammar: &grammar, interfaces: &interfaces, intent };
         String::from_utf8(clean(text.as_bytes(), &p, &mut names, &strings)).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! Redacts rtnetlink replies: links, addresses, routes and queueing disciplines, attribute by attribute (`linux/if_link.h`,
 //! `linux/if_addr.h`, `linux/rtnetlink.h`). Whatever is not known to be harmless is removed.
 
-use super::names::Names;
+use super::names::Pseudonyms;
 use super::strings::{Care, Strings};
 use super::text;
 
@@ -75,13 +75,13 @@ pub(super) fn text_of(value: &[u8]) -> String {
 }
 
 /// The same attribute with the private parts of its text replaced.
-pub(super) fn put_text(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strings: &Strings) {
+pub(super) fn put_text(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Pseudonyms, strings: &Strings) {
     let mut text = text::text(text_of(value).as_bytes(), names, strings, Care::Tables);
     text.push(0);
     put(out, kind, &text);
 }
 
-fn put_name(out: &mut Vec<u8>, kind: u16, value: &[u8], what: &'static str, names: &mut Names) {
+fn put_name(out: &mut Vec<u8>, kind: u16, value: &[u8], what: &'static str, names: &mut Pseudonyms) {
     let text = text_of(value);
     let name = if text.is_empty() { text } else { names.string(what, &text) };
     put(out, kind, format!("{name}\0").as_bytes());
@@ -112,7 +112,7 @@ pub(super) fn interface(message: &[u8]) -> Option<String> {
 }
 
 /// One RTM_NEWLINK: ifinfomsg and attributes.
-pub(super) fn link(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+pub(super) fn link(message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     let Some(head) = message.get(..16) else { return Vec::new() };
     let mut out = head.to_vec();
     for (kind, value) in split(&message[16..]) {
@@ -142,7 +142,7 @@ pub(super) fn link(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<
 }
 
 /// The numeric attributes that `keep` accepts; all others are removed.
-fn scalars(value: &[u8], keep: impl Fn(u16) -> bool, names: &mut Names) -> Vec<u8> {
+fn scalars(value: &[u8], keep: impl Fn(u16) -> bool, names: &mut Pseudonyms) -> Vec<u8> {
     let mut out = Vec::new();
     for (kind, value) in split(value) {
         if keep(number(kind)) && is_scalar(value) {
@@ -155,7 +155,7 @@ fn scalars(value: &[u8], keep: impl Fn(u16) -> bool, names: &mut Names) -> Vec<u
 }
 
 /// For each kind, only the attributes without addresses: VLAN numbers, bond and MACVLAN modes.
-fn link_info(info: &[u8], names: &mut Names) -> Vec<u8> {
+fn link_info(info: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     let all = split(info);
     let name =
         |wanted: u16| all.iter().find(|(kind, _)| number(*kind) == wanted).map(|(_, v)| text_of(v)).unwrap_or_default();
@@ -184,7 +184,7 @@ fn link_info(info: &[u8], names: &mut Names) -> Vec<u8> {
 
 /// One RTM_NEWADDR: ifaddrmsg and attributes. 1, 2, 4, 5 and 7 are addresses, 3 is a label (`eth0:web`), 8, 9 and 11 are
 /// flags, metric and origin.
-pub(super) fn addr(message: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn addr(message: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     let Some(head) = message.get(..8) else { return Vec::new() };
     let mut out = head.to_vec();
     for (kind, value) in split(&message[8..]) {
@@ -199,7 +199,7 @@ pub(super) fn addr(message: &[u8], names: &mut Names) -> Vec<u8> {
 
 /// One RTM_NEWROUTE: rtmsg and attributes. 1, 2, 5 and 7 are addresses, 18 is one after its family; 3 and 4 are
 /// interfaces, 6 the metric, 15 the table, 20 the preference.
-pub(super) fn route(message: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn route(message: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     let Some(head) = message.get(..12) else { return Vec::new() };
     let mut out = head.to_vec();
     route_attributes(&message[12..], &mut out, names);
@@ -208,7 +208,7 @@ pub(super) fn route(message: &[u8], names: &mut Names) -> Vec<u8> {
 
 const MULTIPATH: u16 = 9;
 
-fn route_attributes(bytes: &[u8], out: &mut Vec<u8>, names: &mut Names) {
+fn route_attributes(bytes: &[u8], out: &mut Vec<u8>, names: &mut Pseudonyms) {
     for (kind, value) in split(bytes) {
         match (number(kind), value.split_at_checked(2)) {
             (1 | 2 | 5 | 7, _) => put(out, kind, &names.address(value)),
@@ -221,7 +221,7 @@ fn route_attributes(bytes: &[u8], out: &mut Vec<u8>, names: &mut Names) {
 }
 
 /// `struct rtnexthop` (length of all, flags, hops, interface) with attributes of its own, several in a row.
-fn hops(mut bytes: &[u8], names: &mut Names) -> Vec<u8> {
+fn hops(mut bytes: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     let mut out = Vec::new();
     while bytes.len() >= 8 {
         let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
@@ -237,7 +237,7 @@ fn hops(mut bytes: &[u8], names: &mut Names) -> Vec<u8> {
 }
 
 /// One RTM_NEWQDISC: tcmsg, the kind and whether the device offloads it.
-pub(super) fn qdisc(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+pub(super) fn qdisc(message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     const KIND: u16 = 1;
     const OFFLOADED: u16 = 12;
     let Some(head) = message.get(..20) else { return Vec::new() };

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use super::command;
-use super::names::Names;
+use super::names::Pseudonyms;
 
 /// Passes each line to `change`; `None` removes it.
 fn by_line(text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
@@ -45,7 +45,7 @@ const PLAIN_OPTIONS: [&str; 9] = ["vers", "proto", "trans", "mode", "timeo", "re
 /// Options whose values are addresses.
 const ADDRESSES: [&str; 4] = ["addr", "clientaddr", "mountaddr", "srcaddr"];
 
-fn address(text: &str, names: &mut Names) -> Option<String> {
+fn address(text: &str, names: &mut Pseudonyms) -> Option<String> {
     Some(match text.parse::<IpAddr>().ok()? {
         IpAddr::V4(a) => names.v4(a).to_string(),
         IpAddr::V6(a) => names.v6(a).to_string(),
@@ -53,14 +53,14 @@ fn address(text: &str, names: &mut Names) -> Option<String> {
 }
 
 /// `10.0.0.1:6789,10.0.0.2:6789:/volume`, `[2001:db8::1]:/x`, `filer:/home`, `//nas/share`: addresses stay addresses.
-fn source(text: &str, names: &mut Names) -> String {
+fn source(text: &str, names: &mut Pseudonyms) -> String {
     let (share, rest) = match text.strip_prefix("//") {
         Some(rest) => (true, rest),
         None => (false, text),
     };
     let at = if share { rest.find('/') } else { rest.find(":/") };
     let hosts = &rest[..at.unwrap_or(rest.len())];
-    let one = |h: &str, names: &mut Names| {
+    let one = |h: &str, names: &mut Pseudonyms| {
         if let Some(inner) = h.strip_prefix('[')
             && let Some((a, port)) = inner.split_once(']')
             && let Some(a) = address(a, names)
@@ -84,7 +84,7 @@ fn source(text: &str, names: &mut Names) -> String {
 }
 
 /// `/proc/mounts`: which file systems are on the network, which are read-only.
-pub(super) fn mounts(text: &str, names: &mut Names) -> String {
+pub(super) fn mounts(text: &str, names: &mut Pseudonyms) -> String {
     by_line(text, |line| {
         let words: Vec<&str> = line.split(' ').collect();
         let [from, point, kind, options, rest @ ..] = &words[..] else {
@@ -148,7 +148,7 @@ const SCRIPT_WORDS: [&str; 12] = [
     "ethtool -X",
 ];
 
-pub(super) fn script(text: &str, names: &mut Names) -> String {
+pub(super) fn script(text: &str, names: &mut Pseudonyms) -> String {
     by_line(text, |line| {
         let known = SCRIPT_WORDS.contains(&line);
         if !known {
@@ -159,7 +159,11 @@ pub(super) fn script(text: &str, names: &mut Names) -> String {
 }
 
 /// Sections and keys of an ini file; the values as `value` returns them, empty for `None`.
-fn ini(text: &str, names: &mut Names, value: impl Fn(&str, &str, &str, &mut Names) -> Option<String>) -> String {
+fn ini(
+    text: &str,
+    names: &mut Pseudonyms,
+    value: impl Fn(&str, &str, &str, &mut Pseudonyms) -> Option<String>,
+) -> String {
     let mut section = String::new();
     let joined = text.replace("\\\n", " ");
     by_line(&joined, |line| {
@@ -197,7 +201,7 @@ fn ini(text: &str, names: &mut Names, value: impl Fn(&str, &str, &str, &mut Name
 }
 
 /// How a service is started; of everything else only the key stays.
-pub(super) fn unit(text: &str, names: &mut Names) -> String {
+pub(super) fn unit(text: &str, names: &mut Pseudonyms) -> String {
     ini(text, names, |section, key, value, names| match (section, key) {
         ("", "") => matches!(value, "Unit" | "Service" | "Install").then(|| value.to_string()),
         ("Service", "ExecStart") => Some(command::exec(value, names)),
@@ -206,7 +210,7 @@ pub(super) fn unit(text: &str, names: &mut Names) -> String {
 }
 
 /// A `.link` file: which interfaces it matches, and numbers.
-pub(super) fn link(text: &str, names: &mut Names) -> String {
+pub(super) fn link(text: &str, names: &mut Pseudonyms) -> String {
     ini(text, names, |section, key, value, _| match (section, key) {
         ("", "") => matches!(value, "Match" | "Link" | "SR-IOV").then(|| value.to_string()),
         // They are replaced by shape afterwards.
@@ -249,7 +253,7 @@ const PLUGINS: [&str; 20] = [
 ];
 
 /// A tuned profile: which settings it makes, and for which interfaces.
-pub(super) fn tuned(text: &str, names: &mut Names) -> String {
+pub(super) fn tuned(text: &str, names: &mut Pseudonyms) -> String {
     ini(text, names, |_, key, value, _| match key {
         "" => PLUGINS.contains(&value).then(|| value.to_string()),
         "include" | "devices" => Some(value.to_string()),
@@ -262,12 +266,12 @@ const RELEASE: [&str; 8] =
     ["NAME", "VERSION", "ID", "ID_LIKE", "PRETTY_NAME", "VERSION_ID", "VERSION_CODENAME", "PLATFORM_ID"];
 
 /// Name and version of the distribution.
-pub(super) fn os_release(text: &str, names: &mut Names) -> String {
+pub(super) fn os_release(text: &str, names: &mut Pseudonyms) -> String {
     kept(text, names, |line| line.split_once('=').is_some_and(|(k, _)| RELEASE.contains(&k)))
 }
 
 /// Only the version: the text after it tells who built the kernel, and where.
-pub(super) fn kernel_version(text: &str, names: &mut Names) -> String {
+pub(super) fn kernel_version(text: &str, names: &mut Pseudonyms) -> String {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.len() > 3 {
         names.count("left out");
@@ -290,19 +294,19 @@ const UEVENT: [&str; 12] = [
     "MINOR",
 ];
 
-pub(super) fn uevent(text: &str, names: &mut Names) -> String {
+pub(super) fn uevent(text: &str, names: &mut Pseudonyms) -> String {
     let known =
         |line: &str| line.split_once('=').is_some_and(|(k, _)| UEVENT.contains(&k) || k.starts_with("OF_COMPATIBLE"));
     kept(text, names, known)
 }
 
 /// The lines of `/proc/PID/status` that tell where a thread may run.
-pub(super) fn status(text: &str, names: &mut Names) -> String {
+pub(super) fn status(text: &str, names: &mut Pseudonyms) -> String {
     let keys = ["Name", "State", "Pid", "Cpus_allowed", "Cpus_allowed_list", "Mems_allowed", "Mems_allowed_list"];
     kept(text, names, |line| line.split_once(':').is_some_and(|(k, _)| keys.contains(&k)))
 }
 
-fn kept(text: &str, names: &mut Names, known: impl Fn(&str) -> bool) -> String {
+fn kept(text: &str, names: &mut Pseudonyms, known: impl Fn(&str) -> bool) -> String {
     by_line(text, |line| {
         if !known(line) {
             names.count("left out");
@@ -322,7 +326,7 @@ pub(super) fn modules(text: &str) -> String {
 }
 
 /// The service of a process, without the containers and sessions around it.
-pub(super) fn control_group(text: &str, names: &mut Names) -> String {
+pub(super) fn control_group(text: &str, names: &mut Pseudonyms) -> String {
     let known = |p: &str| {
         let slice = ["system.slice", "user.slice", "machine.slice", "init.scope", "-.slice"].contains(&p);
         p.is_empty() || slice || p.ends_with(".service") && p.contains("irqbalance")
@@ -339,7 +343,7 @@ pub(super) fn control_group(text: &str, names: &mut Names) -> String {
 }
 
 /// The header of a PCI function and its PCI Express capability. Serial number and vital product data are in other parts.
-pub(super) fn pci_config(bytes: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn pci_config(bytes: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     const HEADER: usize = 64;
     const EXPRESS: u8 = 0x10;
     /// `PCI_CAP_EXP_ENDPOINT_SIZEOF_V2`.
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn mounts_keep_their_kind() {
-        let n = &mut Names::default();
+        let n = &mut Pseudonyms::default();
         let text = "nas7:/home/anna / nfs4 rw,addr=10.1.2.3,username=anna,password=x 0 0\n\
                     proc /proc proc rw 0 0\n\
                     10.1.2.3:6789,10.1.2.4:6789:/ /srv/acme ceph rw,secret=k 0 0\n\
@@ -391,7 +395,7 @@ mod tests {
 
     #[test]
     fn of_settings_of_others_what_is_read_stays() {
-        let n = &mut Names::default();
+        let n = &mut Pseudonyms::default();
         let text = "[Unit]\nDescription=of ACME\n[Service]\nEnvironment=TOKEN=x\nExecStart=/usr/sbin/irqbalance -f \\\n --x=y\n";
         assert_eq!(
             unit(text, n),
@@ -419,7 +423,7 @@ mod tests {
         let mut config: Vec<u8> = (0..=255).collect();
         config.extend([7; 256]);
         (config[0x34], config[0x40], config[0x41], config[0x60], config[0x61]) = (0x40, 3, 0x60, 0x10, 0);
-        let got = pci_config(&config, &mut Names::default());
+        let got = pci_config(&config, &mut Pseudonyms::default());
         assert_eq!((&got[..64], &got[0x60..0x9c]), (&config[..64], &config[0x60..0x9c]));
         assert_eq!((&got[0x40..0x43], got[0x9d], got[0x104]), (&[3, 0x60, 0][..], 0, 0));
     }

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::labels;
-use super::names::Names;
+use super::names::Pseudonyms;
 use super::strings::{Care, Strings, word};
 
 fn hex(b: Option<&u8>) -> bool {
@@ -24,7 +24,7 @@ pub(super) enum Piece {
 }
 
 /// `text` with everything private replaced.
-pub(super) fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<u8> {
+pub(super) fn text(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care: Care) -> Vec<u8> {
     let mut out = Vec::with_capacity(input.len());
     for piece in pieces(input, names, strings, care) {
         match piece {
@@ -35,7 +35,7 @@ pub(super) fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Car
 }
 
 /// The same, as parts that show what was replaced.
-pub(super) fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<Piece> {
+pub(super) fn pieces(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care: Care) -> Vec<Piece> {
     let by_label = split(vec![Piece::Kept(input.to_vec())], |bytes, at, done| {
         let l = labels::at(bytes, done, at, care)?;
         Some((l.from, l.to, names.hidden(l.kind, &bytes[l.from..l.to]).into_bytes()))
@@ -85,7 +85,7 @@ fn split(all: Vec<Piece>, mut find: impl FnMut(&[u8], usize, usize) -> Option<(u
 }
 
 /// The identifier that begins at `at`: its length and its replacement.
-fn shape(input: &[u8], at: usize, names: &mut Names, care: Care) -> Option<(usize, Vec<u8>)> {
+fn shape(input: &[u8], at: usize, names: &mut Pseudonyms, care: Care) -> Option<(usize, Vec<u8>)> {
     let first = input[at];
     if !first.is_ascii_hexdigit() && first != b':' {
         return if care == Care::Prose { opaque(input, at, names) } else { None };
@@ -123,7 +123,7 @@ fn shape(input: &[u8], at: usize, names: &mut Names, care: Care) -> Option<(usiz
     bare_mac(input, at, names, prose).or_else(|| if prose { opaque(input, at, names) } else { None })
 }
 
-fn uuid(rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
+fn uuid(rest: &[u8], names: &mut Pseudonyms) -> Option<(usize, Vec<u8>)> {
     let id = rest.get(..36)?;
     let fits = id.iter().enumerate().all(|(i, b)| match i {
         8 | 13 | 18 | 23 => *b == b'-',
@@ -137,7 +137,7 @@ const LONGEST_ROW: usize = 32;
 
 /// `aa:bb:…` or `aa-bb-…` of six bytes or more: Ethernet, EUI-64, InfiniBand, the frame header in netfilter's log. `glued`: also
 /// if a letter or a digit follows.
-fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Option<(usize, Vec<u8>)> {
+fn mac(before: Option<&u8>, rest: &[u8], names: &mut Pseudonyms, glued: bool) -> Option<(usize, Vec<u8>)> {
     let separator = *rest.get(2).filter(|s| **s == b':' || **s == b'-')?;
     if before == Some(&separator) || hex(before) && !glued {
         return None;
@@ -176,7 +176,7 @@ fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Opti
 }
 
 /// `0011:2233:4455:6677` of InfiniBand, and `0011.2233.4455` of switches.
-fn guid(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
+fn guid(before: Option<&u8>, rest: &[u8], names: &mut Pseudonyms) -> Option<(usize, Vec<u8>)> {
     let separator = *rest.get(4).filter(|s| **s == b':' || **s == b'.')?;
     if word(before) || before == Some(&separator) {
         return None;
@@ -195,7 +195,7 @@ fn guid(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, V
     Some((run.len(), groups.join(&(separator as char).to_string()).into_bytes()))
 }
 
-fn ipv6(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
+fn ipv6(input: &[u8], at: usize, names: &mut Pseudonyms, prose: bool) -> Option<(usize, Vec<u8>)> {
     let part = |b: &u8| b.is_ascii_hexdigit() || *b == b':' || *b == b'.';
     // Nothing begins inside a longer row of groups, except after a word: `inet6:fe80::1`.
     if at > 0 && matches!(input[at - 1], b':' | b'.') {
@@ -222,7 +222,7 @@ fn ipv6(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usiz
     }
 }
 
-fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
+fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Pseudonyms, prose: bool) -> Option<(usize, Vec<u8>)> {
     if before == Some(&b'.') {
         return None;
     }
@@ -236,7 +236,7 @@ fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Names, prose: bool) -> Opt
 }
 
 /// Twelve hexadecimal digits: in interface names like `enx…` and in prose, otherwise only if the address is known.
-fn bare_mac(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
+fn bare_mac(input: &[u8], at: usize, names: &mut Pseudonyms, prose: bool) -> Option<(usize, Vec<u8>)> {
     let digits = input.get(at..at + 12)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) || hex(input.get(at + 12)) || at > 0 && hex(input.get(at - 1)) {
         return None;
@@ -248,7 +248,7 @@ fn bare_mac(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(
 }
 
 /// In prose: sixteen hexadecimal digits or more, and long words of mixed letters and digits, as in keys.
-fn opaque(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)> {
+fn opaque(input: &[u8], at: usize, names: &mut Pseudonyms) -> Option<(usize, Vec<u8>)> {
     let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'_' | b'-' | b'=');
     if !input[at].is_ascii_alphanumeric() || at > 0 && part(&input[at - 1]) {
         return None;
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn prose(input: &str) -> String {
-        let mut names = Names::default();
+        let mut names = Pseudonyms::default();
         String::from_utf8(text(input.as_bytes(), &mut names, &Strings::new(Vec::new()), Care::Prose)).unwrap()
     }
 
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn go(input: &str) -> String {
-        let mut names = Names::default();
+        let mut names = Pseudonyms::default();
         names.hardware(&[0, 0x1b, 0x21, 0xaa, 0xbb, 0xcc]);
         let strings = Strings::new(vec![("web1".to_string(), "host-name-1".to_string(), "host name")]);
         String::from_utf8(text(input.as_bytes(), &mut names, &strings, Care::Tables)).unwrap()

@@ -6,7 +6,7 @@ use super::{Tree, text};
 /// Where every CPU of a described machine is.
 #[derive(Debug, Clone)]
 pub(crate) struct Cpus {
-    all: Vec<Place>,
+    all: Vec<CpuPosition>,
     pub online: Vec<u32>,
     /// Width of masks in bits.
     pub bits: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Cpus {
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct CpuPosition {
     cpu: u32,
     package: u32,
     core: u32,
@@ -41,7 +41,7 @@ impl Cpus {
                     };
                     let node = package * per_package + core / (c / per_package);
                     let l3 = d.l3_cores.map_or(package, |n| package * (c / n) + core / n);
-                    all.push(Place { cpu, package, core, thread, node, l3 });
+                    all.push(CpuPosition { cpu, package, core, thread, node, l3 });
                 }
             }
         }
@@ -52,7 +52,7 @@ impl Cpus {
         Ok(Self { all, online, bits, nodes: if d.nodes_per_package == 0 { 0 } else { p * per_package } })
     }
 
-    fn those(&self, f: impl Fn(&Place) -> bool) -> Vec<u32> {
+    fn those(&self, f: impl Fn(&CpuPosition) -> bool) -> Vec<u32> {
         self.all.iter().filter(|x| f(x) && self.is_online(x.cpu)).map(|x| x.cpu).collect()
     }
 
@@ -71,7 +71,7 @@ impl Cpus {
     /// Near CPUs first, each group with first threads before second ones.
     pub(crate) fn near_first(&self, node: i32) -> Vec<u32> {
         let near = self.of_node(node);
-        let mut places: Vec<&Place> = self.all.iter().filter(|x| self.is_online(x.cpu)).collect();
+        let mut places: Vec<&CpuPosition> = self.all.iter().filter(|x| self.is_online(x.cpu)).collect();
         places.sort_by_key(|x| (!near.contains(&x.cpu), x.thread, x.cpu));
         places.iter().map(|x| x.cpu).collect()
     }
@@ -103,7 +103,7 @@ pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) {
     nodes(tree, d, cpus);
 }
 
-fn one(tree: &mut Tree, host: &Host, cpus: &Cpus, dir: &str, x: &Place) {
+fn one(tree: &mut Tree, host: &Host, cpus: &Cpus, dir: &str, x: &CpuPosition) {
     if x.cpu != 0 || host.arch == Arch::Aarch64 {
         tree.line(format!("{dir}/online"), u32::from(cpus.is_online(x.cpu)));
     }

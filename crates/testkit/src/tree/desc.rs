@@ -195,7 +195,7 @@ pub(crate) struct Vectors {
     #[serde(default = "one")]
     pub rings: u32,
     #[serde(default)]
-    pub asked: Asked,
+    pub asked: RequestedAffinity,
     /// The CPUs that they run on in turn; empty: the first CPU of the requested affinity.
     #[serde(default)]
     pub lands: String,
@@ -209,7 +209,7 @@ pub(crate) struct Vectors {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Asked {
+pub(crate) enum RequestedAffinity {
     /// Every CPU.
     #[default]
     All,

@@ -1,6 +1,6 @@
 //! PCI, virtio and VMBus devices with their interfaces, queues and vectors.
 
-use super::desc::{Asked, Bus, Host, Nic, Vectors, Xps};
+use super::desc::{Bus, Host, Nic, RequestedAffinity, Vectors, Xps};
 use super::{Cpus, Tree, text};
 
 /// One vector that was written, for the interrupt files.
@@ -146,10 +146,10 @@ fn numbered(nic: &Nic, cpus: &Cpus) -> Result<Vec<Vector>, String> {
         for i in 0..group.count {
             let index = out.len() as u32;
             let asked = match &group.asked {
-                Asked::All => cpus.online.clone(),
-                Asked::Node => cpus.of_node(nic.node),
-                Asked::Each => vec![near_first[i as usize % near_first.len()]],
-                Asked::Cpus(list) => text::numbers(list)?,
+                RequestedAffinity::All => cpus.online.clone(),
+                RequestedAffinity::Node => cpus.of_node(nic.node),
+                RequestedAffinity::Each => vec![near_first[i as usize % near_first.len()]],
+                RequestedAffinity::Cpus(list) => text::numbers(list)?,
             };
             let effective = match lands.len() {
                 0 => asked[0],

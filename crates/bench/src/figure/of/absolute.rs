@@ -5,7 +5,7 @@ use crate::compare::{rate_unit, value};
 use crate::result::{Metric, Point, Trial, Unit};
 use crate::summary::{self, Get};
 use crate::words;
-use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
+use ringwise_draw::chart::{Chart, Series, SeriesStyle, Spot, X, Y};
 
 impl Session<'_> {
     pub(super) fn by_size(&mut self) {
@@ -70,7 +70,7 @@ impl Session<'_> {
                 });
                 let mut spots: Vec<Spot> = spots.collect();
                 spots.sort_by(|a, b| a.x.total_cmp(&b.x));
-                series.push(Series { name: state.name.clone(), look: Look::Of(i), right: false, spots });
+                series.push(Series { name: state.name.clone(), look: SeriesStyle::Of(i), right: false, spots });
             }
             if series.iter().all(|s| s.spots.len() < 2) {
                 continue;
@@ -136,7 +136,7 @@ impl Session<'_> {
                 });
                 series.push(Series {
                     name: state.name.clone(),
-                    look: Look::Of(i),
+                    look: SeriesStyle::Of(i),
                     right: false,
                     spots: spots.collect(),
                 });
@@ -174,10 +174,10 @@ impl Session<'_> {
             spots.sort_by(|a, b| a.x.total_cmp(&b.x));
             bound.sort_by(|a, b| a.x.total_cmp(&b.x));
             let most = spots.iter().filter_map(|s| s.y).fold(0.0, f64::max);
-            let mut series = vec![Series { name: key.clone(), look: Look::Of(1), right: false, spots }];
+            let mut series = vec![Series { name: key.clone(), look: SeriesStyle::Of(1), right: false, spots }];
             let near = bound.iter().all(|s| s.y.is_some_and(|y| y <= most * 2.5));
             if self.unit == Unit::Packets && near {
-                series.push(Series { name: "line rate".into(), look: Look::Bound, right: false, spots: bound });
+                series.push(Series { name: "line rate".into(), look: SeriesStyle::Bound, right: false, spots: bound });
             }
             let chart = Chart {
                 title: self.title(&format!("Rate by {key}"), &rest),

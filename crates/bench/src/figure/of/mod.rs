@@ -9,7 +9,7 @@ use crate::file::Results;
 use crate::result::{Point, Unit};
 use crate::summary::{self, Get, Row};
 use crate::words;
-use ringwise_draw::chart::{self, Chart, Look, Series, Spot};
+use ringwise_draw::chart::{self, Chart, Series, SeriesStyle, Spot};
 
 /// A member of [`Point`] that can be an axis.
 struct Axis {
@@ -123,7 +123,7 @@ impl<'a> Session<'a> {
             let mut spots: Vec<Spot> = here.filter_map(|r| Some(self.spot((axis.get)(r.point)?, r, get))).collect();
             spots.sort_by(|a, b| a.x.total_cmp(&b.x));
             let name = if right { format!("loss, {}", state.name) } else { state.name.clone() };
-            out.push(Series { name, look: Look::Of(i), right, spots });
+            out.push(Series { name, look: SeriesStyle::Of(i), right, spots });
         }
         out
     }
@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
         spots.sort_by(|a, b| a.x.total_cmp(&b.x));
         spots.iter().any(|s| s.y.is_some()).then(|| Series {
             name: "line rate".into(),
-            look: Look::Bound,
+            look: SeriesStyle::Bound,
             right: false,
             spots,
         })

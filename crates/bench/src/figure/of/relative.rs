@@ -6,7 +6,7 @@ use crate::figure::forest::{self, Forest};
 use crate::result::{Metric, Point, Unit};
 use crate::{summary, words};
 use ringwise_draw::axis::size;
-use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
+use ringwise_draw::chart::{Chart, Series, SeriesStyle, Spot, X, Y};
 
 impl Session<'_> {
     pub(super) fn changes(&mut self) {
@@ -87,7 +87,7 @@ impl Session<'_> {
                             spots.push(Spot { x, y: part(c.change_percent), low, high });
                         }
                     }
-                    series.push(Series { name: state.name.clone(), look: Look::Of(i), right: false, spots });
+                    series.push(Series { name: state.name.clone(), look: SeriesStyle::Of(i), right: false, spots });
                 }
                 for (i, state) in self.r.session.states.iter().enumerate() {
                     let used = self.rows.iter().filter(|r| r.index == i && here(r.point));
@@ -96,7 +96,7 @@ impl Session<'_> {
                         Some(Spot { x: at(r.point)?, y, ..Spot::default() })
                     });
                     let name = format!("CPU, {}", state.name);
-                    series.push(Series { name, look: Look::Of(i), right: true, spots: spots.collect() });
+                    series.push(Series { name, look: SeriesStyle::Of(i), right: true, spots: spots.collect() });
                 }
                 let chart = Chart {
                     title: self.title(&format!("{what} by size, normalised"), &rest),
@@ -144,7 +144,7 @@ impl Session<'_> {
                         n => n,
                     };
                     lines.push(line);
-                    series.push(Series { name, look: Look::Of(series.len() + 1), right: false, spots: vec![] });
+                    series.push(Series { name, look: SeriesStyle::Of(series.len() + 1), right: false, spots: vec![] });
                     series.len() - 1
                 });
                 series[i].spots.push(Spot { x, y: Some(s.score), low: s.low, high: s.high });

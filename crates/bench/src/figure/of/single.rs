@@ -6,7 +6,7 @@ use super::Session;
 use crate::compare::value;
 use crate::result::{Metric, Point};
 use crate::summary::{self, Get, Row};
-use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
+use ringwise_draw::chart::{Chart, Series, SeriesStyle, Spot, X, Y};
 
 /// The most figures of single points (percentiles, queues), of each kind.
 const SINGLE: usize = 8;
@@ -35,7 +35,7 @@ impl Session<'_> {
             let mut series = Vec::new();
             for r in self.rows.iter().filter(|r| *r.point == p) {
                 let spots = names.iter().enumerate().map(|(i, (_, get))| self.spot(i as f64, r, get)).collect();
-                series.push(Series { name: r.state.into(), look: Look::Of(r.index), right: false, spots });
+                series.push(Series { name: r.state.into(), look: SeriesStyle::Of(r.index), right: false, spots });
             }
             let open = self.r.trials.iter().filter_map(summary::latency).all(|l| l.open_loop);
             let from = if open {
@@ -82,7 +82,7 @@ impl Session<'_> {
                 });
                 series.push(Series {
                     name: r.state.into(),
-                    look: Look::Of(r.index),
+                    look: SeriesStyle::Of(r.index),
                     right: false,
                     spots: spots.collect(),
                 });

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringwise_bench::file::{self, Results};
 use ringwise_bench::result::{Comparison, End, Rate, Session, Trial};
-use ringwise_bench::text::{Look, Tone};
+use ringwise_bench::text::{TextStyle, Tone};
 use ringwise_bench::{compare, figure, html, text};
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json
             Tone::Bold => style.paint(Tint::Bold, t),
             Tone::Dim => style.paint(Tint::Dim, t),
         };
-        let look = Look { width: style.width, ascii: style.ascii, paint: &paint };
+        let look = TextStyle { width: style.width, ascii: style.ascii, paint: &paint };
         out::answer(&text::text(r, &look))?;
     }
     if let Some(path) = page {

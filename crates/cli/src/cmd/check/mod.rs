@@ -9,12 +9,12 @@ mod again;
 use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{Baseline, Entry};
-use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
+use ringwise_check::{AuditInput, GoalOrigin, Report, Severity, UnreadableCapture, capability, formats, judge};
 use ringwise_intent::{Part, Standing};
 use ringwise_model::{Goal, GoalChoice, Intent, Snapshot};
 
 use super::transaction::{learned, store};
-use super::{goals, hands, show, wanted};
+use super::{goals, manual_changes, show, wanted};
 use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -50,7 +50,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
             // A recording that cannot be read does not prevent reports about the others.
             Err(e) if a.from.len() > 1 => {
                 out::fail(&e);
-                unopened.push(Unopened { file: file.display().to_string(), why: e.message });
+                unopened.push(UnreadableCapture { file: file.display().to_string(), why: e.message });
             }
             Err(e) => return Err(e),
         }
@@ -76,7 +76,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     })
 }
 
-fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Common) -> Result<()> {
+fn tell(a: &CheckArgs, reports: &[Report], unopened: &[UnreadableCapture], common: &Common) -> Result<()> {
     match (a.output, common.json) {
         (CheckOutput::Json, _) | (CheckOutput::Text, true) => match reports {
             [one] if a.from.len() < 2 => out::json(one),
@@ -131,7 +131,7 @@ fn judged(
     let standing = match source.recorded {
         true => Standing::recorded(host),
         false => {
-            let v = hands::standing(source, s, common);
+            let v = manual_changes::standing(source, s, common);
             Standing::live(s, v.as_ref(), &store(common), learned(common))
         }
     };
@@ -140,7 +140,7 @@ fn judged(
         let _ = ringwise_intent::look_up(host, i, true)?;
     }
     let plan = ringwise_intent::plan_in_effect(s, &intent, &parts, &standing.learned, &standing);
-    let input = Input {
+    let input = AuditInput {
         snapshot: s,
         extra: &extra,
         plan: plan.as_ref().map_err(ToString::to_string),
@@ -169,10 +169,10 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     };
     if asked.is_some() {
         let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
-        return (GoalFrom::Asked, intent(&[], &args), Vec::new());
+        return (GoalOrigin::Requested, intent(&[], &args), Vec::new());
     }
     let config = !source.recorded && Path::new(ringwise_intent::DEFAULT_FILE).exists();
-    let otherwise = if config { GoalFrom::Config } else { GoalFrom::Default };
+    let otherwise = if config { GoalOrigin::Config } else { GoalOrigin::Default };
     let known = standing.parts(s);
     if let Some(a) = &known.unknown {
         let which = a.transaction.map_or_else(|| "a transaction".into(), |id| format!("transaction {id}"));
@@ -183,8 +183,8 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     let parts: Vec<_> = alone.into_iter().map(|p| (p.devs, p.intent)).collect();
     let of_whole = !whole.is_empty();
     let (from, mut all) = match whole.into_iter().next() {
-        Some(p) if p.from_config => (GoalFrom::Config, p.intent),
-        Some(p) => (GoalFrom::InForce, p.intent),
+        Some(p) if p.from_config => (GoalOrigin::Config, p.intent),
+        Some(p) => (GoalOrigin::ActiveTransaction, p.intent),
         None => (otherwise, intent(&[], &IntentArgs::default())),
     };
     let from = match parts.first() {
@@ -194,7 +194,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
             let rest: Vec<_> = s.tunable().map(|n| (n.name().to_string(), all.goal_of(n.name()))).collect();
             all.goal = p.1.goal;
             all.dev_goals.extend(rest);
-            GoalFrom::InForce
+            GoalOrigin::ActiveTransaction
         }
         _ => from,
     };
@@ -203,7 +203,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
 }
 
 /// The intent for the whole host, and those for interfaces that were applied separately.
-type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
+type Wanted = (GoalOrigin, Intent, Vec<(Vec<String>, Intent)>);
 
 /// The error for an id that no rule has.
 fn no_such_rule(id: &str) -> Fail {

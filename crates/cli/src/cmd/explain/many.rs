@@ -1,18 +1,18 @@
 //! Many flows: the load of each queue, and a better distribution.
 
 use ringwise_flow::balance::{Balanced, balance};
-use ringwise_flow::population::{heaviest_first, parted, spread};
+use ringwise_flow::population::{heaviest_first, split_connections, spread};
 use ringwise_flow::steering::NTUPLE;
-use ringwise_flow::{Counted, Spread, Steering};
+use ringwise_flow::{CountedFlow, Spread, Steering};
 use ringwise_model::{Fact, Nic, Snapshot};
 
 use super::population::Population;
-use super::{Cx, one, seen};
+use super::{ExplainContext, one, seen};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use ringwise_render::explain::many::{self, Isolated, Many};
 
-pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
+pub(super) fn run(cx: &mut ExplainContext, mut p: Population) -> Result<Status> {
     let dev = cx.interface()?;
     if cx.a.vlan.is_some() {
         p.flows.iter_mut().for_each(|f| f.tuple.vlan = f.tuple.vlan.or(cx.a.vlan));
@@ -53,7 +53,7 @@ pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
         notes: &p.notes,
         uncounted: p.uncounted,
         what_if: &cx.a.what_if,
-        doubt: ringwise_flow::steering::heeds_table(&nic),
+        doubt: ringwise_flow::steering::ignored_table_warning(&nic),
     };
     if cx.a.format.json(cx.common) {
         out::json(&many::json(&m))?;
@@ -72,7 +72,7 @@ struct Loads {
     unknown: u64,
 }
 
-fn loads(steering: &Steering, flows: &[Counted]) -> Loads {
+fn loads(steering: &Steering, flows: &[CountedFlow]) -> Loads {
     let entries = vec![0; steering.table().len()];
     let mut l = Loads { entries, fixed: vec![0; steering.queues().unwrap_or(0) as usize], unknown: 0 };
     for f in flows {
@@ -89,7 +89,7 @@ fn loads(steering: &Steering, flows: &[Counted]) -> Loads {
 fn balanced(
     nic: &Nic,
     steering: &Steering,
-    flows: &[Counted],
+    flows: &[CountedFlow],
     target: f64,
     notes: &mut Vec<String>,
 ) -> Result<Balanced> {
@@ -122,7 +122,7 @@ fn balanced(
 }
 
 /// Steering rules for flows that exceed a queue's share; the table then leaves out their queues.
-fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> Option<Isolated> {
+fn isolated(nic: &Nic, steering: &Steering, flows: &[CountedFlow], b: &Balanced) -> Option<Isolated> {
     let queues = steering.queues()?;
     let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).filter(|f| f.on || !f.fixed)?;
     if b.reached() || !matches!(nic.rules, Fact::Known(_)) || queues < 3 {
@@ -130,15 +130,16 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     }
     let total: u64 = flows.iter().map(|f| f.packets).sum();
     let mean = total as f64 / f64::from(queues);
-    let heavy = |f: &Counted| f.packets as f64 > mean * b.target && !f.tuple.fragment && !steering.is_ruled(&f.tuple);
+    let heavy =
+        |f: &CountedFlow| f.packets as f64 > mean * b.target && !f.tuple.fragment && !steering.is_ruled(&f.tuple);
     let heavy = flows.iter().map(|f| f.packets).enumerate().filter(|(at, _)| heavy(&flows[*at]));
-    let elephants: Vec<Counted> =
+    let elephants: Vec<CountedFlow> =
         heaviest_first(heavy).into_iter().take(queues as usize / 2).map(|at| flows[at]).collect();
     if elephants.is_empty() {
         return None;
     }
     let left = queues - elephants.len() as u32;
-    let others: Vec<Counted> = flows.iter().filter(|f| !elephants.contains(f)).copied().collect();
+    let others: Vec<CountedFlow> = flows.iter().filter(|f| !elephants.contains(f)).copied().collect();
     let Loads { entries: loads, fixed, .. } = loads(steering, &others);
     // Entries of the reserved queues are distributed first, each to the queue with the least load.
     let mut table = steering.table().to_vec();
@@ -159,7 +160,7 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     Some(Isolated { rules, table: rest.table, others_to_mean: rest.after, moves, ntuple_off: !ntuple.on })
 }
 
-fn rule(f: &Counted, queue: u32) -> String {
+fn rule(f: &CountedFlow, queue: u32) -> String {
     let t = &f.tuple;
     let ends = format!("src-ip {} dst-ip {}", t.src, t.dst);
     match t.ports {
@@ -174,7 +175,7 @@ fn advice(
     nic: &Nic,
     key: &Fact<String>,
     steering: &Steering,
-    flows: &[Counted],
+    flows: &[CountedFlow],
     now: &Spread,
 ) -> Vec<String> {
     let mut out = Vec::new();
@@ -204,7 +205,7 @@ fn advice(
         }
     }
     if s.host.forwarding.known() == Some(&true) && !steering.is_symmetric() {
-        let (apart, known) = parted(steering, flows);
+        let (apart, known) = split_connections(steering, flows);
         if apart > 0 {
             let can = nic.rss.known().is_some_and(|r| r.symmetric.is_known());
             let how = if can {

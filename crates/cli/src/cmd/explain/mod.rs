@@ -11,7 +11,7 @@ mod what_if;
 use std::str::FromStr;
 
 use ringwise_discover::{Options, Parts};
-use ringwise_flow::{Spec, Tuple};
+use ringwise_flow::{FlowSpec, Tuple};
 use ringwise_model::{Fact, Nic, Snapshot};
 
 use crate::args::{Common, ExplainArgs};
@@ -20,13 +20,13 @@ use crate::source::{self, Source};
 
 /// The flows to explain.
 enum What {
-    Flow(Spec),
+    Flow(FlowSpec),
     Stdin,
     Many,
 }
 
 /// The data from which the answers are computed.
-struct Cx<'a> {
+struct ExplainContext<'a> {
     a: &'a ExplainArgs,
     common: &'a Common,
     source: Source,
@@ -57,8 +57,8 @@ pub(super) fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
     }
     let source = source::open(&a.from)?;
     let now = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
-    let key = ringwise_discover::way::host_key(source.host.as_ref());
-    let mut cx = Cx { a, common, source, now, then: None, key, dev };
+    let key = ringwise_discover::flow_path::host_key(source.host.as_ref());
+    let mut cx = ExplainContext { a, common, source, now, then: None, key, dev };
     if let Some(d) = &cx.dev
         && cx.now.nic(d).is_none()
     {
@@ -109,7 +109,7 @@ fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
             }
             let what = match flow.as_str() {
                 "-" => What::Stdin,
-                f => What::Flow(Spec::from_str(f).map_err(|e| Fail::usage(e.to_string()).next(form))?),
+                f => What::Flow(FlowSpec::from_str(f).map_err(|e| Fail::usage(e.to_string()).next(form))?),
             };
             (what, rest.first())
         }
@@ -117,7 +117,7 @@ fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
     Ok((what, dev.cloned()))
 }
 
-impl Cx<'_> {
+impl ExplainContext<'_> {
     /// The interface of a population: the named one, or the only candidate.
     fn interface(&self) -> Result<String> {
         if let Some(d) = &self.dev {

@@ -9,7 +9,7 @@ use ringwise_model::{CpuId, IrqId};
 use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, connections};
 
-use super::{Cx, one, read};
+use super::{ExplainContext, one, read};
 use crate::cmd::progress::Countdown;
 use crate::cmd::watch::flows;
 use crate::exit::{Fail, Result, Status};
@@ -77,7 +77,7 @@ impl Ear {
 /// How often the flow's program and socket are looked up; both may move between CPUs.
 const LOOKS: u32 = 20;
 
-pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
+pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
     let ways = one::Ways::find(cx, t)?;
     let wait = cx.a.observe.unwrap_or_default();
     let one = one::answer(cx, t, &ways)?;

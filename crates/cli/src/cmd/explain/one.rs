@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use ringwise_discover::way::{self, Way as Found};
-use ringwise_flow::chain::{self, Direction, Route, Socket, Way};
+use ringwise_discover::flow_path::{self, FlowPath as Found};
+use ringwise_flow::chain::{self, Direction, FlowRoute, Route, Socket};
 use ringwise_flow::steering::receive_queues;
 use ringwise_flow::{Steering, Tuple};
 use ringwise_model::{Fact, Nic};
 use ringwise_sys::{Host, store};
 
-use super::Cx;
+use super::ExplainContext;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use ringwise_render::explain::{self, OneFlow};
 
-pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
+pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
     let ways = Ways::find(cx, t)?;
     cx.apply_what_if(&ways.near)?;
     let one = answer(cx, t, &ways)?;
@@ -57,7 +57,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    pub(super) fn find(cx: &Cx, t: &Tuple) -> Result<Self> {
+    pub(super) fn find(cx: &ExplainContext, t: &Tuple) -> Result<Self> {
         let host = cx.source.host.as_ref();
         if cx.source.recorded {
             let near = cx.dev.clone().map_or_else(|| cx.interface(), Ok)?;
@@ -71,7 +71,7 @@ impl Ways {
                 unknown: vec![why.into()],
             });
         }
-        let (to_src, to_dst) = (way::way(host, t.src), way::way(host, t.dst));
+        let (to_src, to_dst) = (flow_path::way(host, t.src), flow_path::way(host, t.dst));
         let mut unknown = Vec::new();
         let role = match (to_src.local, to_dst.local) {
             (true, true) => {
@@ -125,7 +125,7 @@ fn text(w: &Found, bottom: &str) -> String {
     }
 }
 
-pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
+pub(super) fn answer<'a>(cx: &'a ExplainContext, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
     let s = cx.host();
     let nic = |name: &str| -> Result<&Nic> {
         s.nic(name).ok_or_else(|| Fail::error(format!("{name} has no known queues of its own")))
@@ -143,32 +143,33 @@ pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'
     match &ways.role {
         Role::ToUs => {
             let socket = socket(host, t, &mut unknown);
-            let way = Way { route: Route::ToThisHost, local: true, out: None, socket: socket.clone() };
+            let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket: socket.clone() };
             directions.push(chain::incoming(s, near, &near_steers, t, way));
-            let way = Way { route: Route::Dev(ways.near_text.clone()), local: false, out: Some(near), socket };
+            let way = FlowRoute { route: Route::Dev(ways.near_text.clone()), local: false, out: Some(near), socket };
             directions.push(chain::outgoing(s, &back, way));
         }
         Role::FromUs => {
             let socket = socket(host, &back, &mut unknown);
-            let way = Way {
+            let way = FlowRoute {
                 route: Route::Dev(ways.near_text.clone()),
                 local: false,
                 out: Some(near),
                 socket: socket.clone(),
             };
             directions.push(chain::outgoing(s, t, way));
-            let way = Way { route: Route::ToThisHost, local: true, out: None, socket };
+            let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket };
             directions.push(chain::incoming(s, near, &near_steers, &back, way));
         }
         Role::Through => {
-            let way = |route: &str, out| Way { route: Route::Dev(route.to_string()), local: false, out, socket: None };
+            let way =
+                |route: &str, out| FlowRoute { route: Route::Dev(route.to_string()), local: false, out, socket: None };
             directions.push(chain::incoming(s, near, &near_steers, t, way(&ways.far_text, far)));
             if let (Some(far), Some(steers)) = (far, &far_steers) {
                 directions.push(chain::incoming(s, far, steers, &back, way(&ways.near_text, Some(near))));
             }
         }
         Role::Unknown(why) => {
-            let way = Way { route: Route::Unknown(why.clone()), local: false, out: None, socket: None };
+            let way = FlowRoute { route: Route::Unknown(why.clone()), local: false, out: None, socket: None };
             directions.push(chain::incoming(s, near, &near_steers, t, way));
         }
     }
@@ -182,7 +183,7 @@ pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'
     let steerings: Vec<&Steering> = [Some(&near_steers), far_steers.as_ref()].into_iter().flatten().collect();
     Ok(OneFlow {
         crossings: chain::crossings(s, &directions),
-        meeting: chain::meeting(s, &directions, &steerings),
+        meeting: chain::direction_summary(s, &directions, &steerings),
         forwarding: s.host.forwarding.known().copied(),
         through,
         host: s,
@@ -193,7 +194,7 @@ pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'
 }
 
 /// The queue of `--if-queue`, which must exist.
-pub(super) fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
+pub(super) fn asked(cx: &ExplainContext, nic: &Nic) -> Result<Option<u32>> {
     match (cx.a.if_queue, receive_queues(nic)) {
         (Some(q), None) => {
             Err(Fail::error(format!("--if-queue {q}: the number of receive queues of {} is unknown", nic.name())))
@@ -221,16 +222,16 @@ fn socket(host: &dyn Host, t: &Tuple, unknown: &mut Vec<String>) -> Option<Socke
 /// The socket and its inode.
 pub(super) fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Result<Option<(Socket, u64)>, String> {
     let Some((src, dst)) = t.ports else { return Ok(None) };
-    let all = way::connections(host)?;
+    let all = flow_path::connections(host)?;
     let connected = all.iter().find(|(p, c)| *p == t.protocol && c.local == (t.dst, dst) && c.peer == (t.src, src));
     let (kind, inode) = match connected {
         Some((_, c)) => ("connection", c.inode),
-        None => match way::waits(host, t.protocol, (t.dst, dst))? {
+        None => match flow_path::waits(host, t.protocol, (t.dst, dst))? {
             Some(inode) => ("listening", inode),
             None => return Ok(None),
         },
     };
-    let holder = way::holder(host, inode);
+    let holder = flow_path::holder(host, inode);
     let socket = Socket {
         kind,
         program: holder.as_ref().and_then(|h| h.name.clone()),

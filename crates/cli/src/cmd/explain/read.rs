@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::tuple::has_ports;
-use ringwise_flow::{Counted, Spec, Tuple, lines, population};
-use ringwise_kfmt::packet::{self, Seen};
+use ringwise_flow::{CountedFlow, FlowSpec, Tuple, lines, population};
+use ringwise_kfmt::packet::{self, ParsedPacket};
 use ringwise_kfmt::pcap::{Reader, Step};
 use ringwise_kfmt::sockets::Connected;
 use ringwise_sys::{Host, proc};
@@ -20,8 +20,8 @@ use crate::args::{Common, ExplainArgs};
 use crate::exit::{Fail, Result};
 use ringwise_text::{plural, thousands};
 
-pub(super) fn of_spec(spec: &Spec) -> Population {
-    let flows = spec.all().into_iter().map(|tuple| Counted { tuple, packets: 1, bytes: 0 });
+pub(super) fn of_spec(spec: &FlowSpec) -> Population {
+    let flows = spec.all().into_iter().map(|tuple| CountedFlow { tuple, packets: 1, bytes: 0 });
     let what = match (spec.exact(), spec.src_port, spec.dst_port) {
         (Some(t), ..) => t.to_string(),
         (_, None, None) => "65,536 pairs of ports".into(),
@@ -102,7 +102,7 @@ pub(super) fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> R
 }
 
 fn sockets(host: &dyn Host) -> Result<Population> {
-    let talks = ringwise_discover::way::talks(host).map_err(Fail::error)?;
+    let talks = ringwise_discover::flow_path::talks(host).map_err(Fail::error)?;
     let mut notes = Vec::new();
     if let Some(why) = &talks.uncounted {
         notes.push(format!("read from /proc/net, without packet counts: {why}"));
@@ -120,7 +120,7 @@ fn sockets(host: &dyn Host) -> Result<Population> {
         let tuple =
             Tuple { src: src.0, dst: dst.0, protocol, ports: Some((src.1, dst.1)), fragment: false, vlan: None };
         let (packets, bytes) = t.received.unwrap_or((1, 0));
-        Counted { tuple, packets: u64::from(packets), bytes }
+        CountedFlow { tuple, packets: u64::from(packets), bytes }
     });
     let since = if uncounted { "" } else { ", packets received since each began" };
     let from = format!("this host's connections{since}");
@@ -128,7 +128,7 @@ fn sockets(host: &dyn Host) -> Result<Population> {
 }
 
 /// The tuple as the device sees it: fragments by their addresses only, also the first one, which has ports.
-pub(super) fn tuple(s: &Seen) -> Tuple {
+pub(super) fn tuple(s: &ParsedPacket) -> Tuple {
     let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
     Tuple { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
 }
@@ -299,8 +299,8 @@ impl Counter {
         if self.cut {
             notes.push("the file is cut off within its last packet".into());
         }
-        let flows = self.flows.into_iter().map(|(tuple, (packets, bytes))| Counted { tuple, packets, bytes });
-        let mut flows: Vec<Counted> = flows.collect();
+        let flows = self.flows.into_iter().map(|(tuple, (packets, bytes))| CountedFlow { tuple, packets, bytes });
+        let mut flows: Vec<CountedFlow> = flows.collect();
         population::in_order(&mut flows);
         let from = format!("{name}: {}, {}", plural(self.packets as usize, "packet"), plural(flows.len(), "flow"));
         Population { from, flows, notes, ..Population::default() }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use ringwise_flow::tuple::has_ports;
-use ringwise_flow::{Counted, Steering, Tuple, population};
+use ringwise_flow::{CountedFlow, Steering, Tuple, population};
 use ringwise_kfmt::packet::Flow;
 use ringwise_observe::{Flows, HELD};
 use ringwise_sys::packets::Tap;
 use serde_json::Value;
 
-use super::Cx;
+use super::ExplainContext;
 use super::population::Population;
 use crate::cmd::progress::Countdown;
 use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
@@ -25,7 +25,7 @@ fn tuple(f: &Flow) -> Option<Tuple> {
     Some(Tuple { src: from, dst: to, protocol, ports, fragment, vlan: None })
 }
 
-pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population> {
+pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result<Population> {
     let host = cx.source.host.as_ref();
     let bad = |e: ringwise_sys::Error| Fail::error(e.to_string());
     let queues = receive_queues(host, dev)?;
@@ -48,7 +48,7 @@ pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population>
             let packets = h.packets - h.over;
             held += packets;
             let (scale, bytes) = (u64::from(one_in), h.bytes);
-            p.flows.push(Counted { tuple, packets: packets * scale, bytes: bytes * scale });
+            p.flows.push(CountedFlow { tuple, packets: packets * scale, bytes: bytes * scale });
             p.seen.extend(queue.map(|q| (tuple, q)));
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<()
             let packets = number(f, "looked_at")?.saturating_sub(number(f, "over")?);
             let bytes = number(f, "bytes")?;
             let times = |n: u64| n.saturating_mul(one_in);
-            p.flows.push(Counted { tuple, packets: times(packets), bytes: times(bytes) });
+            p.flows.push(CountedFlow { tuple, packets: times(packets), bytes: times(bytes) });
             p.seen.extend(queue.map(|q| (tuple, q)));
         }
     }

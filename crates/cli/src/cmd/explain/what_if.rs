@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringwise_config::Config;
-use ringwise_knob::{Of, Setting, project, rss};
+use ringwise_knob::{Setting, VectorName, project, rss};
 use ringwise_model::{Fact, Knob, Nic, Snapshot};
 
 use crate::exit::{Fail, Result};
@@ -94,7 +94,8 @@ fn settings(n: &Nic, knob: &Knob) -> Result<Vec<Setting>> {
         }
         Knob::IrqCpus { queues, cpus } => {
             let all: Vec<u32> = queues.clone().unwrap_or_else(|| n.rx_queues.iter().map(|q| q.id).collect());
-            let one = |q: u32| Setting::IrqCpus { dev: dev.clone(), of: Of::Rx(q), cpus: cpus.clone(), on: None };
+            let one =
+                |q: u32| Setting::IrqCpus { dev: dev.clone(), of: VectorName::Rx(q), cpus: cpus.clone(), on: None };
             all.into_iter().map(one).collect()
         }
         Knob::RpsCpus { queues, cpus } => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringwise_recording::{Tape, events};
 use ringwise_sys::proc;
 use ringwise_text::plural;
-use ringwise_tui::{Act, Mode, Session, Speed, View, Woken};
+use ringwise_tui::{LoopAction, Mode, Session, Speed, View, WaitEnd};
 
 use super::live::Live;
 use crate::args::{Common, WatchArgs};
@@ -36,13 +36,13 @@ pub(super) fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
     let mut left = a.count;
     loop {
         match session.wait(&mut view, host, next.saturating_sub(host.since_boot())).map_err(wrong)? {
-            Woken::End(signal) => {
+            WaitEnd::End(signal) => {
                 session.end_by(signal);
                 return Ok(Status::Ok);
             }
-            Woken::Act(Act::Quit) => return Ok(Status::Ok),
-            Woken::Act(_) => continue,
-            Woken::Time => {}
+            WaitEnd::Act(LoopAction::Quit) => return Ok(Status::Ok),
+            WaitEnd::Act(_) => continue,
+            WaitEnd::Time => {}
         }
         next = (next + a.interval).max(host.since_boot());
         let before = proc::cpu_time();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringwise_apply::{Request as Transaction, Store, Verdict};
 use ringwise_discover::Options;
 use ringwise_kfmt::rule::parse_rule;
-use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, live};
+use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, live};
 use ringwise_model::{
     ConfiguredBy, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, IntentFlags, Knob, NapiValues, Policy, Requested,
     Rule, Rules, Wish,
@@ -372,7 +372,7 @@ pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     let shared: Arc<dyn Host> = Arc::new(Shared(host.clone()));
     let now = ringwise_discover::snapshot(&shared, &Options::all()).unwrap();
     let setting = Setting::XpsCpus { dev: "eth0".into(), queue: 0, cpus: "1".parse().unwrap() };
-    let irq = Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(1), cpus: "1".parse().unwrap(), on: None };
+    let irq = Setting::IrqCpus { dev: "eth0".into(), of: VectorName::Rx(1), cpus: "1".parse().unwrap(), on: None };
     let step = |s: &Setting| Step {
         setting: s.clone(),
         from: live(&now, &s.address().unwrap()),

@@ -1,0 +1,24 @@
+//! What a kept transaction requested, and what it left behind.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::{Address, SettingMap};
+
+use crate::Kind;
+
+/// A transaction of this boot that was kept, with the present device names.
+#[derive(Clone)]
+pub(crate) struct CommittedTx {
+    pub id: u64,
+    pub kind: Kind,
+    /// When it ended, seconds since 1970.
+    pub ended: u64,
+    /// Values as found before it.
+    pub start: SettingMap,
+    /// What it requested: its steps, without those that were refused or ignored.
+    pub wants: SettingMap,
+    /// Values of `start` and of its steps when it ended.
+    pub after: SettingMap,
+    /// What it wrote only for groups of queues.
+    pub for_groups: BTreeSet<Address>,
+}

@@ -1,0 +1,85 @@
+//! Lists findings below the finding that causes them.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::report::Finding;
+use crate::rules;
+
+/// The positions of one rule's findings.
+#[derive(Default)]
+struct FindingIndex<'a> {
+    first: Option<usize>,
+    of_host: Option<usize>,
+    of_dev: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> FindingIndex<'a> {
+    fn add(&mut self, at: usize, dev: Option<&'a str>) {
+        self.first.get_or_insert(at);
+        match dev {
+            Some(d) => {
+                self.of_dev.entry(d).or_insert(at);
+            }
+            None => {
+                self.of_host.get_or_insert(at);
+            }
+        }
+    }
+
+    /// The first finding that can be the cause of a finding at `dev`.
+    fn first_for(&self, dev: Option<&str>) -> Option<usize> {
+        match dev {
+            None => self.first,
+            Some(d) => self.of_host.into_iter().chain(self.of_dev.get(d).copied()).min(),
+        }
+    }
+}
+
+/// Sorts findings and moves consequences below their cause.
+pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
+    let order = |f: &Finding| (Reverse(f.severity), f.rule.clone(), f.dev.clone());
+    all.sort_by_key(order);
+    let mut places: BTreeMap<&str, FindingIndex> = BTreeMap::new();
+    for (i, f) in all.iter().enumerate() {
+        places.entry(&f.rule).or_default().add(i, f.dev.as_deref());
+    }
+    let mut cause = vec![None; all.len()];
+    for (i, f) in all.iter().enumerate() {
+        let under = rules::find(&f.rule).map_or(&[][..], |r| r.under);
+        // The cause is a finding of the first rule in `under` that has one at the same interface, or where one of the
+        // two is the host's.
+        let others = under.iter().filter(|id| **id != f.rule);
+        cause[i] = others.filter_map(|id| places.get(id)?.first_for(f.dev.as_deref())).next();
+    }
+    // Follow the chain to its root. A finding in a cycle stays where it is. No chain is longer than the list of rules.
+    let longest = all.len().min(rules::rules().count());
+    let root = |mut i: usize| {
+        for _ in 0..longest {
+            match cause[i] {
+                Some(c) => i = c,
+                None => return i,
+            }
+        }
+        i
+    };
+    let roots: Vec<usize> = (0..all.len()).map(root).collect();
+    let mut out: Vec<Option<Finding>> = all.into_iter().map(Some).collect();
+    for i in 0..out.len() {
+        let to = roots[i];
+        if to == i || roots[to] != to {
+            continue;
+        }
+        let Some(f) = out[i].take() else { continue };
+        if let Some(cause) = &mut out[to] {
+            if !cause.also.contains(&f.rule) {
+                cause.also.push(f.rule.clone());
+            }
+            cause.severity = cause.severity.max(f.severity);
+            cause.consequences.push(f);
+        }
+    }
+    let mut out: Vec<Finding> = out.into_iter().flatten().collect();
+    out.sort_by_key(order);
+    out
+}

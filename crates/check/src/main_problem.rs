@@ -1,0 +1,39 @@
+//! The report's first sentence: the problem that limits this host most.
+
+use crate::fix::PlanArguments;
+use crate::report::Finding;
+use crate::rule_context::RuleContext;
+use crate::severity::Severity;
+
+/// Rules by priority: losses that no setting of this host can prevent, other losses, resources at their limit, bad
+/// placement.
+const ORDER: &[&str] = &[
+    "D12", "D04", "D01", "D10", "D09", "D15", "H01", "H02", "H03", "F02", "Q28", "M11", "A01", "A03", "A08", "Q20",
+    "Q04", "Q14",
+];
+
+/// The sentence, and whether it ends with a command.
+pub(crate) fn sentence(cx: &RuleContext, findings: &[Finding]) -> Option<(String, bool)> {
+    let bad = || findings.iter().filter(|f| f.severity > Severity::Info);
+    let rank = |f: &Finding| ORDER.iter().position(|o| *o == f.rule).unwrap_or(ORDER.len());
+    let top = bad().min_by_key(|f| (std::cmp::Reverse(f.severity), rank(f)))?;
+    let of = |f: &Finding| match &f.dev {
+        Some(d) => format!("{d}: {}", f.text),
+        None => f.text.clone(),
+    };
+    let mut out = format!("{}.", of(top).trim_end_matches('.'));
+    // A CPU at its limit explains the loss.
+    if let Some(wall) = bad().find(|f| f.rule == "D15" && f.rule != top.rule) {
+        out += &format!(" {}.", of(wall).trim_end_matches('.'));
+    }
+    let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.len());
+    let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
+    let fixes = planned && changes > 0;
+    if fixes {
+        let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
+        out += &format!(" {n} would fix the layout problems: {}", cx.command(&PlanArguments::planned()));
+    } else if let Some(r) = &top.remedy {
+        out += &format!(" Fix: {r}");
+    }
+    Some((out, fixes || top.remedy.is_some()))
+}
