@@ -1,5 +1,5 @@
 #!/bin/sh
-# Made by ringwise 0.1.0 for edge3, kernel 6.12.48: 48 changes on eth1 eth2, 48 settings checked. None interrupts traffic.
+# Made by ringwise 0.2.0 for edge3, kernel 6.12.48: 48 changes on eth1 eth2, 48 settings checked. None interrupts traffic.
 # Run as root: apply writes the planned values, undo puts back the values that were found.
 # Exit status: 0 done, 1 nothing changed, 3 done except what this script cannot write,
 #   4 failed and put back, 5 failed and not put back, 6 refused.
