@@ -52,7 +52,7 @@ echo 6 >/sys/fs/cgroup/part/cpuset.cpus
 echo isolated >/sys/fs/cgroup/part/cpuset.cpus.partition
 if [ -e /sys/fs/cgroup/cpuset.cpus.isolated ]; then
 	check "the partition is isolated" grep -q 6 /sys/fs/cgroup/cpuset.cpus.isolated
-	# The kernel removes the partition's CPUs from those of other cgroups, so ringwise has nothing to do.
+	# The kernel removes the partition's CPUs from those of other cgroups, so ringwise changes nothing.
 	taskset -c 0,6 ringwise -v show eth0 >/tmp/out 2>/tmp/err
 	same "a mask with a CPU of a partition: it runs" $? 0
 	echo "# $(cat /sys/fs/cgroup/cpuset.cpus.isolated); $(grep isolated /tmp/err)"

@@ -19,7 +19,7 @@ for point in step:1 done:1 step:2 done:2 "-b end:1"; do
 	# shellcheck disable=SC2086 # an option and the point
 	status "killed at $point" 137 killat $point tx- $apply
 	check "killed at $point: the guard ends" wait_until 120 let_go
-	check "killed at $point: it puts back" sh -c "ringwise history | sed -n 2p | grep -q 'failed, put back'"
+	check "killed at $point: it puts back" sh -c "ringwise history | sed -n 2p | grep -q 'failed, restored'"
 	as_before "killed at $point"
 	same "killed at $point: nothing is left to do" "$(ringwise recover --yes)" "Nothing to do. Nothing was written.
 note: no transaction of this boot was cut short or is on trial"

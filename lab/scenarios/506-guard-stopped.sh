@@ -23,7 +23,7 @@ while [ "$(cat $j 2>/dev/null | wc -l)" -lt 2 ] && [ -d /proc/$pid ] && [ $i -lt
 	i=$((i + 1))
 done
 kill -STOP $pid
-check "stopped: the guard puts back" wait_until 240 sh -c "ringwise history | sed -n 2p | grep -q 'failed, put back'"
+check "stopped: the guard puts back" wait_until 240 sh -c "ringwise history | sed -n 2p | grep -q 'failed, restored'"
 check "it says why" sh -c "ringwise history $(ls $S/*.jsonl | wc -l) | tr -s ' \n' ' ' | grep -q 'applied it ($pid) has been stopped'"
 state $devs >/tmp/after
 unchanged "stopped: the host is as before" /tmp/before /tmp/after

@@ -106,7 +106,7 @@ until_moved() {
 from=$(seconds)
 until_moved
 # It reads once a second. A layout that stays for three times as long as it took to move something, and for twelve intervals, is
-# left alone.
+# not changed.
 hold=$((3 * ($(seconds) - from)))
 [ $hold -gt 12 ] || hold=12
 check "without the ban the layout does not hold ($n lines differ)" [ "$n" -gt 0 ]

@@ -116,7 +116,7 @@ status "a plan from before" 0 ringwise plan eth0 eth1 $fewer --out /tmp/p55
 ip link set eth1 down
 check "the other member loses its link" wait_for 60 sh -c '[ "$(cat /sys/class/net/eth1/bonding_slave/mii_status)" = down ]'
 status "plan leaves it out" 0 ringwise plan eth0 $fewer
-says "with the reason" "eth0 is the only member that carries bond0"
+says "with the reason" "eth0 is the only member that carries traffic of bond0"
 status "apply refuses it, whatever was given" 6 ringwise apply --yes --force --confirm 600s /tmp/p55
 says "by name" "eth0 is the last member of bond0 that carries traffic"
 check "the session lives" session_alive one

@@ -43,7 +43,7 @@ ip link del eth2.13
 ip link del veth0
 ip link del br9
 
-# --- in use: reported, channels left alone
+# --- in use: reported, channels not changed
 # An XDP program of two instructions (r0 = XDP_PASS; exit) in the smallest object file for it.
 base64 -d <<END | gunzip >/tmp/pass.o
 H4sIAAAAAAACA6t39XFjYmRkgAFGhu8MCB4CnEBiO0BJVpBKveKSopLEJCBdmQuiK1IKGHIyk1PzilMZChKLixkIA2YgRAeyQCyEJC4ApbcDMRMQT4Xy3QN8GKgBGMHuwAQOUFoJi3pkwAl1FzrIgNIeSPpA6jigfAkoLQiVY0PTvwHN/zDAgcYXxeGHA1CahYD7AXj3fTwIAgAA

@@ -149,7 +149,7 @@ as_before "managed: as before"
 # --- a device that hangs under the network lock: every request waits for the lock, and no timeout ends it
 begin hangs
 unset RINGWISE_DEVICE_DEADLINE_MS
-# It hangs until it is told to stop. Threads that read a file under the lock spin in the kernel in the meantime, so the guest is slow.
+# It hangs until the scenario stops it. Threads that read a file under the lock spin in the kernel in the meantime, so the guest is slow.
 echo 300 >$param/hang
 quirk 128 4
 : >/tmp/out

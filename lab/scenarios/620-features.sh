@@ -187,7 +187,7 @@ check "and nothing stays behind" [ "$(cat $core/busy_poll)" != 77 ]
 same "resume latency: below 0" "$(errno_of -1 $cpu/cpu0/power/pm_qos_resume_latency_us)" "Invalid argument"
 
 # --- hold
-now() { # in force, read by somebody else
+now() { # in effect, read by another program
 	od -An -t d4 -N4 /dev/cpu_dma_latency | tr -d ' '
 }
 if [ -e /dev/cpu_dma_latency ]; then

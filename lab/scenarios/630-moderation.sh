@@ -23,7 +23,7 @@ theirs() {
 line() {
 	ringwise show $1 2>/dev/null | sed -n "s/^ *$2  *//p" | head -1
 }
-# ours DEV: the same from the line `of queues`; if all queues are alike, there is none
+# ours DEV: the same from the line `of queues`; if all queues are alike, this line is missing
 ours() {
 	line $1 'of queues' | tr ';' '\n' | sed 's/^ *//' | while read -r _list _words; do
 		for _q in $(expand $_list); do

@@ -69,7 +69,7 @@ listen() {
 everything $dev >/tmp/before
 ringwise plan $dev --goal mixed --config none >/tmp/out 2>/tmp/err
 says "mixed: what it cannot know" "Workload unknown? Keep adaptive moderation"
-says "mixed: how to resize the groups" "--latency-queues N (mq1: 2 of 8 now)"
+says "mixed: how to resize the groups" "Resize them with --latency-queues N"
 says "mixed: no flows are steered to the groups" "no flows are steered to groups yet"
 says "mixed: where programs do best" "CPUAffinity="
 status "mixed: applied" 0 ringwise apply --yes $dev --goal mixed --config none

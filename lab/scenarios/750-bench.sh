@@ -149,7 +149,7 @@ bad "a state without flags" 2 "is not a state" ringwise bench rr eth2 --netns fa
 bad "an unknown flag in a state" 2 "state x" ringwise bench rr eth2 --netns far --yes --state "x=--gaol rpc"
 bad "netperf is not installed" 1 "netperf" ringwise bench rr $common --netns far --driver netperf --pairs 1 --size 64 --results $B/np.jsonl
 bad "every address" 2 "every address" ringwise bench serve --listen 0.0.0.0:4710
-bad "results are not written over" 1 "there already" ringwise bench rr $common --netns far --pairs 1 --size 64 --results $B/rr.jsonl
+bad "results are not written over" 1 "already exists" ringwise bench rr $common --netns far --pairs 1 --size 64 --results $B/rr.jsonl
 bad "nobody is asked" 6 "not a terminal" ringwise bench rr eth2 --netns far --size 64 --state "$SLOW"
 check "another version" sh -c "printf '%s\n' '{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"nonce\":null}}}' | ringwise bench serve --stdio | grep -q '\"protocol\":2'"
 

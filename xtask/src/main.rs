@@ -28,6 +28,7 @@ mod layering;
 mod module;
 mod mutants;
 mod mutate;
+mod package;
 mod paths;
 mod peers;
 mod picture;
@@ -95,6 +96,9 @@ usage: cargo xtask TASK
   bless                 rewrite the golden results of all tests (review the changes afterwards)
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
+  package [options]     .deb, .rpm and tarball of the static program, and their checksums (target/package)
+      --out DIR         write them to this directory
+      --program FILE    use this static ringwise instead of a new build
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg
   cost [--program FILE] the cost of a sample of watch on this machine, compared with other programs (root; own namespaces)
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
         "picture" => picture::run(&paths::root(), rest),
         "docs" => site::run(rest),
         "man" => dev::man(&paths::root(), rest),
+        "package" => package::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

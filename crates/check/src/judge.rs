@@ -19,7 +19,7 @@ pub fn judge(i: &AuditInput) -> Report {
         goal: cx.goal().to_string(),
         goal_from: i.goal_from.words().into(),
         first: None,
-        first_has_command: false,
+        main_problem: None,
         findings: Vec::new(),
         accepted: Vec::new(),
         unreadable: Vec::new(),
@@ -44,8 +44,9 @@ pub fn judge(i: &AuditInput) -> Report {
     // Plan and drift cover the whole host, even if only some interfaces are to be judged.
     r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
     r.findings = causes::fold(std::mem::take(&mut r.findings));
-    if let Some((text, has_command)) = main_problem::sentence(&cx, &r.findings) {
-        (r.first, r.first_has_command) = (Some(text), has_command);
+    if let Some(p) = main_problem::find(&cx, &r.findings) {
+        r.first = Some(p.command.iter().fold(p.text.clone(), |text, c| format!("{text} {c}")));
+        r.main_problem = Some(p);
     }
     r
 }

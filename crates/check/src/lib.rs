@@ -35,6 +35,7 @@ mod traffic;
 mod wording;
 
 pub use judge::judge;
+pub use main_problem::MainProblem;
 pub use page::{explain, index_page, left_out_page, markdown};
 pub use report::{Accepted, Finding, Report, SCHEMA, Unreadable, UnreadableCapture, VERSION};
 pub use role::{Role, RoleGuess, guess as guess_role, tcp_in_use};

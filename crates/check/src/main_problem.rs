@@ -12,8 +12,16 @@ const ORDER: &[&str] = &[
     "Q04", "Q14",
 ];
 
-/// The sentence, and whether it ends with a command.
-pub(crate) fn sentence(cx: &RuleContext, findings: &[Finding]) -> Option<(String, bool)> {
+/// The main problem of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MainProblem {
+    /// What is wrong, and what the command changes; it ends with a colon if there is a command.
+    pub text: String,
+    /// The `ringwise plan` that fixes it.
+    pub command: Option<String>,
+}
+
+pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem> {
     let bad = || findings.iter().filter(|f| f.severity > Severity::Info);
     let rank = |f: &Finding| ORDER.iter().position(|o| *o == f.rule).unwrap_or(ORDER.len());
     let top = bad().min_by_key(|f| (std::cmp::Reverse(f.severity), rank(f)))?;
@@ -28,12 +36,12 @@ pub(crate) fn sentence(cx: &RuleContext, findings: &[Finding]) -> Option<(String
     }
     let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.len());
     let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
-    let fixes = planned && changes > 0;
-    if fixes {
+    let command = if planned && changes > 0 {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
-        out += &format!(" {n} would fix the layout problems: {}", cx.command(&PlanArguments::planned()));
-    } else if let Some(r) = &top.remedy {
-        out += &format!(" Fix: {r}");
-    }
-    Some((out, fixes || top.remedy.is_some()))
+        out += &format!(" {n} would fix the layout problems:");
+        Some(cx.command(&PlanArguments::planned()))
+    } else {
+        top.remedy.clone().inspect(|_| out += " Fix:")
+    };
+    Some(MainProblem { text: out, command })
 }

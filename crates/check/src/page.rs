@@ -31,6 +31,9 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         Confidence::Likely => "likely: the condition is met; whether it matters depends on the load",
     };
     out.push(("Confidence", sure.into()));
+    if !r.other_severity.is_empty() {
+        out.push(("Other severity", r.other_severity.into()));
+    }
     if !r.under.is_empty() {
         let ids = r.under.join(" ");
         out.push((
@@ -81,13 +84,13 @@ const TERMS: &[(&str, &str)] = &[
     ("XDP", "eXpress Data Path"),
     ("XPS", "transmit packet steering, which maps CPUs to transmit queues"),
     ("aRFS", "accelerated RFS"),
-    ("far", "on another NUMA node than the device"),
     ("interrupt time", "the share of a CPU's time in interrupts and softirqs"),
     ("ksoftirqd", "the kernel thread of a CPU for softirqs"),
-    ("near", "on the NUMA node of the device"),
+    ("local", "on the NUMA node of the device"),
     ("node", "NUMA node, a group of CPUs with memory of its own"),
     ("ntuple", "the device feature for flow rules"),
     ("queue pair", "the receive and the transmit queue with the same number"),
+    ("remote", "on another NUMA node than the device"),
     ("softirq", "software interrupt, in which the kernel processes packets"),
 ];
 

@@ -4,6 +4,7 @@ use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::found::Found;
+use crate::main_problem::MainProblem;
 use crate::role::RoleGuess;
 use crate::severity::Severity;
 
@@ -34,9 +35,9 @@ pub struct Report {
     pub goal_from: String,
     /// The problem that limits this host most, in one or two sentences. `None`: no problem was found.
     pub first: Option<String>,
-    /// Whether `first` ends with a `ringwise plan` to type.
+    /// The parts of `first`.
     #[serde(skip)]
-    pub first_has_command: bool,
+    pub main_problem: Option<MainProblem>,
     /// Worst first; consequences are in `also` of their cause.
     pub findings: Vec<Finding>,
     /// Accepted ones, with the reason.

@@ -28,6 +28,8 @@ pub struct Rule {
     pub confirm: &'static str,
     /// The usual severity; some rules raise or lower it depending on what they find.
     pub severity: Severity,
+    /// The severity in other cases, as text: `error above node distance 20`. Empty: always the same.
+    pub other_severity: &'static str,
     /// Why it matters; empty: the text of the plan's rule with the same id.
     pub why: &'static str,
     /// Documentation; empty: that of the plan's rule with the same id.
@@ -63,6 +65,7 @@ impl Rule {
         condition: "",
         confirm: "",
         severity: Severity::Warning,
+        other_severity: "",
         why: "",
         source: "",
         ours: None,

@@ -231,6 +231,11 @@ impl<'a> RuleContext<'a> {
         }
     }
 
+    /// The near CPUs that interrupts may use: without the isolated ones.
+    pub fn usable_near(&self, n: &Nic) -> CpuSet {
+        self.near(n).difference(&self.s.topology.isolated_all())
+    }
+
     /// The number of nodes with CPUs; 1 if nodes are unknown.
     pub fn nodes(&self) -> usize {
         let with_cpus = |n: &&ringwise_model::Node| !n.cpus.is_empty();

@@ -24,10 +24,10 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             format!("{what} {} node {node}, away from {dev}", by("interrupts a CPU on", "interrupt CPUs on"))
         }
         R::QueuesShareCore => {
-            format!("{what} {} with other queues, although a near core has none", by("shares its core", "share cores"))
+            format!("{what} {} with other queues, although a local core has none", by("shares its core", "share cores"))
         }
         R::CrowdedCpu => format!(
-            "{what} {} queues of other interfaces too, although a near CPU has fewer",
+            "{what} {} queues of other interfaces too, although a local CPU has fewer",
             by("is on a CPU that handles", "are on CPUs that handle")
         ),
         R::NearestQueue => {
@@ -44,8 +44,17 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
         }
         R::QueuesCoverCores { queues, cores } => format!(
             "{queues} queues already spread over {}; RPS adds an interrupt between CPUs for each packet burst",
-            if *cores == 1 { "the near core".into() } else { format!("all {cores} near cores") }
+            if *cores == 1 { "the local core".into() } else { format!("all {cores} local cores") }
         ),
+        R::RfsManyConnections { entries } | R::RfsLongFlows { entries } => {
+            format!("the RFS socket table does not have the {entries} entries that this goal needs")
+        }
+        R::RfsShare { entries, queues } => {
+            let share = "does not have its share of the RFS entries";
+            let shares = "do not have their share of the RFS entries";
+            format!("{what} {} ({entries} divided among {queues} queues)", by(share, shares))
+        }
+        R::Adaptive { .. } => "adaptive moderation is off, although requests arrive singly and in bursts".into(),
         // These reasons name their subject themselves.
         R::MostOnOneCpu { .. } | R::QueuesShareCpu { .. } | R::DeviceSpreads { .. } | R::CrowdedCache { .. } => {
             reason.to_string()
@@ -99,6 +108,9 @@ mod tests {
             "queue 0",
             "one receive queue: one CPU handles all interrupts; CPU 1 could help, the nearest one outside its own core",
         );
+        let share = Reason::RfsShare { entries: 32768, queues: 7 };
+        let text = "queues 0-6 do not have their share of the RFS entries (32768 divided among 7 queues)";
+        check(share, "queues 0-6", text);
         check(Reason::RulesNeedFeature, "ntuple", "ntuple: flow rules need it");
         let all: Vec<String> = (0..5).map(|i| format!("{i}")).collect();
         assert_eq!(joined(all.clone()), "0; 1; 3 more like this");

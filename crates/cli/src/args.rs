@@ -61,7 +61,7 @@ pub struct Common {
     /// Print one JSON document on stdout (short for -o json)
     #[arg(short, long, global = true, display_order = 900)]
     pub json: bool,
-    /// Print nothing but errors on stderr
+    /// Print no notes, warnings or progress on stderr, only errors; pages on stdout stay
     #[arg(short, long, global = true, display_order = 901)]
     pub quiet: bool,
     /// Show more: paths, interrupt numbers, masks; -vv shows still more
@@ -188,6 +188,12 @@ pub enum Cmd {
     #[command(name = "__man", hide = true)]
     Man {
         /// Directory to write the man pages to
+        dir: PathBuf,
+    },
+    #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
+    #[command(name = "__units", hide = true)]
+    Units {
+        /// Root of the package's files
         dir: PathBuf,
     },
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]

@@ -10,7 +10,7 @@ const fn bench(examples: &'static str) -> Page {
         examples,
         "  0  measured, and the host is as found
   1  error; 2 wrong command line
-  4  failed, and put back; 5 failed, and not fully put back
+  4  failed, and restored; 5 failed, and not fully restored
   6  refused before anything was changed",
     )
 }
@@ -25,8 +25,9 @@ const STATUS: Page = Page {
         "  ringwise status
   ringwise status -j
   ringwise status --from host.tar.gz",
-        "  0  nothing needs attention
-  3  something needs attention, for example settings that changed since apply
+        "  0  nothing needs attention; this says nothing about findings of ringwise check
+  3  something needs attention: settings that changed since apply, a trial, an
+     unfinished transaction, tuning that boot skips
   1  the host cannot be read; 2 wrong command line",
     )
 };
@@ -94,7 +95,7 @@ const APPLY: Page = Page::new(
   1  error, nothing was changed; 2 wrong command line
   3  applied, except settings that were refused or ignored, or that wait for an
      offline CPU
-  4  failed, and everything was put back; 5 failed, and not fully put back
+  4  failed, and everything was restored; 5 failed, and not fully restored
   6  refused before anything was changed",
 );
 const CONFIRM: Page = Page::new(
@@ -102,7 +103,7 @@ const CONFIRM: Page = Page::new(
   ringwise confirm                  within 60 seconds, from any session",
     "  0  kept, also if it was confirmed before
   3  decided, but the guard process does not answer
-  4  too late, the changes are put back; 5 too late, and not fully put back
+  4  too late, the changes are restored; 5 too late, and not fully restored
   6  nothing is on trial, or the trial has ended and its guard is gone
   1  error; 2 wrong command line",
 );
@@ -186,7 +187,8 @@ const ROLLBACK: Page = Page::new(
   ringwise rollback 0               every setting as first found since boot",
     "  0  restored, or nothing to do
   1  error, nothing was changed; 2 wrong command line, or no ID
-  3  restored, except settings that were refused or ignored
+  3  restored, except settings that were refused or ignored, or that wait for an
+     offline CPU
   4  failed, and undone; 5 failed, and not fully undone
   6  refused, for example because settings changed since (see --take-over)",
 );
@@ -316,7 +318,7 @@ const BENCH: Page = Page {
     disturbs: Some(
         "  It loads the network between the two ends and the CPUs of both, for the time
   that it prints before it begins. Each state is a transaction on trial. It is
-  put back before the next state is measured, at the end, at a signal, and by
+  restored before the next state is measured, at the end, at a signal, and by
   its guard if ringwise is killed or the time of its measurement is over.
   Before and after each trial: what watch reads. During a trial, a thread on
   each CPU that is not isolated wakes up every ten milliseconds to measure how
@@ -333,7 +335,7 @@ const BENCH: Page = Page {
         "  0  measured, and the host is as found
   1  error; 2 wrong command line
   3  report: the files were measured under different conditions
-  4  failed, and put back; 5 failed, and not fully put back
+  4  failed, and restored; 5 failed, and not fully restored
   6  refused before anything was changed",
     )
 };

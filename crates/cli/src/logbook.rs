@@ -121,7 +121,7 @@ fn refusal(f: &Failure) -> String {
 pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
     use Priority::{Error, Info, Notice, Warning};
     let by = |p: &Phase| match p {
-        Phase::PutBack => "put back: ",
+        Phase::PutBack => "restored: ",
         Phase::SideEffect => "side effect corrected: ",
         Phase::Apply => "",
     };
@@ -187,11 +187,11 @@ pub fn outcome(o: &Outcome) -> Option<Line> {
                 n => (Priority::Warning, "applied", format!("{}, {n} waiting for offline CPUs", applied.2)),
             }
         }
-        Verdict::PutBack => (Priority::Warning, "put_back", "failed and put back".into()),
+        Verdict::PutBack => (Priority::Warning, "put_back", "failed and restored".into()),
         Verdict::Recovered => (Priority::Notice, "recovered", "recovered: the host is as before it".into()),
         Verdict::PutBackIncomplete => {
             let n = o.put_back_incomplete.len();
-            (Priority::Error, "put_back_incomplete", format!("NOT fully put back: {} remain", plural(n, "setting")))
+            (Priority::Error, "put_back_incomplete", format!("NOT fully restored: {} remain", plural(n, "setting")))
         }
     };
     let line = Line::new(priority, word, text);

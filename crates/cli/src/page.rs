@@ -53,8 +53,8 @@ pub(crate) const ROOT: Page = Page::new(
   1  error; nothing was changed
   2  wrong command line
   3  something needs attention: changed settings, findings, a trial
-  4  failed, and everything was put back
-  5  failed, and not fully put back
+  4  failed, and everything was restored
+  5  failed, and not fully restored
   6  refused before anything was changed",
 );
 

@@ -256,7 +256,7 @@ fn who_may_ask_and_who_is_there() {
     assert!(!all.contains("sesame"), "the secret is nowhere to be read");
 
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let file = path(&dir, "nobody.jsonl");
+    let file = path(&dir, "unreachable.jsonl");
     let r = short(&["rr"], &nobody, &file, &[]);
     assert_eq!(r.status, Some(1), "{}", r.err);
     assert!(r.err.contains(&nobody) && r.err.contains("ECONNREFUSED") && r.err.contains("bench serve"), "{}", r.err);

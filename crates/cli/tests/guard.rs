@@ -176,7 +176,7 @@ fn another_mount_namespace_is_no_way_around_the_lock() {
     here.journal(Some(3600));
     there.journal(None);
     let script = r#"
-        "$0" __guard --transaction 1 --socket @ringwise-nobody --state-dir "$1" & guard=$!
+        "$0" __guard --transaction 1 --socket @ringwise-unused --state-dir "$1" & guard=$!
         while ! grep -q '@ringwise-lock-0$' /proc/net/unix; do kill -0 $guard || exit 9; sleep 0.05; done
         recover() { unshare --mount "$0" recover --yes --state-dir "$1"; echo "status $?"; }
         recover "$2"
@@ -273,7 +273,7 @@ fn killed_and_started_again_it_goes_on() {
     assert!(v["trial"].is_object() && v["trial"]["guard"].is_null(), "{v}");
     // Started as systemd would start it; the applying process does not listen any more.
     let mut again = Command::new(RINGWISE);
-    again.args(["__guard", "--transaction", "1", "--socket", "ringwise-nobody", "--state-dir"]).arg(&dir.0);
+    again.args(["__guard", "--transaction", "1", "--socket", "ringwise-unused", "--state-dir"]).arg(&dir.0);
     let mut again = again.spawn().unwrap();
     until("the lock", || dir.is_locked());
     assert_eq!(dir.ringwise(&["confirm"]).status.code(), Some(0));

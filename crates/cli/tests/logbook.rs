@@ -40,7 +40,7 @@ fn a_write_has_device_setting_and_value() {
     assert_eq!(field(&l, "RINGWISE_OUTCOME"), Some("written"));
     assert_eq!(l.priority, Priority::Info);
     let l = line(&done(Phase::PutBack, Match::Differs));
-    assert!(l.message.starts_with("put back: ") && l.message.ends_with("reads back as 0-1"), "{}", l.message);
+    assert!(l.message.starts_with("restored: ") && l.message.ends_with("reads back as 0-1"), "{}", l.message);
     assert_eq!((field(&l, "RINGWISE_OUTCOME"), l.priority), (Some("put_back"), Priority::Notice));
 }
 

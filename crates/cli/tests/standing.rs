@@ -220,7 +220,7 @@ fn the_first_line_says_whether_anything_is_wrong() {
     st.verify = nothing.clone();
     assert_eq!(
         first(&edge3(), &st),
-        "Could be better: eth1 has 4 queues on CPU 0, 2 queues on the far node; 1 more interface"
+        "Could be better: eth1 has 4 queues on CPU 0, 2 queues on a remote node; 1 more interface"
     );
     assert!(page(&edge3(), &st).ends_with("Next: ringwise check\n      ringwise show eth1\n"));
     // Interrupts that ringwise has placed are where they were requested.
@@ -230,9 +230,12 @@ fn the_first_line_says_whether_anything_is_wrong() {
     assert!(!page(&edge3(), &st).contains("eth2 has"));
     // A problem comes before everything else.
     st = HostStatus { half_way: Some(12), verify: nothing.clone(), ..HostStatus::default() };
-    assert_eq!(first(&edge3(), &st), "Needs attention: transaction 12 is not fully put back");
+    assert_eq!(first(&edge3(), &st), "Needs attention: transaction 12 is not fully restored");
     st.half_way = None;
-    assert_eq!(first(&big64(), &st), "Nothing looks wrong with the interrupts of 1 interface");
+    assert_eq!(
+        first(&big64(), &st),
+        "Interrupts of 1 interface: on local CPUs, evenly spread; ringwise check looks at everything else"
+    );
     assert!(page(&big64(), &st).ends_with("Next: ringwise check\n      ringwise plan\n"));
 }
 
@@ -274,7 +277,7 @@ fn what_could_not_be_put_back_needs_somebody() {
     let st = HostStatus { half_way: Some(12), verify, ..HostStatus::default() };
     assert!(status::needs_attention(&st));
     let text = status::page(&edge3(), &st, StatusOptions::default(), &Style::plain(Some(80)));
-    assert!(text.contains("transaction 12 failed and is not fully put back: ringwise recover"), "{text}");
+    assert!(text.contains("transaction 12 failed and is not fully restored: ringwise recover"), "{text}");
     assert!(text.ends_with("Next: ringwise recover\n"), "{text}");
 }
 

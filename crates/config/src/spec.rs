@@ -102,7 +102,7 @@ pub static HOST: Spec = Spec {
             "whether to use CPUs of other nodes than the interface's",
         ),
         key("allow_disruption", Kind::Bool, "include steps that interrupt traffic"),
-        key("pair_as_article", Kind::Bool, "make groups for latency and bulk, half of them on the far node"),
+        key("pair_as_article", Kind::Bool, "make groups for latency and bulk, half of them on a remote node"),
         key("latency_queues", COUNT, "queues of the latency group with goal mixed; default: a third"),
         key("strict", Kind::Bool, "fail if the device or kernel does not support a setting"),
         key("rfs_entries", U32, "flow table of the host (net.core.rps_sock_flow_entries); 0 switches RFS off"),

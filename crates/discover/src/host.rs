@@ -22,11 +22,19 @@ pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     (facts, unread)
 }
 
+/// The kernel's placeholder for a host without a name is no name.
+fn named(name: Fact<String>) -> Fact<String> {
+    match name {
+        Fact::Known(n) if n == "(none)" => Fact::Absent,
+        other => other,
+    }
+}
+
 /// The same without searching other processes.
 pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let mut r = Reader::new(host);
     let facts = HostFacts {
-        name: r.text("/proc/sys/kernel/hostname"),
+        name: named(r.text("/proc/sys/kernel/hostname")),
         kernel: r.text("/proc/sys/kernel/osrelease"),
         boot_id: r.text("/proc/sys/kernel/random/boot_id"),
         machine_id: r.text("/etc/machine-id"),

@@ -49,7 +49,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     lists.add("planned", planned.iter().map(|st| there.calls(st)))?;
     lists.text.push_str("# The values that were found.\n");
     lists.add("found", found.values().map(|v| back_again.calls(v)))?;
-    lists.text.push_str("# The values to put back, with all settings that the script may disturb.\n");
+    lists.text.push_str("# The values to restore, with all settings that the script may disturb.\n");
     let calls = back.iter().map(|(_, v)| match (v.address(), back_again.calls(v)) {
         // The plan does not change this setting, but the script may cause it to be lost, so the script reports it.
         (Some(a), Err(_)) if !found.contains_key(&a) && may_be_lost(v) => Ok(vec![Call::Unable(a.to_string())]),
@@ -68,7 +68,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     );
     out.push_str("# Run as root: apply writes the planned values, undo puts back the values that were found.\n");
     out.push_str("# Exit status: 0 done, 1 nothing changed, 3 done except what this script cannot write,\n");
-    out.push_str("#   4 failed and put back, 5 failed and not put back, 6 refused.\n");
+    out.push_str("#   4 failed and restored, 5 failed and not restored, 6 refused.\n");
     out.push_str("set -u\nLC_ALL=C\nexport LC_ALL\n\n");
     list(&mut out, "tools", lists.needs.iter());
     out.push_str(&lists.text);

@@ -203,7 +203,7 @@ pub enum Error {
         error: ringwise_apply::Error,
     },
     /// A state failed while it was applied.
-    #[error("state {state} could not be applied and was put back: {}", failure_text(failure.as_deref()))]
+    #[error("state {state} could not be applied and was restored: {}", failure_text(failure.as_deref()))]
     NotApplied {
         /// The state.
         state: String,

@@ -8,7 +8,7 @@ use ringwise_model::Boot;
 
 use crate::error::{Error, Result, file};
 use crate::mark::{Fate, Mark, read_mark};
-use crate::paths::{APPLIES, FILES, SERVICE, WANTS};
+use crate::paths::{APPLIES, FILES, SERVICE, WANTS, packaged};
 use crate::place;
 use crate::units::Units;
 
@@ -33,12 +33,21 @@ impl Installation {
         place::check(&self.root, program, config, state_dir)
     }
 
+    /// Whether a package has installed the units that `units` describes.
+    pub fn has_packaged(&self, units: &Units) -> bool {
+        let same =
+            |(path, text): (String, String)| std::fs::read_to_string(self.root.join(path)).is_ok_and(|t| t == text);
+        units.packaged().into_iter().all(same)
+    }
+
     /// The files to write: paths with their texts. `config`: path and text of the configuration, if it is written too.
+    /// Units that a package has installed are enabled, not written.
     ///
     /// Errors: a masked unit.
     pub fn files(&self, units: &Units, config: Option<(PathBuf, String)>) -> Result<Vec<(PathBuf, String)>> {
-        let units = units.files().into_iter().map(|(p, t)| (self.root.join(p), t));
-        let files: Vec<(PathBuf, String)> = config.into_iter().chain(units).collect();
+        let own = if self.has_packaged(units) { Vec::new() } else { units.files() };
+        let own = own.into_iter().map(|(p, t)| (self.root.join(p), t));
+        let files: Vec<(PathBuf, String)> = config.into_iter().chain(own).collect();
         // A masked unit is a link to /dev/null. The administrator does not want it to run, so it is not replaced.
         match files.iter().find(|(p, _)| std::fs::metadata(p).is_ok_and(|m| !m.is_file())) {
             Some((path, _)) => Err(Error::Masked(path.clone())),
@@ -46,19 +55,37 @@ impl Installation {
         }
     }
 
-    /// Writes all files or none, and enables the service with the link that `systemctl enable` would make.
+    /// Writes all files or none, and enables the service with the link that `systemctl enable` would make. Units of an
+    /// earlier `persist` would override those of a package, so they are removed if the package's are enabled.
     ///
     /// Errors: a file that cannot be written; those before it are as they were.
-    pub fn write(&self, files: &[(PathBuf, String)]) -> Result<()> {
+    pub fn write(&self, units: &Units, files: &[(PathBuf, String)]) -> Result<()> {
         place::write_all(files, put)?;
         let link = self.root.join(WANTS);
         if let Some(dir) = link.parent() {
             std::fs::create_dir_all(dir).map_err(file(&link))?;
         }
-        match symlink("/etc/systemd/system/ringwise.service", &link) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
-            other => other.map_err(file(&link)),
+        let service = match self.has_packaged(units) {
+            true => format!("/{}", packaged(SERVICE)),
+            false => format!("/{SERVICE}"),
+        };
+        if std::fs::read_link(&link).is_ok_and(|to| to != Path::new(&service)) {
+            std::fs::remove_file(&link).map_err(file(&link))?;
         }
+        match symlink(&service, &link) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            other => other.map_err(file(&link))?,
+        }
+        remove(&self.overriding(units))
+    }
+
+    /// Units of an earlier `persist` that would override those of a package.
+    pub fn overriding(&self, units: &Units) -> Vec<PathBuf> {
+        if !self.has_packaged(units) {
+            return Vec::new();
+        }
+        let all = FILES.into_iter().map(|p| self.root.join(p));
+        all.filter(|p| p.symlink_metadata().is_ok() && !place::foreign(p)).collect()
     }
 
     /// Existing files that `--remove` removes, and files of the same names that `persist` did not write.
@@ -93,7 +120,8 @@ pub fn kept(root: &Path, state_dir: &Path) -> Boot {
         Err(e) if e.kind() == ErrorKind::NotFound => return Boot::Nothing,
         Err(e) => return Boot::Unknown { why: format!("{}: {e}", wants.display()) },
     }
-    let service = root.join(SERVICE);
+    let own = root.join(SERVICE);
+    let service = if own.symlink_metadata().is_ok() { own } else { root.join(packaged(SERVICE)) };
     let text = match std::fs::read_to_string(&service) {
         Ok(t) => t,
         Err(e) => return Boot::Unknown { why: format!("{}: {e}", service.display()) },
@@ -118,6 +146,34 @@ mod tests {
     use super::*;
     use crate::mark::{forget, write_mark};
     use crate::paths::names;
+
+    const UNITS: Units =
+        Units { program: "/usr/sbin/ringwise", config: "/etc/ringwise/ringwise.toml", state_dir: None };
+
+    #[test]
+    fn units_of_a_package_are_enabled_and_not_written() {
+        let dir = Dir::new();
+        let installation = Installation::below(&dir.0);
+        let own = installation.files(&UNITS, None).unwrap();
+        installation.write(&UNITS, &own).unwrap();
+        let link = dir.0.join(WANTS);
+        assert_eq!((own.len(), std::fs::read_link(&link).unwrap()), (5, Path::new("/").join(SERVICE)));
+        assert!(installation.overriding(&UNITS).is_empty(), "without a package they are needed");
+        for (path, text) in UNITS.packaged() {
+            put(&dir.0.join(path), &text).unwrap();
+        }
+        assert_eq!(installation.overriding(&UNITS).len(), 5);
+        assert!(installation.files(&UNITS, None).unwrap().is_empty());
+        installation.write(&UNITS, &[]).unwrap();
+        assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/usr/lib/systemd/system/ringwise.service"));
+        assert!(own.iter().all(|(p, _)| !p.exists()), "they would override the package's");
+        // Another configuration needs units of its own, which override those of the package.
+        let other = Units { config: "/etc/other.toml", ..UNITS };
+        assert_eq!(installation.files(&other, None).unwrap().len(), 5);
+        put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
+        let config = "/etc/ringwise/ringwise.toml".to_string();
+        assert_eq!(kept(&dir.0, &dir.0.join("state")), Boot::Applies { config });
+    }
 
     #[test]
     fn what_is_kept_is_read_from_the_files() {

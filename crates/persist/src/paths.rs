@@ -12,6 +12,11 @@ pub(crate) const APPLIES: &str = "Environment=RINGWISE_CONFIG=";
 /// All files except the link.
 pub(crate) const FILES: [&str; 5] = [SERVICE, LATE, LIVED, TIMER, RULES];
 
+/// The path in a package: files below /etc belong to the administrator.
+pub(crate) fn packaged(path: &str) -> String {
+    path.replacen("etc/", "usr/lib/", 1)
+}
+
 /// The line `Environment=` of the service, which names the configuration.
 pub(crate) fn names(config: &str) -> String {
     format!("{APPLIES}{config}")

@@ -6,13 +6,18 @@ use ringwise_sys::trust;
 
 use crate::error::{Error, Result};
 use crate::paths::{FILES, WANTS};
-use crate::units::HEAD;
+use crate::units::{MARK, OLD_MARK};
 
 /// Directories that are emptied at boot, or that belong to a session.
 const PASSING: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/dev", "/home", "/media"];
 /// File systems in memory, and those that are mounted from elsewhere after the boot.
 const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "cifs", "smb3", "sshfs", "autofs"];
-const WANTS_TARGETS: [&str; 2] = ["/etc/systemd/system/ringwise.service", "../ringwise.service"];
+const WANTS_TARGETS: [&str; 4] = [
+    "/etc/systemd/system/ringwise.service",
+    "../ringwise.service",
+    "/usr/lib/systemd/system/ringwise.service",
+    "/lib/systemd/system/ringwise.service",
+];
 
 /// See [`Installation::check`](crate::Installation::check). `program`: `None` while an image is built.
 pub(crate) fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
@@ -81,7 +86,8 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
 
 /// Whether this is a regular file that `persist` did not write. Masked units and directories are reported by the write.
 pub(crate) fn foreign(path: &Path) -> bool {
-    path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(|t| t.starts_with(HEAD.as_bytes()))
+    let ours = |text: Vec<u8>| [MARK, OLD_MARK].iter().any(|m| text.starts_with(m.as_bytes()));
+    path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(ours)
 }
 
 /// Writes all files or none: when one cannot be written, those before it are restored.

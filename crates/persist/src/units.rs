@@ -1,6 +1,6 @@
 //! The texts of the files: a service at boot, a service for an interface that appears late, and the files that start them.
 
-use crate::paths::{LATE, LIVED, RULES, SERVICE, TIMER, names};
+use crate::paths::{LATE, LIVED, RULES, SERVICE, TIMER, WANTS, names, packaged};
 
 /// Values that all files share.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +13,12 @@ pub struct Units<'a> {
     pub state_dir: Option<&'a str>,
 }
 
-/// First line of every file; by it a file of `persist` is recognized.
-pub(crate) const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
+/// First line of every file that `persist` writes; by it the file is recognized. The number is that of the format.
+pub(crate) const MARK: &str = "# ringwise-persist: 1\n";
+/// The same in files of 0.1 and 0.2.
+pub(crate) const OLD_MARK: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
+const OWN_HEAD: &str = "# ringwise-persist: 1\n# ringwise persist --remove removes this file.\n";
+const PACKAGED_HEAD: &str = "# Inactive until ringwise persist, or systemctl enable ringwise.service.\n";
 
 /// Hardening of every unit. A system call that systemd does not know fails as on a kernel without it; older versions
 /// have `close_range` in no group.
@@ -64,7 +68,16 @@ ProtectControlGroups=yes
 impl Units<'_> {
     /// Path below the root, and text.
     pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
-        vec![(SERVICE, self.service()), (LATE, self.late()), (LIVED, self.lived()), (TIMER, timer()), (RULES, rules())]
+        let texts =
+            [(SERVICE, self.service()), (LATE, self.late()), (LIVED, self.lived()), (TIMER, timer()), (RULES, rules())];
+        texts.into_iter().map(|(path, text)| (path, format!("{OWN_HEAD}{text}"))).collect()
+    }
+
+    /// The same files for a package: paths below the root, in the directories of packages, and texts.
+    pub fn packaged(&self) -> Vec<(String, String)> {
+        let files = self.files().into_iter();
+        let text = |t: String| t.replacen(OWN_HEAD, PACKAGED_HEAD, 1);
+        files.map(|(path, t)| (packaged(path), text(t))).collect()
     }
 
     fn program(&self) -> String {
@@ -85,7 +98,7 @@ impl Units<'_> {
     /// No `Before=`: only the end of multi-user.target waits for this service, at most for its start timeout.
     fn service(&self) -> String {
         format!(
-            "{HEAD}[Unit]
+            "[Unit]
 Description=Tune network interfaces as configured in {config}
 Documentation=man:ringwise-persist(8)
 After=network-pre.target network.target systemd-sysctl.service irqbalance.service tuned.service
@@ -112,7 +125,7 @@ WantedBy=multi-user.target
 
     fn late(&self) -> String {
         format!(
-            "{HEAD}[Unit]
+            "[Unit]
 Description=Tune network interfaces after %i appeared
 Documentation=man:ringwise-persist(8)
 After=ringwise.service network-pre.target
@@ -131,7 +144,7 @@ TimeoutStartSec=5min
 
     fn lived(&self) -> String {
         format!(
-            "{HEAD}[Unit]
+            "[Unit]
 Description=Record that this boot outlived the tuning of its network interfaces
 
 [Service]
@@ -145,8 +158,7 @@ ExecStart={program} persist --lived
 }
 
 fn timer() -> String {
-    format!(
-        "{HEAD}[Unit]
+    "[Unit]
 Description=Wait five minutes after network interfaces were tuned
 After=ringwise.service
 
@@ -155,13 +167,15 @@ OnActiveSec=5min
 AccuracySec=1s
 RemainAfterElapse=no
 "
-    )
+    .into()
 }
 
-/// Runs after 80-net-setup-link.rules, which names the interface. `move`: the interface was renamed.
+/// Runs after 80-net-setup-link.rules, which names the interface. `move`: the interface was renamed. Nothing happens while
+/// the service is not enabled.
 fn rules() -> String {
     format!(
-        "{HEAD}ACTION==\"add|move\", SUBSYSTEM==\"net\", TEST==\"device/driver\", TAG+=\"systemd\", ENV{{SYSTEMD_WANTS}}+=\"ringwise@$name.service\"\n"
+        "ACTION==\"add|move\", SUBSYSTEM==\"net\", TEST==\"device/driver\", TEST==\"/{WANTS}\", TAG+=\"systemd\", \
+         ENV{{SYSTEMD_WANTS}}+=\"ringwise@$name.service\"\n"
     )
 }
 
@@ -205,6 +219,17 @@ mod tests {
             let start = std::time::Duration::from_secs(60 * minutes.unwrap().parse::<u64>().unwrap());
             assert!(start >= ALONE_WITHIN + std::time::Duration::from_secs(60), "{text}");
             assert!(text.contains("\nReadWritePaths=\"-/srv/a b\"\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_of_a_package_are_the_same_in_other_directories() {
+        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/ringwise/ringwise.toml", state_dir: None };
+        for ((path, text), (there, packaged)) in u.files().into_iter().zip(u.packaged()) {
+            assert!(text.starts_with(MARK) && !packaged.contains("ringwise-persist:"), "{there}");
+            assert_eq!(text.strip_prefix(OWN_HEAD), packaged.strip_prefix(PACKAGED_HEAD), "{there}");
+            assert_eq!(there.rsplit('/').next(), path.rsplit('/').next());
+            assert!(there.starts_with("usr/lib/"), "{there}");
         }
     }
 

@@ -180,6 +180,12 @@ impl NotPossible {
         let queues = self.needed && matches!(self.address, Some(Address::Channels { .. }));
         queues || matches!(self.why, Obstacle::Configured { .. })
     }
+
+    /// Whether it becomes possible when a configured program or unit starts.
+    pub fn is_until_program_starts(&self) -> bool {
+        let Obstacle::Configured { obstacle, .. } = &self.why else { return false };
+        matches!(**obstacle, Obstacle::FlowsNotFound { .. })
+    }
 }
 
 /// One checkable number.

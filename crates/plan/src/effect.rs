@@ -128,6 +128,7 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
 /// The benefit of more queues on one CPU or core, or of queues away from the device's node.
 fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
+    let has_threads = m.cores.iter().any(|cpus| cpus.len() > 1);
     let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
     match d.goal {
         _ if intent.pair_as_article => said("the layout of the article"),
@@ -142,12 +143,13 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         },
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
         _ if d.table.is_some() => said("a CPU with a core of its own carries more than a CPU that shares its core"),
+        _ if leaves_isolated(m, d) => said("isolated CPUs are free of its queues"),
         _ if ends_far() => said("more of its interrupts are on its own node"),
         Goal::Latency => said("the other cores are left to programs"),
-        Goal::Rpc | Goal::Stream if intent.smt.is_none() => {
+        Goal::Rpc | Goal::Stream if intent.smt.is_none() && has_threads => {
             said("one queue per physical core: second threads are left to programs")
         }
-        _ if intent.smt == Some(Smt::OnePerCore) => {
+        _ if intent.smt == Some(Smt::OnePerCore) && has_threads => {
             said("one queue per physical core: second threads are left to programs")
         }
         Goal::Forward => said("ports have the same layout, so that one CPU receives and sends a flow"),
@@ -156,10 +158,15 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
     }
 }
 
+/// Whether queues of the device are on isolated CPUs, and none is with the plan.
+fn leaves_isolated(m: &Machine, d: &Dev) -> bool {
+    let isolated = |cpus: &Cpus| cpus.iter().flatten().any(|c| m.isolated.contains(m.cpus[*c]));
+    isolated(&before(m, d)) && !isolated(&after(d))
+}
+
 /// The benefit for all interfaces together, which may cost a single interface something.
 fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
-    let isolated = |cpus: &Cpus| cpus.iter().flatten().any(|c| m.isolated.contains(m.cpus[*c]));
-    if devs.iter().any(|d| isolated(&before(m, d)) && !isolated(&after(d))) {
+    if devs.iter().any(|d| leaves_isolated(m, d)) {
         return Some("isolated CPUs are free of queues".into());
     }
     let off = |then: bool| devs.iter().filter_map(|d| off_node(m, d, then)).map(|(off, _)| off).sum::<u32>();

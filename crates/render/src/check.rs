@@ -58,10 +58,9 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     }
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
     out += &format!("\n{}\n", wrap(&format!("goal {} ({})", r.goal, r.goal_from), 0, style));
-    if let Some(f) = &r.first {
-        let f = if r.first_has_command { style.recording.reads(f) } else { f.clone() };
-        out += &wrap(&format!("First: {f}"), 0, style);
-        out.push('\n');
+    if let Some(p) = &r.main_problem {
+        out += &format!("{}\n", wrap(&format!("First: {}", p.text), 0, style));
+        out.extend(p.command.iter().map(|c| format!("  {}\n", style.recording.reads(c))));
     }
     if let Some(why) = &r.no_plan {
         out += &wrap(
@@ -87,8 +86,9 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &summary(r, unread);
     let fixes = fixes(&r.findings, style);
     for (command, ids) in &fixes {
-        out += &wrap(&format!("Fixed by {command}: {}", rules(ids, style)), 2, style);
-        out.push('\n');
+        out += &wrap(&format!("Findings of {} are fixed by", rules(ids, style)), 2, style);
+        // A command is never folded, so that it can be copied.
+        out += &format!("\n  {command}\n");
     }
     if !r.not_evaluated.is_empty() {
         let mut ids: Vec<&str> = r.not_evaluated.iter().map(String::as_str).collect();
@@ -98,7 +98,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         out.push('\n');
     }
     if style.verbose == 0 && !(fixes.is_empty() && r.not_evaluated.is_empty() && r.unreadable.is_empty()) {
-        out += &format!("List these rules: {}\n", style.recording.reads("ringwise check -v"));
+        out += &format!("List these rules:\n  {}\n", style.recording.reads("ringwise check -v"));
     }
     if let Some(f) = r.findings.first() {
         out += &format!("Explain it: ringwise check --explain {}\n", f.rule);
@@ -107,7 +107,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
             true => style.recording.reads(accept) + " --baseline FILE",
             false => accept,
         };
-        out += &format!("Accept one: {accept}\n");
+        out += &format!("Accept one:\n  {accept}\n");
     }
     out
 }
@@ -180,11 +180,10 @@ fn groups(findings: &[Finding], style: &Style) -> String {
             let dev = pad(f.dev.as_deref().unwrap_or("host"), width);
             out += &format!("  {:<5} {dev}  {}\n", f.rule, wrap(&text, 10 + width, style));
             if style.verbose > 0 {
-                for e in &f.evidence {
-                    out += &format!("{}{e}\n", " ".repeat(10 + width));
-                }
-                for c in &f.consequences {
-                    out += &format!("{}{}: {}\n", " ".repeat(10 + width), c.rule, c.text);
+                let indent = 10 + width;
+                let consequences = f.consequences.iter().map(|c| format!("{}: {}", c.rule, c.text));
+                for line in f.evidence.iter().cloned().chain(consequences) {
+                    out += &format!("{}{}\n", " ".repeat(indent), wrap(&line, indent, style));
                 }
             }
         }

@@ -31,21 +31,30 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
     plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
 }
 
-/// CPUs for programs, in the syntax of systemd and cgroups.
+/// CPUs for programs, one line each, and how to set them with systemd: for every configured unit, and one example.
 pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
-    if plan.programs.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from("Recommended CPUs for programs (ringwise moves none):\n");
+    let Some(first) = plan.programs.first() else { return String::new() };
+    let of = |p: &Program| p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
+    let head = "Recommended CPUs for a program that uses mainly one interface (ringwise moves no program):";
+    let mut out = hang("", head, w);
     for (i, p) in plan.programs.iter().enumerate() {
-        let of = p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
         // The same reason comes once.
         let known = plan.programs[..i].iter().any(|o| o.why == p.why);
         let why = if known { String::new() } else { format!(": {}", p.why) };
-        out.push_str(&hang("  ", &format!("{of}: CPUs {}{why}", p.cpus), w));
-        out.push_str(&hang("      in ", &format!("/etc/systemd/system/{}.d/cpus.conf:", unit(p)), w));
-        out.extend(p.drop_in.lines().map(|l| format!("          {l}\n")));
-        out.push_str(&format!("      or {}\n", p.cpuset));
+        out.push_str(&hang("  ", &format!("{}: CPUs {}{why}", of(p), p.cpus), w));
+    }
+    if plan.programs.iter().any(|p| p.group.is_none()) {
+        let more = "A program that needs more CPUs gets those of the whole node. One that uses several interfaces \
+                    needs no such limit.";
+        out.push_str(&hang("  ", more, w));
+    }
+    let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
+    let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
+    for p in shown {
+        let file = format!("for {}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
+        out.push_str(&hang("  ", &file, w));
+        out.extend(p.drop_in.lines().map(|l| format!("      {l}\n")));
+        out.push_str(&format!("  or {}\n", p.cpuset));
     }
     out.push('\n');
     out

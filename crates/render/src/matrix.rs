@@ -26,6 +26,15 @@ struct Cell {
     folded: bool,
 }
 
+/// What the legend explains besides the marks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shape {
+    /// Some cells stand for several CPUs.
+    folded: bool,
+    /// CPU numbers are written from top to bottom.
+    upright: bool,
+}
+
 /// The matrix with its legend, or the list on a host with many CPUs.
 pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
     let ranks = Ranks::of(t);
@@ -43,6 +52,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
             asked: asked(&v.asked, style),
         })
         .collect();
+    let mut shape = Shape::default();
     let body = if cols.len() > MAX_MATRIX_CPUS {
         list(t, nic, &vectors, &ranks, style)
     } else {
@@ -54,11 +64,14 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
         let digits = cols.iter().map(|c| c.cpu.0).max().unwrap_or(0).to_string().len();
         let tries = [full(&cols, digits), compact(&cols), folded(&cols, &rows, style)];
         match tries.into_iter().find(|c| fits(c)) {
-            Some(cells) => grid(&cols, &cells, &rows, label, &ranks, style),
+            Some(cells) => {
+                shape = Shape { folded: cells.iter().any(|c| c.folded), upright: !is_wide(&cells) && digits > 1 };
+                grid(&cols, &cells, &rows, label, &ranks, style)
+            }
             None => list(t, nic, &vectors, &ranks, style),
         }
     };
-    format!("{body}\n{}", legend(t, nic, &rows, style))
+    format!("{body}\n{}", legend(t, nic, &rows, shape, style))
 }
 
 /// A set of CPUs: as a list, with the hex mask for `--raw`, or as a number if it is too long for a terminal.
@@ -81,6 +94,7 @@ fn mark(isolated: &CpuSet, nic: &Nic, v: &Vector, c: &Column) -> Mark {
     let rest = if isolated.contains(c.cpu) { Mark::Isolated } else { Mark::Could };
     match &v.effective {
         Fact::Known(e) if e.contains(c.cpu) => match (nic.node.known(), c.place) {
+            _ if isolated.contains(c.cpu) => Mark::HereIsolated,
             (Some(n), CpuGroup::Node(m)) if *n != m => Mark::Far,
             _ => Mark::Here,
         },
@@ -115,7 +129,7 @@ fn compact(cols: &[Column]) -> Vec<Cell> {
     (0..cols.len()).map(|i| Cell { columns: vec![i], width: 1, gap: compact_gap(cols, i), folded: false }).collect()
 }
 
-/// Adjacent CPUs of one node to which no queue interrupt is delivered become one cell `·×56`.
+/// Adjacent CPUs of one node to which no queue interrupt is delivered become one cell `·(56)`.
 fn folded(cols: &[Column], rows: &[Row], style: &Style) -> Vec<Cell> {
     let unused = |i: usize| {
         let first = rows[0].marks[i];
@@ -153,7 +167,7 @@ fn folded(cols: &[Column], rows: &[Row], style: &Style) -> Vec<Cell> {
 }
 
 fn fold_text(style: &Style, m: Mark, n: usize) -> String {
-    format!("{}{}{n}", style.mark(m), style.times())
+    format!("{}({n})", style.mark(m))
 }
 
 /// The CPUs of a folded cell if the list is short, otherwise `...`.
@@ -165,7 +179,7 @@ fn fold_head(cols: &[Column], from: usize, to: usize) -> String {
 fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ranks, style: &Style) -> String {
     let mut out = heads(cols, cells, label, ranks);
     let paint = |m: Mark, text: &str| match m {
-        Mark::Far => style.paint(Tint::Yellow, text),
+        Mark::Far | Mark::HereIsolated => style.paint(Tint::Yellow, text),
         Mark::Here => style.paint(Tint::Bold, text),
         Mark::Could => style.paint(Tint::Dim, text),
         _ => text.to_string(),
@@ -185,7 +199,7 @@ fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ran
     }
     let mut line = pad("per CPU", label);
     for cell in cells {
-        let n = rows.iter().filter(|r| matches!(r.marks[cell.columns[0]], Mark::Here | Mark::Far)).count();
+        let n = rows.iter().filter(|r| r.marks[cell.columns[0]].is_delivery()).count();
         let text = match n {
             0 => style.mark(Mark::Could).to_string(),
             n if cell.width == 1 && n > 9 => "+".into(),
@@ -208,9 +222,14 @@ fn put(line: &mut String, column: usize, text: &str) {
     }
 }
 
+/// Whether each CPU number fits into its column.
+fn is_wide(cells: &[Cell]) -> bool {
+    cells.iter().all(|c| !c.folded && c.width > 1)
+}
+
 /// Lines for node, core and CPU numbers. In narrow columns the numbers are written from top to bottom.
 fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String {
-    let wide = cells.iter().all(|c| !c.folded && c.width > 1);
+    let wide = is_wide(cells);
     let mut marks = Vec::with_capacity(cells.len());
     let mut x = label;
     for c in cells {
@@ -306,7 +325,8 @@ fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
 fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Style) -> String {
     let names: Vec<String> = vectors.iter().map(|v| vector_label(v)).collect();
     let width = names.iter().map(|n| len(n)).max().unwrap_or(0);
-    let lines: Vec<(String, Mark)> = vectors.iter().map(|v| list_line(t, nic, v, ranks)).collect();
+    let isolated = t.isolated_all();
+    let lines: Vec<(String, Mark)> = vectors.iter().map(|v| list_line(t, nic, v, ranks, &isolated)).collect();
     let middle = lines.iter().map(|(l, _)| len(l)).max().unwrap_or(0);
     let mut out = String::new();
     for ((v, name), (line, m)) in vectors.iter().zip(&names).zip(&lines) {
@@ -318,7 +338,11 @@ fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Sty
             asked(&v.asked, style)
         );
         let text = text.trim_end();
-        out.push_str(&if *m == Mark::Far { style.paint(Tint::Yellow, text) } else { text.to_string() });
+        out.push_str(&if matches!(m, Mark::Far | Mark::HereIsolated) {
+            style.paint(Tint::Yellow, text)
+        } else {
+            text.to_string()
+        });
         out.push('\n');
     }
     let mut per: std::collections::BTreeMap<u32, u32> = Default::default();
@@ -338,7 +362,7 @@ fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Sty
     out
 }
 
-fn list_line(t: &Topology, nic: &Nic, v: &Vector, ranks: &Ranks) -> (String, Mark) {
+fn list_line(t: &Topology, nic: &Nic, v: &Vector, ranks: &Ranks, isolated: &CpuSet) -> (String, Mark) {
     let Some(e) = v.effective.known().filter(|e| !e.is_empty()) else {
         return ("CPU unknown".into(), Mark::Unknown);
     };
@@ -359,15 +383,21 @@ fn list_line(t: &Topology, nic: &Nic, v: &Vector, ranks: &Ranks) -> (String, Mar
         line.push_str(&format!("  L3 {l}"));
     }
     let far = matches!((nic.node.known(), node), (Some(a), Some(b)) if *a != b);
-    (line, if far { Mark::Far } else { Mark::Here })
+    let mark = match far {
+        _ if isolated.contains(cpu) => Mark::HereIsolated,
+        true => Mark::Far,
+        false => Mark::Here,
+    };
+    (line, mark)
 }
 
-fn legend(t: &Topology, nic: &Nic, rows: &[Row], style: &Style) -> String {
+fn legend(t: &Topology, nic: &Nic, rows: &[Row], shape: Shape, style: &Style) -> String {
     let used = |m: Mark| rows.iter().any(|r| r.marks.contains(&m));
-    let mut parts = Vec::new();
+    let (mut parts, mut notes) = (Vec::new(), Vec::new());
     for (m, text) in [
         (Mark::Here, "interrupt is delivered here"),
         (Mark::Far, "here, on a remote node"),
+        (Mark::HereIsolated, "here, although the CPU is isolated"),
         (Mark::Could, "not used"),
         (Mark::Isolated, "isolated"),
         (Mark::Offline, "offline"),
@@ -377,9 +407,15 @@ fn legend(t: &Topology, nic: &Nic, rows: &[Row], style: &Style) -> String {
             parts.push((m, text));
         }
     }
+    if shape.folded {
+        notes.push("·(16) 16 such CPUs".replace('·', &style.mark(Mark::Could).to_string()));
+    }
+    if shape.upright {
+        notes.push("CPU numbers are written downwards".to_string());
+    }
     // Spaces that must not break are replaced by a character that occurs in no word.
-    let text: Vec<String> =
-        parts.iter().map(|(m, w)| format!("{} {w}", style.mark(*m)).replace(' ', "\u{1}")).collect();
+    let marks = parts.iter().map(|(m, w)| format!("{} {w}", style.mark(*m)));
+    let text: Vec<String> = marks.chain(notes).map(|t| t.replace(' ', "\u{1}")).collect();
     let mut out = hang("", &text.join("\u{2}\u{2} "), style.width).replace(['\u{1}', '\u{2}'], " ");
     out = out.lines().map(|l| format!("{}\n", l.trim_end())).collect();
     if !nic.node.is_known() && t.nodes.known().is_some_and(|n| n.len() > 1) {

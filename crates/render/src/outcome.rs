@@ -297,7 +297,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
             out.push_str(&hang(
                 "",
                 &format!(
-                    "Failed and put back. Nothing of transaction {id} remains ({} of {} settings as before).",
+                    "Failed and restored. Nothing of transaction {id} remains ({} of {} settings as before).",
                     o.verified, o.verified_of
                 ),
                 w,
@@ -308,7 +308,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
             if let Some(f) = &o.failed {
                 out.push_str(&failed(f, w));
             }
-            out.push_str(&style.paint(Tint::Red, "NOT fully put back."));
+            out.push_str(&style.paint(Tint::Red, "NOT fully restored."));
             out.push_str(&format!(" {} of {} settings are as before; the others:\n", o.verified, o.verified_of));
             for n in &o.put_back_incomplete {
                 out.push_str(&not_back(n, w));
@@ -333,7 +333,7 @@ fn on_trial(t: &OnTrial, style: &Style) -> String {
     let until = when::clock(t.until_unix, style.utc);
     let head = format!("ON TRIAL until {until} ({} s).", t.seconds);
     let end = format!(
-        "Without confirmation everything is put back at {until}, even if this session, this process or sshd has ended."
+        "Without confirmation everything is restored at {until}, even if this session, this process or sshd has ended."
     );
     format!(
         "{}\n{}Next: ringwise confirm   from any session, if everything works\n",

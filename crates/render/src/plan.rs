@@ -185,7 +185,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
     let doubled: Vec<String> = part
         .doubled_cores
         .iter()
-        .map(|d| format!("{} (queues {})", d.core, text::numbers(d.queues.iter().copied())))
+        .map(|d| format!("CPU {} (queues {})", d.core, text::numbers(d.queues.iter().copied())))
         .collect();
     if !doubled.is_empty() {
         let limit = if style.width.is_some() { 8 } else { usize::MAX };
@@ -193,7 +193,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
         if doubled.len() > limit {
             list.push_str(&format!(" and {} more", doubled.len() - limit));
         }
-        let text = format!("{} with more than one queue: CPUs {list}", plural(doubled.len(), "core"));
+        let text = format!("{} with more than one queue: {list}", plural(doubled.len(), "core"));
         out.push_str(&hang("  ", &text, style.width));
     }
     out.push('\n');
@@ -294,7 +294,8 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
     }
     let review = style.recording.reads(format!("ringwise plan{again}"));
     format!(
-        "{here} ringwise apply{again}\n  or, to review exactly this plan first:\n      {review} --out {file}\n      \
+        "{here}\n  ringwise apply{again}\nOver a network, so that a lost session rolls it back:\n  ringwise apply{again} \
+         --confirm 60s   then: ringwise confirm\nTo apply exactly this plan:\n  {review} --out {file}\n  \
          ringwise apply {file}\n"
     )
 }

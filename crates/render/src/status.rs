@@ -73,7 +73,7 @@ fn problem(st: &HostStatus) -> Option<String> {
         return Some(format!("transaction {id} was interrupted"));
     }
     if let Some(id) = st.half_way {
-        return Some(format!("transaction {id} is not fully put back"));
+        return Some(format!("transaction {id} is not fully restored"));
     }
     if let Some(w) = st.waiting.as_ref().filter(|w| w.ready) {
         return Some(format!("{} of rollback {} can be restored now", plural(w.settings, "setting"), w.transaction));
@@ -241,7 +241,7 @@ fn pending(v: &Verify, st: &HostStatus, style: &Style) -> Vec<String> {
         out.push(red(format!("transaction {}, by the guard: {}: {why}", e.id, e.title)));
     }
     if let Some(id) = st.half_way {
-        out.push(red(format!("transaction {id} failed and is not fully put back: ringwise recover")));
+        out.push(red(format!("transaction {id} failed and is not fully restored: ringwise recover")));
     }
     if let Some(w) = &st.waiting {
         let what = format!("{} of rollback {}", plural(w.settings, "setting"), w.transaction);

@@ -67,7 +67,7 @@ fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
     }
     if n.has_own_queues() {
         match far_queues(s, n) {
-            Some(k) if k > 0 => parts.push(format!("{} on the far node", plural(k, "queue"))),
+            Some(k) if k > 0 => parts.push(format!("{} on a remote node", plural(k, "queue"))),
             _ => {}
         }
         if let Some((cpu, k)) = stacked(n) {

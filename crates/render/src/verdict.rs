@@ -53,10 +53,21 @@ fn trouble(s: &Snapshot, n: &Nic) -> Option<(usize, String)> {
         parts.push(format!("{k} queues on CPU {cpu}"));
     }
     if far > 0 {
-        parts.push(format!("{} on the far node", plural(far, "queue")));
+        parts.push(format!("{} on a remote node", plural(far, "queue")));
     }
-    let weight = stacked.map_or(0, |(_, k)| k) + far;
+    let isolated = isolated_queues(s, n);
+    if isolated > 0 {
+        parts.push(format!("{} on isolated CPUs", plural(isolated, "queue")));
+    }
+    let weight = stacked.map_or(0, |(_, k)| k) + far + isolated;
     (weight > 0).then(|| (weight, parts.join(", ")))
+}
+
+/// Number of queue interrupts that are delivered to an isolated CPU.
+fn isolated_queues(s: &Snapshot, n: &Nic) -> usize {
+    let isolated = s.topology.isolated_all();
+    let on = |v: &&ringwise_model::Vector| v.effective.known().is_some_and(|e| !e.intersection(&isolated).is_empty());
+    n.queue_vectors().filter(on).count()
 }
 
 /// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
@@ -69,7 +80,7 @@ fn fair_share(s: &Snapshot, n: &Nic) -> usize {
     queues.div_ceil(CpuSet::len(&cpus).max(1))
 }
 
-/// `Needs attention: ...`, `Could be better: ...` or `Nothing looks wrong ...`. `problem`: what needs the user, if
+/// `Needs attention: ...`, `Could be better: ...` or `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if
 /// anything does.
 pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, style: &Style) -> String {
     let (tint, text) = match (problem, worst) {
@@ -85,7 +96,10 @@ pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, s
         }
         (None, None) => match s.nics.iter().filter(|n| is_listed(n) && n.has_own_queues()).count() {
             0 => return String::new(),
-            n => (Tint::Bold, format!("Nothing looks wrong with the interrupts of {}", plural(n, "interface"))),
+            n => {
+                let text = "on local CPUs, evenly spread; ringwise check looks at everything else";
+                (Tint::Bold, format!("Interrupts of {}: {text}", plural(n, "interface")))
+            }
         },
     };
     format!("{}\n", style.paint(tint, hang("", &text, style.width).trim_end()))

@@ -208,8 +208,8 @@ fn state(e: &Entry) -> String {
         Ending::Kept if e.this_boot && matches!(e.kind, Kind::Rollback { .. }) => "done".into(),
         Ending::Kept if e.this_boot => "in effect".into(),
         Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "lost at reboot".into()),
-        Ending::PutBack => "failed, put back".into(),
-        Ending::PutBackIncomplete => "NOT fully put back".into(),
+        Ending::PutBack => "failed, restored".into(),
+        Ending::PutBackIncomplete => "NOT fully restored".into(),
         Ending::Unfinished => "unfinished: ringwise recover".into(),
         Ending::Running { pid: Some(pid) } => format!("running (process {pid})"),
         Ending::Running { pid: None } => "running".into(),
@@ -373,7 +373,7 @@ pub fn entry(e: &Entry, style: &Style) -> String {
             out.push_str(&format!("applied   {} = {}\n", address(s), s.value_text()));
         }
         for s in &o.put_back {
-            out.push_str(&format!("put back  {} = {}\n", address(s), s.value_text()));
+            out.push_str(&format!("restored  {} = {}\n", address(s), s.value_text()));
         }
         out.push_str(&outcome::summary(o, outcome::Run::History, style));
     }

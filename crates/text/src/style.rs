@@ -28,6 +28,8 @@ pub enum Mark {
     Here,
     /// It is delivered here, on another node than the device's.
     Far,
+    /// It is delivered here, and the CPU is isolated.
+    HereIsolated,
     /// It could be delivered here.
     Could,
     /// It could be delivered here, but the CPU is isolated.
@@ -36,6 +38,13 @@ pub enum Mark {
     Offline,
     /// The mask allows this CPU, and where the interrupt is delivered is unknown.
     Unknown,
+}
+
+impl Mark {
+    /// Whether the interrupt is delivered to this CPU.
+    pub fn is_delivery(self) -> bool {
+        matches!(self, Self::Here | Self::Far | Self::HereIsolated)
+    }
 }
 
 /// Colours and attributes, by meaning.
@@ -76,6 +85,7 @@ impl Style {
             (Mark::Here, false) => '×',
             (Mark::Here, true) => 'X',
             (Mark::Far, _) => '!',
+            (Mark::HereIsolated, _) => '#',
             (Mark::Could, false) => '·',
             (Mark::Could, true) => '.',
             (Mark::Isolated, _) => 'i',

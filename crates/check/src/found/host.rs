@@ -155,7 +155,7 @@ impl fmt::Display for HostFound {
             Self::StrictIommu => f.write_str("strict IOMMU domain: every unmapping waits for the hardware"),
             Self::BounceBuffer { slots } => write!(f, "{} bounce buffer slots (swiotlb) are in use", count(*slots)),
             Self::NumaBalancing { value } => write!(f, "kernel.numa_balancing is {value}"),
-            Self::NodeUnknown => f.write_str("the node of the device (numa_node) and its near CPUs are unknown"),
+            Self::NodeUnknown => f.write_str("the node of the device (numa_node) and its local CPUs are unknown"),
             Self::BuffersCleared { vulnerabilities } => write!(
                 f,
                 "{}: CPU buffers are cleared at each return to user space, SMT stays vulnerable",

@@ -28,21 +28,21 @@ pub enum RssFound {
     MoreQueuesThanCores {
         /// Receive queues in use.
         queues: u32,
-        /// Physical cores on the node of the device.
+        /// Physical cores on the node of the device that are not isolated.
         near_cores: u32,
     },
     /// There are more queues than CPUs.
     MoreQueuesThanCpus {
         /// Receive queues in use.
         queues: u32,
-        /// Online CPUs.
+        /// Online CPUs that are not isolated.
         cpus: u32,
     },
     /// There are more queues than CPUs near the device.
     MoreQueuesThanNearCpus {
         /// Receive queues in use.
         queues: u32,
-        /// CPUs on the node of the device.
+        /// CPUs on the node of the device that are not isolated.
         near_cpus: u32,
     },
     /// Much traffic is UDP, whose ports are not hashed, so that all flows between two hosts share a queue.
@@ -150,14 +150,14 @@ impl fmt::Display for RssFound {
                 f,
                 "{} for {}, and CPU {cpu} is {busy_percent:.0} % busy with them",
                 some(queues, "queue"),
-                some(near_cores, "near core")
+                some(near_cores, "local core")
             ),
             Self::MoreQueuesThanCores { queues, near_cores } => {
-                write!(f, "{queues} queues for {}", some(near_cores, "near physical core"))
+                write!(f, "{queues} queues for {}", some(near_cores, "usable local core"))
             }
             Self::MoreQueuesThanCpus { queues, cpus } => write!(f, "{queues} queues for {}", some(cpus, "CPU")),
             Self::MoreQueuesThanNearCpus { queues, near_cpus } => {
-                write!(f, "{queues} queues for {}", some(near_cpus, "near CPU"))
+                write!(f, "{queues} queues for {}", some(near_cpus, "local CPU"))
             }
             Self::UdpByAddresses { udp_percent } => {
                 write!(f, "UDP is hashed by addresses only; {udp_percent:.0} % of packets are UDP")

@@ -337,11 +337,11 @@ pub(super) static RULES: &[Rule] = &[
         title: "the device's node is unknown",
         reads: "numa_node, local_cpulist",
         guard: "more than one node",
-        condition: "the firmware reports neither the node nor near CPUs",
+        condition: "the firmware reports neither the node nor local CPUs",
         confirm: "cat /sys/class/net/DEV/device/numa_node (-1) and local_cpulist",
         why: "Every CPU counts as near, so queues may be placed on the remote node.",
         source: "kernel documentation, ABI sysfs-bus-pci: numa_node",
-        by_hand: &["name near CPUs: ringwise plan DEV --cpus LIST; or use a newer firmware"],
+        by_hand: &["name local CPUs: ringwise plan DEV --cpus LIST; or use a newer firmware"],
         severity: Severity::Info,
         judge: |cx, say| {
             if cx.nodes() < 2 {

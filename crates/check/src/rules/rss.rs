@@ -63,11 +63,11 @@ fn table_reaches(cx: &RuleContext, n: &ringwise_model::Nic, named: u32) -> bool 
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "Q01",
-        title: "fewer queues than near cores",
+        title: "fewer queues than local cores",
         reads: "channels, topology, /proc/stat",
         needs: &[RequiredFact::Channels],
         guard: "the driver supports more queues",
-        condition: "there are fewer queues than near physical cores, and the CPU of one queue is above 80 % interrupt time",
+        condition: "there are fewer queues than local physical cores, and the CPU of one queue is above 80 % interrupt time",
         confirm: "ethtool -l DEV; mpstat -P ALL 1",
         rates: true,
         ours: Some("--queues N --allow-disruption"),
@@ -104,7 +104,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "channels, topology",
         needs: &[RequiredFact::Channels],
         guard: "the goal uses one queue per core (rpc, stream, latency)",
-        condition: "there are more receive queues than near physical cores",
+        condition: "there are more receive queues than local physical cores that are not isolated",
         confirm: "ethtool -l DEV; lscpu -e shows the cores of each node",
         severity: Severity::Info,
         ours: Some("--allow-disruption"),
@@ -122,7 +122,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
-                let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
+                let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.usable_near(n)) as u32);
                 if now > cores && skipped.contains(n.name()) {
                     say.found(RssFound::MoreQueuesThanCores { queues: now, near_cores: cores })
                         .fix(cx, PlanArguments::planned().disruptive());
@@ -135,9 +135,10 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "Q03",
         title: "more queues than CPUs",
+        other_severity: "info if the CPUs of the whole host are enough",
         reads: "channels, cpu/online",
         needs: &[RequiredFact::Channels],
-        condition: "there are more receive queues than online CPUs; with goal forward, more than CPUs near the interface",
+        condition: "there are more receive queues than online CPUs that are not isolated; with goal forward, more than such CPUs near the interface",
         confirm: "ethtool -l DEV; cat /sys/devices/system/cpu/online",
         why: "Two queues on one CPU cost a second interrupt and a second ring, and spread no work.",
         source: ROUTER,
@@ -149,16 +150,20 @@ pub(super) static RULES: &[Rule] = &[
             if !say.findings.is_empty() {
                 return Some(());
             }
-            let skipped = skipped(cx, "Q03");
+            let skipped_here = skipped(cx, "Q03");
+            // The plan has a number of its own for these.
+            let fewer_cores = skipped(cx, "Q02");
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
-                let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
+                let usable = cx.s.topology.online.difference(&cx.s.topology.isolated_all());
+                let (now, cpus) = (cx.rx_queues(n), usable.len() as u32);
                 if now > cpus {
-                    say.found(RssFound::MoreQueuesThanCpus { queues: now, cpus })
-                        .fix(cx, PlanArguments::queues(n.name(), cpus).disruptive());
-                } else if skipped.contains(n.name()) {
-                    let near_cpus = cx.near(n).len() as u32;
+                    let planned = skipped_here.contains(n.name()) || fewer_cores.contains(n.name());
+                    let args = if planned { PlanArguments::planned() } else { PlanArguments::queues(n.name(), cpus) };
+                    say.found(RssFound::MoreQueuesThanCpus { queues: now, cpus }).fix(cx, args.disruptive());
+                } else if skipped_here.contains(n.name()) {
+                    let near_cpus = cx.usable_near(n).len() as u32;
                     say.found(RssFound::MoreQueuesThanNearCpus { queues: now, near_cpus })
                         .fix(cx, PlanArguments::planned().disruptive())
                         .severity(Severity::Info);

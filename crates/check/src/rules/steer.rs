@@ -88,7 +88,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "rps_cpus of all queues, channels",
         needs: &[RequiredFact::Rps, RequiredFact::Channels],
         guard: "more than one receive queue",
-        condition: "RPS is set, although the queues are already spread over the near CPUs",
+        condition: "RPS is set, although the queues are already spread over the local CPUs",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus; ethtool -l DEV",
         ours: Some(""),
         judge: |cx, say| planned::judge("Q05", cx, say),

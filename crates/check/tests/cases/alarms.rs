@@ -37,7 +37,7 @@ fn no_false_alarms() {
             w.count("rx_pause", 100)
         }),
         ("M16", "a shaper is there on purpose", |w| w.qdisc("cake", "")),
-        ("A18", "AF_XDP's twins in sysfs, as long as nobody counts the channels", |w| {
+        ("A18", "AF_XDP's twins in sysfs, as long as the channels are not counted", |w| {
             w.nic().vectors.remove(5);
             w.nic().channels = Fact::unknown("channels-get eth1", "not asked")
         }),

@@ -56,7 +56,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
         Confirmed::Overdue { transaction, late, guard } => {
             let over = format!("too late: the trial of transaction {transaction} ended {} s ago", late.as_secs());
             let Some(guard) = guard else {
-                return Err(Fail::refused(format!("{over}, and its guard is gone, so it was not put back"))
+                return Err(Fail::refused(format!("{over}, and its guard is gone, so it was not restored"))
                     .next("ringwise recover"));
             };
             out::error(&format!("error: {over}; waiting for its guard{} to put it back", process(&guard)));
@@ -106,7 +106,7 @@ fn kill(guard: &Holder, then: &str) -> String {
 
 /// The deadline has passed, and the running guard does not react.
 fn idle(id: u64, guard: &Holder) -> Fail {
-    let text = format!("transaction {id} is not put back: its guard{} does not answer", process(guard));
+    let text = format!("transaction {id} is not restored: its guard{} does not answer", process(guard));
     Fail::new(Status::Findings, text).next(kill(guard, "ringwise recover"))
 }
 
@@ -133,7 +133,7 @@ pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style:
         Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, Run::Apply, as_json, style),
         // A recovered transaction is restored, not kept.
         Some(o) if o.verdict != Verdict::Applied => finish(&o, Run::Apply, as_json, style).map(|_| Status::PutBack),
-        _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being put back"))
+        _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being restored"))
             .next(format!("ringwise history {id}"))),
     }
 }

@@ -35,6 +35,22 @@ pub(super) fn man(dir: &Path) -> Result<Status> {
     Ok(Status::Ok)
 }
 
+/// Writes the units and the udev rule of a package below `root`.
+pub(super) fn units(root: &Path) -> Result<Status> {
+    let units = ringwise_persist::Units {
+        program: super::persist::INSTALLED,
+        config: ringwise_intent::DEFAULT_FILE,
+        state_dir: None,
+    };
+    for (path, text) in units.packaged() {
+        let file = root.join(path);
+        let dir = file.parent().unwrap_or(root);
+        std::fs::create_dir_all(dir).map_err(|e| Fail::io(dir.display(), &e))?;
+        std::fs::write(&file, text).map_err(|e| Fail::io(file.display(), &e))?;
+    }
+    Ok(Status::Ok)
+}
+
 /// The page of a command. `words`: the command as typed.
 fn command_page(cmd: clap::Command, words: &str, version: &str) -> std::io::Result<String> {
     let command = words.strip_prefix("ringwise").unwrap_or(words).trim_start();

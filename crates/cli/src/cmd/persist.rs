@@ -16,7 +16,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 
 /// The path of the program in packages.
-const INSTALLED: &str = "/usr/sbin/ringwise";
+pub(super) const INSTALLED: &str = "/usr/sbin/ringwise";
 
 pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let state_dir = state_dir(common);
@@ -83,12 +83,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     for n in &notes {
         out::note(common.quiet, &format!("ringwise: {n}"));
     }
-    let list: Vec<String> = files.iter().map(|(p, _)| format!("    {}\n", p.display())).collect();
-    let will = format!(
-        "{} is applied at every boot, and when an interface appears later. Files:\n{}",
-        config.display(),
-        list.concat()
-    );
+    let will = will(&config, &files, &installation, &units);
     if a.write.dry_run {
         out::answer(&will)?;
         return Ok(Status::Ok);
@@ -98,13 +93,32 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if !confirmed(&a.write, "Write them? [y/N/show]", &texts)? {
         return Err(Fail::refused("not confirmed; nothing was touched"));
     }
-    installation.write(&files)?;
+    installation.write(&units, &files)?;
     if a.root.is_none() {
         ringwise_persist::forget(&state_dir)?;
         reload(common)?;
     }
     out::note(common.quiet, "Written: the configuration is applied at every boot. Undo: ringwise persist --remove");
     Ok(Status::Ok)
+}
+
+/// What `persist` does, for the question before it.
+fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation, units: &Units) -> String {
+    let list =
+        |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|p| format!("    {}\n", p.display())).collect::<String>();
+    let mut out = format!("{} is applied at every boot, and when an interface appears later.", config.display());
+    out += match installation.has_packaged(units) {
+        true => " The units of the package are enabled.\n",
+        false => "\n",
+    };
+    if !files.is_empty() {
+        out += &format!("Files to write:\n{}", list(&mut files.iter().map(|(p, _)| p)));
+    }
+    let overriding = installation.overriding(units);
+    if !overriding.is_empty() {
+        out += &format!("Files to remove, because they override the package's:\n{}", list(&mut overriding.iter()));
+    }
+    out
 }
 
 /// The first state directory, because the others do not survive a reboot.

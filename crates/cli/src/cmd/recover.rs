@@ -21,7 +21,7 @@ pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
         (Some(e), _) => {
             let what = named(e);
             (
-                format!("Would put back: {what}"),
+                format!("Would restore: {what}"),
                 Some(format!("Restore the host to its state before {what}? [y/N]")),
                 what,
             )

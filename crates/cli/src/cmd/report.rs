@@ -126,8 +126,8 @@ fn state(e: &Entry) -> &'static str {
         (_, Some(_)) => "rolled back",
         (Ending::Kept, _) => "kept",
         (Ending::OnTrial { .. }, _) => "on trial",
-        (Ending::PutBack | Ending::Closed { .. }, _) => "put back",
-        (Ending::PutBackIncomplete, _) => "not fully put back",
+        (Ending::PutBack | Ending::Closed { .. }, _) => "restored",
+        (Ending::PutBackIncomplete, _) => "not fully restored",
         (Ending::Unfinished | Ending::Running { .. }, _) => "unfinished",
     }
 }

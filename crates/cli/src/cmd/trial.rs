@@ -218,7 +218,7 @@ pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Resul
             let pid =
                 p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
             let text = format!(
-                "transaction {} of {} is on trial until {until}{pid}: without confirmation it is put back then",
+                "transaction {} of {} is on trial until {until}{pid}: without confirmation it is restored then",
                 p.transaction, p.who
             );
             Err(Fail::refused(text).next("ringwise confirm"))

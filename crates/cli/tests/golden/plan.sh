@@ -2,7 +2,7 @@
 # Made by ringwise 0.2.0 for edge3, kernel 6.12.48: 48 changes on eth1 eth2, 48 settings checked. None interrupts traffic.
 # Run as root: apply writes the planned values, undo puts back the values that were found.
 # Exit status: 0 done, 1 nothing changed, 3 done except what this script cannot write,
-#   4 failed and put back, 5 failed and not put back, 6 refused.
+#   4 failed and restored, 5 failed and not restored, 6 refused.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -128,7 +128,7 @@ found() {
   value 'eth2 rx-7 rps_cpus' /sys/class/net/eth2/queues/rx-7/rps_cpus mask ffff
 }
 
-# The values to put back, with all settings that the script may disturb.
+# The values to restore, with all settings that the script may disturb.
 before() {
   :
   irq_cpus eth1 eth1-TxRx-0 0-15

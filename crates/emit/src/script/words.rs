@@ -139,7 +139,7 @@ fn moderation(way: &Way, dev: &str, queue: Option<u32>, params: &BTreeMap<String
         expect.push(format!("{word}:{values}"));
     }
     if expect.is_empty() {
-        return Call::Nothing(format!("{} has no moderation to put back", quote(dev)));
+        return Call::Nothing(format!("{} has no moderation to restore", quote(dev)));
     }
     Call::Moderation { dev: dev.into(), queue, expect }
 }
@@ -186,7 +186,7 @@ fn table_words(way: &Way, dev: &str, table: &[u32], own: bool) -> Result<String,
         return Ok("default".into());
     }
     rss::words(table)
-        .ok_or_else(|| format!("{dev}: its RSS table cannot be written with ethtool, so it could not be put back"))
+        .ok_or_else(|| format!("{dev}: its RSS table cannot be written with ethtool, so it could not be restored"))
 }
 
 fn flow_rule(way: &Way, dev: &str, location: u32, rule: Option<&Rule>) -> Result<Call, String> {

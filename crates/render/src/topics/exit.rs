@@ -10,7 +10,7 @@ pub(super) const TOPICS: &[Topic] = &[
          and everything was restored, 5 failed and not everything was restored, 6 refused before anything was \
          changed.",
         &[
-            "Use it|ringwise || alert: status runs as a health check. ringwise plan --exit-code: 3 if there is \
+            "Use it|ringwise || alert: reports what became of applied settings. ringwise check || alert: reports findings. ringwise plan --exit-code: 3 if there is \
              something to do. ringwise check --fail-on warning: 3 from this severity upwards.",
             "Other|ringwise hold exits with the status of its command; 125, 126 or 127 if it could not run it",
             "See|ringwise help exit 3; ringwise COMMAND --help",
@@ -37,10 +37,11 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["exit 3", "3", "status 3", "exit status 3", "attention", "needs attention"],
         "something needs your attention",
-        "status and verify: settings changed since they were applied, a transaction is on trial or unfinished. \
-         apply: a setting that the goal needs was refused or ignored; the rest is applied. check: a finding from the \
-         severity of --fail-on upwards. plan --exit-code: there is something to do. rollback: something could not be \
-         restored while a CPU is offline.",
+        "ringwise and verify: settings changed since they were applied, a transaction is on trial or unfinished; \
+         ringwise also: boot skips the tuning. apply and rollback: the rest is set, but a setting was refused or \
+         ignored, or waits for an offline CPU. confirm: decided, but the guard process does not answer. check: a \
+         finding from the severity of --fail-on upwards. plan --exit-code: there is something to do. bench report: \
+         the files were measured under different conditions.",
         &[
             "Then|ringwise: its lines now and pending name what, and the line Next the command",
             "See|ringwise help drift, trial, refused, finding",

@@ -36,19 +36,19 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|rules A20 R0.12; ringwise help irq, queue"],
     ),
     word(
-        &["matrix", "marks", "×", "·", "i", "-", "?", "could"],
+        &["matrix", "marks", "show marks", "×", "·", "#", "i", "-", "?", "could"],
         "the picture of ringwise show: queues by CPUs, with marks",
         "Each line is a queue, each column a CPU, ordered by node and core. × (X with --ascii): the interrupt is \
-         delivered to this CPU. !: the same, but the CPU is on a remote node. ·: online, and not used by this queue. \
+         delivered to this CPU. !: the same, but the CPU is on a remote node. #: the same, although the CPU is isolated. ·: online, and not used by this queue. \
          i: isolated. -: offline. ?: in the affinity, but it is unknown which CPU takes the interrupt.",
         &[
             "Columns|the affinity (smp_affinity_list) is the last column; per CPU counts the queues of the interface \
-             on each CPU. ·×16 stands for 16 CPUs without a queue.",
+             on each CPU. ·(16) stands for 16 CPUs without a queue.",
             "See|ringwise help irq, remote",
         ],
     ),
     Topic {
-        names: &["remote", "far", "!", "far node", "remote node", "other node"],
+        names: &["remote", "far", "!", "remote node", "far node", "other node"],
         title: "on another NUMA node than the interface",
         body: "A CPU is remote (far, marked with !) if it is on another NUMA node than the interface. It fetches every \
          part of a packet over the link between the nodes.",
@@ -241,11 +241,12 @@ pub(super) const TOPICS: &[Topic] = &[
         &["Show|ringwise status: column REMARK", "See|ringwise help trial, proposed"],
     ),
     word(
-        &["plan marks", "~", "=", "x", "[1]", "now", "then"],
+        &["plan marks", "~", "=", "x", "now", "then"],
         "marks of a plan: what changes, what is not possible",
-        "~ is a setting that changes: the present value (now) above the new one (then), below it the reason. ! \
-         behind a CPU: a remote node. x: not possible here, with the reason. [1] is the number of the source, listed \
-         at the end with the rules. With --full, = is a setting that is already as planned.",
+        "~ is a setting that changes: the present value (now) above the new one (then), below it the reason. Several \
+         CPUs (0-3): the interrupt may move among them. ! behind a CPU: the kernel delivers the interrupt there, on a \
+         remote node. x: not possible here, with the reason. [A02] is the rule of check behind the reason; the sources \
+         of the rules are listed at the end. With --full, = is a setting that is already as planned.",
         &["See|ringwise plan --help; ringwise help proposed, remote"],
     ),
     word(

@@ -246,7 +246,7 @@ fn announce(a: &RunArgs, s: &Session, states: &[Prepared], load: &dyn Workload, 
     }
     for p in states {
         let n = p.changes().unwrap_or(0);
-        let what = if n == 0 { String::new() } else { format!(" ({}, put back after each run)", plural(n, "setting")) };
+        let what = if n == 0 { String::new() } else { format!(" ({}, restored after each run)", plural(n, "setting")) };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));
     }
 }
