@@ -99,7 +99,9 @@ case $PHASE in
 	systemctl list-units --plain --no-legend --all 'ringwise*'
 	journalctl -b --no-pager -u 'ringwise*' | tail -n 60
 	check "udev wanted it" sh -c 'systemctl show -P WantedBy ringwise@eth2.service | grep -q device'
-	same "none failed, those of names that were passed through neither" "$(systemctl --failed --no-legend --plain)" ""
+	failed=$(systemctl --failed --no-legend --plain)
+	for unit in $(echo "$failed" | awk '{ print $1 }'); do journalctl -b --no-pager -u "$unit"; done
+	same "none failed, those of names that were passed through neither" "$failed" ""
 	status "as applied" 0 $P verify
 	status "nobody is needed" 0 $P
 	cat /tmp/out

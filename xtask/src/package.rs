@@ -6,8 +6,8 @@
 //!                                                                            └─► tar
 //! ```
 
-mod archive;
 mod arch;
+mod archive;
 mod description;
 mod licences;
 mod manifest;

@@ -153,7 +153,7 @@ fn bad_requests_are_refused_before_anything_is_touched() {
     assert!(told(PktgenPort { dev: "a b".into(), ..port() }).contains("not the name of an interface"));
     assert!(told(PktgenPort { per_s: Some(0.0), ..port() }).contains("packets/s"));
     assert!(told(PktgenPort { per_s: Some(f64::NAN), ..port() }).contains("packets/s"));
-    assert!(told(PktgenPort { copies: 0, ..port() }).contains("each frame 0 times"));
+    assert!(told(PktgenPort { copies: 0, ..port() }).contains("each frame sent 0 times"));
     assert!(told(PktgenPort { sources: (ip("10.0.0.2"), ip("10.0.0.1")), ..port() }).contains("is above the last"));
     assert!(told(PktgenPort { sources: (ip("::1"), ip("::2")), ..port() }).contains("expected IPv4"));
     assert!(

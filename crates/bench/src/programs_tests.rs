@@ -26,7 +26,7 @@ fn reports_of_iperf3() {
     let why = iperf3::result(&tcp, include_str!("../fixtures/iperf3-3.12-refused.json")).unwrap_err().to_string();
     assert_eq!(why, "iperf3: unable to connect to server: Connection refused");
     assert!(iperf3::result(&udp, "{\"end\":{}}").unwrap_err().to_string().contains("no end.sum"));
-    assert!(iperf3::result(&udp, "iperf3: oops").unwrap_err().to_string().contains("not understood"));
+    assert!(iperf3::result(&udp, "iperf3: oops").unwrap_err().to_string().contains("cannot parse"));
 }
 
 const RR: &str = "THROUGHPUT=20000.00\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=10.00\nMEAN_LATENCY=49.5\n\
@@ -71,7 +71,7 @@ fn what_they_cannot_do_is_said() {
         ("iperf3", group(Protocol::Tcp, Pattern::Rr), "streams only"),
         ("iperf3", Group { threads: 2, ..group(Protocol::Tcp, Pattern::Send) }, "one client at a time"),
         ("netperf", group(Protocol::Tcp, Pattern::Rr), "one flow per thread"),
-        ("netperf", Group { per_s: Some(5.0), ..group(Protocol::Tcp, Pattern::Rr) }, "a rate"),
+        ("netperf", Group { per_s: Some(5.0), ..group(Protocol::Tcp, Pattern::Rr) }, "a fixed rate"),
         ("netperf", Group { flows: 1, ..group(Protocol::Udp, Pattern::Send) }, "UDP one way"),
         ("nc", group(Protocol::Tcp, Pattern::Rr), "not supported"),
     ] {

@@ -197,6 +197,9 @@ pub enum Cmd {
         dir: PathBuf,
     },
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
+    #[command(name = "__in-effect", hide = true)]
+    InEffect,
+    #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__guard", hide = true)]
     Guard(GuardArgs),
     #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]

@@ -128,7 +128,9 @@ fn proposed_commands_carry_the_recording() {
     let from = format!(" --from '{file}'");
     let proposed = |args: &[&str]| {
         let r = run(&[args, &["--from", &file]].concat());
-        let lines = r.out.lines().map(str::trim).filter(|l| l.contains("ringwise ") && !l.starts_with("Recommended"));
+        let prose = ["Recommended", "Interrupts of "];
+        let is_prose = |l: &str| prose.iter().any(|p| l.starts_with(p));
+        let lines = r.out.lines().map(str::trim).filter(|l| l.contains("ringwise ") && !is_prose(l));
         lines.map(str::to_string).collect::<Vec<_>>()
     };
     for args in [&["status"][..], &["show"], &["show", "eth0"], &["check", "--fail-on", "never"]] {
@@ -142,7 +144,8 @@ fn proposed_commands_carry_the_recording() {
     assert_eq!(
         proposed(&["plan", "--goal", "rpc"]),
         [
-            "This is a recording. On the host itself: ringwise apply --goal rpc",
+            "ringwise apply --goal rpc",
+            "ringwise apply --goal rpc --confirm 60s   then: ringwise confirm",
             &format!("ringwise plan --goal rpc{from} --out ivytown.plan"),
             "ringwise apply ivytown.plan",
             "Explain a rule: ringwise check --explain R0.09",

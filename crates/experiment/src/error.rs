@@ -136,7 +136,7 @@ pub enum Error {
         reply: Box<Reply>,
     },
     /// The path of this program cannot be found. The program is started again in a network namespace.
-    #[error("this program cannot be found: {0}")]
+    #[error("cannot find the path of the running ringwise program: {0}")]
     NoProgram(io::Error),
     /// A host name that ssh would read as an option.
     #[error("\"{0}\" is not a host name for ssh")]
@@ -191,7 +191,7 @@ pub enum Error {
         seconds: f64,
     },
     /// The budget of a search was used up before a candidate was proved better.
-    #[error("the time was over before a candidate was proved better")]
+    #[error("the time limit was reached before a candidate was proven better")]
     TimeOver,
 
     /// A transaction was refused or could not be written.
@@ -203,7 +203,7 @@ pub enum Error {
         error: ringwise_apply::Error,
     },
     /// A state failed while it was applied.
-    #[error("state {state} could not be applied and was restored: {}", failure_text(failure.as_deref()))]
+    #[error("state {state} could not be applied, and the previous settings were restored: {}", failure_text(failure.as_deref()))]
     NotApplied {
         /// The state.
         state: String,

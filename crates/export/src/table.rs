@@ -69,7 +69,7 @@ families! {
     LAST = "ringwise_last_apply_info" Info "" ["transaction" "kind" "verdict"]
         "The last transaction: its number, its kind (apply, rollback, adopt) and how it ended.";
     FINDINGS = "ringwise_findings" Gauge "" ["severity"]
-        "Findings of ringwise check by severity, without accepted ones and consequences. Absent if the host was not checked.";
+        "Findings of ringwise check by severity, without accepted findings and findings that another one causes. Absent if the host was not checked.";
     CHECKED = "ringwise_check_timestamp_seconds" Gauge "seconds" []
         "Unix time of the check that produced these findings.";
     RULES_UNREAD = "ringwise_check_rules_unread" Gauge "" []

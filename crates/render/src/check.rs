@@ -84,11 +84,15 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &could_not(r, style);
     out.push('\n');
     out += &summary(r, unread);
-    let fixes = fixes(&r.findings, style);
-    for (command, ids) in &fixes {
-        out += &wrap(&format!("Findings of {} are fixed by", rules(ids, style)), 2, style);
+    let fixes = fixes(&r.findings);
+    for f in &fixes {
+        let likewise = match f.devs.as_slice() {
+            [] => String::new(),
+            devs => format!(", and the same for {}", devs.join(" ")),
+        };
+        out += &wrap(&format!("Findings of {} are fixed by this{likewise}:", rules(&f.ids, style)), 2, style);
         // A command is never folded, so that it can be copied.
-        out += &format!("\n  {command}\n");
+        out += &format!("\n  {}\n", style.recording.reads(&f.command));
     }
     if !r.not_evaluated.is_empty() {
         let mut ids: Vec<&str> = r.not_evaluated.iter().map(String::as_str).collect();
@@ -191,15 +195,19 @@ fn groups(findings: &[Finding], style: &Style) -> String {
     out
 }
 
-/// The proposed commands, each with the rules whose findings it removes. Commands that differ only in the interface
-/// share an entry.
-fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
-    struct Fix {
-        command: String,
-        devs: Vec<String>,
-        named: BTreeSet<String>,
-        ids: Vec<String>,
-    }
+/// A proposed command.
+struct Fix {
+    command: String,
+    /// Other interfaces that need the same with their own name.
+    devs: Vec<String>,
+    named: BTreeSet<String>,
+    /// The rules whose findings it removes.
+    ids: Vec<String>,
+}
+
+/// The proposed commands. Commands that differ only in the interface share an entry. Every remedy is a `ringwise plan`,
+/// which also works for a recording.
+fn fixes(findings: &[Finding]) -> Vec<Fix> {
     let mut all: Vec<Fix> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for f in findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
@@ -225,13 +233,7 @@ fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
             }
         }
     }
-    // Every remedy is a `ringwise plan`, which also works for a recording.
-    let here = |c: String| style.recording.reads(c);
-    let told = |f: Fix| match f.devs.is_empty() {
-        true => (here(f.command), f.ids),
-        false => (format!("{} (likewise {})", here(f.command), f.devs.join(" ")), f.ids),
-    };
-    all.into_iter().map(told).collect()
+    all
 }
 
 /// `eth1.rings.rx=512` as `DEV.rings.rx=512`.

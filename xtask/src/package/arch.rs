@@ -43,7 +43,8 @@ impl Arch {
         println!("building the static ringwise for {}", self.debian());
         let target = paths::target().join("package-build");
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-        let home = home.or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"))).unwrap_or_default();
+        let home =
+            home.or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"))).unwrap_or_default();
         let flags = [
             "-C target-feature=+crt-static".to_string(),
             format!("--remap-path-prefix={}=/ringwise", root.display()),
@@ -51,7 +52,17 @@ impl Arch {
         ];
         let mut c = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         c.current_dir(root).env("RUSTFLAGS", flags.join(" ")).env("CARGO_INCREMENTAL", "0");
-        c.args(["build", "--quiet", "--locked", "--release", "-p", "ringwise", "--target", self.rust(), "--target-dir"]);
+        c.args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--release",
+            "-p",
+            "ringwise",
+            "--target",
+            self.rust(),
+            "--target-dir",
+        ]);
         c.arg(&target);
         cmd::output(&mut c)?;
         Ok(target.join(self.rust()).join("release/ringwise"))

@@ -46,7 +46,8 @@ pub(crate) fn text(root: &Path) -> Result<String> {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().to_ascii_uppercase();
-            let is_licence = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"].iter().any(|w| name.starts_with(w));
+            let is_licence =
+                ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE"].iter().any(|w| name.starts_with(w));
             if is_licence && entry.file_type()?.is_file() {
                 texts.entry(fs::read_to_string(entry.path())?).or_default().push(id.clone());
             }

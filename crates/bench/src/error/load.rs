@@ -25,7 +25,9 @@ pub enum NotOneHost {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InvalidLoad {
     /// The load would be too long, or would not begin.
-    #[error("{time:?} after {warmup:?} of warm-up: expected above 0 and up to one hour, and up to one hour of warm-up")]
+    #[error(
+        "{time:?} measured after {warmup:?} of warm-up: expected above 0 and up to one hour, and up to one hour of warm-up"
+    )]
     Time {
         /// Measured time that was asked for.
         time: Duration,
@@ -88,7 +90,9 @@ pub enum InvalidLoad {
         most: f64,
     },
     /// Messages a second.
-    #[error("{0} per second: expected above 0 and up to 1,000,000,000, or no rate to send as fast as possible")]
+    #[error(
+        "a rate of {0} per second: expected above 0 and up to 1,000,000,000, or no rate to send as fast as possible"
+    )]
     Rate(f64),
     /// No address to send to.
     #[error("no address to send to")]
@@ -157,7 +161,7 @@ pub enum LoadError {
         error: SystemError,
     },
     /// A flow of a thread could not be opened.
-    #[error("flow {number} of this thread's {of}: {error}")]
+    #[error("flow {number} of the {of} flows of this thread: {error}")]
     Flow {
         /// Counted from 1.
         number: usize,

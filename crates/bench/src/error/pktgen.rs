@@ -25,7 +25,7 @@ pub enum PortFault {
     #[error("{0} packets/s; expected 1 to 1e9")]
     Rate(f64),
     /// How often each frame is sent.
-    #[error("each frame {found} times; expected 1 to {most}")]
+    #[error("each frame sent {found} times; expected 1 to {most}")]
     Copies {
         /// What was asked for.
         found: u32,

@@ -128,10 +128,10 @@ pub enum ProgramError {
     },
 
     /// netperf cannot send at intended times.
-    #[error("netperf sends as fast as it is answered: a rate needs the built-in load")]
+    #[error("netperf cannot send at a fixed rate: use the built-in load")]
     NetperfRate,
     /// netperf has one socket per process.
-    #[error("netperf has one flow per thread: more flows or a skew need the built-in load")]
+    #[error("netperf supports one flow per thread: for more flows or a skew use the built-in load")]
     NetperfFlows,
     /// The output of netperf's UDP stream is not supported.
     #[error("UDP one way is not supported with netperf: use iperf3 or the built-in load")]
@@ -173,7 +173,7 @@ pub enum ProgramError {
     #[error("iperf3 -s serves one test at a time: use one group, or the built-in load")]
     Iperf3OneGroup,
     /// iperf3 has no requests and responses.
-    #[error("iperf3 has streams only: requests and responses need netperf or the built-in load")]
+    #[error("iperf3 supports only streams: requests and responses need netperf or the built-in load")]
     Iperf3StreamsOnly,
     /// iperf3 serves one client at a time.
     #[error("iperf3 -s serves one client at a time: use one thread with several flows, or the built-in load")]
@@ -191,7 +191,7 @@ pub enum ProgramError {
     #[error("iperf3: {0}")]
     Iperf3Reported(String),
     /// A report that is not JSON of the expected shape.
-    #[error("iperf3's report was not understood: {error}: {start:?}")]
+    #[error("cannot parse the report of iperf3: {error}: {start:?}")]
     Iperf3Report {
         /// What the JSON parser found.
         error: serde_json::Error,

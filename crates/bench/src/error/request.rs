@@ -16,7 +16,7 @@ pub enum HostError {
     #[error(transparent)]
     Format(#[from] ParseError),
     /// The reply of the kernel is empty.
-    #[error("{dev}: no answer to RTM_GETLINK")]
+    #[error("{dev}: the kernel did not answer RTM_GETLINK")]
     NoAnswer {
         /// The requested interface.
         dev: String,
@@ -71,7 +71,7 @@ pub enum RequestError {
     #[error(transparent)]
     Thread(#[from] ThreadError),
     /// Only one request at a time is possible.
-    #[error("{0} here: stop that first")]
+    #[error("{0} on this host: stop it first")]
     Busy(Activity),
     /// A proof of a secret without a challenge.
     #[error("received a proof without a challenge")]

@@ -115,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
         Cmd::Config(a) => config::run(&a, &common),
         Cmd::Support(a) => support::run(&a, &common),
         Cmd::Man { dir } => generate::man(&dir),
+        Cmd::InEffect => persist::is_anything_in_effect(&common),
         Cmd::Units { dir } => generate::units(&dir),
         Cmd::Completions { shell } => generate::completions(shell),
     }

@@ -202,6 +202,16 @@ fn in_effect(common: &Common) -> Result<Config> {
     })
 }
 
+/// For the scripts of packages: status 3 if a setting of ringwise is in effect, on trial or half applied.
+pub(super) fn is_anything_in_effect(common: &Common) -> Result<Status> {
+    let store = store(common);
+    let options = Options { parts: super::status::needed(&store), ..Options::all() };
+    let s = source::live()?.snapshot(&options, common)?;
+    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
+    let nothing = v.settings.is_empty() && v.trial.is_none() && v.unfinished.is_none();
+    Ok(if nothing { Status::Ok } else { Status::Findings })
+}
+
 /// Checks whether `apply --boot` may begin. `None`: there is nothing to do.
 pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun>> {
     if let Some(dev) = &a.late {
