@@ -98,6 +98,7 @@ usage: cargo xtask TASK
   docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
   package [options]     .deb, .rpm and tarball of the static program, and their checksums (target/package)
       --out DIR         write them to this directory
+      --try             install, upgrade, remove and purge them in fresh Debian trees; lintian, rpmlint
       --program FILE    use this static ringwise instead of a new build
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg

@@ -12,6 +12,7 @@ mod description;
 mod licences;
 mod manifest;
 mod stage;
+mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,17 +34,20 @@ struct Options {
     out: PathBuf,
     /// Use this program instead of a build.
     program: Option<PathBuf>,
+    /// Install, upgrade, remove and purge the packages in fresh Debian trees.
+    is_tried: bool,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self> {
-        let mut o = Self { arch: Arch::Amd64, out: paths::target().join("package"), program: None };
+        let mut o = Self { arch: Arch::Amd64, out: paths::target().join("package"), program: None, is_tried: false };
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{option} needs a value"));
             match option.as_str() {
                 "--arch" => o.arch = Arch::parse(value()?)?,
                 "--out" => o.out = std::path::absolute(value()?)?,
+                "--try" => o.is_tried = true,
                 "--program" => o.program = Some(std::path::absolute(value()?)?),
                 other => bail!("package: unknown option {other:?}"),
             }
@@ -58,7 +62,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     for f in &files {
         println!("{}  {} bytes", f.display(), fs::metadata(f)?.len());
     }
-    Ok(ExitCode::SUCCESS)
+    if !o.is_tried {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let [deb, rpm, ..] = files.as_slice() else { bail!("package: no packages were built") };
+    let mut tally = trial::run(deb, rpm, &o.out)?;
+    trial::lint(deb, rpm, &mut tally)?;
+    println!("packages: {} passed, {} failed, 0 skipped", tally.passed, tally.failed);
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Builds all packages for a machine into `out`; returns their paths and that of the checksums.

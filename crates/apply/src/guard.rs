@@ -364,7 +364,7 @@ fn journal(cx: &HostAccess, store: &Store, transaction: u64) -> Result<JournalSt
 }
 
 fn died(why: &str) -> Failure {
-    Failure::new(why, "its guard put everything back")
+    Failure::new(why, "its guard restored everything")
 }
 
 fn over(by: &str, why: &str) -> Failure {

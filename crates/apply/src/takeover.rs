@@ -73,7 +73,7 @@ pub(crate) fn take_over(cx: &HostAccess, store: &Store, read: Option<&Read>, why
 
 /// Why the guard restored the settings.
 pub(crate) fn taken(why: &str) -> Failure {
-    Failure::new(why, "its guard put everything back; that process holds the lock until it continues or is killed")
+    Failure::new(why, "its guard restored everything; that process holds the lock until it continues or is killed")
 }
 
 /// Why the applier restores the settings.

@@ -68,7 +68,7 @@ fn load(g: Group) -> Load {
 fn what_they_cannot_do_is_said() {
     let stop = AtomicBool::new(false);
     for (program, g, words) in [
-        ("iperf3", group(Protocol::Tcp, Pattern::Rr), "streams only"),
+        ("iperf3", group(Protocol::Tcp, Pattern::Rr), "only streams"),
         ("iperf3", Group { threads: 2, ..group(Protocol::Tcp, Pattern::Send) }, "one client at a time"),
         ("netperf", group(Protocol::Tcp, Pattern::Rr), "one flow per thread"),
         ("netperf", Group { per_s: Some(5.0), ..group(Protocol::Tcp, Pattern::Rr) }, "a fixed rate"),

@@ -38,7 +38,7 @@ pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem
     let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
     let command = if planned && changes > 0 {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
-        out += &format!(" {n} would fix the layout problems:");
+        out += &format!(" {n} would fix this and other findings:");
         Some(cx.command(&PlanArguments::planned()))
     } else {
         top.remedy.clone().inspect(|_| out += " Fix:")

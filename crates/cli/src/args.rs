@@ -150,7 +150,7 @@ pub enum Cmd {
     Explain(ExplainArgs),
     /// Show what apply would change, and why
     Plan(PlanArgs),
-    /// Tune interfaces; if a step fails, put everything back
+    /// Tune interfaces; if a step fails, restore everything
     Apply(ApplyArgs),
     /// Keep changes that are on trial, from any session
     Confirm(ConfirmArgs),
@@ -312,11 +312,11 @@ pub struct ApplyArgs {
     /// session ends. Time in suspend counts; setting the clock does not
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, help_heading = "Safety")]
     pub confirm: Option<std::time::Duration>,
-    /// Run CMD (sh -c) after applying: exit status 0 confirms, any other puts everything back. Implies --confirm 60s
+    /// Run CMD (sh -c) after applying: exit status 0 confirms, any other restores everything. Implies --confirm 60s
     /// unless --confirm is given
     #[arg(long, value_name = "CMD", help_heading = "Safety")]
     pub health: Option<String>,
-    /// Watch the transmit queues for up to TIME, and put everything back if one stalls; the guard process then watches
+    /// Watch the transmit queues for up to TIME, and restore everything if one stalls; the guard process then watches
     /// for three times as long. 0: do not watch
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration_or_none, default_value = "4s", help_heading = "Safety")]
     pub watch: std::time::Duration,

@@ -102,7 +102,7 @@ const CONFIRM: Page = Page::new(
     "  ringwise apply --goal rpc --confirm 60s
   ringwise confirm                  within 60 seconds, from any session",
     "  0  kept, also if it was confirmed before
-  3  decided, but the guard process does not answer
+  3  not decided: the guard process does not answer
   4  too late, the changes are restored; 5 too late, and not fully restored
   6  nothing is on trial, or the trial has ended and its guard is gone
   1  error; 2 wrong command line",

@@ -161,7 +161,7 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
             "planned_again",
             format!("planned again without what was refused: {}", plural(*steps, "change")),
         ),
-        Event::PuttingBack { why } => Line::new(Warning, "putting_back", format!("putting back: {why}")),
+        Event::PuttingBack { why } => Line::new(Warning, "putting_back", format!("restoring: {why}")),
         Event::Verified { phase, ok, of, .. } => {
             let what = if *phase == Phase::PutBack { "as before" } else { "read back as requested" };
             let priority = if ok == of { Info } else { Warning };

@@ -47,7 +47,7 @@ pub(crate) const ROOT: Page = Page::new(
   ringwise show eth0                which CPUs serve which queues
   ringwise check                    what costs packets or latency
   ringwise plan                     what would be better, and why
-  ringwise apply                    tune, and put everything back if a step fails
+  ringwise apply                    tune, and restore everything if a step fails
   ringwise rollback 1               undo transaction 1",
     "  0  fine, or nothing to do
   1  error; nothing was changed

@@ -148,6 +148,7 @@ fn proposed_commands_carry_the_recording() {
             "ringwise apply --goal rpc --confirm 60s   then: ringwise confirm",
             &format!("ringwise plan --goal rpc{from} --out ivytown.plan"),
             "ringwise apply ivytown.plan",
+            "To keep it over reboots, afterwards: ringwise persist",
             "Explain a rule: ringwise check --explain R0.09",
         ]
     );

@@ -11,11 +11,14 @@ pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     if v.settings.is_empty() {
         return None;
     }
-    let kept = history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
+    let kept = || history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
+    let requested = || kept().filter_map(|e| Some(&e.requested.as_ref()?.intent));
+    // Without it, the next boot would skip settings that were applied with it.
+    let allow_disruption = requested().any(|i| i.allow_disruption);
     // The goal is planned again at each boot; the other configured settings keep the values that are in effect.
-    let goal = kept.filter_map(|e| Some(e.requested.as_ref()?.intent.goal)).next();
+    let goal = requested().map(|i| i.goal).next();
     let wishes = wishes(v.settings.iter().map(|s| &s.want));
-    let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, ..Intent::default() });
+    let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, allow_disruption, ..Intent::default() });
     c.host.goal = goal;
     Some(c)
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ringwise_check::capability::{Capability, CapabilityState};
-use ringwise_check::{Finding, Report, Severity, UnreadableCapture};
-use ringwise_model::Snapshot;
+use ringwise_check::{Finding, Report, Role, Severity, UnreadableCapture};
+use ringwise_model::{Goal, Snapshot};
 
 use ringwise_text::Recording;
 use ringwise_text::{Style, Tint};
@@ -57,7 +57,13 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         return out;
     }
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
-    out += &format!("\n{}\n", wrap(&format!("goal {} ({})", r.goal, r.goal_from), 0, style));
+    // Without a role the default may be the wrong goal, and so may be what the rules expect.
+    let hint = if r.role.role == Role::NotEvident && r.goal == Goal::default().to_string() {
+        "; if it routes packets: --goal forward"
+    } else {
+        ""
+    };
+    out += &format!("\n{}\n", wrap(&format!("goal {} ({}){hint}", r.goal, r.goal_from), 0, style));
     if let Some(p) = &r.main_problem {
         out += &format!("{}\n", wrap(&format!("First: {}", p.text), 0, style));
         out.extend(p.command.iter().map(|c| format!("  {}\n", style.recording.reads(c))));
@@ -175,7 +181,7 @@ fn groups(findings: &[Finding], style: &Style) -> String {
         for (f, more) in lines {
             let mut text = f.text.clone();
             if !f.also.is_empty() {
-                text += &format!(" (also {})", f.also.join(" "));
+                text += &format!(" (and {}, see -v)", f.also.join(" "));
             }
             if !more.is_empty() {
                 let names: Vec<&str> = more.iter().map(|o| o.dev.as_deref().unwrap_or("host")).collect();

@@ -23,7 +23,7 @@ pub fn cuts(plan: &Plan, style: &Style) -> String {
     ways.dedup();
     let what: Vec<String> = plan.cuts.iter().map(|c| c.address.to_string()).collect();
     let text = format!(
-        "{} would interrupt {}. apply does that only with --force and --confirm, and puts everything back unless you \
+        "{} would interrupt {}. apply does that only with --force and --confirm, and restores everything unless you \
          confirm.",
         what.join(", "),
         ways.join("; ")

@@ -98,7 +98,7 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
         Event::Replanned { steps } => {
             format!("{clock}  planned again without the refused settings: {}", plural(*steps, "change"))
         }
-        Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("putting back: {why}"))),
+        Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("restoring: {why}"))),
         Event::Verified { phase, ok, of, pending } => {
             let what = match phase {
                 Phase::PutBack => "as before",

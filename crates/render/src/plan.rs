@@ -293,9 +293,15 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
         return format!("{here} ringwise apply {}\n", quote(file));
     }
     let review = style.recording.reads(format!("ringwise plan{again}"));
+    if !plan.cuts.is_empty() {
+        return format!(
+            "{here}\n  ringwise apply{again} --force --confirm 60s   then: ringwise confirm\nTo keep it over reboots, \
+             afterwards: ringwise persist\n"
+        );
+    }
     format!(
         "{here}\n  ringwise apply{again}\nOver a network, so that a lost session rolls it back:\n  ringwise apply{again} \
          --confirm 60s   then: ringwise confirm\nTo apply exactly this plan:\n  {review} --out {file}\n  \
-         ringwise apply {file}\n"
+         ringwise apply {file}\nTo keep it over reboots, afterwards: ringwise persist\n"
     )
 }

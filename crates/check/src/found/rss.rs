@@ -35,7 +35,7 @@ pub enum RssFound {
     MoreQueuesThanCpus {
         /// Receive queues in use.
         queues: u32,
-        /// Online CPUs that are not isolated.
+        /// Online CPUs.
         cpus: u32,
     },
     /// There are more queues than CPUs near the device.
@@ -155,9 +155,9 @@ impl fmt::Display for RssFound {
             Self::MoreQueuesThanCores { queues, near_cores } => {
                 write!(f, "{queues} queues for {}", some(near_cores, "usable local core"))
             }
-            Self::MoreQueuesThanCpus { queues, cpus } => write!(f, "{queues} queues for {}", some(cpus, "CPU")),
+            Self::MoreQueuesThanCpus { queues, cpus } => write!(f, "{queues} queues for {}", some(cpus, "online CPU")),
             Self::MoreQueuesThanNearCpus { queues, near_cpus } => {
-                write!(f, "{queues} queues for {}", some(near_cpus, "local CPU"))
+                write!(f, "{queues} queues for {}", some(near_cpus, "usable local CPU"))
             }
             Self::UdpByAddresses { udp_percent } => {
                 write!(f, "UDP is hashed by addresses only; {udp_percent:.0} % of packets are UDP")

@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
         other_severity: "info if the CPUs of the whole host are enough",
         reads: "channels, cpu/online",
         needs: &[RequiredFact::Channels],
-        condition: "there are more receive queues than online CPUs that are not isolated; with goal forward, more than such CPUs near the interface",
+        condition: "there are more receive queues than online CPUs; with goal forward, more than local CPUs that are not isolated",
         confirm: "ethtool -l DEV; cat /sys/devices/system/cpu/online",
         why: "Two queues on one CPU cost a second interrupt and a second ring, and spread no work.",
         source: ROUTER,
@@ -156,8 +156,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
-                let usable = cx.s.topology.online.difference(&cx.s.topology.isolated_all());
-                let (now, cpus) = (cx.rx_queues(n), usable.len() as u32);
+                let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
                 if now > cpus {
                     let planned = skipped_here.contains(n.name()) || fewer_cores.contains(n.name());
                     let args = if planned { PlanArguments::planned() } else { PlanArguments::queues(n.name(), cpus) };

@@ -59,7 +59,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
                 return Err(Fail::refused(format!("{over}, and its guard is gone, so it was not restored"))
                     .next("ringwise recover"));
             };
-            out::error(&format!("error: {over}; waiting for its guard{} to put it back", process(&guard)));
+            out::error(&format!("error: {over}; waiting for its guard{} to restore it", process(&guard)));
             if !ended(source, store)? {
                 return Err(idle(transaction, &guard));
             }

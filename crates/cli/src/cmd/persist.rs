@@ -195,6 +195,10 @@ fn in_effect(common: &Common) -> Result<Config> {
     let options = Options { parts: super::status::needed(&store), ..Options::all() };
     let s = source.snapshot(&options, common)?;
     let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
+    if let Some(trial) = &v.trial {
+        let text = format!("transaction {} is on trial, so its settings may be rolled back", trial.transaction);
+        return Err(Fail::refused(text).next("ringwise confirm, then ringwise persist"));
+    }
     let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
     ringwise_intent::in_effect(&v, &list).ok_or_else(|| {
         Fail::error("no settings of ringwise are in effect, and no option requests any")

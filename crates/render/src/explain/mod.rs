@@ -31,7 +31,7 @@ pub struct OneFlow<'a> {
     pub host: &'a Snapshot,
     /// The direction of the question first, then the replies.
     pub directions: Vec<Direction>,
-    /// Where a packet moves to another node or L3 cache, one text each.
+    /// Where a packet moves to anremote node or L3 cache, one text each.
     pub crossings: Vec<String>,
     /// How the two directions of a connection share CPUs; `None`: there is only one direction, or it is not known.
     pub meeting: Option<String>,
@@ -86,7 +86,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
             out.push_str(&format!("    {line}\n"));
         }
     }
-    out.push_str("    (| another L3, || another node)\n\n");
+    out.push_str("    (| another L3, || anremote node)\n\n");
     match &o.crossings[..] {
         [] => out.push_str("Crossings: none known.\n"),
         all => {
@@ -230,7 +230,7 @@ fn place(p: &CpuPlacement) -> String {
         Reach::Near => "near".to_string(),
         Reach::OtherNode => {
             let far = p.distance.map_or_else(String::new, |d| format!(", distance {d}"));
-            format!("! other node{far}")
+            format!("! remote node{far}")
         }
         Reach::Unknown => "distance unknown".into(),
     };

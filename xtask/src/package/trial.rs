@@ -1,0 +1,210 @@
+//! Installs, upgrades, removes and purges the packages in fresh Debian trees. Nothing of this machine is changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::apt::Apt;
+use crate::{apt, cmd, paths};
+
+/// Debian releases in which the .deb is tried. The last one is the newest.
+const RELEASES: [&str; 3] = ["bookworm", "trixie", "sid"];
+/// Where units may be enabled.
+const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
+
+/// Counts checks, and prints those that fail.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+}
+
+impl Tally {
+    fn check(&mut self, what: &str, holds: bool) {
+        if holds {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+            println!("  not ok {what}");
+        }
+    }
+}
+
+/// Tries both packages.
+pub(crate) fn run(deb: &Path, rpm: &Path, work: &Path) -> Result<Tally> {
+    let mut t = Tally::default();
+    for release in RELEASES {
+        println!("package: the .deb in a fresh Debian {release}");
+        let root = tree(release, work)?;
+        let tried = debian(&root, deb, &mut t);
+        let last = release == RELEASES[RELEASES.len() - 1];
+        let tried = tried.and_then(|()| if last { rpm_tree(&root, rpm, &mut t) } else { Ok(()) });
+        let _ = fs::remove_dir_all(&root);
+        tried?;
+    }
+    Ok(t)
+}
+
+fn tree(release: &str, work: &Path) -> Result<PathBuf> {
+    let own = apt::codename()?;
+    let suites: Vec<String> = match release == own {
+        true => vec![release.to_string(), format!("{release}-security")],
+        false => vec![release.to_string()],
+    };
+    let suites: Vec<&str> = suites.iter().map(String::as_str).collect();
+    let sources = Apt::new(&format!("package-{release}"), &suites)?.sources();
+    let root = work.join(format!("root-{release}"));
+    let _ = fs::remove_dir_all(&root);
+    cmd::retried("making a Debian tree", || {
+        let _ = fs::remove_dir_all(&root);
+        let mut c = Command::new(cmd::need("unshare")?);
+        c.arg("-m").arg(cmd::need("mmdebstrap")?);
+        c.args(["--quiet", "--mode=root", "--variant=essential", "--format=directory", release]);
+        c.arg(&root).arg(&sources);
+        cmd::output(&mut c).map(drop)
+    })?;
+    Ok(root)
+}
+
+/// A command in the tree.
+fn within(root: &Path, words: &[&str]) -> Result<Output> {
+    let mut c = Command::new(cmd::need("chroot")?);
+    c.arg(root).args(words).stdin(Stdio::null()).env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C");
+    c.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    c.output().with_context(|| words.join(" "))
+}
+
+fn succeeds(root: &Path, words: &[&str]) -> Result<String> {
+    let out = within(root, words)?;
+    let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    ensure!(out.status.success(), "{}: {}\n{text}", words.join(" "), out.status);
+    Ok(text)
+}
+
+/// The state directory that a released version left.
+fn old_state(root: &Path, version: &str) -> Result<()> {
+    let from = paths::root().join("fixtures/releases").join(version);
+    let to = root.join("var/lib/ringwise");
+    fs::create_dir_all(&to)?;
+    for entry in fs::read_dir(&from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "jsonl" || e == "json") {
+            fs::copy(&path, to.join(path.file_name().unwrap_or_default()))?;
+        }
+    }
+    Ok(())
+}
+
+fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
+    let name = deb.file_name().context("a package has a name")?.to_string_lossy().into_owned();
+    fs::copy(deb, root.join(&name))?;
+    let file = format!("/{name}");
+    old_state(root, "0.1.0")?;
+
+    succeeds(root, &["dpkg", "--install", &file])?;
+    let version = succeeds(root, &["ringwise", "--version"])?;
+    t.check("the program runs", version.contains(env!("CARGO_PKG_VERSION")));
+    installed(root, t);
+    let history = succeeds(root, &["ringwise", "history"])?;
+    t.check("it reads the journals of 0.1.0", history.contains("goal"));
+    t.check("dpkg verifies the files", succeeds(root, &["dpkg", "--verify", "ringwise"])?.trim().is_empty());
+
+    // The administrator's files survive an upgrade.
+    fs::write(root.join("etc/ringwise/ringwise.toml.example"), "# changed\n")?;
+    succeeds(root, &["dpkg", "--install", "--force-confold", &file])?;
+    let example = fs::read_to_string(root.join("etc/ringwise/ringwise.toml.example"))?;
+    t.check("an upgrade keeps a changed file", example == "# changed\n");
+    t.check("an upgrade keeps the state", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
+
+    let persisted = within(root, &["ringwise", "persist", "--root", "/", "--goal", "rpc", "--yes"])?;
+    t.check("persist succeeds", persisted.status.success());
+    let link = fs::read_link(root.join(WANTS).join("ringwise.service")).unwrap_or_default();
+    t.check("persist enables the package's unit", link == Path::new("/usr/lib/systemd/system/ringwise.service"));
+    t.check("persist writes no unit", !root.join("etc/systemd/system/ringwise.service").exists());
+
+    succeeds(root, &["dpkg", "--remove", "ringwise"])?;
+    t.check("removal keeps the state", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
+    t.check("removal keeps the configuration", root.join("etc/ringwise/ringwise.toml").exists());
+    t.check("removal disables the unit", !root.join(WANTS).join("ringwise.service").is_symlink());
+    // What the scripts leave when settings are in effect.
+    fs::create_dir_all(root.join("run/ringwise"))?;
+    fs::write(root.join("run/ringwise/in-effect"), "")?;
+    let purged = succeeds(root, &["dpkg", "--purge", "ringwise"])?;
+    t.check("purge keeps the state while something is in effect", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
+    t.check("purge says so", purged.contains("/var/lib/ringwise stays"));
+    t.check("purge removes the configuration", !root.join("etc/ringwise").exists());
+
+    succeeds(root, &["dpkg", "--install", &file])?;
+    fs::remove_file(root.join("run/ringwise/in-effect")).ok();
+    succeeds(root, &["dpkg", "--remove", "ringwise"])?;
+    fs::remove_file(root.join("run/ringwise/in-effect")).ok();
+    succeeds(root, &["dpkg", "--purge", "ringwise"])?;
+    t.check("purge removes the state of nothing", !root.join("var/lib/ringwise").exists());
+    Ok(())
+}
+
+/// What is installed, and that nothing is enabled.
+fn installed(root: &Path, t: &mut Tally) {
+    for path in [
+        "usr/sbin/ringwise",
+        "usr/lib/systemd/system/ringwise.service",
+        "usr/lib/systemd/system/ringwise-exporter.service",
+        "usr/lib/udev/rules.d/81-ringwise.rules",
+        "usr/share/bash-completion/completions/ringwise",
+        "usr/share/ringwise/grafana/ringwise.json",
+        "etc/ringwise/ringwise.toml.example",
+    ] {
+        t.check(path, root.join(path).is_file());
+    }
+    let enabled = root.join(WANTS).read_dir().into_iter().flatten().flatten();
+    let ours = enabled.filter(|e| e.file_name().to_string_lossy().starts_with("ringwise")).count();
+    t.check("nothing is enabled", ours == 0);
+}
+
+/// `rpm --root` in a Debian tree: it shows the package's files and scripts, not a host with RPM.
+fn rpm_tree(root: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
+    println!("package: the .rpm by rpm --root in a Debian tree");
+    let command = |words: &[&str]| -> Result<String> {
+        let mut c = Command::new(cmd::need("rpm")?);
+        c.arg("--root").arg(root).args(["--dbpath", "/var/lib/rpm"]).args(words);
+        cmd::output(&mut c)
+    };
+    let file = rpm.to_string_lossy().into_owned();
+    command(&["--initdb"])?;
+    old_state(root, "0.1.0")?;
+    command(&["--install", "--nodeps", "--ignorearch", &file])?;
+    installed(root, t);
+    t.check("the rpm's program runs", succeeds(root, &["ringwise", "--version"])?.contains(env!("CARGO_PKG_VERSION")));
+    t.check("rpm verifies the files", command(&["--verify", "--nodeps", "ringwise"])?.trim().is_empty());
+    command(&["--upgrade", "--nodeps", "--force", &file])?;
+    t.check("an upgrade keeps the program", root.join("usr/sbin/ringwise").is_file());
+    command(&["--erase", "--nodeps", "ringwise"])?;
+    t.check("removal keeps the state", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
+    t.check("removal removes the program", !root.join("usr/sbin/ringwise").exists());
+    Ok(())
+}
+
+/// lintian and rpmlint report no error.
+pub(crate) fn lint(deb: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
+    let mut lintian = Command::new(cmd::need("lintian")?);
+    lintian.args(["--allow-root", "--fail-on", "error", "--suppress-tags-from-file"]);
+    lintian.arg(paths::root().join("packaging/lintian-tags")).arg(deb);
+    report("lintian", &mut lintian, t)?;
+    let mut rpmlint = Command::new(cmd::need("rpmlint")?);
+    rpmlint.arg("--config").arg(paths::root().join("packaging/rpmlint.toml")).arg(rpm);
+    report("rpmlint", &mut rpmlint, t)
+}
+
+fn report(name: &str, c: &mut Command, t: &mut Tally) -> Result<()> {
+    let out = c.stdin(Stdio::null()).env("LC_ALL", "C").output().with_context(|| name.to_string())?;
+    t.check(name, out.status.success());
+    if !out.status.success() {
+        println!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    }
+    if out.status.code().is_none() {
+        bail!("{name} was killed");
+    }
+    Ok(())
+}
