@@ -85,7 +85,7 @@ same "fields: igb hashes TCP by ports or not at all" "$(fields eth0 tcp4)" 2
 says "fields: EINVAL, and by which way" "EINVAL"
 ringwise apply --yes eth0 --set eth0.rss.symmetric=symmetric-xor >/tmp/out 2>/tmp/err
 case $KERNEL in
-5.10 | 6.1) says "RSS: no transform before 6.8" "this kernel has no symmetric transforms (Linux 6.8 and later)" ;;
+5.10 | 6.1) says "RSS: no transform before 6.8" "this kernel has no symmetric transforms (needs Linux 6.8 or later)" ;;
 *) says "RSS: a symmetric transform igb has not" EOPNOTSUPP ;;
 esac
 ringwise plan $dev --set $dev.rss.key=abcd >/tmp/out 2>/tmp/err
@@ -123,7 +123,7 @@ both() {
 case $KERNEL in
 5.10 | 6.1)
 	status "RSS: no transform of the test NIC either" 0 ringwise plan $dev --config none --set $dev.rss.symmetric=symmetric-xor
-	says "RSS: and the reason is the kernel's" "this kernel has no symmetric transforms (Linux 6.8 and later)"
+	says "RSS: and the reason is the kernel's" "this kernel has no symmetric transforms (needs Linux 6.8 or later)"
 	status "RSS: to have none is no wish too many" 0 ringwise plan $dev --config none --set $dev.rss.symmetric=none
 	check "RSS: nothing is said of it" sh -c "! grep -q 'symmetric transforms' /tmp/out /tmp/err"
 	;;

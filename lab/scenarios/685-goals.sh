@@ -215,7 +215,7 @@ echo 1 >$param/quirk
 begin "ignores" mq0
 goal rpc
 ringwise plan --goal rpc mq0 >/tmp/out 2>/tmp/err
-says "ignores: the next plan says so" "accepted before and ignored"
+says "ignores: the next plan says so" "accepted before on this kernel, but without effect"
 back
 echo 0 >$param/quirk
 ethtool -C mq0 rx-usecs 50 tx-usecs 50

@@ -57,7 +57,10 @@ pub(crate) fn check(cx: &HostAccess, now: &Snapshot, steps: &[Step]) -> Result<V
     };
     let mut notes: Vec<String> = untried.into_iter().map(text).collect();
     if !late.is_empty() {
-        notes.push(format!("a sleep of 10 ms on {} took more than 2 s: busy with other work", cpus_text(&late)));
+        notes.push(format!(
+            "a sleep of 10 ms on {} took more than 2 s, probably because of other load",
+            cpus_text(&late)
+        ));
     }
     Ok(notes)
 }

@@ -336,7 +336,7 @@ impl fmt::Display for Error {
         match self {
             Self::Refused(r) => r.fmt(f),
             Self::Discover(_) => f.write_str("the host cannot be read"),
-            Self::State { path, .. } => write!(f, "{}", path.display()),
+            Self::State { path, source } => write!(f, "{}: {}", path.display(), ringwise_sys::io_text(source)),
             Self::Damaged { path, why, then } => {
                 write!(f, "{} is damaged ({why}) and is not used: {then}", path.display())
             }
@@ -347,9 +347,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Refused(_) | Self::Damaged { .. } => None,
+            // The text of the others is complete.
+            Self::Refused(_) | Self::State { .. } | Self::Damaged { .. } => None,
             Self::Discover(e) => Some(e),
-            Self::State { source, .. } => Some(source),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ringwise_sys::io_text;
+
 use crate::host_access::HostAccess;
 use crate::record::Record;
 use crate::store::Lock;
@@ -17,8 +19,7 @@ impl Tx<'_> {
         let kept = self.out.verdict == Verdict::Applied;
         let learned = std::mem::take(&mut self.learned).into_iter().filter(|l| kept || l.what.is_not_supported());
         if let Err(e) = store.learn(lock, &learned.collect::<Vec<_>>()) {
-            let source = std::error::Error::source(&e).map(|s| s.to_string()).unwrap_or_default();
-            self.note(format!("refused and ignored settings could not be recorded: {e}: {source}"));
+            self.note(format!("refused and ignored settings could not be recorded: {e}"));
         }
         self.out.took_ms = took(&self.cx, begin);
         if let (Verdict::Applied, Some(time), Some(holder)) = (self.out.verdict, self.cx.policy.trial, holder)
@@ -41,9 +42,10 @@ impl Tx<'_> {
             self.out.took_ms = took(&self.cx, begin);
             if let Err(e) = self.end() {
                 let text = format!(
-                    "the end of the transaction could not be written to {}: {e}; run ringwise recover once the file \
+                    "the end of the transaction could not be written to {}: {}; run ringwise recover once the file \
                      can be written",
-                    self.journal.path().display()
+                    self.journal.path().display(),
+                    io_text(&e)
                 );
                 self.note(text);
             }
@@ -84,8 +86,10 @@ impl Tx<'_> {
         store.write_json(&path, &trial).map_err(|e| {
             // The file may exist even though its directory could not be synced.
             Files::clear(&lock.dir, id);
-            let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
-            let errno = if let Error::State { source, .. } = &e { source.raw_os_error() } else { None };
+            let (words, errno) = match &e {
+                Error::State { source, .. } => (io_text(source), source.raw_os_error()),
+                other => (other.to_string(), None),
+            };
             let path = Some(path.display().to_string());
             Failure { path, errno, ..Failure::new(words, "the trial cannot be recorded") }
         })?;
@@ -125,8 +129,9 @@ impl Tx<'_> {
             self.out.trial = None;
             if let Err(e) = self.end() {
                 self.note(format!(
-                    "the end of the transaction could not be written to {}: {e}",
-                    self.journal.path().display()
+                    "the end of the transaction could not be written to {}: {}",
+                    self.journal.path().display(),
+                    io_text(&e)
                 ));
             } else if renamed {
                 Files::clear(&lock.dir, id);
@@ -137,8 +142,9 @@ impl Tx<'_> {
                     self.restore(took_over());
                     if let Err(e) = self.end() {
                         self.note(format!(
-                            "the end of the transaction could not be written to {}: {e}",
-                            self.journal.path().display()
+                            "the end of the transaction could not be written to {}: {}",
+                            self.journal.path().display(),
+                            io_text(&e)
                         ));
                     }
                 }

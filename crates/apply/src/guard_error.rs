@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use ringwise_sys::io_text;
+
 /// Why a file cannot be the program of the guard.
 #[derive(Debug)]
 pub enum FileFault {
@@ -45,10 +47,10 @@ pub enum FileFault {
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Copy(e) => e.fmt(f),
-            Self::Unread { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Copy(e) => f.write_str(&io_text(e)),
+            Self::Unread { path, error } => write!(f, "{}: {}", path.display(), io_text(error)),
             Self::Replaced { error: Some(e) } => {
-                write!(f, "it was replaced or removed since it was started ({e})")
+                write!(f, "it was replaced or removed since it was started ({})", io_text(e))
             }
             Self::Replaced { error: None } => f.write_str("it was replaced since it was started"),
             Self::OthersWrite(why) => f.write_str(why),
@@ -57,13 +59,13 @@ impl fmt::Display for FileFault {
             }
             Self::NotExecutable { noexec, error } => {
                 let option = if *noexec { ", which is mounted noexec" } else { "" };
-                write!(f, "cannot be executed there{option}: {error}")
+                write!(f, "cannot be executed there{option}: {}", io_text(error))
             }
             Self::TestFailed(status) => write!(f, "a test run ended with {status}"),
             Self::TestTooLong(time) => {
                 write!(f, "a test run did not end within {} s", time.as_secs_f32())
             }
-            Self::TestLost(e) => write!(f, "the result of a test run cannot be read: {e}"),
+            Self::TestLost(e) => write!(f, "the result of a test run cannot be read: {}", io_text(e)),
         }
     }
 }
@@ -166,23 +168,24 @@ pub enum GuardError {
 impl fmt::Display for GuardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Directory { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Directory { path, error } => write!(f, "{}: {}", path.display(), io_text(error)),
             Self::NoProgram { files, memory } => {
+                let memory = io_text(memory);
                 write!(f, "its program can be executed neither from a file ({files}) nor from memory ({memory})")
             }
-            Self::Socket(e) => write!(f, "its socket cannot be created: {e}"),
+            Self::Socket(e) => write!(f, "its socket cannot be created: {}", io_text(e)),
             Self::NoSystemdRun => f.write_str("systemd-run was not found"),
-            Self::NotStarted { program, error } => write!(f, "{}: {error}", program.display()),
+            Self::NotStarted { program, error } => write!(f, "{}: {}", program.display(), io_text(error)),
             Self::Ended { status, words } => write!(f, "it ended with {status}: {words}"),
             Self::SystemdRun { status, words } => write!(f, "systemd-run ended with {status}: {words}"),
-            Self::Accept(e) => write!(f, "accept failed: {e}"),
+            Self::Accept(e) => write!(f, "its connection could not be accepted: {}", io_text(e)),
             Self::NoReport { after, others } => {
                 write!(f, "it did not report within {:.0} s", after.as_secs_f64())?;
                 if *others > 0 { write!(f, " (connections of other users: {others})") } else { Ok(()) }
             }
             Self::BothWays { error, systemd } => write!(f, "{error} (systemd could not start it either: {systemd})"),
             Self::Mute(e) => write!(f, "it was started but does not answer: {e}"),
-            Self::Stream(e) => e.fmt(f),
+            Self::Stream(e) => f.write_str(&io_text(e)),
             Self::OtherWord { found, expected } => write!(f, "it sent \"{found}\" (expected \"{expected}\")"),
             Self::NotEnded => f.write_str("it sent another message instead of ending"),
             Self::Gone => f.write_str("it is gone"),
@@ -220,7 +223,7 @@ mod tests {
         ]);
         assert_eq!(
             files.to_string(),
-            "/a: cannot be executed there, which is mounted noexec: Permission denied (os error 13); /b: a test run \
+            "/a: cannot be executed there, which is mounted noexec: EACCES (Permission denied); /b: a test run \
              did not end within 1.5 s"
         );
     }

@@ -131,9 +131,9 @@ pub(crate) fn elsewhere(machine: &Option<String>, boot: &Option<String>, host: &
     let differs =
         |a: &Option<String>, b: &ringwise_model::Fact<String>| matches!((a, b.known()), (Some(a), Some(b)) if a != b);
     if differs(machine, &host.machine_id) {
-        return Some("it is of another machine");
+        return Some("it was made on another machine");
     }
-    differs(boot, &host.boot_id).then_some("it is of an earlier boot; its settings are gone since the reboot")
+    differs(boot, &host.boot_id).then_some("it was made before a reboot, which reset its settings")
 }
 
 impl From<Newer> for Refusal {

@@ -211,7 +211,7 @@ pub(crate) fn transact(
     if let Some(why) = guard.0.as_mut().and_then(|g| g.begun().err()) {
         // Nothing was changed, so a journal would be misleading.
         let _ = std::fs::remove_file(journal.path());
-        return Err(Refusal::NoGuard { why: format!("it was armed but does not answer any more: {why}") }.into());
+        return Err(Refusal::NoGuard { why: format!("it was ready, but does not answer any more: {why}") }.into());
     }
     let mut out = Outcome::nothing();
     out.transaction = Some(id);
@@ -266,7 +266,7 @@ fn note_origins(
         Ok(_) => Ok(None),
         // A rollback is never refused.
         Err(e @ Error::Damaged { .. }) if !forward => Ok(Some(e.to_string())),
-        Err(Error::State { path, source }) => Err(Refusal::State { path, why: source.to_string() }.into()),
+        Err(Error::State { path, source }) => Err(Refusal::State { path, why: ringwise_sys::io_text(&source) }.into()),
         Err(e) => Err(e),
     }
 }

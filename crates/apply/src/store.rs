@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ringwise_knob::Learned;
 use ringwise_sys::host_lock::{self, Attempt, Stranger};
+use ringwise_sys::io_text;
 use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +117,7 @@ impl Store {
         }
         let (path, e) = why.unwrap_or((PathBuf::new(), io::Error::other("no directory is given")));
         let hint = if e.kind() == io::ErrorKind::PermissionDenied { "; needs root" } else { "" };
-        Err(Refusal::State { path, why: format!("{e}{hint}") }.into())
+        Err(Refusal::State { path, why: format!("{}{hint}", io_text(&e)) }.into())
     }
 
     /// Retries for a moment: a reader that checks whether the lock is held holds it briefly itself, and two runs that start at
@@ -157,7 +158,7 @@ impl Store {
                 let notes = about(&strangers, socket.is_some());
                 (socket, notes)
             }
-            Some(Err(e)) => (None, vec![format!("a unix socket cannot be created ({e}): {UNSEEN}")]),
+            Some(Err(e)) => (None, vec![format!("a unix socket cannot be created ({}): {UNSEEN}", io_text(&e))]),
         };
         file.set_len(0)?;
         writeln!(file, "{}", std::process::id())?;
@@ -304,10 +305,10 @@ fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
     let list = strangers.iter().map(one).collect::<Vec<_>>().join(", ");
     match (strangers.is_empty(), some) {
         (true, true) => Vec::new(),
-        (false, true) => vec![format!("another user holds names of ringwise's lock: {list}")],
-        (false, false) => vec![format!("other users hold all names of ringwise's lock, {list}: {UNSEEN}")],
+        (false, true) => vec![format!("another user holds socket names of ringwise's lock: {list}")],
+        (false, false) => vec![format!("other users hold all socket names of ringwise's lock, {list}: {UNSEEN}")],
         (true, false) => {
-            vec![format!("all names of ringwise's lock are taken, but no process listens on them: {UNSEEN}")]
+            vec![format!("all socket names of ringwise's lock are taken, but no process listens on them: {UNSEEN}")]
         }
     }
 }
@@ -406,7 +407,7 @@ mod tests {
         let s = |n: u32, uid| Stranger { name: format!("@ringwise-lock-{n}"), uid };
         assert_eq!(about(&[], true), Vec::<String>::new());
         let one = about(&[s(0, Ok(1000))], true);
-        assert_eq!(one, ["another user holds names of ringwise's lock: @ringwise-lock-0 (user 1000)"]);
+        assert_eq!(one, ["another user holds socket names of ringwise's lock: @ringwise-lock-0 (user 1000)"]);
         let all = about(&[s(0, Ok(1000)), s(1, Err("EACCES".into()))], false).concat();
         assert!(all.contains("-1 (user unknown: EACCES)") && all.ends_with(UNSEEN), "{all}");
         assert!(about(&[], false).concat().ends_with(UNSEEN));

@@ -45,7 +45,7 @@ impl Tx<'_> {
         for (step, e) in refused {
             let setting = step.setting.clone();
             let failure =
-                write_setting::failure(&setting, &e, "the driver does not support it; nothing was changed before");
+                write_setting::failure(&setting, &e, "the driver does not support it (checked before the first write)");
             let what = LearnedWrite::Refused { errno: EOPNOTSUPP, words: failure.words.clone() };
             let learned = self.learn(&setting, what);
             self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;

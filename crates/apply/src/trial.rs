@@ -191,7 +191,7 @@ pub fn confirm(
             let (path, record) =
                 (j.path.clone(), Record::Confirmed { by: who.to_string(), unix_time: clock.unix_time() });
             let noted = note(store, &j.path, &record);
-            let noted = noted.map_err(|e| NotNoted { path, errno: e.raw_os_error(), words: e.to_string() });
+            let noted = noted.map_err(|e| NotNoted { path, errno: e.raw_os_error(), words: ringwise_sys::io_text(&e) });
             if noted.is_ok() {
                 Files::clear(dir, transaction);
             }

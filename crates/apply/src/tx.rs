@@ -106,7 +106,7 @@ impl Tx<'_> {
         Failure {
             errno: e.raw_os_error(),
             path: Some(self.journal.path().display().to_string()),
-            ..Failure::new(e.to_string(), "the journal cannot be written")
+            ..Failure::new(ringwise_sys::io_text(e), "the journal cannot be written")
         }
     }
 

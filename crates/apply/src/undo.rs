@@ -334,11 +334,11 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
         return Err(Refusal::UnknownTransaction { transaction: id }.into());
     };
     if let JournalOrigin::Other(why) | JournalOrigin::Newer(why) = j.whose(&now.host) {
-        return no(format!("transaction {id} cannot be undone here: {why}"));
+        return no(format!("transaction {id} cannot be rolled back here: {why}"));
     }
     match &j.end {
         Some((o, _)) if o.verdict == Verdict::Applied => {}
-        Some(_) => return no(format!("nothing of transaction {id} was kept: there is nothing to undo")),
+        Some(_) => return no(format!("nothing of transaction {id} was kept: there is nothing to roll back")),
         None => return no(format!("transaction {id} was cut short: run ringwise recover")),
     }
     if in_force(journals, now).iter().any(|k| k.id == id) {

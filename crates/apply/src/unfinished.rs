@@ -54,7 +54,11 @@ pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_tim
                 Files::clear(j.path.parent().unwrap_or(Path::new(".")), j.id);
                 notes.push(text);
             }
-            Err(e) => notes.push(format!("{text} (this could not be recorded in {}: {e})", j.path.display())),
+            Err(e) => notes.push(format!(
+                "{text} (this could not be recorded in {}: {})",
+                j.path.display(),
+                ringwise_sys::io_text(&e)
+            )),
         }
     }
     Ok(notes)

@@ -35,7 +35,7 @@ fn a_busy_cpu_is_told_and_not_refused() {
     sim.late_cpu(CpuId(2), true);
     let out = apply(&sim, &dir, &[irq("eth0", 1, "2")]).unwrap();
     assert_eq!(out.verdict, Verdict::Applied);
-    let said = "a sleep of 10 ms on CPU 2 took more than 2 s: busy with other work";
+    let said = "a sleep of 10 ms on CPU 2 took more than 2 s, probably because of other load";
     assert_eq!(out.notes, [said]);
 }
 

@@ -87,9 +87,9 @@ fn untouched(sim: &Arc<Sim>, as_is: &Snapshot, what: &str) {
 /// Why the journal tells nothing about this host.
 fn why(other: &str) -> &'static str {
     if other == "boot" {
-        "it is of an earlier boot; its settings are gone since the reboot"
+        "it was made before a reboot, which reset its settings"
     } else {
-        "it is of another machine"
+        "it was made on another machine"
     }
 }
 

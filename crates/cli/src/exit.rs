@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::{fmt, io};
 
+pub use ringwise_sys::io_text as io_reason;
 use ringwise_text::hang;
 
 /// Exit statuses of the program, with the same meaning in every command.
@@ -106,15 +107,6 @@ impl From<ringwise_recording::Error> for Fail {
             ringwise_recording::Error::Io { path, source } => Self::io(path.display(), &source),
             other => Self::error(other.to_string()),
         }
-    }
-}
-
-/// The name of the errno and the kernel's words for it, or the words of an error that is not from the kernel.
-pub fn io_reason(e: &io::Error) -> String {
-    match e.raw_os_error() {
-        Some(errno) => ringwise_sys::errno_text(errno),
-        None if e.kind() == io::ErrorKind::InvalidData && e.get_ref().is_none() => "the file is not UTF-8 text".into(),
-        None => e.to_string(),
     }
 }
 

@@ -144,7 +144,9 @@ fn what_others_made_or_changed_stays_and_is_named() {
     has(
         "eth0 flow rule 1: no group needs it any more, but it was changed outside ringwise since transaction 1 created it: it stays",
     );
-    has("not created for groups, so not changed: eth0 flow rule 9, eth0 RSS context 2");
+    has(
+        "flow rules and RSS contexts that were not created for a group stay unchanged: eth0 flow rule 9, eth0 RSS context 2",
+    );
 }
 
 #[test]

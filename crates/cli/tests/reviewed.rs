@@ -93,8 +93,8 @@ fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at
     refused(&dir.0, 6, &["apply", "p.plan", "--yes"], &["another boot of edge4: 00000000-1111-2222-3333-444444444444"]);
     std::fs::write(dir.0.join("torn.plan"), "{\"schema\":").unwrap();
     refused(&dir.0, 1, &["apply", "torn.plan", "--yes"], &["torn.plan is not a plan"]);
-    refused(&dir.0, 1, &["apply", "none.plan", "--yes"], &["none.plan: No such file"]);
-    refused(&dir.0, 1, &["apply", "a/b", "--yes"], &["a/b: No such file"]);
+    refused(&dir.0, 1, &["apply", "none.plan", "--yes"], &["none.plan: ENOENT (No such file"]);
+    refused(&dir.0, 1, &["apply", "a/b", "--yes"], &["a/b: ENOENT (No such file"]);
 }
 
 #[test]

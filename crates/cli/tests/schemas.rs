@@ -162,7 +162,7 @@ fn outcomes_verify_history() {
         reason: None,
         unix_time: 1_795_183_327,
         this_boot: true,
-        elsewhere: Some("it is of another machine".into()),
+        elsewhere: Some("it was made on another machine".into()),
         devices: vec!["eth1".into()],
         steps: 3,
         ending: Ending::Closed { why: "another boot".into() },

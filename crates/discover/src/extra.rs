@@ -83,7 +83,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
     let task = |(name, dir): &(String, String)| -> pool::Task<DevExtra> {
         let (host, name, dir) = (host.clone(), name.clone(), dir.clone());
         Box::new(move || {
-            let _alone = DeviceCall::new(&host, format!("more of {name}"), deadline)?;
+            let _alone = DeviceCall::new(&host, format!("details of {name}"), deadline)?;
             Some(dev(&mut Reader::new(host.as_ref()), &name, &dir))
         })
     };

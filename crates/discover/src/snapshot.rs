@@ -97,7 +97,11 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         Ok(Ok(parts)) => parts,
         Ok(Err(_)) => Vec::new(),
         Err(e) => {
-            r.unread.push(Unread::new("devices", e.raw_os_error(), format!("no thread could be started: {e}")));
+            r.unread.push(Unread::new(
+                "devices",
+                e.raw_os_error(),
+                format!("no thread could be started: {}", ringwise_sys::io_text(&e)),
+            ));
             Vec::new()
         }
     };

@@ -143,9 +143,10 @@ pub enum Rfs {
 /// RFS's two tables and the rule that keeps packets in order.
 pub fn rfs_words(entries: u32, queue_entries: u32) -> String {
     format!(
-        "the host's table of {entries} entries remembers, by hash, the CPU that last read or wrote on the socket; the \
-         queue's of {queue_entries} the CPU that packets went to. A flow moves to its reader's CPU only when the old \
-         CPU has worked off what was queued for it (or is offline), so that no packet overtakes another"
+        "the host's table ({entries} entries) stores for each hash the CPU that last read from or wrote to the socket; \
+         the queue's table ({queue_entries} entries) stores the CPU that last received the packets. A flow moves to its \
+         reader's CPU only when the old CPU has processed the packets that were queued for it (or is offline), so that \
+         no packet overtakes another"
     )
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_kfmt::nl::unhex;
+use ringwise_model::words::plural;
 use ringwise_model::{Action, Fact, Nic, Rss, Rule, Unread};
 use serde::Serialize;
 
@@ -131,7 +132,7 @@ pub struct Steering {
 impl Steering {
     /// `host_key`: `net.core.netdev_rss_key` in hex, colons or not.
     pub fn new(nic: &Nic, host_key: &Fact<String>) -> Self {
-        let driver = nic.driver.known().map_or("the unknown driver", String::as_str).to_string();
+        let driver = nic.driver.known().map_or("the driver (name unknown)", String::as_str).to_string();
         let queues = receive_queues(nic);
         let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).map(|f| f.on);
         let (rules, rules_unread) = match &nic.rules {
@@ -389,7 +390,9 @@ impl Steering {
                     let more = self.rules.iter().filter(|(o, r)| o > at && rule_match(r, t) != RuleMatch::No).count();
                     if more > 0 {
                         a.notes.push(format!(
-                            "{more} more rules match this flow; assumed: the lowest location wins, as on most devices"
+                            "{} also {} this flow; assumed: the lowest location wins, as on most devices",
+                            plural(more, "other rule"),
+                            if more == 1 { "matches" } else { "match" }
                         ));
                     }
                     return a;
@@ -517,7 +520,7 @@ impl Steering {
                         a.by = QueueDecision::NotDecidable;
                         let all: BTreeSet<u32> = s.table.iter().map(|q| q + offset).collect();
                         a.may_be = all.into_iter().collect();
-                        a.notes.push("all packets of this direction go to one of them, always the same".into());
+                        a.notes.push("all packets of this direction go to one of them, always the same one".into());
                     }
                 }
             }

@@ -249,8 +249,8 @@ impl fmt::Display for Undecided {
             }
             Self::NonstandardHash { driver } => write!(
                 f,
-                "{driver} starts the hash with another value, and its device reads the key backwards: the result has not \
-                 been verified"
+                "{driver} uses a non-standard initial value for the hash, and its device reads the key backwards: \
+                 the result has not been verified"
             ),
             Self::UndocumentedHash { driver, function } => {
                 write!(f, "the hash function is {function}, and how {driver} computes it is not documented")

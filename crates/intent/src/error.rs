@@ -1,9 +1,10 @@
 //! Why what is requested, or a plan file, cannot be used.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::PathBuf;
 
 use ringwise_model::Goal;
+use ringwise_sys::io_text;
 
 use crate::missing::Missing;
 
@@ -44,7 +45,7 @@ pub enum Error {
     #[error("{}", .0.join("\n"))]
     Contradictions(Vec<String>),
     /// The configuration file cannot be read.
-    #[error("{}: {}", .path.display(), kernel_words(.error))]
+    #[error("{}: {}", .path.display(), io_text(.error))]
     Config {
         /// The configuration file.
         path: PathBuf,
@@ -71,7 +72,7 @@ pub enum Error {
     #[error("{0}")]
     Sys(#[from] ringwise_sys::Error),
     /// A plan file cannot be read.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {}", .path.display(), io_text(.error))]
     PlanUnreadable {
         /// The plan file.
         path: PathBuf,
@@ -120,7 +121,7 @@ pub enum Misfit {
     },
     /// Boot ids. `host`: `None` where its name is unknown.
     #[error(
-        "was made for another boot of {}: {was}; this boot is {is}, so the values that it found are gone",
+        "was made for another boot of {}: {was}; this boot is {is}, so the values that the plan found are gone",
         .host.as_deref().unwrap_or("a host of unknown name")
     )]
     OtherBoot {
@@ -137,7 +138,7 @@ pub enum Misfit {
     /// `id`: why the boot id of this host is unknown.
     #[error("cannot be checked against this boot: the boot id is {id}")]
     BootUnknown {
-        /// Begins with `unknown:`, followed by the reason.
+        /// `absent`, or `unknown:` followed by the reason.
         id: String,
     },
 }
@@ -155,12 +156,4 @@ impl Error {
 
 fn lines(all: &[Missing]) -> String {
     all.iter().map(Missing::to_string).collect::<Vec<_>>().join("\n")
-}
-
-fn kernel_words(e: &io::Error) -> String {
-    match e.raw_os_error() {
-        Some(errno) => ringwise_sys::errno_text(errno),
-        None if e.kind() == ErrorKind::InvalidData => "the file is not UTF-8 text".into(),
-        None => e.to_string(),
-    }
 }

@@ -102,7 +102,7 @@ impl PlanFile {
         }
         let of = &self.plan.host;
         let say = |name: &Fact<String>, id: &Fact<String>| {
-            format!("{} ({})", name.known().map_or("of unknown name", String::as_str), text(id))
+            format!("{} ({})", name.known().map_or("of unknown name", String::as_str), text(id, "no machine id"))
         };
         if let (Some(a), Some(b)) = (of.machine_id.known(), here.machine_id.known())
             && a != b
@@ -117,7 +117,7 @@ impl PlanFile {
                 return no(Misfit::OtherBoot { host, was: a.clone(), is: b.clone() });
             }
             (None, _) => return no(Misfit::BootNotRecorded),
-            (_, None) => return no(Misfit::BootUnknown { id: text(&here.boot_id) }),
+            (_, None) => return no(Misfit::BootUnknown { id: text(&here.boot_id, "absent") }),
         }
         match self.stamp.as_ref().and_then(|s| s.expires_at) {
             Some(end) if unix_time >= end => Err(Error::PlanExpired { path: self.path.clone(), end, now: unix_time }),
@@ -131,10 +131,10 @@ impl PlanFile {
     }
 }
 
-fn text(f: &Fact<String>) -> String {
+fn text(f: &Fact<String>, absent: &str) -> String {
     match f {
         Fact::Known(s) => s.clone(),
-        Fact::Absent => "no machine id".into(),
+        Fact::Absent => absent.into(),
         Fact::Unknown(u) => format!("unknown: {}", u.why),
     }
 }

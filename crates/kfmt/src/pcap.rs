@@ -132,7 +132,7 @@ impl Reader {
         }
         let (held, wire) = (word(b, 8, big) as usize, word(b, 12, big));
         if held > LONGEST {
-            return Err(self.bad(format!("a packet of {held} bytes"), "at most 262144 (the file is damaged)"));
+            return Err(self.bad(format!("a packet of {held} bytes"), "at most 262144 bytes (the file is damaged)"));
         }
         let Some(data) = b.get(head..head + held) else { return Ok(Step::Need(head + held)) };
         self.packets += 1;
@@ -162,7 +162,7 @@ impl Reader {
         }
         if size as usize > LONGEST + 65_536 {
             return Err(
-                self.bad(format!("a block of {size} bytes"), "at most 262144 of a packet (the file is damaged)")
+                self.bad(format!("a block of {size} bytes"), "at most 262144 bytes for a packet (the file is damaged)")
             );
         }
         let size = size as usize;
@@ -170,7 +170,10 @@ impl Reader {
         let (interface, held, wire, at) = match kind {
             1 => {
                 if self.interfaces.len() >= MOST_INTERFACES || size < 20 {
-                    return Err(self.bad("an interface too many, or cut short", "a description of an interface"));
+                    return Err(self.bad(
+                        "too many interfaces, or an interface that is cut short",
+                        "a description of an interface",
+                    ));
                 }
                 self.interfaces.push((half(all, 8, big), word(all, 12, big)));
                 return Ok(Step::Skip(size as u64));
@@ -185,13 +188,15 @@ impl Reader {
             }
         };
         let Some((link, _)) = self.interfaces.get(interface as usize).copied() else {
-            return Err(self.bad(format!("a packet of interface {interface}"), "one that was described before"));
+            return Err(
+                self.bad(format!("a packet of interface {interface}"), "an interface that was described before")
+            );
         };
         let end = at + held as usize;
         // The last four bytes of the block are its length.
         let Some(data) = all.get(at..end).filter(|_| end + 4 <= size) else {
             return Err(
-                self.bad(format!("{held} bytes of a packet in a block of {size}"), "a packet that fits its block")
+                self.bad(format!("{held} bytes of a packet in a block of {size}"), "a packet that fits in its block")
             );
         };
         self.packets += 1;
@@ -201,9 +206,8 @@ impl Reader {
     fn size(&self, b: &[u8], big: bool, least: u32) -> Result<u32, ParseError> {
         let size = word(b, 4, big);
         if size < least || !size.is_multiple_of(4) {
-            return Err(
-                self.bad(format!("a block of {size} bytes"), "a multiple of four, and no shorter than its head")
-            );
+            return Err(self
+                .bad(format!("a block of {size} bytes"), "a multiple of four bytes, and no shorter than its header"));
         }
         Ok(size)
     }

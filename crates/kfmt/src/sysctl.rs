@@ -63,7 +63,7 @@ impl Takes {
     pub fn right(self) -> String {
         match self {
             Self::Number { least } if least == TWO_TICKS_USECS => {
-                format!("a number from {least} to {MOST}: at least two kernel ticks, {least} at 1000 Hz")
+                format!("microseconds from {least} to {MOST}: at least two kernel ticks, {least} us at 1000 Hz")
             }
             Self::Number { least } => format!("a number from {least} to {MOST}"),
             Self::PowerOfTwo => format!("a power of two from 1 to {LONGEST_TABLE}"),

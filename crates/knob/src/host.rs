@@ -62,7 +62,7 @@ impl Descriptor for HostFamily {
                 Some((Reaction::Refused, "this kernel has no such sysctl in this network namespace"))
             }
             (Address::CpuLatency { .. }, ENOENT) => {
-                Some((Reaction::Refused, "this kernel has no limit for the wake-up latency of CPUs"))
+                Some((Reaction::Refused, "this kernel cannot limit the resume latency of a CPU"))
             }
             (Address::CpuLatency { .. }, EINVAL) => {
                 Some((Reaction::Fail, "expected microseconds, 0 (no limit) or n/a (no latency at all)"))

@@ -39,8 +39,8 @@ impl Descriptor for PauseFamily {
     fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         (errno == Some(EINVAL)).then_some((
             Reaction::Refused,
-            "the driver refuses this combination: autonegotiation may need the link partner, and some drivers need the same value \
-             for rx and tx",
+            "the driver refuses this combination: autonegotiation may need support by the link partner, and some \
+             drivers need the same value for rx and tx",
         ))
     }
 

@@ -92,7 +92,7 @@ impl Descriptor for RssFamily {
             (Address::RssHash { .. }, EINVAL) => (
                 Reaction::Fail,
                 "the driver does not accept this key or function, some flow type hashes fields that are not symmetric, or the \
-                 kernel has no transforms (Linux 6.8 and later)",
+                 kernel has no transforms (needs Linux 6.8 or later)",
             ),
             (Address::RssHash { .. }, EOPNOTSUPP) => {
                 (Reaction::Refused, "the driver does not support this hash function, key or transform")
@@ -104,7 +104,9 @@ impl Descriptor for RssFamily {
             (Address::RssContext { .. }, ENOENT) => {
                 (Reaction::Fail, "the context no longer exists: it was deleted outside ringwise")
             }
-            (Address::RssContext { .. }, ENOSPC | ERANGE) => (Reaction::Fail, "the device cannot have another context"),
+            (Address::RssContext { .. }, ENOSPC | ERANGE) => {
+                (Reaction::Fail, "the device has no room for another RSS context")
+            }
             (Address::RssContext { .. }, EINVAL) => (
                 Reaction::Fail,
                 "the table names a queue that does not exist, or the device does not accept the table or key",

@@ -259,7 +259,7 @@ impl FromStr for CpuSet {
                 }
             };
             if used == 0 || group == 0 || used > group {
-                return Err(bad(at, "used/group must be 1 or more and used not above group"));
+                return Err(bad(at, "used/group needs 1 <= used <= group"));
             }
             if used == group {
                 set.insert_range(first, last);

@@ -56,8 +56,8 @@ impl fmt::Display for FlowsUnknown {
             }
             Self::OtherNamespace { process } => write!(
                 f,
-                "runs in another network namespace (process {process}), which its packets enter through an interface \
-                 there; name the fields of the flows that reach it through this host"
+                "runs in another network namespace (process {process}), so its addresses on this host are unknown; name \
+                 the fields of its flows as they arrive at this host"
             ),
             Self::NoPort { process } => {
                 write!(f, "runs (process {process}), but listens on no TCP or UDP port; name the fields of its flows")

@@ -80,10 +80,12 @@ const LINK: [OfLink; 14] = [
     ("rx_megabits_per_second", "received Mb/s", |o| o.link.rx.mbps),
     ("tx_packets_per_second", "sent packets/s", |o| o.link.tx.pps),
     ("tx_megabits_per_second", "sent Mb/s", |o| o.link.tx.mbps),
-    ("dropped_nic_per_second", "lost by the NIC/s", |o| per_second(o.link.drops.nic, o.rates.seconds)),
-    ("dropped_stack_per_second", "lost in driver and stack/s", |o| per_second(o.link.drops.stack, o.rates.seconds)),
-    ("dropped_tx_per_second", "lost on transmit/s", |o| per_second(o.link.drops.tx, o.rates.seconds)),
-    ("dropped_qdisc_per_second", "lost in qdiscs/s", |o| per_second(o.link.drops.qdisc, o.rates.seconds)),
+    ("dropped_nic_per_second", "packets/s lost by the NIC", |o| per_second(o.link.drops.nic, o.rates.seconds)),
+    ("dropped_stack_per_second", "packets/s lost in driver, stack", |o| {
+        per_second(o.link.drops.stack, o.rates.seconds)
+    }),
+    ("dropped_tx_per_second", "packets/s lost on transmit", |o| per_second(o.link.drops.tx, o.rates.seconds)),
+    ("dropped_qdisc_per_second", "packets/s lost in qdiscs", |o| per_second(o.link.drops.qdisc, o.rates.seconds)),
     ("rx_max_over_mean", "busiest receive queue/mean", |o| o.share(Dir::Rx)),
     ("tx_max_over_mean", "busiest transmit queue/mean", |o| o.share(Dir::Tx)),
     ("interrupts_per_second", "interrupts/s", |o| o.interrupts().map(|i| i.0 as f64 / o.rates.seconds)),
@@ -91,8 +93,8 @@ const LINK: [OfLink; 14] = [
         let (n, packets) = o.interrupts()?;
         packets.filter(|_| n > 0).map(|p| p as f64 / n as f64)
     }),
-    ("busiest_cpu_percent", "its busiest CPU, softirq + irq %", |o| o.rates.busiest(o.link).map(|b| b.1)),
-    ("cpus_with_interrupts", "CPUs that took its interrupts", |o| {
+    ("busiest_cpu_percent", "its busiest CPU, softirq+irq %", |o| o.rates.busiest(o.link).map(|b| b.1)),
+    ("cpus_with_interrupts", "CPUs that handled its interrupts", |o| {
         let told = o.link.queues.iter().any(|q| q.interrupts.is_some());
         let cpus: BTreeSet<CpuId> = o.link.queues.iter().flat_map(|q| q.cpus.iter()).collect();
         told.then_some(cpus.len() as f64)
@@ -109,14 +111,14 @@ fn busy(r: &Rates) -> Vec<f64> {
 }
 
 const HOST: [OfHost; 5] = [
-    ("busiest_cpu_percent", "busiest CPU, softirq + irq %", |r| busy(r).into_iter().reduce(f64::max)),
-    ("mean_cpu_percent", "all CPUs, softirq + irq %", |r| {
+    ("busiest_cpu_percent", "busiest CPU, softirq+irq %", |r| busy(r).into_iter().reduce(f64::max)),
+    ("mean_cpu_percent", "all CPUs, softirq+irq %", |r| {
         let all = busy(r);
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     }),
-    ("backlog_dropped_per_second", "lost at full backlogs/s", |r| softnet(r, CpuCounter::SoftnetDropped)),
-    ("squeezed_per_second", "softirqs cut short/s", |r| softnet(r, CpuCounter::SoftnetSqueezed)),
-    ("socket_dropped_per_second", "lost at sockets/s", |r| {
+    ("backlog_dropped_per_second", "packets/s lost at full backlogs", |r| softnet(r, CpuCounter::SoftnetDropped)),
+    ("squeezed_per_second", "softirq runs/s cut short", |r| softnet(r, CpuCounter::SoftnetSqueezed)),
+    ("socket_dropped_per_second", "packets/s lost at sockets", |r| {
         Some(r.socket_drops.values().fold(0u64, |a, b| a.saturating_add(*b)) as f64 / r.seconds)
     }),
 ];
@@ -149,17 +151,18 @@ impl Comparison {
             for (name, l) in &r.links {
                 if !l.reset.is_empty() {
                     let list = l.reset.join(", ");
-                    out.notes.push(format!("{name}: counters were reset in the window {when} and are omitted: {list}"));
+                    out.notes
+                        .push(format!("{name}: counters were reset in the \"{when}\" window and are omitted: {list}"));
                 }
                 if l.queues.iter().any(|q| q.mark == Some(crate::Mark::Reset)) {
-                    out.notes.push(format!("{name}: counters of queues were reset in the window {when}"));
+                    out.notes.push(format!("{name}: counters of queues were reset in the \"{when}\" window"));
                 }
             }
             for name in &r.gone {
-                out.notes.push(format!("{name} disappeared in the window {when}"));
+                out.notes.push(format!("{name} disappeared in the \"{when}\" window"));
             }
             for name in &r.came {
-                out.notes.push(format!("{name} appeared in the window {when}"));
+                out.notes.push(format!("{name} appeared in the \"{when}\" window"));
             }
         }
         out

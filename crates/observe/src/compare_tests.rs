@@ -89,12 +89,12 @@ fn what_is_not_known_stays_so() {
     let reset = Comparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), last)));
     assert_eq!(of(&reset, "rx_packets_per_second").after, None);
     assert!(
-        reset.notes.iter().any(|n| n.contains("reset in the window after") && n.contains("rx_packets")),
+        reset.notes.iter().any(|n| n.contains("reset in the \"after\" window") && n.contains("rx_packets")),
         "{:?}",
         reset.notes
     );
     let mut gone = sample(30, 1100, 550, 0);
     gone.links.clear();
     let gone = Comparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), gone)));
-    assert!(gone.notes.contains(&"eth1 disappeared in the window after".to_string()), "{:?}", gone.notes);
+    assert!(gone.notes.contains(&"eth1 disappeared in the \"after\" window".to_string()), "{:?}", gone.notes);
 }

@@ -35,7 +35,7 @@ pub fn conflicts(host: &dyn Host, s: &Snapshot, i: &Intent) -> Vec<String> {
         let Ok(text) = host.read_text(&f) else { continue };
         for (name, value) in assignments(&text) {
             if let Some(w) = want.get(&name).filter(|w| **w != value) {
-                out.push(format!("{f} sets {name} = {value}, not {w}; the configuration is applied after it"));
+                out.push(format!("{f} sets {name} = {value}; ringwise applies its configuration later and sets {w}"));
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Why settings cannot be applied at every boot, or are not applied at this boot.
 
-use ringwise_model::errno::EROFS;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use ringwise_model::errno::EROFS;
+use ringwise_sys::io_text;
 
 /// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -48,7 +50,7 @@ pub enum Next<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read, written or removed.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {}", .path.display(), io_text(.error))]
     File {
         /// The file.
         path: PathBuf,
@@ -56,7 +58,7 @@ pub enum Error {
         error: io::Error,
     },
     /// The mark of an earlier boot is not valid JSON.
-    #[error("{}: {error}", .path.display())]
+    #[error("{} is damaged: {error}", .path.display())]
     MarkDamaged {
         /// The mark, `boot.json` in the state directory.
         path: PathBuf,
@@ -154,11 +156,11 @@ pub enum Error {
     #[error("{} is not a regular file, perhaps a masked unit; nothing was written", .0.display())]
     Masked(PathBuf),
     /// `stays`: files that could not be restored.
-    #[error("{error}{}; nothing was changed", .stays.concat())]
+    #[error("{error}; {}", left_behind(.stays))]
     NotWritten {
         /// The write that failed.
         error: ringwise_sys::Error,
-        /// One line of text each, beginning with a line feed.
+        /// One text each.
         stays: Vec<String>,
     },
 }
@@ -198,8 +200,29 @@ impl Error {
     }
 }
 
+/// What a failed installation leaves behind.
+fn left_behind(stays: &[String]) -> String {
+    if stays.is_empty() { "nothing was changed".into() } else { stays.join("; ") }
+}
+
 /// For `map_err`: names the file of an I/O error.
 pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Error + use<> {
     let path = path.to_path_buf();
     move |error| Error::File { path: path.clone(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_stay_are_named_instead_of_nothing() {
+        let failed = |stays: Vec<String>| {
+            let error = ringwise_sys::Error::other("write /x", "no room");
+            Error::NotWritten { error, stays }.to_string()
+        };
+        assert!(failed(Vec::new()).ends_with("; nothing was changed"));
+        let stays = "/y could not be restored (no room)";
+        assert!(failed(vec![stays.into()]).ends_with(&format!("; {stays}")));
+    }
 }

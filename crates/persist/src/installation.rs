@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use ringwise_model::Boot;
+use ringwise_sys::io_text;
 
 use crate::error::{Error, Result, file};
 use crate::mark::{Fate, Mark, read_mark};
@@ -118,13 +119,13 @@ pub fn kept(root: &Path, state_dir: &Path) -> Boot {
     match std::fs::symlink_metadata(&wants) {
         Ok(_) => {}
         Err(e) if e.kind() == ErrorKind::NotFound => return Boot::Nothing,
-        Err(e) => return Boot::Unknown { why: format!("{}: {e}", wants.display()) },
+        Err(e) => return Boot::Unknown { why: format!("{}: {}", wants.display(), io_text(&e)) },
     }
     let own = root.join(SERVICE);
     let service = if own.symlink_metadata().is_ok() { own } else { root.join(packaged(SERVICE)) };
     let text = match std::fs::read_to_string(&service) {
         Ok(t) => t,
-        Err(e) => return Boot::Unknown { why: format!("{}: {e}", service.display()) },
+        Err(e) => return Boot::Unknown { why: format!("{}: {}", service.display(), io_text(&e)) },
     };
     let Some(config) = text.lines().find_map(|l| l.strip_prefix(APPLIES)) else {
         return Boot::Unknown { why: format!("{} was not written by ringwise persist", service.display()) };

@@ -69,7 +69,8 @@ fn absent_at_boot(path: &Path, mounts: &str) -> Option<String> {
     }
     let (at, kind) = mount_of(path, mounts)?;
     let passing = ABSENT.contains(&kind.as_str()) || kind.starts_with("fuse");
-    passing.then(|| format!("{} is {kind}, which is empty or not mounted yet at boot", at.display()))
+    passing
+        .then(|| format!("{} is a file system of type {kind}, which is empty or not mounted yet at boot", at.display()))
 }
 
 /// The mount point that holds a path, and the type of its file system.
@@ -105,10 +106,10 @@ pub(crate) fn write_all(
             for (path, text) in before {
                 let undone = match text {
                     Some(t) => ringwise_sys::store::write_atomic(path, &t).map_err(|e| e.to_string()),
-                    None => std::fs::remove_file(path).map_err(|e| e.to_string()),
+                    None => std::fs::remove_file(path).map_err(|e| ringwise_sys::io_text(&e)),
                 };
                 if let Err(e) = undone {
-                    stays.push(format!("\nringwise: {} could not be restored ({e})", path.display()));
+                    stays.push(format!("{} could not be restored ({e})", path.display()));
                 }
             }
             return Err(Error::NotWritten { error, stays });

@@ -131,7 +131,7 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
     let has_threads = m.cores.iter().any(|cpus| cpus.len() > 1);
     let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
     match d.goal {
-        _ if intent.pair_as_article => said("the layout of the article"),
+        _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
         _ if intent.cpus.is_some() || !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
             said("the other CPUs are kept free of queues, as requested")
         }
@@ -152,7 +152,7 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         _ if intent.smt == Some(Smt::OnePerCore) && has_threads => {
             said("one queue per physical core: second threads are left to programs")
         }
-        Goal::Forward => said("ports have the same layout, so that one CPU receives and sends a flow"),
+        Goal::Forward => said("interfaces have the same layout, so that one CPU receives and sends a flow"),
         Goal::Mixed => said("queues with different policies share no CPU"),
         _ => all.clone(),
     }
@@ -230,7 +230,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         if let (Some(was), Some(is)) = (b, a)
             && (was - is).abs() * 100.0 > was
         {
-            let unit = "load of the fullest CPU for each interface's load (modelled)";
+            let unit = "load of the busiest CPU as a multiple of one interface's load (modelled)";
             push(&mut out, None, b, a, unit, |_, _| {
                 format!(
                     "{:.1} times as much traffic before a CPU is full (modelled: even flows, the same load on each interface)",
@@ -270,7 +270,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
 fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
     match d.goal {
-        _ if intent.pair_as_article => said("the layout of the article"),
+        _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
         _ if intent.cpus.is_some() || intent.far_node == Some(FarNode::Ok) => said("as requested"),
         Goal::Mixed => said("every CPU of the node has a queue, and queues with different policies share no CPU"),
         Goal::Forward => said("an idle core of a nearby node is preferred to the second thread of a busy core"),

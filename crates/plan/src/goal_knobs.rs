@@ -381,7 +381,7 @@ fn wake(
         }
     }
     let most = wake_usecs(&intent.policies);
-    let what = "wake-up latency of the queues' CPUs";
+    let what = "resume latency of the queues' CPUs";
     let mut said = false;
     for cpu in cpus {
         let setting = Setting::CpuLatency { cpu, value: most.to_string() };

@@ -73,7 +73,7 @@ fn concerns(r: &CompetingProgram, devs: &[Dev]) -> bool {
 fn sentence(r: &CompetingProgram) -> String {
     let on = if r.devices.is_empty() { String::new() } else { format!(" on {}", r.devices.join(" ")) };
     let next = match (r.running, r.name.as_str()) {
-        (true, "tuned") => "when it starts, changes its profile or a device appears",
+        (true, "tuned") => "when it starts, when its profile changes or when a device appears",
         (true, _) => "at any time",
         (false, CompetingProgram::UDEV_LINK) => "when the device appears (boot, driver reload, udevadm trigger)",
         (false, _) => "when it runs",

@@ -147,11 +147,11 @@ impl fmt::Display for Refusal {
                 f.write_str("no interface of this host has a driver and queues of its own")
             }
             Self::NothingTunable { left_alone } => {
-                f.write_str("no interface of this host is planned unless it is named: ")?;
+                f.write_str("ringwise plans none of this host's interfaces by default: ")?;
                 for (i, l) in left_alone.iter().enumerate() {
                     write!(f, "{}{} ({})", if i > 0 { ", " } else { "" }, l.dev, l.why)?;
                 }
-                f.write_str("; name one to plan it")
+                f.write_str("; name an interface to plan it")
             }
             Self::CpuBeyondMachine { option, cpus, online } => {
                 write!(f, "{option} names CPUs {} that are not online; online CPUs are {}", set(cpus), set(online))
@@ -171,7 +171,7 @@ impl fmt::Display for Refusal {
             }
             Self::NoNearCandidates { dev, near, candidates } => write!(
                 f,
-                "{dev}: none of the usable CPUs {} is nearby (nearby CPUs are {}); --far-node last permits others",
+                "{dev}: none of the usable CPUs {} is nearby (nearby CPUs are {}); --far-node last permits remote ones",
                 set(candidates),
                 set(near)
             ),

@@ -20,7 +20,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "A01",
         title: "queues share a CPU",
-        why: "One CPU that handles many queues limits the whole device while other CPUs are idle: a router lost packets from 558,000 a second on, a rate that six CPUs handled without loss.",
+        why: "One CPU that handles many queues limits the whole device while other CPUs are idle: a router lost packets from 558,000 packets per second on, a rate that six CPUs handled without loss.",
         source: ROUTER,
     },
     RuleText {

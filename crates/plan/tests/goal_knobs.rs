@@ -128,8 +128,8 @@ fn competing_programs_are_reported_with_the_time_of_their_writes() {
         of(&s, Goal::Balanced, false).warnings.into_iter().filter(|w| w.contains("channels, ring sizes")).collect()
     };
     let one: Vec<String> = warned("tuned", &[], true);
-    let text = "tuned (process 41, profile router) sets channels, ring sizes when it starts, changes its profile or a \
-                device appears, and overwrites this plan; ringwise verify reports that";
+    let text = "tuned (process 41, profile router) sets channels, ring sizes when it starts, when its profile changes \
+                or when a device appears, and overwrites this plan; ringwise verify reports that";
     assert_eq!(one, [text]);
     let link: Vec<String> = warned(CompetingProgram::UDEV_LINK, &["OriginalName=eth1"], false);
     assert!(link.len() == 1 && link[0].contains(" on OriginalName=eth1 when the device appears (boot"), "{link:?}");

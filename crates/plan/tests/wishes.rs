@@ -293,7 +293,7 @@ fn unsupported_settings_are_listed_in_the_plan() {
                 "eth1 moderation of queues 0-1: the driver moderates only the whole device, not single queues {said}"
             ),
             format!("eth1 NAPI: not readable, so it could not be restored: knob: not read {said}"),
-            format!("eth1 RSS hash: this kernel has no symmetric transforms (Linux 6.8 and later) {said}"),
+            format!("eth1 RSS hash: this kernel has no symmetric transforms (needs Linux 6.8 or later) {said}"),
             format!(
                 "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it could not be restored: knob: not read {said}"
             ),

@@ -1,6 +1,7 @@
 //! The trait [`Host`]: files, one enum of kernel requests, and a clock.
 
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
@@ -96,11 +97,22 @@ impl std::error::Error for Error {}
 
 /// `EINVAL (Invalid argument)`. Knows the numbers that the interfaces in use can return.
 pub fn errno_text(errno: i32) -> String {
-    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    let text = io::Error::from_raw_os_error(errno).to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_string();
     match errno::name(errno) {
         Some(name) => format!("{name} ({text})"),
         None => format!("errno {errno} ({text})"),
+    }
+}
+
+/// The errno's name and the kernel's words for it, or the text of an error that is not from the kernel.
+pub fn io_text(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(errno) => errno_text(errno),
+        None if error.kind() == io::ErrorKind::InvalidData && error.get_ref().is_none() => {
+            "the file is not UTF-8 text".into()
+        }
+        None => error.to_string(),
     }
 }
 

@@ -73,7 +73,7 @@ fn take_among(prefix: &str, counts: &dyn Fn(u32) -> bool) -> io::Result<Attempt>
             Ok(None) => {}
             Ok(Some(by)) if counts(by.uid) => return Ok(Attempt::Held { name: name.clone(), by }),
             Ok(Some(by)) => strangers.push(Stranger { name: name.clone(), uid: Ok(by.uid) }),
-            Err(e) => strangers.push(Stranger { name: name.clone(), uid: Err(e.to_string()) }),
+            Err(e) => strangers.push(Stranger { name: name.clone(), uid: Err(crate::io_text(&e)) }),
         }
     }
     Ok(Attempt::Taken { socket: mine.map(|(_, s)| s.into()), strangers })

@@ -30,7 +30,7 @@ pub mod trust;
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};
-pub use host::{Around, Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
+pub use host::{Around, Clock, Error, Host, IoctlCmd, Request, Result, errno_text, io_text};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
 pub use real::{Real, ifindex, io_error};

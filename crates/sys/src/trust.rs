@@ -21,7 +21,8 @@ pub fn others_write(path: &Path) -> Option<String> {
         there = there.parent()?.to_path_buf();
     }
     // A link is judged by its target; its directory shows who could replace the link.
-    let unknown = |p: &Path, e: io::Error| Some(format!("who can write to {} is unknown: {e}", p.display()));
+    let unknown =
+        |p: &Path, e: io::Error| Some(format!("who can write to {} is unknown: {}", p.display(), crate::io_text(&e)));
     let real = match fs::canonicalize(&there) {
         Ok(real) => real,
         Err(e) => return unknown(&there, e),

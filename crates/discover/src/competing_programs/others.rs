@@ -123,7 +123,7 @@ fn tuned(host: &dyn Host, pid: u32) -> CompetingProgram {
                     add(&mut sets, "interrupt affinity");
                 }
                 ("sysctl", k) if k.starts_with("net.core.rps") => add(&mut sets, "RPS"),
-                ("script", "script") => add(&mut sets, "what its script does"),
+                ("script", "script") => add(&mut sets, "settings of its script"),
                 _ => {}
             }
         }

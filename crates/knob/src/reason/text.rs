@@ -40,10 +40,10 @@ fn text(r: &Reason) -> String {
                 format!("may run on any of CPUs {among}: pin it to one")
             }
         }
-        R::FarNode { dev, node } => {
-            let node = node.map_or_else(|| "unknown".to_string(), |n| n.to_string());
-            format!("its CPU is on node {node}, remote from {dev}")
-        }
+        R::FarNode { dev, node } => match node {
+            Some(node) => format!("its CPU is on node {node}, remote from {dev}"),
+            None => format!("its CPU is on an unknown node, not on that of {dev}"),
+        },
         R::MostOnOneCpu { dev, cpu, queues, of } => {
             format!("CPU {cpu} handles {queues} of {dev}'s {of} queue interrupts")
         }
@@ -112,7 +112,7 @@ fn text(r: &Reason) -> String {
         R::NearestKnownQueue => format!("{NEAREST}, as far as the CPUs of the interrupts are known"),
         R::ThreadWithInterrupt => "a NAPI thread polls this queue: it runs on the CPU of the queue's interrupt".into(),
         R::RestartForgetsBan => {
-            "irqbalance loses its bans when it restarts; a policy script makes the next one ignore these interrupts"
+            "irqbalance loses its bans when it restarts; a policy script makes the restarted irqbalance ignore these interrupts"
                 .into()
         }
         R::IrqbalanceMoves { interval_s, forgets } => {

@@ -134,7 +134,10 @@ fn others(cx: &mut GroupPlanner) {
     let contexts = contexts.map(|c| Address::RssContext { dev: dev(), context: *c });
     let list: Vec<String> = rules.chain(contexts).filter(|a| !ours(a)).map(|a| a.to_string()).collect();
     if !list.is_empty() {
-        cx.out.warnings.push(format!("not created for groups, so not changed: {}", list.join(", ")));
+        cx.out.warnings.push(format!(
+            "flow rules and RSS contexts that were not created for a group stay unchanged: {}",
+            list.join(", ")
+        ));
     }
 }
 

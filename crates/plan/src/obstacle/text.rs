@@ -41,7 +41,7 @@ fn text(o: &Obstacle) -> String {
             format!("refused before on this kernel ({name}): {words}")
         }
         O::Learned { what: LearnedWrite::Ignored { got } } => {
-            format!("accepted before and ignored on this kernel: it read back {}", got.value_text())
+            format!("accepted before on this kernel, but without effect: it read back as {}", got.value_text())
         }
         O::Instead { obstacle, instead } => format!("{obstacle}; {} instead", instead.value_text()),
         O::Configured { obstacle, by } => format!("{obstacle} ({})", configured_in(by)),
@@ -84,7 +84,7 @@ fn text(o: &Obstacle) -> String {
         }
         O::OnePolicyForAll { policy } => format!(
             "the driver moderates only the whole device, and the kernel cannot defer interrupts of single NAPI instances here \
-             (Linux 6.13 and later, with some drivers): policy {policy} applies to all queues"
+             (needs Linux 6.13 or later, and support by the driver): policy {policy} applies to all queues"
         ),
         O::NoNapiOfDevice { missing } => format!("this kernel has no {} for the device", missing.join(", ")),
         O::NoNapiOfInstance { missing } => format!("this kernel has no {} for single NAPI instances", missing.join(", ")),
@@ -93,7 +93,7 @@ fn text(o: &Obstacle) -> String {
             format!("--pair-as-article needs a device whose node is known; the node of {dev} is unknown")
         }
         O::PairImmovable { dev } => {
-            format!("--pair-as-article needs interrupts that can be moved; some of {dev} cannot be moved")
+            format!("--pair-as-article needs interrupts that can be moved; some interrupts of {dev} cannot be moved")
         }
         O::PairLatencyQueues { dev, latency, queues } => format!(
             "--pair-as-article with {}: {dev} has {}; expected 1 to {}",
@@ -145,14 +145,14 @@ fn text(o: &Obstacle) -> String {
         }
         O::NoNapi => "this kernel has no NAPI settings".into(),
         O::NoNapiInstances => {
-            "this kernel or driver has no settings for single NAPI instances (Linux 6.13 and later)".into()
+            "this kernel or driver has no settings for single NAPI instances (needs Linux 6.13 or later)".into()
         }
         O::NoResumeLatency => "this kernel has no file pm_qos_resume_latency_us".into(),
         O::NoRss => "the device has no RSS".into(),
         O::NoRssTable => "the device has no RSS table".into(),
         O::NoHashFunction => "the hash function of the device cannot be set".into(),
         O::NoHashKey => "the hash key of the device cannot be set".into(),
-        O::NoSymmetric => "this kernel has no symmetric transforms (Linux 6.8 and later)".into(),
+        O::NoSymmetric => "this kernel has no symmetric transforms (needs Linux 6.8 or later)".into(),
         O::HashFieldsUnread => "the hashed fields could not be read, so they could not be restored".into(),
         O::NoContexts => "the driver has no RSS contexts".into(),
         O::NoContextForGroup => "the driver has no RSS contexts: each rule steers to one queue of the group".into(),

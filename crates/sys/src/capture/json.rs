@@ -162,7 +162,7 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
         return Ok(None);
     }
     if head.version != VERSION {
-        return Err(format!("capture of version {}; this program reads version {VERSION}", head.version));
+        return Err(format!("the capture has version {}, expected {VERSION}", head.version));
     }
     let m: Manifest = serde_json::from_slice(bytes).map_err(|e| format!("manifest.json: {e}"))?;
     let mut recording = Recording {

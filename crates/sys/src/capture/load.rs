@@ -248,7 +248,7 @@ fn ours(
             }
             Some(bytes) => {
                 let size = size.unwrap_or_default();
-                return Err(format!("{path} has {} bytes where the manifest says {size}: {cut}", bytes.len()));
+                return Err(format!("{path} has {} bytes, but {size} in the manifest: {cut}", bytes.len()));
             }
             None => return Err(format!("the manifest lists {path}, but it does not exist: {cut}")),
         }

@@ -63,7 +63,7 @@ pub(super) fn resolve(
             asked.push_str(&part);
         }
         if resolved.len() > 64 * 1024 {
-            return Err("symbolic links make the path endless");
+            return Err("symbolic links make the path longer than 64 KiB");
         }
         if todo.iter().all(|p| p.is_empty()) && !follow_last {
             break;
