@@ -122,7 +122,10 @@ impl Entry {
             ));
         }
         if self.reason.trim().is_empty() {
-            return Err(format!("{}: the reason is empty; say why the finding is accepted", self.rule));
+            return Err(format!(
+                "{}: the reason is empty; expected a sentence on why the finding is accepted",
+                self.rule
+            ));
         }
         if !is_date(&self.until) {
             return Err(format!(

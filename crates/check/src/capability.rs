@@ -151,7 +151,7 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
         Device(|n| feature(n, |f| f.contains_key("tx-nocache-copy"))),
     ),
     (
-        "wake-up limit by CPU",
+        "wake-up latency limit per CPU",
         "3.2",
         "power/pm_qos_resume_latency_us",
         Host(|s, _| any(s.host.cpu_latency.values().take(1).map(|f| of(f, |_| true)))),
@@ -204,7 +204,7 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
         Device(|n| of(&n.napi, |v| v.device.threaded.is_some())),
     ),
     ("IOMMU type shows lazy domains", "5.15", VERSION, Since(5, 15)),
-    ("half the cores by default", "5.18", "kernel version; only drivers that use it (bnxt)", Since(5, 18)),
+    ("queues for half of the cores", "5.18", "kernel version; default of drivers that use it (bnxt)", Since(5, 18)),
     ("RSS over netlink: read", "6.2", "RSS_GET", Device(|n| of(&n.rss, |r| r.symmetric.is_known()))),
     (
         "RPS mask of new interfaces",
@@ -219,7 +219,7 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
         "queue-get and napi-get of the netdev family",
         Device(|n| of(&n.napi, |v| !v.instances.is_empty())),
     ),
-    ("hot fields by cache line", "6.8", "kernel version (net_device, tcp_sock)", Since(6, 8)),
+    ("fields grouped by cache line", "6.8", "kernel version (net_device, tcp_sock)", Since(6, 8)),
     (
         "symmetric hash",
         "6.8",
@@ -251,7 +251,7 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
             })
         }),
     ),
-    ("affinity kept when reopened", "6.15", "kernel version; only drivers that use it (ice, idpf)", Since(6, 15)),
+    ("affinity kept over down and up", "6.15", "kernel version; only drivers that use it (ice, idpf)", Since(6, 15)),
     ("RSS over netlink: set", "6.17", VERSION, Since(6, 17)),
     (
         "threaded NAPI per instance",

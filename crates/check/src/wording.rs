@@ -43,7 +43,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             format!("one receive queue: one CPU handles all interrupts; {help} outside its own core")
         }
         R::QueuesCoverCores { queues, cores } => format!(
-            "{queues} queues already spread over {}; RPS adds an interrupt between CPUs for each packet burst",
+            "{queues} queues already spread over {}; RPS adds an inter-processor interrupt for each packet burst",
             if *cores == 1 { "the local core".into() } else { format!("all {cores} local cores") }
         ),
         R::RfsManyConnections { entries } | R::RfsLongFlows { entries } => {

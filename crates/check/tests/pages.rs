@@ -27,7 +27,7 @@ fn pages_are_current() {
 #[test]
 fn every_id_of_a_rule_opens_its_page() {
     let page = explain("a03", 80).unwrap();
-    assert!(page.starts_with("A03  interrupt away from the device  (warning)"), "{page}");
+    assert!(page.starts_with("A03  interrupt on a remote node  (warning)"), "{page}");
     assert!(page.lines().all(|l| l.chars().count() <= 80), "{page}");
     assert!(explain("R1.15", 80).unwrap().starts_with("M21"));
     assert!(explain("H19", 80).unwrap().contains("Not judged"));

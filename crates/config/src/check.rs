@@ -252,7 +252,7 @@ fn type_name(v: &DeValue<'_>) -> &'static str {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a number",
         DeValue::Float(_) => "a number with a fraction",
-        DeValue::Boolean(_) => "true or false",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",

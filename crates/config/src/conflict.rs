@@ -75,7 +75,7 @@ pub(crate) enum Conflict {
 impl Conflict {
     pub(crate) fn found(&self) -> String {
         match self {
-            Self::NoCpuLeft { cpus } => format!("all of cpus {cpus} are kept free by reserve or exclude_cpus"),
+            Self::NoCpuLeft { cpus } => format!("reserve or exclude_cpus excludes every CPU in cpus ({cpus})"),
             Self::ArticleAndGoal { goal } => {
                 format!("pair_as_article and goal {goal} place queues differently")
             }
@@ -98,7 +98,7 @@ impl Conflict {
             Self::GroupAndInterrupts { group, cpus, interrupts } => {
                 format!("group \"{group}\" uses CPUs {cpus}, but irq_cpus uses {interrupts}")
             }
-            Self::TableAndWeights => "the table is set here, but weights of groups divide it too".into(),
+            Self::TableAndWeights => "the RSS table is set here, but weights of groups set it too".into(),
             Self::FeatureOnAndOff { name, on, before, was } => format!("{name} = {on} contradicts {before} = {was}"),
             Self::LroAndForward => "LRO is on, but merged packets cannot be forwarded unchanged".into(),
             Self::NtupleOff => "ntuple is off, but flow rules need it".into(),
@@ -113,7 +113,7 @@ impl Conflict {
 
     pub(crate) fn right(&self) -> String {
         match self {
-            Self::NoCpuLeft { .. } => "at least one CPU that is not".into(),
+            Self::NoCpuLeft { .. } => "at least one CPU in cpus that neither of them names".into(),
             Self::ArticleAndGoal { .. }
             | Self::GroupAndInterrupts { .. }
             | Self::FeatureOnAndOff { .. }
@@ -123,9 +123,9 @@ impl Conflict {
             }
             Self::GroupsWantMore { left, .. } => format!("at most {left} in total"),
             Self::QueueOfTwoGroups { .. } => "each queue in one group".into(),
-            Self::GroupOnKeptCpus { kept, .. } => format!("other CPUs, or not in {kept}"),
-            Self::GroupOutsideCpus { .. } => "CPUs of host.cpus, or more CPUs there".into(),
-            Self::TableAndWeights => "only the table, or only the weights".into(),
+            Self::GroupOnKeptCpus { kept, .. } => format!("other CPUs, or {kept} without these CPUs"),
+            Self::GroupOutsideCpus { .. } => "CPUs in host.cpus, or host.cpus with these CPUs".into(),
+            Self::TableAndWeights => "either the table or the weights".into(),
             Self::LroAndForward => "lro = false, or another goal".into(),
             Self::NtupleOff => "ntuple = true, or no rules and flows".into(),
             Self::HalfOfSymmetric { .. } => "\"sd\", \"sdfn\", or symmetric = \"none\"".into(),

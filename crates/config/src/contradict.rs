@@ -236,8 +236,8 @@ impl ContradictionCheck<'_> {
                 let to = match (rule.context, &rule.action) {
                     (Some(c), _) => format!("context {c}"),
                     (None, Action::Queue(q)) => format!("queue {q}"),
-                    (None, Action::Drop) => "nowhere".into(),
-                    (None, Action::Wake) => "wake up".into(),
+                    (None, Action::Drop) => "action -1 (drop)".into(),
+                    (None, Action::Wake) => "action -2 (wake up)".into(),
                     (None, Action::Vf { vf, queue }) => format!("vf {vf} queue {queue}"),
                 };
                 meet(flow_text(&rule.flow, &rule.fields), to, place(w));

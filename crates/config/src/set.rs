@@ -17,10 +17,10 @@ pub fn parse_set(argument: &str) -> Result<Config, Faults> {
             vec![Fault { at: 0..argument.len(), with: Vec::new(), found: found.into(), right }],
         ))
     };
-    let Some((path, value)) = split(argument) else { return fail("no \"=\" after a key") };
-    let Some((dev, key)) = head(path) else { return fail("no key after the interface") };
+    let Some((path, value)) = split(argument) else { return fail("there is no \"=\" after a key") };
+    let Some((dev, key)) = head(path) else { return fail("there is no key after the interface") };
     if dev.is_empty() || key.is_empty() {
-        return fail("no interface or no key");
+        return fail("the interface or the key is empty");
     }
     let (dev, key, value) = (unquote(dev), key.trim(), value.trim());
     if dev.chars().any(char::is_control) || key.contains(['\n', '#']) || value.contains('\n') {

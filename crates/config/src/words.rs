@@ -57,11 +57,11 @@ pub(crate) fn table(text: &str) -> Result<Table, String> {
         ["weight", weights @ ..] if !weights.is_empty() => {
             let weights = weights.iter().map(number).collect::<Result<Vec<u32>, _>>()?;
             if weights.iter().all(|w| *w == 0) {
-                return Err("the weights sum to zero: no queue would get anything".into());
+                return Err("the weights sum to zero: no queue would receive packets".into());
             }
             Ok(Table::Weight { weights, start })
         }
-        _ => Err(format!("\"{text}\" is not a table")),
+        _ => Err(format!("\"{text}\" is not an RSS table")),
     }
 }
 

@@ -17,7 +17,7 @@ fn file(host: &str, group: &str) -> String {
 fn groups_beside_the_articles() {
     let group = "policy = \"cpu\"\ncpus = \"2-3\"\nflows = [\"tcp4 dst-port 443\"]";
     let got = faults(&file("goal = \"mixed\"\npair_as_article = true", group)).join("\n");
-    assert!(got.contains("pair_as_article makes its own groups; group \"latency\" conflicts"), "{got}");
+    assert!(got.contains("pair_as_article creates its own groups, so group \"latency\" conflicts"), "{got}");
     assert!(got.contains("either the group or pair_as_article") && got.contains("[[interface.group]]"), "{got}");
     parse("f.toml", &file("goal = \"mixed\"", group)).unwrap();
 }

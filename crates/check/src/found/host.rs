@@ -131,18 +131,20 @@ impl fmt::Display for HostFound {
         match self {
             Self::FewLanes { lanes, most } => write!(f, "the link uses {lanes} of {most} PCI Express lanes"),
             Self::SlowLanes { mtps, most_mtps } => {
-                write!(f, "PCI Express lanes run at {} of {}", gts(*mtps), gts(*most_mtps))
+                write!(f, "PCI Express lanes run at {}, but the device supports {}", gts(*mtps), gts(*most_mtps))
             }
             Self::LinkTooNarrow { mtps, lanes, carries_mbps, ports, needs_mbps } => write!(
                 f,
-                "{} x{lanes} carries about {} Mb/s, but the card's {} {} {}",
+                "{} x{lanes} carries about {} Mb/s, but the card's {} {} {} Mb/s",
                 gts(*mtps),
                 count(*carries_mbps),
                 plural(*ports as usize, "port"),
                 if *ports == 1 { "needs" } else { "need" },
                 count(*needs_mbps)
             ),
-            Self::SmallPayload { bytes, most } => write!(f, "MaxPayload is {bytes} bytes, the device supports {most}"),
+            Self::SmallPayload { bytes, most } => {
+                write!(f, "MaxPayload is {bytes} bytes, but the device supports {most}")
+            }
             Self::SmallReadRequests { bytes, mbps } => {
                 write!(f, "MaxReadReq is {bytes} bytes on a link of {mbps} Mb/s")
             }
@@ -150,7 +152,8 @@ impl fmt::Display for HostFound {
                 write!(f, "the PCI Express link may sleep (ASPM policy {})", policy.as_deref().unwrap_or("unknown"))
             }
             Self::Governor { governor, cpus } => {
-                write!(f, "governor {governor} on {}, with queue interrupts", words::cpus(cpus))
+                let handle = if cpus.len() == 1 { "handles" } else { "handle" };
+                write!(f, "governor {governor} on {}, which {handle} queue interrupts", words::cpus(cpus))
             }
             Self::StrictIommu => f.write_str("strict IOMMU domain: every unmapping waits for the hardware"),
             Self::BounceBuffer { slots } => write!(f, "{} bounce buffer slots (swiotlb) are in use", count(*slots)),
@@ -158,7 +161,7 @@ impl fmt::Display for HostFound {
             Self::NodeUnknown => f.write_str("the node of the device (numa_node) and its local CPUs are unknown"),
             Self::BuffersCleared { vulnerabilities } => write!(
                 f,
-                "{}: CPU buffers are cleared at each return to user space, SMT stays vulnerable",
+                "{}: CPU buffers are cleared at each return to user space, but SMT stays vulnerable",
                 vulnerabilities.join(" ")
             ),
             Self::PacketSockets { sockets, all_interfaces } => {
@@ -167,7 +170,7 @@ impl fmt::Display for HostFound {
                 write!(f, "{} {receive} every packet{of}", plural(*sockets as usize, "packet socket"))
             }
             Self::NmiWatchdog { isolated } => {
-                write!(f, "kernel.nmi_watchdog is 1, with isolated {}", words::cpus(isolated))
+                write!(f, "kernel.nmi_watchdog is 1 on a host with isolated {}", words::cpus(isolated))
             }
             Self::StolenTime { cpu, percent } => {
                 write!(f, "{percent:.0} % steal time on CPU {cpu}, which handles queue interrupts")
@@ -176,7 +179,7 @@ impl fmt::Display for HostFound {
                 write!(f, "the clock source is {clock}, although {faster} is available")
             }
             Self::LittleFreeMemory { free_bytes, of_bytes } => {
-                write!(f, "vm.min_free_kbytes is {} of {}", bytes(*free_bytes), bytes(*of_bytes))
+                write!(f, "the memory reserve (vm.min_free_kbytes) is {} of {}", bytes(*free_bytes), bytes(*of_bytes))
             }
             Self::GenericXdp => f.write_str("an XDP program runs in generic mode"),
             Self::CpuFlagsMissing { flags } => match flags.as_slice() {

@@ -141,7 +141,11 @@ impl fmt::Display for IrqFound {
                 interrupts.first().map_or(Ok(()), |first| first.fmt(f))
             }
             Self::HintsUnused { interrupts } => {
-                write!(f, "the driver hints at CPUs for {}, none is pinned", plural(*interrupts as usize, "interrupt"))
+                write!(
+                    f,
+                    "the driver hints at CPUs for {}, but none is pinned",
+                    plural(*interrupts as usize, "interrupt")
+                )
             }
             Self::OneVectorBusy { vectors, times } => {
                 write!(f, "one of {vectors} active vectors has {times:.1} times the mean interrupt rate")
@@ -153,7 +157,7 @@ impl fmt::Display for IrqFound {
                 write!(f, "{per_second:.0} interrupts/s for {packets_per_second:.0} packets/s")
             }
             Self::LongBatches { packets, queue, ring } => {
-                write!(f, "{packets:.0} packets per interrupt on queue {queue}, with a ring of {ring}")
+                write!(f, "{packets:.0} packets per interrupt on queue {queue}, with a ring of {ring} descriptors")
             }
             Self::Drift { settings } => match settings.as_slice() {
                 [] => Ok(()),

@@ -90,18 +90,21 @@ impl fmt::Display for ModerationFound {
                 write!(f, "rx-frames is 1, so rx-usecs {rx_usecs} has no effect")
             }
             Self::DeferralWithoutTime { defer_hard_irqs } => {
-                write!(f, "napi_defer_hard_irqs is {defer_hard_irqs}, gro_flush_timeout is 0: it has no effect")
+                write!(
+                    f,
+                    "napi_defer_hard_irqs is {defer_hard_irqs}, but gro_flush_timeout is 0: no interrupt is deferred"
+                )
             }
             Self::TimeWithoutDeferral { gro_flush_timeout_ns } => write!(
                 f,
-                "gro_flush_timeout is {gro_flush_timeout_ns} ns, napi_defer_hard_irqs is 0: no interrupt is deferred"
+                "gro_flush_timeout is {gro_flush_timeout_ns} ns, but napi_defer_hard_irqs is 0: no interrupt is deferred"
             ),
             Self::SuspensionWithoutDeferral { queues: q } => {
                 write!(f, "irq-suspend-timeout is set on {}, but deferral is off", queues(q))
             }
             Self::RingTooSmall { lost_per_second, ring, most } => write!(
                 f,
-                "{} packets/s lost with a ring of {ring} (at most {most}), while no CPU is busy",
+                "{} packets/s lost with a ring of {ring} descriptors (at most {most}), while no CPU is busy",
                 rate(*lost_per_second)
             ),
             Self::RingsLargerThanCache { queues, ring, buffers_bytes, cache_bytes } => write!(
@@ -119,7 +122,7 @@ impl fmt::Display for ModerationFound {
                 let word = |on: bool| if on { "on" } else { "off" };
                 write!(
                     f,
-                    "pause frames rx {}, tx {}: a router that pauses slows its link partner",
+                    "pause frames rx {}, tx {}: a router that sends them stops its link partner",
                     word(*rx),
                     word(*tx)
                 )

@@ -198,7 +198,7 @@ impl fmt::Display for RssFound {
                 write!(f, "{per_second:.0} TCP segments/s arrive out of order while the driver steers flows itself")
             }
             Self::FunctionFewQueues { most, cpus } => {
-                write!(f, "at most {} for {cpus} CPUs", some(most, "queue"))
+                write!(f, "the virtual function has at most {} for {cpus} CPUs", some(most, "queue"))
             }
         }
     }

@@ -79,7 +79,7 @@ impl fmt::Display for SoftFound {
                 write!(f, "limit_max of transmit {} is below two frames of the MTU", queues(q))
             }
             Self::ShortBacklog { cpu, places } => {
-                write!(f, "CPU {cpu} gets more than 100,000 packets/s with RPS, the backlog holds {places}")
+                write!(f, "CPU {cpu} gets more than 100,000 packets/s with RPS, but its backlog holds {places}")
             }
             Self::StampsBeforeRps { packet_sockets } => write!(
                 f,

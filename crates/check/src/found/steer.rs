@@ -108,14 +108,14 @@ impl fmt::Display for SteerFound {
             }
             Self::RfsShares { queues, flows, entries, share } => write!(
                 f,
-                "{} have {} RFS entries in total, the host {}: expected {} per queue",
+                "{} have {} RFS entries in total, the host has {}: expected {} per queue",
                 plural(*queues as usize, "queue"),
                 count(*flows),
                 count((*entries).into()),
                 count((*share).into())
             ),
             Self::RfsTableAlone { entries } => {
-                write!(f, "rps_sock_flow_entries is {}, but no queue has rps_flow_cnt", count((*entries).into()))
+                write!(f, "rps_sock_flow_entries is {}, but rps_flow_cnt is 0 on every queue", count((*entries).into()))
             }
             Self::RfsQueuesAlone => f.write_str("rps_flow_cnt is set, but rps_sock_flow_entries is 0"),
             Self::RfsOnRouter { entries } => {

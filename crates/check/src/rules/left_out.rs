@@ -19,12 +19,12 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
     left(
         "D08",
         "transmit queue stops and wakes",
-        "few drivers have the counters (tx-stop, tx-wake), and it is unknown which rate is too high",
+        "few drivers have the counters (tx-stop, tx-wake), and no document gives a limit for the rate",
     ),
     left(
         "A05",
         "program on the other thread of an interrupt's core",
-        "needs the CPU of every thread twice (/proc/PID/task/TID/stat), which costs more than the rest of the audit",
+        "needs the CPU of every thread twice (/proc/PID/task/TID/stat), which costs more than all other rules together",
     ),
     left(
         "Q24",
@@ -40,25 +40,29 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
     left(
         "M13",
         "UDP is forwarded packet by packet",
-        "no counter shows how much forwarded traffic is UDP; without one, every router would get the advice",
+        "no counter shows how much forwarded traffic is UDP, so check would give the advice to every router",
     ),
     left(
         "H09",
         "CPUs throttled by heat",
-        "the counters count since boot; without two readings an old event would be reported forever",
+        "the counters count since boot, so with a single sample check would report an old event forever",
     ),
-    left("H14", "program far from the device", "needs the CPU of every thread; see A05"),
+    left("H14", "program on a remote node", "needs the CPU of every thread; see A05"),
     left("H15", "receive memory on the wrong node", "few drivers have such counters, and each uses its own names"),
     left(
         "H17",
         "audit rules for system calls",
         "reading audit rules needs a privileged socket that takes part in auditing",
     ),
-    left("H19", "transparent huge pages", "they do not affect the path of packets and must not be changed for it"),
+    left(
+        "H19",
+        "transparent huge pages",
+        "they do not affect packet processing, so ringwise must not change them for it",
+    ),
     left("H21", "real-time threads on interrupt CPUs", "needs the policy and the time of every thread; see A05"),
     left(
         "F06",
         "many routes",
-        "counting routes walks the whole table (fib_triestat), which is slow where it is large, and no setting would help",
+        "counting routes walks the whole table (fib_triestat), which is slow for a large table, and no setting would help",
     ),
 ];

@@ -41,7 +41,7 @@ fn set_features(n: &Nic, names: &[&str], on: bool) -> PlanArguments {
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "M01",
-        title: "interrupt moderation for the goal",
+        title: "interrupt moderation does not suit the goal",
         reads: "coalesce",
         needs: &[RequiredFact::Moderation],
         guard: "the goal has a moderation policy (rpc, stream, latency)",
@@ -54,13 +54,13 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "M02",
-        title: "fixed interval is overwritten",
+        title: "configured interval is overridden",
         reads: "coalesce, configured settings",
-        guard: "a fixed interval is configured, adaptive moderation is not",
+        guard: "a fixed interval is configured, but adaptive moderation is not",
         condition: "adaptive moderation is on",
         confirm: "ethtool -c DEV (Adaptive RX, rx-usecs)",
         severity: Severity::Info,
-        why: "Adaptive moderation chooses the interval itself and overrides the configured one.",
+        why: "With adaptive moderation, the driver chooses the interval and ignores the configured one.",
         source: "kernel documentation, networking/net_dim",
         ours: Some("--set DEV.coalesce.use-adaptive-rx=false"),
         under: &["R4.02"],
@@ -191,7 +191,7 @@ pub(super) static RULES: &[Rule] = &[
         confirm: "the netdev netlink family: napi-get (ynl --family netdev --dump napi-get)",
         why: "Suspension ends in deferral. Without deferral, interrupts return at once, as if suspension were not configured.",
         source: "Suspend IRQs during application busy periods (cover letter, merged in 6.13)",
-        by_hand: &["also set defer-hard-irqs 100 and gro-flush-timeout 20000 (napi-set)"],
+        by_hand: &["also set defer-hard-irqs 100 and gro-flush-timeout 20000 (ns) with napi-set"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let napi = say.get(&n.napi)?;
@@ -249,7 +249,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "M09",
         title: "receive rings larger than the cache",
         reads: "rings, channels, MTU, size of an L3 cache",
-        guard: "a goal to forward or for latency, and the NIC loses no packets",
+        guard: "the goal is forward or latency, and the NIC loses no packets",
         condition: "the buffers of the rings that share a cache are larger than the cache",
         confirm: "ethtool -g DEV; lscpu -C (size of the L3 cache)",
         severity: Severity::Info,
@@ -259,7 +259,7 @@ pub(super) static RULES: &[Rule] = &[
         confidence: Confidence::Likely,
         ours: Some("--set DEV.rings.rx=N --allow-disruption"),
         also: &["R1.20"],
-        more: "Measured by others with XDP routing on six cores: rings of 256 forward 30.4 million packets per second, rings of 512 25.9, rings of 1024 22.9.",
+        more: "Measured by others with XDP routing on six cores, in million packets per second: 30.4 with rings of 256 descriptors, 25.9 with 512, 22.9 with 1024.",
         judge: |cx, say| {
             let cpu = cx.s.topology.online.first()?;
             let size = say.take(cx.i.extra.file(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size")))?;
@@ -379,7 +379,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "feature tx-nocache-copy",
         condition: "the feature is on",
         confirm: "ethtool -k DEV | grep tx-nocache-copy",
-        why: "The kernel copies sent data past the cache, so the device fetches it from memory instead of from the cache. This was the default from 3.0 to 3.13.",
+        why: "The kernel copies sent data past the cache, so the device fetches it from memory instead of from the cache. This was the default from kernel 3.0 to 3.13.",
         source: LIMITS,
         ours: Some("--set DEV.features.tx-nocache-copy=false"),
         also: &["R1.15"],
@@ -453,7 +453,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R4.02",
-        title: "adaptive moderation off for fixed values",
+        title: "adaptive moderation overrides fixed values",
         reads: "coalesce",
         needs: &[RequiredFact::Moderation],
         guard: "groups of queues are configured",

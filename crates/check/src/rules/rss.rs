@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
         other_severity: "info if the CPUs of the whole host are enough",
         reads: "channels, cpu/online",
         needs: &[RequiredFact::Channels],
-        condition: "there are more receive queues than online CPUs; with goal forward, more than local CPUs that are not isolated",
+        condition: "there are more receive queues than online CPUs; with goal forward, more than there are CPUs on the local node that are not isolated",
         confirm: "ethtool -l DEV; cat /sys/devices/system/cpu/online",
         why: "Two queues on one CPU cost a second interrupt and a second ring, and spread no work.",
         source: ROUTER,
@@ -214,7 +214,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "the RSS table is uneven",
         reads: "RSS table",
         guard: "the table is not uneven on purpose (groups, configuration, goal forward with fewer queues than CPUs)",
-        condition: "of the queues in the table, one has more entries than another by more than one",
+        condition: "one queue in the table has at least two entries more than another",
         confirm: "ethtool -x DEV",
         why: "Each entry receives an equal share of the flows: twice the entries are twice the packets.",
         source: "ethtool(8)",
@@ -470,7 +470,7 @@ pub(super) static RULES: &[Rule] = &[
         severity: Severity::Error,
         why: "Matching packets go to a queue that no CPU polls: they are lost, or the device counts them as dropped.",
         source: "ethtool(8)",
-        by_hand: &["ethtool -N DEV delete ID, or more queues"],
+        by_hand: &["ethtool -N DEV delete ID, or use more queues (ethtool -L DEV combined N)"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let rules = say.get(&n.rules)?;
@@ -501,7 +501,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q30",
         title: "the driver's own steering reorders packets",
         reads: "driver, feature rx-ntuple-filter, /proc/net/netstat TCPOFOQueue, /proc/net/snmp InReceives",
-        guard: "driver ixgbe with ntuple off: it then samples flows and steers them itself (ATR)",
+        guard: "the driver is ixgbe, and ntuple is off: the driver then samples flows and steers them itself (ATR)",
         condition: "more than 10 segments per second, and more than one in a hundred packets, arrive out of order",
         confirm: "nstat -az TcpExtTCPOFOQueue; ethtool -k DEV | grep ntuple",
         why: "When a thread moves to another CPU, the device moves its flow to another queue while packets are still in the old one. Packet loss on the path looks the same in this counter.",
@@ -582,10 +582,10 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R3.16",
-        title: "fewest queues that carry the load",
+        title: "more queues than the load needs",
         reads: "channels, topology",
         needs: &[RequiredFact::Channels],
-        guard: "a goal for latency, and disruption is allowed",
+        guard: "the goal is latency, and disruption is allowed",
         condition: "the plan has fewer queues",
         confirm: "ethtool -l DEV; ringwise plan --goal latency --allow-disruption",
         ours: Some(""),

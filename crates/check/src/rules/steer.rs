@@ -458,7 +458,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "the mask is not empty",
         confirm: "sysctl net.core.rps_default_mask",
         severity: Severity::Info,
-        why: "Interfaces that appear later start with this RPS mask, also those that spread flows over queues themselves.",
+        why: "Interfaces that appear later start with this RPS mask, including those that spread flows over queues themselves.",
         source: "kernel documentation, admin-guide/sysctl/net",
         ours: Some("--set 'host.sysctl.\"net.core.rps_default_mask\"=0'"),
         judge: |cx, say| {
@@ -510,7 +510,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "the plan has other table sizes",
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
         ours: Some(""),
-        more: "Published with the code: 104,000 transactions per second at 30 % CPU without steering, 290,000 at 63 % with the best RPS, 303,000 at 61 % with RFS. Latency of a request and its answer at 50, 90 and 99 % in us: 757, 900, 3185 without steering; 415, 993, 2468 with RPS; 379, 651, 1382 with RFS.",
+        more: "Published with the code: 104,000 transactions per second at 30 % CPU without steering, 290,000 at 63 % with the best RPS, 303,000 at 61 % with RFS. Round-trip latency in us (50th, 90th and 99th percentile): 757, 900, 3185 without steering; 415, 993, 2468 with RPS; 379, 651, 1382 with RFS.",
         judge: |cx, say| planned::judge("R2.03", cx, say),
         ..Rule::BASE
     },
@@ -527,10 +527,10 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R3.17",
-        title: "RPS costs an interrupt between CPUs",
+        title: "RPS costs an inter-processor interrupt",
         reads: "rps_cpus",
         needs: &[RequiredFact::Rps],
-        guard: "a goal for latency",
+        guard: "the goal is latency",
         condition: "RPS is set",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus",
         ours: Some(""),

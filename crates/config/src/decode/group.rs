@@ -20,7 +20,7 @@ pub(crate) fn groups(k: TableKeys<'_, '_>, config: &Config, cx: &mut DecodeConte
         let at = g.at("name").unwrap_or(v.span());
         if let Some((_, first)) = names.iter().find(|(n, _)| *n == wish.name) {
             let found = format!("group \"{}\" is configured twice on this interface", wish.name);
-            cx.fault_with(at.clone(), vec![first.clone()], found, "only one of that name");
+            cx.fault_with(at.clone(), vec![first.clone()], found, "only one group of that name");
         }
         names.push((wish.name.clone(), at));
         out.push(wish);
@@ -28,11 +28,19 @@ pub(crate) fn groups(k: TableKeys<'_, '_>, config: &Config, cx: &mut DecodeConte
     let fixed = |g: &&GroupWish| matches!(g.queues, GroupQueues::These(_));
     if let Some(at) = k.at("group") {
         if out.iter().any(|g| fixed(&g)) && out.iter().any(|g| matches!(g.queues, GroupQueues::Count(_))) {
-            cx.fault(at.clone(), "some groups name their queues, others only how many", "the same form in every group");
+            cx.fault(
+                at.clone(),
+                "some groups list their queues, others only give a number",
+                "the same form in every group",
+            );
         }
         let shares: Vec<u32> = out.iter().filter(|g| !g.context).filter_map(|g| g.weight).collect();
         if !out.is_empty() && shares.len() == out.len() && shares.iter().all(|w| *w == 0) {
-            cx.fault(at, "the weights of the groups sum to zero: no queue is in the table", "at least one above 0");
+            cx.fault(
+                at,
+                "the weights of the groups sum to zero: no queue is in the table",
+                "at least one weight above 0",
+            );
         }
     }
     out
@@ -70,7 +78,7 @@ fn one(k: TableKeys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut DecodeC
         cx.fault(
             at.clone(),
             format!("group \"{name}\" has a context, but no flows are steered to it"),
-            "flows for the group",
+            "at least one flow in flows",
         );
     }
     Some(GroupWish { name, dev: String::new(), policy, queues, cpus, weight, context, flows, by: cx.place(&at) })
@@ -85,7 +93,7 @@ fn flow(v: &super::Value<'_>, cx: &mut DecodeContext<'_>) -> Option<Flow> {
             _ => {
                 cx.fault(
                     v.span(),
-                    "a flow names one program or one unit",
+                    "the flow does not name exactly one program or unit",
                     "{ program = \"x\" } or { unit = \"x.service\" }",
                 );
                 None

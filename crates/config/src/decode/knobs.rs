@@ -190,7 +190,7 @@ fn rss(k: TableKeys<'_, '_>, out: &mut Vec<Wish>, cx: &mut DecodeContext<'_>) {
         if fields.is_empty() || fields.contains('+') || ethtool_ioctl::fields::mask(fields).is_err() {
             cx.fault(
                 v.span(),
-                format!("\"{fields}\" are not hash fields"),
+                format!("\"{fields}\" is not a list of hash fields"),
                 "ethtool's letters, such as \"sd\" or \"sdfn\"",
             );
             continue;

@@ -11,7 +11,7 @@ pub(crate) fn check(host: Option<TableKeys<'_, '_>>, config: &Config, cx: &mut D
     let at = |by: &ConfiguredBy, key: &str| bytes(by).or_else(|| host.at(key)).unwrap_or_default();
     for g in config.entries.iter().flat_map(|e| &e.groups) {
         if config.host.pair_as_article == Some(true) {
-            let found = format!("pair_as_article makes its own groups; group \"{}\" conflicts", g.name);
+            let found = format!("pair_as_article creates its own groups, so group \"{}\" conflicts", g.name);
             cx.fault(at(&g.by, "pair_as_article"), found, "either the group or pair_as_article");
         }
     }

@@ -237,7 +237,7 @@ fn policy(k: TableKeys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mu
         cx.fault(
             k.at("name").unwrap_or(at.clone()),
             format!("policy \"{name}\" is configured twice"),
-            "only one of that name",
+            "only one policy of that name",
         );
     }
     let coalesce = k.table("coalesce", &spec::POLICY_COALESCE);
