@@ -98,6 +98,9 @@ usage: cargo xtask TASK
   docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
   package [options]     .deb, .rpm and tarball of the static program, and their checksums (target/package)
       --out DIR         write them to this directory
+      --source          also the source with that of all dependencies
+      --key FILE        sign everything with this secret key of minisign
+      --twice           build again in another directory; the bytes must be the same
       --try             install, upgrade, remove and purge them in fresh Debian trees; lintian, rpmlint
       --program FILE    use this static ringwise instead of a new build
   man [DIR]             man pages and completions (default target/man)

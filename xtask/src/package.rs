@@ -11,6 +11,8 @@ mod archive;
 mod description;
 mod licences;
 mod manifest;
+mod oci;
+mod sign;
 mod stage;
 mod trial;
 
@@ -34,19 +36,36 @@ struct Options {
     out: PathBuf,
     /// Use this program instead of a build.
     program: Option<PathBuf>,
+    /// Also make the tarball of the source with the sources of all dependencies.
+    with_source: bool,
+    /// Sign everything with this secret key of minisign.
+    key: Option<PathBuf>,
+    /// Build again in another directory, and compare the bytes.
+    is_repeated: bool,
     /// Install, upgrade, remove and purge the packages in fresh Debian trees.
     is_tried: bool,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self> {
-        let mut o = Self { arch: Arch::Amd64, out: paths::target().join("package"), program: None, is_tried: false };
+        let mut o = Self {
+            arch: Arch::Amd64,
+            out: paths::target().join("package"),
+            program: None,
+            with_source: false,
+            key: None,
+            is_repeated: false,
+            is_tried: false,
+        };
         let mut rest = args.iter();
         while let Some(option) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{option} needs a value"));
             match option.as_str() {
                 "--arch" => o.arch = Arch::parse(value()?)?,
                 "--out" => o.out = std::path::absolute(value()?)?,
+                "--source" => o.with_source = true,
+                "--key" => o.key = Some(std::path::absolute(value()?)?),
+                "--twice" => o.is_repeated = true,
                 "--try" => o.is_tried = true,
                 "--program" => o.program = Some(std::path::absolute(value()?)?),
                 other => bail!("package: unknown option {other:?}"),
@@ -58,16 +77,35 @@ impl Options {
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let o = Options::parse(args)?;
-    let files = build(o.arch, &o.out, o.program)?;
+    let version = env!("CARGO_PKG_VERSION");
+    if o.is_repeated && o.program.is_some() {
+        bail!("package: --twice builds the program itself, so --program does not apply");
+    }
+    let mut files = build(o.arch, &o.out, o.program)?;
+    if o.is_repeated {
+        again(o.arch, &o.out, &files)?;
+    }
+    if o.with_source {
+        let (name, time) = (format!("ringwise-{version}-source"), source_time(&paths::root())?);
+        let to = o.out.join(format!("{name}.tar.gz"));
+        archive::source(&paths::root(), &to, &name, &o.out, time)?;
+        files.push(to);
+    }
+    if let Some(key) = &o.key {
+        let signatures = sign::all(&files, key, version)?;
+        files.extend(signatures);
+    }
     for f in &files {
         println!("{}  {} bytes", f.display(), fs::metadata(f)?.len());
     }
     if !o.is_tried {
         return Ok(ExitCode::SUCCESS);
     }
-    let [deb, rpm, ..] = files.as_slice() else { bail!("package: no packages were built") };
+    let [deb, rpm, _, image, ..] = files.as_slice() else { bail!("package: no packages were built") };
     let mut tally = trial::run(deb, rpm, &o.out)?;
     trial::lint(deb, rpm, &mut tally)?;
+    trial::image(image, &o.out, &mut tally)?;
+    trial::signatures(deb, &o.out, &mut tally)?;
     println!("packages: {} passed, {} failed, 0 skipped", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -80,7 +118,7 @@ pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<
     let time = source_time(&root)?;
     let program = match program {
         Some(p) => p,
-        None => arch.program(&root)?,
+        None => arch.program(&root, &paths::target().join("package-build"))?,
     };
     fs::create_dir_all(out)?;
     let work = out.join(format!("work-{}", arch.debian()));
@@ -101,9 +139,31 @@ pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<
     c.args(["--arch", arch.rpm(), "--source-date", &time.to_string(), "--output"]).arg(&rpm);
     cmd::output(&mut c)?;
     archive::binary(&stage, &tar, &format!("ringwise-{version}"), &work, time)?;
-    let mut all = vec![deb, rpm, tar];
+    let image = out.join(format!("ringwise-{version}-{}.oci.tar", arch.debian()));
+    oci::write(&program, &image, &work, arch, version, time)?;
+    let mut all = vec![deb, rpm, tar, image];
     all.push(archive::sums(out, &all, arch)?);
     Ok(all)
+}
+
+/// Builds everything again from a clone in another directory. The bytes are the same, or this is an error.
+fn again(arch: Arch, out: &Path, files: &[PathBuf]) -> Result<()> {
+    let dir = out.join("again");
+    let _ = fs::remove_dir_all(&dir);
+    let clone = dir.join("elsewhere/ringwise");
+    let mut git = Command::new("git");
+    cmd::output(
+        git.args(["clone", "--quiet", "--depth", "1"]).arg(format!("file://{}", paths::root().display())).arg(&clone),
+    )?;
+    let program = arch.program(&clone, &dir.join("target"))?;
+    let second = build(arch, &dir.join("out"), Some(program))?;
+    for (a, b) in files.iter().zip(&second) {
+        if fs::read(a)? != fs::read(b)? {
+            bail!("package: {} and {} differ", a.display(), b.display());
+        }
+    }
+    println!("package: two builds in two directories: {} files with the same bytes", second.len());
+    fs::remove_dir_all(&dir).with_context(|| dir.display().to_string())
 }
 
 /// The time of the last commit, so that two builds of one commit are the same bytes.

@@ -36,6 +36,11 @@ const TOOLS: &[(&str, &str, Lane)] = &[
     ("mkfs.ext4", "e2fsprogs", Lane::Quick),
     ("mmdebstrap", "mmdebstrap", Lane::Quick),
     ("chromium", "chromium", Lane::Quick),
+    ("lintian", "lintian", Lane::All),
+    ("rpm", "rpm", Lane::All),
+    ("rpmlint", "rpmlint", Lane::All),
+    ("runc", "runc", Lane::All),
+    ("minisign", "minisign", Lane::All),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {

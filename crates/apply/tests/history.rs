@@ -278,7 +278,7 @@ fn what_was_put_back_or_is_of_another_boot_cannot_be_rolled_back() {
     assert!(rollback(&sim, &dir, 1, &policy()).unwrap_err().to_string().contains("nothing of transaction 1 was kept"));
     apply(&sim, &dir, &[rps("eth0", 0, "1")]).unwrap();
     sim.boot_id("99999999-2222-3333-4444-555555555555");
-    assert!(rollback(&sim, &dir, 2, &policy()).unwrap_err().to_string().contains("earlier boot"));
+    assert!(rollback(&sim, &dir, 2, &policy()).unwrap_err().to_string().contains("reboot"));
     assert!(verify(&sim, &dir).settings.is_empty());
 }
 

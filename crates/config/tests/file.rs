@@ -175,7 +175,7 @@ fn faults_of_groups() {
         ("@a p@a p", "group \"a\" is configured twice"),
         ("[[interface.group]]\nname=\"a\"\npolicy=\"bulky\"", "there is no policy \"bulky\" | \"bulk\""),
         ("@a p\nweight=0@b p\nweight=0", "weights of the groups sum to zero"),
-        ("@a p\nqueues=2@b p\nqueues=[0]", "some groups name their queues"),
+        ("@a p\nqueues=2@b p\nqueues=[0]", "some groups list their queues"),
         ("@a p\nqueues=\"most\"", "queues: "),
         ("@a p\ncontext=true", "has a context, but no flows are steered to it"),
         ("@a p\ncontext=true\nweight=1\nflows=[\"tcp4 dst-port 1\"]", "no share of the table"),
@@ -195,7 +195,7 @@ fn faults_of_groups() {
 #[test]
 fn faults_of_the_host_part() {
     let cases = [
-        ("[host]\ncpus = \"0-1\"\nreserve = \"0-3\"", "all of cpus 0-1 are kept free"),
+        ("[host]\ncpus = \"0-1\"\nreserve = \"0-3\"", "reserve or exclude_cpus excludes every CPU in cpus (0-1)"),
         ("[host]\nsysctl = { netdev_budget = 3 }", "is not a sysctl name"),
         ("[host]\nrfs_entries = 4\nsysctl = { \"net.core.rps_sock_flow_entries\" = 8 }", "set twice"),
         ("[host]\npair_as_article = true\ngoal = \"rpc\"", "pair_as_article"),

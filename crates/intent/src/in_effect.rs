@@ -18,7 +18,8 @@ pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     // The goal is planned again at each boot; the other configured settings keep the values that are in effect.
     let goal = requested().map(|i| i.goal).next();
     let wishes = wishes(v.settings.iter().map(|s| &s.want));
-    let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, allow_disruption, ..Intent::default() });
+    let mut c =
+        Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, allow_disruption, ..Intent::default() });
     c.host.goal = goal;
     Some(c)
 }

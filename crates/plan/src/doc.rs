@@ -181,10 +181,15 @@ impl NotPossible {
         queues || matches!(self.why, Obstacle::Configured { .. })
     }
 
-    /// Whether it becomes possible when a configured program or unit starts.
-    pub fn is_until_program_starts(&self) -> bool {
+    /// Whether it may become possible during the boot without the user: a configured program has not started yet, or an
+    /// interface has no link yet.
+    pub fn is_expected_at_boot(&self) -> bool {
         let Obstacle::Configured { obstacle, .. } = &self.why else { return false };
-        matches!(**obstacle, Obstacle::FlowsNotFound { .. })
+        match &**obstacle {
+            Obstacle::FlowsNotFound { .. } => true,
+            Obstacle::LeftAlone { obstacle } => matches!(**obstacle, Obstacle::LinkDown),
+            _ => false,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{cmd, paths};
+use crate::cmd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arch {
@@ -39,9 +39,8 @@ impl Arch {
     }
 
     /// Builds the static program. Paths of this machine do not get into it.
-    pub(crate) fn program(self, root: &Path) -> Result<PathBuf> {
-        println!("building the static ringwise for {}", self.debian());
-        let target = paths::target().join("package-build");
+    pub(crate) fn program(self, root: &Path, target: &Path) -> Result<PathBuf> {
+        println!("building the static ringwise for {} in {}", self.debian(), root.display());
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home =
             home.or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"))).unwrap_or_default();
@@ -63,7 +62,7 @@ impl Arch {
             self.rust(),
             "--target-dir",
         ]);
-        c.arg(&target);
+        c.arg(target);
         cmd::output(&mut c)?;
         Ok(target.join(self.rust()).join("release/ringwise"))
     }

@@ -10,17 +10,50 @@ use super::arch::Arch;
 use super::stage::Stage;
 use crate::cmd;
 
+/// A directory as a tar whose bytes depend on its content only. `name`: a directory that holds everything.
+pub(crate) fn tar(dir: &Path, to: &Path, name: Option<&str>, time: u64) -> Result<()> {
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar", "--create"]);
+    tar.arg(format!("--mtime=@{time}")).arg("--file").arg(to);
+    tar.args(name.map(|n| format!("--transform=s,^\\.,{n},")));
+    tar.arg("-C").arg(dir).arg(".");
+    cmd::output(&mut tar).map(drop)
+}
+
 /// The tree of the packages below one directory, for hosts without either package format.
 pub(crate) fn binary(stage: &Stage, to: &Path, name: &str, work: &Path, time: u64) -> Result<()> {
     let plain = work.join("plain.tar");
-    let mut tar = Command::new("tar");
-    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar", "--create"]);
-    tar.arg(format!("--mtime=@{time}")).arg(format!("--transform=s,^\\.,{name},")).arg("--file").arg(&plain);
-    tar.arg("-C").arg(&stage.root).arg(".");
-    cmd::output(&mut tar)?;
+    tar(&stage.root, &plain, Some(name), time)?;
+    gzip(&plain, to)
+}
+
+fn gzip(plain: &Path, to: &Path) -> Result<()> {
     let mut gzip = Command::new("gzip");
-    gzip.args(["--best", "--no-name", "--stdout"]).arg(&plain);
+    gzip.args(["--best", "--no-name", "--stdout"]).arg(plain);
     fs::write(to, cmd::bytes(&mut gzip)?).with_context(|| to.display().to_string())
+}
+
+/// The source of a commit with the sources of all dependencies, and a configuration by which cargo uses these: it builds
+/// without a network.
+pub(crate) fn source(root: &Path, to: &Path, name: &str, work: &Path, time: u64) -> Result<()> {
+    let dir = work.join("source");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir)?;
+    let committed = work.join("committed.tar");
+    let mut git = Command::new("git");
+    cmd::output(git.arg("-C").arg(root).args(["archive", "--format=tar", "--output"]).arg(&committed).arg("HEAD"))?;
+    cmd::output(Command::new("tar").arg("-xf").arg(&committed).arg("-C").arg(&dir))?;
+    let mut vendor = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    vendor.current_dir(&dir).args(["vendor", "--quiet", "--locked", "--versioned-dirs", "vendor"]);
+    let config = cmd::output(&mut vendor)?;
+    let file = dir.join(".cargo/config.toml");
+    let own = fs::read_to_string(&file).unwrap_or_default();
+    fs::create_dir_all(dir.join(".cargo"))?;
+    fs::write(&file, format!("{own}\n{config}"))?;
+    let plain = work.join("source.tar");
+    tar(&dir, &plain, Some(name), time)?;
+    gzip(&plain, to)?;
+    fs::remove_dir_all(&dir).with_context(|| dir.display().to_string())
 }
 
 /// `SHA256SUMS-ARCH`, in the format that `sha256sum --check` reads.

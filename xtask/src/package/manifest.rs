@@ -72,6 +72,7 @@ struct RpmAsset {
     mode: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<&'static str>,
+    doc: bool,
 }
 
 const LICENCE: &str = "Apache-2.0 OR MIT";
@@ -113,6 +114,7 @@ pub(crate) fn write(work: &Path, root: &Path, d: &Description, stage: &Stage, ve
                 dest: format!("/{}", f.to),
                 mode: f.mode.clone(),
                 config: f.config.then_some("noreplace"),
+                doc: f.to.starts_with("usr/share/man/") || f.to.starts_with("usr/share/doc/"),
             })
             .collect(),
     };

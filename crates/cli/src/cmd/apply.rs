@@ -92,8 +92,8 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
     request.already = ringwise_intent::already(&plan);
-    // At boot, programs may start later.
-    let impossible = || plan.refused.iter().filter(|r| r.is_named() && !(a.boot && r.is_until_program_starts()));
+    // At boot, programs may start later, and links come up later.
+    let impossible = || plan.refused.iter().filter(|r| r.is_named() && !(a.boot && r.is_expected_at_boot()));
     request.unmet = impossible().filter_map(|r| r.address.clone()).collect();
     request.requested = Some(match &made {
         Some((made, _)) => Requested { flags: Some(a.intent.flags(&a.devs)), intent: made.requested.clone() },
