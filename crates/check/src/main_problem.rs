@@ -1,7 +1,7 @@
 //! The report's first sentence: the problem that limits this host most.
 
 use crate::fix::PlanArguments;
-use crate::report::Finding;
+use crate::report::{Finding, MainProblem};
 use crate::rule_context::RuleContext;
 use crate::severity::Severity;
 
@@ -11,15 +11,6 @@ const ORDER: &[&str] = &[
     "D12", "D04", "D01", "D10", "D09", "D15", "H01", "H02", "H03", "F02", "Q28", "M11", "A01", "A03", "A08", "Q20",
     "Q04", "Q14",
 ];
-
-/// The main problem of a host.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MainProblem {
-    /// What is wrong, and what the command changes; it ends with a colon if there is a command.
-    pub text: String,
-    /// The `ringwise plan` that fixes it.
-    pub command: Option<String>,
-}
 
 pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem> {
     let bad = || findings.iter().filter(|f| f.severity > Severity::Info);

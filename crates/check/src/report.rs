@@ -4,7 +4,6 @@ use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::found::Found;
-use crate::main_problem::MainProblem;
 use crate::role::RoleGuess;
 use crate::severity::Severity;
 
@@ -167,4 +166,13 @@ impl Report {
         ids.dedup();
         ids
     }
+}
+
+/// The main problem of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MainProblem {
+    /// What is wrong, and what the command changes; it ends with a colon if there is a command.
+    pub text: String,
+    /// The `ringwise plan` that fixes it.
+    pub command: Option<String>,
 }

@@ -141,9 +141,9 @@ mod tests {
             ("/tmp/x/ringwise", "/tmp do not survive"),
             ("/run/lab/ringwise", "/run do not survive"),
             ("/home/me/ringwise", "home directories may be mounted later"),
-            ("/srv/my disk/ringwise", "/srv/my disk is nfs4"),
-            ("/opt/ringwise", "/opt is tmpfs"),
-            ("/mnt/f/ringwise", "/mnt/f is fuse.sshfs"),
+            ("/srv/my disk/ringwise", "/srv/my disk is a file system of type nfs4"),
+            ("/opt/ringwise", "/opt is a file system of type tmpfs"),
+            ("/mnt/f/ringwise", "/mnt/f is a file system of type fuse.sshfs"),
         ] {
             assert!(why(p).is_some_and(|w| w.contains(words)), "{p}: {:?}", why(p));
         }

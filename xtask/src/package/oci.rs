@@ -1,4 +1,4 @@
-//! An OCI image with the static binary alone, written by hand from the image specification, without a daemon and without
+//! An OCI image with the static binary alone, made from the image specification, without a daemon and without
 //! root. Blobs are named by their SHA-256.
 
 use std::fs;
