@@ -181,7 +181,7 @@ fn faults_of_groups() {
         ("@a p\ncontext=true\nweight=1\nflows=[\"tcp4 dst-port 1\"]", "no share of the table"),
         ("@a p\nflows=[\"tcp4 dst-port 1 action 2\"]", "action"),
         ("@a p\nflows=[{}]", "the flow does not name exactly one program or unit"),
-        ("rss.table=\"equal 2\"@a p\nweight=1", "the table is set here"),
+        ("rss.table=\"equal 2\"@a p\nweight=1", "the RSS table is set here"),
         ("channels=2@a p\nqueues=3", "the groups need 3 queues, but channels sets only 2"),
         ("channels=2@a p\nqueues=[2]", "names queue 2, but channels sets only 2"),
     ];

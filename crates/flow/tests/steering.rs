@@ -209,7 +209,7 @@ fn rules_go_first_and_contexts_have_their_own_table() {
     ntuple(&mut s, &[(4, "tcp4", port, Action::Queue(3), None), (9, "tcp4", &[], Action::Drop, None)]);
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue, a.rule), (QueueDecision::Rule, Some(3), Some(4)));
-    assert!(a.notes[0].contains("more rule"));
+    assert!(a.notes[0].contains("other rule"));
     let a = steering(&s).answer(&flow("1.1.1.1:5-2.2.2.2:6/tcp"));
     assert_eq!((a.by, a.queue, a.rule), (QueueDecision::Dropped, None, Some(9)));
     ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(1), Some(1))]);
