@@ -46,7 +46,7 @@ case $PHASE in
 
 	# A configuration that a boot could not apply is refused before anything is written.
 	status "a program in memory" 6 ringwise persist --yes
-	says "is not there at boot" "is tmpfs"
+	says "is not there at boot" "of type tmpfs"
 	cp $P /tmp/ringwise
 	status "a program in /tmp" 6 /tmp/ringwise persist --yes
 	says "does not stay" "files in /tmp do not survive a reboot"
