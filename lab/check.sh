@@ -5,7 +5,7 @@ ids() {
 	ringwise check --fail-on never "$@" 2>/tmp/err >/tmp/check
 	awk '/^(ERROR|WARNING|INFO)$/ { on = $1 != "INFO"; next } /^[A-Z]/ || /^$/ { on = 0 }
 		on && /^  [A-Z]/ { print $1
-			if (match($0, /\(also [^)]*\)/)) { n = split(substr($0, RSTART + 6, RLENGTH - 7), a, " "); for (i = 1; i <= n; i++) print a[i] } }' \
+			if (match($0, /\(and [^)]*, see -v\)/)) { n = split(substr($0, RSTART + 5, RLENGTH - 14), a, " "); for (i = 1; i <= n; i++) print a[i] } }' \
 		/tmp/check | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 
@@ -20,7 +20,7 @@ foreseen() {
 
 # under CAUSE CONSEQUENCE: the last check lists the consequence under the cause, and not on its own
 under() {
-	check "$2 stands under $1" sh -c "grep -q '^  $1 .*(also [^)]*$2' /tmp/check && ! grep -q '^  $2 ' /tmp/check"
+	check "$2 stands under $1" sh -c "grep -q '^  $1 .*(and [^)]*$2' /tmp/check && ! grep -q '^  $2 ' /tmp/check"
 }
 
 # findings: `SEVERITY RULE DEV` of each finding in a JSON report, consequences included

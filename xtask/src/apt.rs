@@ -23,6 +23,8 @@ struct Archive {
 /// An apt that only knows the given suites.
 pub(crate) struct Apt {
     dir: PathBuf,
+    /// Empty: the machine's own.
+    machines: Vec<String>,
 }
 
 /// The machine's release name, such as `bookworm`.
@@ -39,6 +41,11 @@ impl Apt {
     /// `suites` from the archive that carries the machine's own release, those that end in
     /// `-security` from the one that carries its security suite.
     pub(crate) fn new(name: &str, suites: &[&str]) -> Result<Apt> {
+        Self::for_machines(name, suites, &[])
+    }
+
+    /// The same for packages of several machines (`amd64`, `arm64`). None: the machine's own.
+    pub(crate) fn for_machines(name: &str, suites: &[&str], machines: &[&str]) -> Result<Apt> {
         let dir = paths::cache().join("apt").join(name);
         for sub in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(dir.join(sub))?;
@@ -59,13 +66,16 @@ impl Apt {
             }
             let archive = of(&format!("{release}{carrier}"))?;
             text += &format!("Types: deb\nURIs: {}\nSuites: {}\nComponents: main\n", archive.uri, suites.join(" "));
+            if !machines.is_empty() {
+                text += &format!("Architectures: {}\n", machines.join(" "));
+            }
             if let Some(key) = &archive.signed_by {
                 text += &format!("Signed-By: {key}\n");
             }
             text.push('\n');
         }
         fs::write(dir.join("lab.sources"), text)?;
-        Ok(Apt { dir })
+        Ok(Apt { dir, machines: machines.iter().map(|m| m.to_string()).collect() })
     }
 
     /// The file with the suites, for programs that have their own apt.
@@ -89,6 +99,13 @@ impl Apt {
             "Acquire::http::Timeout=60".into(),
         ] {
             c.arg("-o").arg(option);
+        }
+        for machine in &self.machines {
+            c.args(["-o", &format!("APT::Architectures::={machine}")]);
+        }
+        if !self.machines.is_empty() {
+            // Only its newest suite is used for them, with which a mirror may lag behind. Signatures are still checked.
+            c.args(["-o", "Acquire::Check-Valid-Until=false"]);
         }
         c.env("DEBIAN_FRONTEND", "noninteractive");
         c.env("LC_ALL", "C");

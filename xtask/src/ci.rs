@@ -31,6 +31,7 @@ const STEPS: &[Step] = &[
     Step("panics", &["run", "--quiet", "--profile", "lab", "-p", "ringwise", "--example", "panics"], Lane::All, false),
     Step("figures", &["xtask", "figures"], Lane::Quick, true),
     Step("grafana", &["xtask", "grafana"], Lane::All, true),
+    Step("arm64", &["xtask", "package", "--arch", "arm64", "--tests"], Lane::All, true),
     Step("packages", &["xtask", "package", "--twice", "--try"], Lane::All, true),
     Step("lab", &["xtask", "lab"], Lane::Quick, true),
 ];

@@ -97,9 +97,11 @@ usage: cargo xtask TASK
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
   package [options]     .deb, .rpm and tarball of the static program, and their checksums (target/package)
+      --arch A          amd64 (default) or arm64
       --out DIR         write them to this directory
       --source          also the source with that of all dependencies
       --key FILE        sign everything with this secret key of minisign
+      --tests           also run the tests of the crates without I/O; those of arm64 by qemu-user
       --twice           build again in another directory; the bytes must be the same
       --try             install, upgrade, remove and purge them in fresh Debian trees; lintian, rpmlint
       --program FILE    use this static ringwise instead of a new build

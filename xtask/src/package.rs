@@ -8,10 +8,12 @@
 
 mod arch;
 mod archive;
+mod cross;
 mod description;
 mod licences;
 mod manifest;
 mod oci;
+mod sbom;
 mod sign;
 mod stage;
 mod trial;
@@ -40,6 +42,8 @@ struct Options {
     with_source: bool,
     /// Sign everything with this secret key of minisign.
     key: Option<PathBuf>,
+    /// Also run the tests of the crates without I/O for that machine.
+    has_tests: bool,
     /// Build again in another directory, and compare the bytes.
     is_repeated: bool,
     /// Install, upgrade, remove and purge the packages in fresh Debian trees.
@@ -54,6 +58,7 @@ impl Options {
             program: None,
             with_source: false,
             key: None,
+            has_tests: false,
             is_repeated: false,
             is_tried: false,
         };
@@ -65,6 +70,7 @@ impl Options {
                 "--out" => o.out = std::path::absolute(value()?)?,
                 "--source" => o.with_source = true,
                 "--key" => o.key = Some(std::path::absolute(value()?)?),
+                "--tests" => o.has_tests = true,
                 "--twice" => o.is_repeated = true,
                 "--try" => o.is_tried = true,
                 "--program" => o.program = Some(std::path::absolute(value()?)?),
@@ -77,6 +83,9 @@ impl Options {
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let o = Options::parse(args)?;
+    if o.has_tests {
+        o.arch.tests(&paths::root())?;
+    }
     let version = env!("CARGO_PKG_VERSION");
     if o.is_repeated && o.program.is_some() {
         bail!("package: --twice builds the program itself, so --program does not apply");
@@ -123,7 +132,7 @@ pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<
     fs::create_dir_all(out)?;
     let work = out.join(format!("work-{}", arch.debian()));
     let _ = fs::remove_dir_all(&work);
-    let stage = Stage::make(&root, &work, &description, &program, version, time)?;
+    let stage = Stage::make(&root, &work, &description, &program, arch, version, time)?;
     let manifest = manifest::write(&work, &root, &description, &stage, version)?;
 
     let deb = out.join(format!("ringwise_{version}-1_{}.deb", arch.debian()));
@@ -141,7 +150,9 @@ pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<
     archive::binary(&stage, &tar, &format!("ringwise-{version}"), &work, time)?;
     let image = out.join(format!("ringwise-{version}-{}.oci.tar", arch.debian()));
     oci::write(&program, &image, &work, arch, version, time)?;
-    let mut all = vec![deb, rpm, tar, image];
+    let list = out.join(format!("ringwise-{version}-{}.cdx.json", arch.rpm()));
+    sbom::write(&root, &list, &work, arch, time)?;
+    let mut all = vec![deb, rpm, tar, image, list];
     all.push(archive::sums(out, &all, arch)?);
     Ok(all)
 }

@@ -36,6 +36,10 @@ const TOOLS: &[(&str, &str, Lane)] = &[
     ("mkfs.ext4", "e2fsprogs", Lane::Quick),
     ("mmdebstrap", "mmdebstrap", Lane::Quick),
     ("chromium", "chromium", Lane::Quick),
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", Lane::All),
+    // The C library for it.
+    ("aarch64-linux-gnu-gcc", "libc6-dev-arm64-cross", Lane::All),
+    ("qemu-aarch64-static", "qemu-user-static", Lane::All),
     ("lintian", "lintian", Lane::All),
     ("rpm", "rpm", Lane::All),
     ("rpmlint", "rpmlint", Lane::All),

@@ -85,10 +85,11 @@ impl PlanArguments {
         Self { disruptive: true, ..self }
     }
 
-    /// Arguments after `ringwise plan`. `goal`: the goal that the user requested, unless it is the default.
-    pub(crate) fn words(&self, goal: Option<Goal>) -> Vec<String> {
+    /// Arguments after `ringwise plan`. `goal`: the goal that the user requested, unless it is the default. `devs`: the
+    /// interfaces that the user named.
+    pub(crate) fn words(&self, goal: Option<Goal>, devs: &[String]) -> Vec<String> {
         let flags = IntentFlags {
-            devs: self.dev.iter().cloned().collect(),
+            devs: self.dev.as_ref().map_or_else(|| devs.to_vec(), |d| vec![d.clone()]),
             goal: self.goal.or(goal).map(GoalChoice::Of),
             set: self.sets.iter().map(SetArgument::argument).collect(),
             queues: self.queues,

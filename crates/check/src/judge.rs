@@ -20,6 +20,7 @@ pub fn judge(i: &AuditInput) -> Report {
         goal_from: i.goal_from.words().into(),
         first: None,
         main_problem: None,
+        arguments: Vec::new(),
         findings: Vec::new(),
         accepted: Vec::new(),
         unreadable: Vec::new(),
@@ -48,5 +49,6 @@ pub fn judge(i: &AuditInput) -> Report {
         r.first = Some(p.command.iter().fold(p.text.clone(), |text, c| format!("{text} {c}")));
         r.main_problem = Some(p);
     }
+    r.arguments = cx.arguments();
     r
 }

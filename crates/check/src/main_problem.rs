@@ -25,7 +25,8 @@ pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem
     if let Some(wall) = bad().find(|f| f.rule == "D15" && f.rule != top.rule) {
         out += &format!(" {}.", of(wall).trim_end_matches('.'));
     }
-    let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.len());
+    let is_asked = |s: &&ringwise_knob::Step| cx.is_asked(s.setting.address().as_ref().and_then(|a| a.dev()));
+    let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.iter().filter(is_asked).count());
     let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
     let command = if planned && changes > 0 {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };

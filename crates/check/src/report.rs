@@ -37,6 +37,9 @@ pub struct Report {
     /// The parts of `first`.
     #[serde(skip)]
     pub main_problem: Option<MainProblem>,
+    /// The arguments of this check, for commands that repeat it.
+    #[serde(skip)]
+    pub arguments: Vec<String>,
     /// Worst first; consequences are in `also` of their cause.
     pub findings: Vec<Finding>,
     /// Accepted ones, with the reason.

@@ -249,9 +249,19 @@ impl<'a> RuleContext<'a> {
 
     /// The command `ringwise plan …` that adds `fix` to what the user requested.
     pub fn command(&self, fix: &PlanArguments) -> String {
+        let words = fix.words(self.chosen_goal(), self.i.devs);
+        shell::join(["ringwise", "plan"].map(str::to_string).into_iter().chain(words))
+    }
+
+    /// The arguments of this check: the named interfaces, and the goal.
+    pub fn arguments(&self) -> Vec<String> {
+        PlanArguments::planned().words(self.chosen_goal(), self.i.devs)
+    }
+
+    /// The goal that the user chose, unless it is the default.
+    fn chosen_goal(&self) -> Option<Goal> {
         let chosen = matches!(self.i.goal_from, GoalOrigin::ActiveTransaction | GoalOrigin::Requested);
-        let goal = Some(self.goal()).filter(|g| chosen && *g != Goal::Balanced);
-        shell::join(["ringwise", "plan"].map(str::to_string).into_iter().chain(fix.words(goal)))
+        Some(self.goal()).filter(|g| chosen && *g != Goal::Balanced)
     }
 
     /// A sysctl by its name with dots, as text; unknown if it was not read.

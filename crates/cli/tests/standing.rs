@@ -234,7 +234,7 @@ fn the_first_line_says_whether_anything_is_wrong() {
     st.half_way = None;
     assert_eq!(
         first(&big64(), &st),
-        "Interrupts of 1 interface: on local CPUs, evenly spread; ringwise check looks at everything else"
+        "Interrupts of 1 interface: none on a remote or isolated CPU; ringwise check looks at the rest"
     );
     assert!(page(&big64(), &st).ends_with("Next: ringwise check\n      ringwise plan\n"));
 }

@@ -46,12 +46,18 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
 /// The command that includes the settings configured in `by`, with permission to interrupt traffic.
 pub(crate) fn with_word(intent: &Intent, by: &[ConfiguredBy]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
-    let argument = |by: &ConfiguredBy| match by {
+    let mut flags = IntentFlags { queues: intent.queues, ..request(intent, &devs) };
+    let more: Vec<String> = by.iter().filter_map(argument).filter(|a| !flags.set.contains(a)).collect();
+    flags.set.extend(more);
+    plan_with(flags)
+}
+
+/// The argument of `--set`; `None`: it was configured otherwise.
+fn argument(by: &ConfiguredBy) -> Option<String> {
+    match by {
         ConfiguredBy::Argument { argument } => Some(argument.clone()),
         _ => None,
-    };
-    let set = by.iter().filter_map(argument).collect();
-    plan_with(IntentFlags { set, queues: intent.queues, ..request(intent, &devs) })
+    }
 }
 
 fn plan_with(flags: IntentFlags) -> String {
@@ -66,7 +72,14 @@ const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
 fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
     let some = |cpus: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty());
+    let mut set: Vec<String> = Vec::new();
+    for argument in intent.wishes.iter().filter_map(|w| argument(&w.by)) {
+        if !set.contains(&argument) {
+            set.push(argument);
+        }
+    }
     IntentFlags {
+        set,
         devs: devs.iter().map(|d| d.to_string()).collect(),
         goal: Some(intent.goal).filter(|g| *g != Goal::Balanced).map(GoalChoice::Of),
         config: intent.config.clone().filter(|f| f != DEFAULT_FILE),

@@ -242,6 +242,13 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             }
         }
     }
+    if !m.isolated.is_empty() {
+        let on = |cpus: Cpus| cpus.iter().flatten().filter(|c| m.isolated.contains(m.cpus[**c])).count() as f64;
+        let (b, a) = (devs.iter().map(|d| on(before(m, d))).sum::<f64>(), devs.iter().map(|d| on(after(d))).sum());
+        push(&mut out, None, Some(b), Some(a), "queues", |b, a| {
+            format!("queues on isolated CPUs: {a:.0} instead of {:.0}", b.unwrap_or_default())
+        });
+    }
     // One line for all devices whose node is known: an interrupt on another node crosses the link between sockets.
     if m.has_nodes() {
         let sum = |then: bool| -> Option<(u32, u32)> {

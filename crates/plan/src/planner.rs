@@ -392,9 +392,9 @@ fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Messages) {
         return;
     }
     let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
-    let far = if m.has_nodes() && cpus < m.cpus.len() { "use other CPUs too (--far-node ok), or " } else { "" };
+    let far = if m.has_nodes() && cpus < m.cpus.len() { ", or use remote CPUs too (--far-node ok)" } else { "" };
     let detail = format!("{queues} queues on {}, up to {most} on one", plural(cpus, "CPU"));
-    let text = format!("queues share CPUs: {far}reduce the queues (--queues {cpus} --allow-disruption)");
+    let text = format!("queues share CPUs: reduce the queues (--queues {cpus} --allow-disruption){far}");
     warnings.detailed(dev, detail, text);
 }
 

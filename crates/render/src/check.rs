@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ringwise_check::capability::{Capability, CapabilityState};
 use ringwise_check::{Finding, Report, Role, Severity, UnreadableCapture};
-use ringwise_model::{Goal, Snapshot};
+use ringwise_model::{Goal, Snapshot, shell};
 
 use ringwise_text::Recording;
 use ringwise_text::{Style, Tint};
@@ -22,6 +22,23 @@ fn wrap(text: &str, indent: usize, style: &Style) -> String {
     let mut at = indent;
     for (i, word) in text.split(' ').enumerate() {
         let n = word.chars().count();
+        // A list that is longer than a line is broken behind a comma.
+        if n > width.saturating_sub(indent) {
+            for (k, part) in word.split_inclusive(',').enumerate() {
+                let n = part.chars().count();
+                let gap = usize::from(i > 0 && k == 0);
+                if at + gap + n > width {
+                    out.push_str(&format!("\n{}", " ".repeat(indent)));
+                    at = indent;
+                } else if gap > 0 {
+                    out.push(' ');
+                    at += 1;
+                }
+                out.push_str(part);
+                at += n;
+            }
+            continue;
+        }
         if i > 0 && at + 1 + n > width {
             out.push('\n');
             out.push_str(&" ".repeat(indent));
@@ -108,7 +125,9 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         out.push('\n');
     }
     if style.verbose == 0 && !(fixes.is_empty() && r.not_evaluated.is_empty() && r.unreadable.is_empty()) {
-        out += &format!("List these rules:\n  {}\n", style.recording.reads("ringwise check -v"));
+        let again = shell::join(r.arguments.iter().cloned());
+        let again = if again.is_empty() { again } else { format!("{again} ") };
+        out += &format!("List these rules:\n  {}\n", style.recording.reads(format!("ringwise check {again}-v")));
     }
     if let Some(f) = r.findings.first() {
         out += &format!("Explain it: ringwise check --explain {}\n", f.rule);

@@ -211,6 +211,8 @@ fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
             None => seen.push((&st.reason, vec![&st.rule])),
         }
     }
+    // What is wrong comes before what is right only by chance.
+    seen.sort_by_key(|(reason, _)| matches!(reason, Reason::FreeToMove { arrived: true, .. }));
     let shown = if style.width.is_some() && seen.len() > 3 { 2 } else { seen.len() };
     let mut out = String::new();
     for (reason, rules) in &seen[..shown] {

@@ -97,7 +97,7 @@ pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, s
         (None, None) => match s.nics.iter().filter(|n| is_listed(n) && n.has_own_queues()).count() {
             0 => return String::new(),
             n => {
-                let text = "on local CPUs, evenly spread; ringwise check looks at everything else";
+                let text = "none on a remote or isolated CPU; ringwise check looks at the rest";
                 (Tint::Bold, format!("Interrupts of {}: {text}", plural(n, "interface")))
             }
         },

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::arch::Arch;
 use super::description::{Description, PackagedFile};
 use super::licences;
 use crate::cmd;
@@ -36,11 +37,12 @@ impl Stage {
         work: &Path,
         d: &Description,
         program: &Path,
+        arch: Arch,
         version: &str,
         time: u64,
     ) -> Result<Self> {
         let made = work.join("made");
-        generate(&made, root, d, program, version, time)?;
+        generate(&made, root, d, program, arch, version, time)?;
         let mut stage = Self { root: work.join("tree"), files: Vec::new() };
         for f in &d.file {
             let from = match f.from.strip_prefix('@') {
@@ -76,11 +78,22 @@ impl Stage {
 }
 
 /// What the program and the build write.
-fn generate(made: &Path, root: &Path, d: &Description, program: &Path, version: &str, time: u64) -> Result<()> {
+fn generate(
+    made: &Path,
+    root: &Path,
+    d: &Description,
+    program: &Path,
+    arch: Arch,
+    version: &str,
+    time: u64,
+) -> Result<()> {
     fs::create_dir_all(made.join("completions"))?;
     let copy = made.join("program");
     fs::copy(program, &copy).with_context(|| program.display().to_string())?;
-    let ringwise = |words: &[&str]| cmd::bytes(Command::new(&copy).args(words));
+    let ringwise = |words: &[&str]| {
+        let mut all = arch.runner().iter().map(std::ffi::OsStr::new).chain([copy.as_os_str()]);
+        cmd::bytes(Command::new(all.next().unwrap_or_default()).args(all).args(words))
+    };
     ringwise(&["__man", &made.join("man").to_string_lossy()])?;
     for (shell, file) in [("bash", "ringwise.bash"), ("zsh", "_ringwise"), ("fish", "ringwise.fish")] {
         fs::write(made.join("completions").join(file), ringwise(&["__completions", shell])?)?;

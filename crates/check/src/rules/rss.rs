@@ -158,8 +158,9 @@ pub(super) static RULES: &[Rule] = &[
                 c.combined.or(c.rx)?;
                 let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
                 if now > cpus {
+                    let usable = cpus.min(cx.usable_near(n).len() as u32).max(1);
                     let planned = skipped_here.contains(n.name()) || fewer_cores.contains(n.name());
-                    let args = if planned { PlanArguments::planned() } else { PlanArguments::queues(n.name(), cpus) };
+                    let args = if planned { PlanArguments::planned() } else { PlanArguments::queues(n.name(), usable) };
                     say.found(RssFound::MoreQueuesThanCpus { queues: now, cpus }).fix(cx, args.disruptive());
                 } else if skipped_here.contains(n.name()) {
                     let near_cpus = cx.usable_near(n).len() as u32;

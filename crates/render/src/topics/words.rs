@@ -36,6 +36,12 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|rules A20 R0.12; ringwise help irq, queue"],
     ),
     word(
+        &["layout", "placement"],
+        "which CPU takes which queue",
+        "The CPU of each queue's interrupt, and the CPUs that send and steer through it: affinity, XPS and RPS together.",
+        &["Show|ringwise show DEV", "See|ringwise help matrix, irq, xps, rps"],
+    ),
+    word(
         &["matrix", "marks", "show marks", "×", "·", "#", "i", "-", "?", "could"],
         "the picture of ringwise show: queues by CPUs, with marks",
         "Each line is a queue, each column a CPU, ordered by node and core. × (X with --ascii): the interrupt is \
