@@ -207,6 +207,7 @@ fn rules_go_first_and_contexts_have_their_own_table() {
     rss(&mut s).contexts = Fact::Known([(1, context)].into());
     let port: &[(&str, &str)] = &[("dst-port", "1766")];
     ntuple(&mut s, &[(4, "tcp4", port, Action::Queue(3), None), (9, "tcp4", &[], Action::Drop, None)]);
+    assert!(steering(&s).is_ruled(&flow(VECTOR)) && !steering(&s).is_ruled(&flow("1.1.1.1:5-2.2.2.2:6/udp")));
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue, a.rule), (QueueDecision::Rule, Some(3), Some(4)));
     assert!(a.notes[0].contains("other rule"));

@@ -155,3 +155,10 @@ fn what_is_no_flow_says_why() {
         assert!(!n.to_string().is_empty());
     }
 }
+
+#[test]
+fn frames_that_are_not_ip_are_named_by_their_type() {
+    assert_eq!(NoFlow::NotIp(0x88cc).to_string(), "not IP (frame type 0x88cc)");
+    assert_eq!(NoFlow::NotIp(0x0600).to_string(), "not IP (frame type 0x0600)");
+    assert_eq!(NoFlow::NotIp(0x05ff).to_string(), "not IP (802.3 frames)");
+}

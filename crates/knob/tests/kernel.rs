@@ -1,7 +1,7 @@
 //! How the kernel treats settings: the masks that it prints, removed queues, and the meaning of its errors.
 
 use ringwise_knob::{Address, Family, Match, Reaction, Setting, VectorName, compare, project, react};
-use ringwise_model::{Dir, Fact};
+use ringwise_model::{CpuId, Dir, Fact};
 
 use crate::commands::host;
 
@@ -48,9 +48,17 @@ fn the_meaning_of_an_error_depends_on_the_setting() {
         (Address::NapiThread { dev: "eth0".into(), of: VectorName::Rx(0) }, "no CPU of the set is online"),
         (Address::IrqCpus { dev: "eth0".into(), of: VectorName::Rx(0) }, "no CPU of the set is online"),
         (Address::RssTable { dev: "eth0".into() }, "a queue that does not exist"),
+        (Address::FlowRule { dev: "eth0".into(), location: 1 }, "the driver refuses the rule"),
     ] {
         let (reaction, why) = react(&address, Some(EINVAL));
         assert!(reaction == Reaction::Fail && why.contains(word), "{address}: {why}");
+    }
+    const EOPNOTSUPP: i32 = 95;
+    for (address, errno) in [
+        (Address::CpuLatency { cpu: CpuId(0) }, ENOENT),
+        (Address::Feature { dev: "eth0".into(), name: "rx-lro".into() }, EOPNOTSUPP),
+    ] {
+        assert_eq!(react(&address, Some(errno)).0, Reaction::Refused, "{address}");
     }
 }
 
