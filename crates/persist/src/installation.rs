@@ -92,7 +92,7 @@ impl Installation {
     /// Existing files that `--remove` removes, and files of the same names that `persist` did not write.
     pub fn installed(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let all = [WANTS].into_iter().chain(FILES).map(|p| self.root.join(p));
-        all.filter(|p| p.symlink_metadata().is_ok()).partition(|p| !place::foreign(p))
+        all.filter(|p| p.symlink_metadata().is_ok()).partition(|p| place::enables(p) || !place::foreign(p))
     }
 }
 
@@ -168,6 +168,7 @@ mod tests {
         installation.write(&UNITS, &[]).unwrap();
         assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/usr/lib/systemd/system/ringwise.service"));
         assert!(own.iter().all(|(p, _)| !p.exists()), "they would override the package's");
+        assert_eq!(installation.installed(), (vec![link.clone()], Vec::new()), "persist --remove disables them");
         // Another configuration needs units of its own, which override those of the package.
         let other = Units { config: "/etc/other.toml", ..UNITS };
         assert_eq!(installation.files(&other, None).unwrap().len(), 5);

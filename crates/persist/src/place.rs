@@ -85,6 +85,11 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
     all.enumerate().max_by_key(|(i, (at, _))| (at.components().count(), *i)).map(|(_, m)| m)
 }
 
+/// Whether this is the link that enables the service: of an earlier `persist`, or to the unit of a package.
+pub(crate) fn enables(link: &Path) -> bool {
+    std::fs::read_link(link).is_ok_and(|to| WANTS_TARGETS.iter().any(|w| Path::new(w) == to))
+}
+
 /// Whether this is a regular file that `persist` did not write. Masked units and directories are reported by the write.
 pub(crate) fn foreign(path: &Path) -> bool {
     let ours = |text: Vec<u8>| [MARK, OLD_MARK].iter().any(|m| text.starts_with(m.as_bytes()));
