@@ -21,7 +21,7 @@ for point in "-b begin:1" begin:1 step:1 done:1 step:2 done:7 step:20 "-b end:1"
 	done
 	last=$(ringwise history | sed -n 2p)
 	case $point:$last in
-	*"failed, put back"*) ;;
+	*"failed, restored"*) ;;
 	# Before the header was complete: nothing was changed.
 	*begin:1:*"breaks off before its first step"*) ;;
 	# Its end is recorded: nothing to restore, but a rollback is possible.

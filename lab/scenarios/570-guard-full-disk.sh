@@ -47,7 +47,7 @@ as_before "with a guard from /run"
 same "no copy stays there" "$(ls /run/ringwise | grep guard)" ""
 mkdir -p /run/ringwise
 mount -t tmpfs -o size=32m,noexec,mode=755 noexec /run/ringwise
-status "a noexec /run too" 0 $apply --state-dir /tmp/full --confirm 8s
+status "a noexec /run too" 0 $apply --state-dir /tmp/full --confirm 15s
 check "its guard runs from memory" sh -c "readlink /proc/$(guard_pid)/exe | grep -q memfd"
 as_before "with a guard from memory"
 was=$(cat /proc/sys/vm/memfd_noexec)

@@ -175,7 +175,7 @@ for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_lim
 	case $KERNEL:$bad in 5.10:*netdev_budget_usecs*) continue ;; esac
 	same "${bad%%:*}: the kernel refuses it" "$(errno_of ${bad##*=} $core/$(echo ${bad#*:} | cut -d= -f1))" "Invalid argument"
 	change "${bad%%:*}: refused before anything is done" 2 $igb --set "host.sysctl={ \"net.core.$(echo ${bad#*:} | cut -d= -f1)\" = ${bad##*=}, \"net.core.netdev_max_backlog\" = 4321 }"
-	says "with what is expected" "expected a"
+	says "with what is expected" "expected "
 	check "and nothing was written" [ "$(cat $core/netdev_max_backlog)" != 4321 ]
 done
 # Only the kernel knows how many CPUs there can be.
