@@ -6,6 +6,7 @@ mod host;
 mod irq;
 mod left_out;
 mod moderation;
+mod queue_count;
 mod rss;
 mod soft;
 mod steer;
@@ -15,8 +16,17 @@ pub(crate) use rss::SYMMETRIC;
 
 use crate::rule::Rule;
 
-const ALL: [&[Rule]; 8] =
-    [drops::RULES, irq::RULES, rss::RULES, steer::RULES, moderation::RULES, soft::RULES, host::RULES, forward::RULES];
+const ALL: [&[Rule]; 9] = [
+    drops::RULES,
+    irq::RULES,
+    queue_count::RULES,
+    rss::RULES,
+    steer::RULES,
+    moderation::RULES,
+    soft::RULES,
+    host::RULES,
+    forward::RULES,
+];
 
 /// Every rule, in the order in which they are judged.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

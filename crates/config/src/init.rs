@@ -135,7 +135,33 @@ fn greatest_divisor(a: u32, b: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::{Count, Fact, Rings};
+    use ringwise_testkit::machines;
+
     use super::*;
+
+    /// A ring of size 0 does not exist; a switch or a number of 0 is a setting.
+    #[test]
+    fn of_rings_only_sizes_have_no_zero() {
+        let mut s = machines::ten()[0].snapshot();
+        let count = |now, max| Some(Count { now, max });
+        let (hds_thresh, tcp_data_split) = (count(0, 1023), Some(false));
+        let mut rings = |rx, tx| {
+            s.nics[0].rings = Fact::Known(Rings {
+                rx: count(rx, 4096),
+                tx: count(tx, 4096),
+                tcp_data_split,
+                hds_thresh,
+                ..Rings::default()
+            });
+            init(&s).lines().find_map(|l| l.strip_prefix("# rings = ")).map(str::to_string)
+        };
+        assert_eq!(
+            rings(512, 1024).as_deref(),
+            Some("{ rx = 512, tx = 1024, tcp_data_split = false, hds_thresh = 0 }")
+        );
+        assert_eq!(rings(512, 0).as_deref(), Some("{ rx = 512, tcp_data_split = false, hds_thresh = 0 }"));
+    }
 
     #[test]
     fn a_table_in_words_is_that_table() {

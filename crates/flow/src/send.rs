@@ -106,6 +106,7 @@ fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (St
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::{Channels, Count, CpuSet};
     use ringwise_testkit::machines::{self, NicSpec};
     use ringwise_testkit::topo::CpuSpec;
 
@@ -125,5 +126,22 @@ mod tests {
         let host_key = Fact::not_asked("net.core.netdev_rss_key");
         let steering = crate::steering::Steering::new(&s.nics[0], &host_key);
         assert_eq!(steering.queues(), None);
+    }
+
+    #[test]
+    fn only_queues_in_use_are_predicted() {
+        let nic = NicSpec::new("eth0", "igb", Some(0), 4, 4);
+        let mut s = machines::host("one", CpuSpec::flat(4, 1), vec![nic]).snapshot();
+        s.nics[0].tx_queues.iter_mut().for_each(|q| q.xps_cpus = Fact::Known(CpuSet::new()));
+        let count = |now| Some(Count { now, max: 8 });
+        let mut may_be = |combined, tx| {
+            s.nics[0].channels = Fact::Known(Channels { combined, tx, rx: None, other: None });
+            sending(&s, &s.nics[0], None, None).may_be
+        };
+        assert_eq!(may_be(count(2), None), [0, 1]);
+        assert_eq!(may_be(count(2), count(1)), [0, 1, 2]);
+        // Without a count, the listed queues are those in use.
+        assert_eq!(may_be(None, None), [0, 1, 2, 3]);
+        assert_eq!(may_be(None, count(0)), [0, 1, 2, 3]);
     }
 }

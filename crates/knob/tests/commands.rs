@@ -1,7 +1,7 @@
 //! Every setting as stored in plan files and journals, and the command that writes it without ringwise.
 
 use ringwise_knob::Setting;
-use ringwise_model::{Dir, NapiValues, Snapshot};
+use ringwise_model::{Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues, Snapshot};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -103,6 +103,28 @@ fn the_command_of_a_devices_napi_values() {
          echo 1 > /sys/class/net/eth0/threaded"
     );
     assert_eq!(command(values(None, None)), "echo 20000 > /sys/class/net/eth0/gro_flush_timeout");
+}
+
+/// The command names a NAPI thread by its process id.
+#[test]
+fn the_command_of_a_napi_thread() {
+    let mut host = host();
+    let thread = |pid| Some(NapiThread { pid, cpus: Fact::Known("0-7".parse().unwrap()) });
+    let instance = |q: u32, thread| NapiInstance {
+        id: 8193 + q,
+        rx: vec![q],
+        tx: vec![q],
+        values: Fact::Known(NapiValues::default()),
+        thread,
+    };
+    let instances = vec![instance(0, thread(701)), instance(1, None)];
+    host.nics[0].napi = Fact::Known(Napi { device: NapiValues::default(), instances });
+    let command = |json: &str| serde_json::from_str::<Setting>(json).unwrap().command(&host);
+    assert_eq!(
+        command(r#"{"knob":"napi_thread","dev":"eth0","of":{"rx":0},"cpus":"1,3"}"#).as_deref(),
+        Some("taskset -pc 1,3 701")
+    );
+    assert_eq!(command(r#"{"knob":"napi_thread","dev":"eth0","of":{"rx":1},"cpus":"1,3"}"#), None, "no thread");
 }
 
 /// The command names an interrupt by its current number.

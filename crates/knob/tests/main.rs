@@ -2,6 +2,7 @@
 
 mod collateral;
 mod commands;
+mod irqbalance;
 mod kernel;
 mod kinds;
 mod learned;

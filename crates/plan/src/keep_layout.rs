@@ -293,21 +293,24 @@ mod tests {
 
     use super::*;
 
-    /// Sets of two places each on CPUs 0 and 1 that would like to stay on the other one, or on a third: every place looks
-    /// for another one to exchange with.
-    fn looked_at(sets: usize) -> usize {
-        let topo = CpuSpec::flat(4, 1).topology();
-        let m = Machine::new(&topo);
-        let core = |core: usize| CoreCandidate {
+    fn core(core: usize) -> CoreCandidate {
+        CoreCandidate {
             core,
-            l3: m.l3[core],
+            l3: 0,
             class: Class::Near,
             weakness: 0,
             distance: 10,
             home: true,
             partial: false,
             threads: vec![core],
-        };
+        }
+    }
+
+    /// Sets of two places each on CPUs 0 and 1 that would like to stay on the other one, or on a third: every place looks
+    /// for another one to exchange with.
+    fn looked_at(sets: usize) -> usize {
+        let topo = CpuSpec::flat(4, 1).topology();
+        let m = Machine::new(&topo);
         let zones: Vec<Vec<CoreCandidate>> = vec![(0..4).map(core).collect(), (0..2).map(core).collect()];
         let zones: Vec<&[CoreCandidate]> = zones.iter().map(Vec::as_slice).collect();
         let stayer = |i: usize| StayCandidate {
@@ -336,6 +339,48 @@ mod tests {
         let at = stay(&m, &zones, &stayers);
         assert_eq!(at.iter().flatten().flatten().count(), 2 * sets);
         others.looked_at
+    }
+
+    /// Queues of one device whose order does not matter.
+    fn stayer(now: &[Option<usize>], assigned: &[usize]) -> StayCandidate<'static> {
+        let assigned = assigned.iter().map(|c| Some(*c)).collect();
+        StayCandidate { now: now.to_vec(), assigned, zone: 0, fixed: &[], ordered: false }
+    }
+
+    /// The layout of these devices on a machine of eight CPUs.
+    fn kept(cores: &[CoreCandidate], sets: &[StayCandidate]) -> Vec<Vec<usize>> {
+        let topo = CpuSpec::flat(8, 1).topology();
+        let at = stay(&Machine::new(&topo), &[cores], sets);
+        at.into_iter().map(|set| set.into_iter().flatten().collect()).collect()
+    }
+
+    /// Two queues on each of three CPUs have the same sum of squares as three queues on one CPU and one on each of three.
+    #[test]
+    fn a_layout_with_a_busier_cpu_is_not_kept() {
+        let cores: Vec<CoreCandidate> = (0..8).map(core).collect();
+        let (now, chosen) = ([0, 0, 0, 1, 2, 3].map(Some), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(kept(&cores, &[stayer(&now, &chosen)]), [chosen]);
+        // The other way round, it is.
+        let (now, chosen) = ([0, 0, 1, 1, 2, 2].map(Some), [0, 0, 0, 1, 2, 3]);
+        assert_eq!(kept(&cores, &[stayer(&now, &chosen)]), [[0, 0, 1, 1, 2, 2]]);
+    }
+
+    /// CPUs 0 and 3 share their core with programs and are nearer than 1 and 2: moving one queue alone makes one sum worse,
+    /// moving both makes none worse.
+    #[test]
+    fn a_device_stays_whole_beside_one_that_cannot() {
+        let mut cores: Vec<CoreCandidate> = (0..8).map(core).collect();
+        for near in [0, 3] {
+            (cores[near].distance, cores[near].partial) = (9, true);
+        }
+        let stays = stayer(&[Some(2), Some(3)], &[0, 1]);
+        let moves = stayer(&[None], &[4]);
+        assert_eq!(kept(&cores, &[stays, moves]), [vec![2, 3], vec![4]]);
+        // The farther CPU 5 makes the whole worse: the device keeps the chosen layout.
+        cores[5].distance = 11;
+        let stays = stayer(&[Some(2), Some(5)], &[0, 1]);
+        let moves = stayer(&[None], &[4]);
+        assert_eq!(kept(&cores, &[stays, moves]), [vec![0, 1], vec![4]]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod cases;
 mod edges;
 mod goal_knobs;
 mod goals;
+mod group_cleanup;
 mod groups;
 mod manual_changes;
 mod moderation;

@@ -7,7 +7,7 @@ use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
     NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
-use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, Refusal, plan};
+use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -201,6 +201,9 @@ fn ring_parameters_that_the_driver_reports() {
     let wanted = |hds_thresh| intent(vec![Knob::Rings { values: wish(hds_thresh) }]);
     let p = plan(&s, &Intent { allow_disruption: true, ..wanted(Some(256)) }, &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 rings: tcp-data-split on hds-thresh 256"]);
+    // The greatest value that the driver supports is one of them.
+    let p = plan(&s, &Intent { allow_disruption: true, ..wanted(Some(1023)) }, &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 rings: tcp-data-split on hds-thresh 1023"]);
     assert_eq!(
         wrong(&s, &wanted(Some(5000))),
         [
@@ -299,7 +302,7 @@ fn unsupported_settings_are_listed_in_the_plan() {
             ),
         ]
     );
-    assert!(laid(&p).is_empty());
+    assert!(laid(&p).is_empty() && p.refused.iter().all(NotPossible::is_named));
     i.strict = true;
     assert_eq!(wrong(&s, &i).len(), 5);
 }
@@ -315,6 +318,7 @@ fn settings_that_interrupt_traffic_need_permission() {
     assert!(!p.interrupts_traffic() && laid(&p).is_empty());
     let out: Vec<String> = p.left_out.iter().map(|l| format!("{} | {}", l.setting.value_text(), l.command)).collect();
     assert_eq!(out, ["combined 4 | ringwise plan --allow-disruption", "rx 1024 | ringwise plan --allow-disruption"]);
+    assert!(p.left_out.iter().all(ProposedChange::is_named));
     let p = plan(&host(), &Intent { allow_disruption: true, ..i }, &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 channels: combined 4", "eth1 rings: rx 1024"]);
     assert_eq!(p.layout[0].queues.len(), 4);

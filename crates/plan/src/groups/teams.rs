@@ -86,7 +86,7 @@ impl Mistakes<'_> {
     }
 }
 
-/// Checks the groups and divides the queues. Errors are added to `laid`.
+/// Checks the groups and divides the queues. Errors are added to `laid`, which refuses the plan then, whatever is returned.
 pub(crate) fn teams(
     s: &Snapshot,
     d: &Dev,
@@ -109,9 +109,9 @@ pub(crate) fn teams(
     let mut wrong = Mistakes { dev, laid };
     let mut claims: BTreeMap<u32, String> = BTreeMap::new();
     let Some(mut teams) = checked(s, d, intent, &meant, &mut claims, &mut wrong) else { return Vec::new() };
-    let (free, whole) = free_units(d, &meant, &claims, &mut wrong);
-    let divided = divide(n, &meant, free, &mut teams, &mut wrong);
-    if !whole || !divided || teams.iter().any(|t| t.queues.is_empty()) {
+    let free = free_units(d, &meant, &claims, &mut wrong);
+    divide(n, &meant, free, &mut teams, &mut wrong);
+    if teams.iter().any(|t| t.queues.is_empty()) {
         return Vec::new();
     }
     teams.iter_mut().for_each(|t| t.queues.sort());
@@ -209,16 +209,10 @@ fn claimed(there: u32, w: &GroupWish, claims: &mut BTreeMap<u32, String>, wrong:
     (queues.len() == list.len()).then_some(queues)
 }
 
-/// Queues that no group lists, by interrupt: queues that share an interrupt also share its moderation and its CPU. False:
-/// the queues of an interrupt belong to several groups.
-fn free_units(
-    d: &Dev,
-    meant: &[GroupWish],
-    claims: &BTreeMap<u32, String>,
-    wrong: &mut Mistakes,
-) -> (Vec<Vec<u32>>, bool) {
+/// Queues that no group lists, by interrupt: queues that share an interrupt also share its moderation and its CPU, so they
+/// cannot belong to several groups.
+fn free_units(d: &Dev, meant: &[GroupWish], claims: &BTreeMap<u32, String>, wrong: &mut Mistakes) -> Vec<Vec<u32>> {
     let mut free: Vec<Vec<u32>> = Vec::new();
-    let mut whole = true;
     for u in &d.units {
         let all: Vec<u32> = u.queues.iter().map(|q| *q as u32).filter(|q| *q < d.rx).collect();
         let owners: BTreeSet<Option<&String>> = all.iter().map(|q| claims.get(q)).collect();
@@ -226,24 +220,17 @@ fn free_units(
             let owner = owners.into_iter().flatten().next().cloned().unwrap_or_default();
             if let Some(w) = meant.iter().find(|w| w.name == owner) {
                 wrong.add(w, "", Mistake::InterruptOfSeveralGroups { queues: all });
-                whole = false;
             }
         } else if owners.contains(&None) && !all.is_empty() {
             free.push(all);
         }
     }
     free.sort();
-    (free, whole)
+    free
 }
 
-/// Assigns the free queues to groups that do not list theirs. False: a group cannot have the requested number.
-fn divide(
-    n: u32,
-    meant: &[GroupWish],
-    mut free: Vec<Vec<u32>>,
-    teams: &mut [QueueGroup],
-    wrong: &mut Mistakes,
-) -> bool {
+/// Assigns the free queues to groups that do not list theirs, up to a group that cannot have the requested number.
+fn divide(n: u32, meant: &[GroupWish], mut free: Vec<Vec<u32>>, teams: &mut [QueueGroup], wrong: &mut Mistakes) {
     let autos: Vec<usize> = (0..meant.len()).filter(|i| meant[*i].queues == GroupQueues::Auto).collect();
     let left = |free: &Vec<Vec<u32>>| free.iter().map(|u| u.len() as u32).sum::<u32>();
     // Latency queues have the lowest numbers, in the order of the groups.
@@ -257,14 +244,13 @@ fn divide(
         if want == 0 || want > room {
             let mistake = Mistake::GroupSize { queues: n, room };
             wrong.add(w, format_args!(" of {}", plural(want as usize, "queue")), mistake);
-            return false;
+            return;
         }
         while (teams[i].queues.len() as u32) < want && !free.is_empty() {
             let unit = free.remove(0);
             teams[i].queues.extend(unit);
         }
     }
-    true
 }
 
 /// Number of queues of group `i`, of those left for it and the open groups after it: one part for latency, two parts for
