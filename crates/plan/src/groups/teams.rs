@@ -86,7 +86,7 @@ impl Mistakes<'_> {
     }
 }
 
-/// Checks the groups and divides the queues. Errors are added to `laid`, which refuses the plan then, whatever is returned.
+/// Checks the groups and divides the queues. Errors are added to `laid`; it then refuses the plan, whatever is returned.
 pub(crate) fn teams(
     s: &Snapshot,
     d: &Dev,
