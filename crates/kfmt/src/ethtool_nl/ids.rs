@@ -66,12 +66,33 @@ pub const COMMANDS: &[(&str, u8)] = &[
     ("RSS_DELETE_ACT", msg::RSS_DELETE_ACT),
 ];
 
+/// Notifications of the kernel (`ETHTOOL_MSG_*_NTF`), which are numbered apart from the commands.
+pub(crate) mod ntf {
+    use crate::notification::Change;
+
+    /// Name in the header without prefix and suffix, number, and what the notification reports.
+    pub(crate) const ALL: &[(&str, u8, Change)] = &[
+        ("FEATURES", 13, Change::Features),
+        ("RINGS", 17, Change::Rings),
+        ("CHANNELS", 19, Change::Channels),
+        ("COALESCE", 21, Change::Coalesce),
+        ("PAUSE", 23, Change::Pause),
+        ("RSS", 50, Change::Rss),
+        ("RSS_CREATE", 52, Change::Rss),
+        ("RSS_DELETE", 53, Change::Rss),
+    ];
+
+    /// What a notification with this number reports.
+    pub(crate) fn change(number: u8) -> Change {
+        ALL.iter().find(|(_, n, _)| *n == number).map_or(Change::Other, |(.., c)| *c)
+    }
+}
+
 /// `ETHTOOL_A_*_HEADER`: the first attribute of every message of the family.
 pub const HEADER: u16 = 1;
 
 /// Attributes within the header.
 pub(crate) mod header {
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the comparison with the kernel header uses it"))]
     pub(crate) const DEV_INDEX: u16 = 1;
     pub(crate) const DEV_NAME: u16 = 2;
     pub(crate) const FLAGS: u16 = 3;
