@@ -178,7 +178,8 @@ pub fn uevent(datagram: &[u8]) -> Result<Uevent, ParseError> {
     let last = path.rsplit('/').next().unwrap_or_default();
     Ok(match (subsystem, action) {
         ("cpu", "online" | "offline") => {
-            let cpu = last.strip_prefix("cpu").and_then(|n| n.parse().ok()).ok_or_else(|| bad("a path that ends in cpuN"))?;
+            let cpu =
+                last.strip_prefix("cpu").and_then(|n| n.parse().ok()).ok_or_else(|| bad("a path that ends in cpuN"))?;
             Uevent::Cpu { cpu, online: action == "online" }
         }
         // Queues and their directories have the subsystem `queues`.
