@@ -1,4 +1,4 @@
-//! What was heard about each interface since it was looked at. It decides whether a value was lost or changed by somebody.
+//! What was heard about each interface since it was looked at. It decides whether a value was lost or is a manual change.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl Evidence {
             Change::Link | Change::Gone | Change::Netdev => heard.link = true,
             Change::Channels => heard.channels = true,
             Change::Rings | Change::Coalesce | Change::Features | Change::Pause => heard.settings = true,
-            // The table itself was set by somebody.
+            // A user or program has set the table itself.
             Change::Rss => {}
             Change::Other => return false,
         }

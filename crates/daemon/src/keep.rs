@@ -33,7 +33,7 @@ pub struct Todo {
     pub steps: Vec<Step>,
     /// Interfaces that need a new plan, because what was applied does not fit them any more.
     pub plan: BTreeSet<String>,
-    /// What somebody changed. It stays.
+    /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,
 }
 

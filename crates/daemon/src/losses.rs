@@ -1,4 +1,4 @@
-//! Why a setting differs from what was applied: a driver or the kernel lost it, or somebody changed it.
+//! Why a setting differs from what was applied: a driver or the kernel lost it, or a user or program changed it.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
         _ => {}
     }
     let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return Some(Loss::Absent) };
-    // After `ethtool -L` vectors and queues are new; a count that somebody set is a choice.
+    // After `ethtool -L` vectors and queues are new; a count that a user or program set stays.
     let renewed = about.anew || about.heard.bound || about.other_channels || about.heard.channels;
     let nic = address.dev().and_then(|d| about.now.nic(d));
     let lost = match address.family() {

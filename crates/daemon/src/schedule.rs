@@ -1,4 +1,4 @@
-//! When to look at the host: shortly after the last notification, and at fixed intervals for what nobody reports.
+//! When to look at the host: shortly after the last notification, and at fixed intervals for changes without a notification.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub const SETTLE: Duration = Duration::from_secs(2);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Shortest time from one transaction of the service to the next.
 pub const APART: Duration = Duration::from_secs(10);
-/// How often settings whose changes nobody reports are compared.
+/// How often settings are compared whose changes come without a notification.
 pub const COMPARE: Duration = Duration::from_secs(10);
 
 /// What is due.
@@ -16,7 +16,7 @@ pub const COMPARE: Duration = Duration::from_secs(10);
 pub enum Due {
     /// Something was heard: discover the host.
     Look,
-    /// Compare what notifies nobody.
+    /// Compare settings whose changes come without a notification.
     Compare,
     /// Nothing for this long, unless something is heard.
     Wait(Duration),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reports_is_compared_at_intervals() {
+    fn changes_without_a_notification_are_compared_at_intervals() {
         let mut schedule = Schedule::default();
         schedule.looked(s(100));
         assert_eq!(schedule.due(s(104)), Due::Wait(s(6)));

@@ -95,7 +95,7 @@ fn nothing_to_do_where_everything_is_as_applied() {
     nic.vectors.retain(|v| v.rx().iter().chain(v.tx()).all(|q| *q < 2));
     let t = look(&fewer, &applied(), &heard(Change::Channels), &[]);
     assert_eq!((t.steps.len(), t.plan), (0, BTreeSet::from(["eth0".to_string()])));
-    assert!(t.manual.is_empty(), "queues that are gone were not changed by hand: {:?}", t.manual);
+    assert!(t.manual.is_empty(), "queues that are gone are no manual changes: {:?}", t.manual);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_a_reset_has_lost_is_written_again() {
 }
 
 #[test]
-fn what_somebody_changed_stays() {
+fn manual_changes_stay() {
     let mut now = as_applied();
     let mine = CpuSet::from_iter([ringwise_model::CpuId(6)]);
     let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
@@ -169,7 +169,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     let none = BTreeSet::new();
     let t = todo(Look { now: &now, in_effect: &in_effect, base: &base, evidence: &e, anew: &none, resting: &none });
     assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
-    // An interface at rest is left alone.
+    // An interface at rest is skipped.
     let resting = BTreeSet::from(["eth0".to_string()]);
     let t = todo(Look { now: &now, in_effect: &in_effect, base: &base, evidence: &e, anew: &none, resting: &resting });
     assert_eq!(t, Todo::default());
@@ -214,7 +214,7 @@ fn traffic_is_interrupted_only_where_the_device_was_set_up_again() {
     let channels = |n: u32| Setting::Channels { dev: "eth0".into(), rx: None, tx: None, combined: Some(n) };
     let base = [channels(2)];
     let t = look(&now, &base, &heard(Change::Channels), &[]);
-    assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "ethtool -L by somebody: the new count stays");
+    assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "ethtool -L by a user: the new count stays");
     let t = look(&now, &base, &Evidence::default(), &["eth0"]);
     assert_eq!(
         t.steps.iter().map(|s| (s.setting.clone(), s.interrupts_traffic)).collect::<Vec<_>>(),

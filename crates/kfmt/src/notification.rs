@@ -85,11 +85,24 @@ pub fn links(datagram: &[u8]) -> Result<Vec<InterfaceChange>, ParseError> {
     Ok(out)
 }
 
+/// What a notification of ethtool with this number reports.
+fn setting(number: u8) -> Change {
+    match ids::NOTIFICATIONS.iter().find(|(_, n)| *n == number).map(|(name, _)| *name) {
+        Some("FEATURES") => Change::Features,
+        Some("RINGS") => Change::Rings,
+        Some("CHANNELS") => Change::Channels,
+        Some("COALESCE") => Change::Coalesce,
+        Some("PAUSE") => Change::Pause,
+        Some("RSS" | "RSS_CREATE" | "RSS_DELETE") => Change::Rss,
+        _ => Change::Other,
+    }
+}
+
 /// A datagram of the ethtool group `monitor`.
 pub fn ethtool(datagram: &[u8]) -> Result<Vec<InterfaceChange>, ParseError> {
     let mut out = Vec::new();
     for (command, body) in generic(datagram)? {
-        let change = ids::ntf::change(command);
+        let change = setting(command);
         let mut found = InterfaceChange { change, ifindex: None, name: None };
         for attr in attrs(body) {
             let attr = attr?;

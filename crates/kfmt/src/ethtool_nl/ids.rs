@@ -66,27 +66,18 @@ pub const COMMANDS: &[(&str, u8)] = &[
     ("RSS_DELETE_ACT", msg::RSS_DELETE_ACT),
 ];
 
-/// Notifications of the kernel (`ETHTOOL_MSG_*_NTF`), which are numbered apart from the commands.
-pub(crate) mod ntf {
-    use crate::notification::Change;
-
-    /// Name in the header without prefix and suffix, number, and what the notification reports.
-    pub(crate) const ALL: &[(&str, u8, Change)] = &[
-        ("FEATURES", 13, Change::Features),
-        ("RINGS", 17, Change::Rings),
-        ("CHANNELS", 19, Change::Channels),
-        ("COALESCE", 21, Change::Coalesce),
-        ("PAUSE", 23, Change::Pause),
-        ("RSS", 50, Change::Rss),
-        ("RSS_CREATE", 52, Change::Rss),
-        ("RSS_DELETE", 53, Change::Rss),
-    ];
-
-    /// What a notification with this number reports.
-    pub(crate) fn change(number: u8) -> Change {
-        ALL.iter().find(|(_, n, _)| *n == number).map_or(Change::Other, |(.., c)| *c)
-    }
-}
+/// Notifications of the kernel, which are numbered apart from the commands: name in the header without prefix and suffix
+/// (`ETHTOOL_MSG_*_NTF`), and number.
+pub(crate) const NOTIFICATIONS: &[(&str, u8)] = &[
+    ("FEATURES", 13),
+    ("RINGS", 17),
+    ("CHANNELS", 19),
+    ("COALESCE", 21),
+    ("PAUSE", 23),
+    ("RSS", 50),
+    ("RSS_CREATE", 52),
+    ("RSS_DELETE", 53),
+];
 
 /// `ETHTOOL_A_*_HEADER`: the first attribute of every message of the family.
 pub const HEADER: u16 = 1;
