@@ -65,6 +65,9 @@ fn numbers_agree_with_the_installed_header() {
     for (name, id) in ids::COMMANDS {
         compare(format!("ETHTOOL_MSG_{name}"), u32::from(*id));
     }
+    for (name, id) in ids::NOTIFICATIONS {
+        compare(format!("ETHTOOL_MSG_{name}_NTF"), u32::from(*id));
+    }
     for (name, id) in ids::ATTRIBUTES.iter().chain(rings::NAMES) {
         compare(format!("ETHTOOL_A_{name}"), u32::from(*id));
     }

@@ -22,6 +22,7 @@ pub mod irqbalance;
 pub mod link_stats;
 pub mod netdev_nl;
 pub mod nl;
+pub mod notification;
 pub mod packet;
 pub mod pcap;
 pub mod procstat;

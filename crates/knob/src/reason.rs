@@ -348,6 +348,11 @@ pub enum Reason {
     },
     /// Adopted by the user.
     Adopted,
+    /// It was applied before and lost since.
+    AppliedBefore {
+        /// Number of that transaction.
+        transaction: u64,
+    },
     // Transactions
     /// The setting is as planned, but an earlier step of the plan may reset it.
     Reset {

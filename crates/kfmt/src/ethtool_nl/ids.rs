@@ -66,12 +66,24 @@ pub const COMMANDS: &[(&str, u8)] = &[
     ("RSS_DELETE_ACT", msg::RSS_DELETE_ACT),
 ];
 
+/// Notifications of the kernel, which are numbered apart from the commands: name in the header without prefix and suffix
+/// (`ETHTOOL_MSG_*_NTF`), and number.
+pub(crate) const NOTIFICATIONS: &[(&str, u8)] = &[
+    ("FEATURES", 13),
+    ("RINGS", 17),
+    ("CHANNELS", 19),
+    ("COALESCE", 21),
+    ("PAUSE", 23),
+    ("RSS", 50),
+    ("RSS_CREATE", 52),
+    ("RSS_DELETE", 53),
+];
+
 /// `ETHTOOL_A_*_HEADER`: the first attribute of every message of the family.
 pub const HEADER: u16 = 1;
 
 /// Attributes within the header.
 pub(crate) mod header {
-    #[cfg_attr(not(test), expect(dead_code, reason = "only the comparison with the kernel header uses it"))]
     pub(crate) const DEV_INDEX: u16 = 1;
     pub(crate) const DEV_NAME: u16 = 2;
     pub(crate) const FLAGS: u16 = 3;

@@ -207,6 +207,7 @@ fn text(r: &Reason) -> String {
             format!("{}{}{with}", configured_in(by), if with.is_empty() { "" } else { "; " })
         }
         R::OfConfiguredGroup { reason, by } => format!("{reason} ({})", configured_in(std::slice::from_ref(by))),
+        R::AppliedBefore { transaction } => format!("as applied in transaction {transaction}"),
         R::Adopted => "changed outside ringwise and adopted: it stays".into(),
         R::Reset { by, reason } => {
             let by = match by {

@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::host::{Clock, Error, Host, Request, Result};
 
 pub use ioctl::ifindex;
-pub(crate) use requests::dump_once;
+pub(crate) use requests::{dump_once, group};
 
 /// The running machine, accessed through its files, netlink sockets and ioctls. Sockets are kept for the next request.
 pub struct Real {

@@ -14,6 +14,9 @@ const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+const CTRL_ATTR_MCAST_GROUPS: u16 = 7;
+const CTRL_ATTR_MCAST_GRP_NAME: u16 = 1;
+const CTRL_ATTR_MCAST_GRP_ID: u16 = 2;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const RTM_GETROUTE: u16 = 26;
@@ -100,20 +103,42 @@ fn exchange(
     unreachable!("the last attempt returns")
 }
 
-fn family(pool: &Mutex<Pool>, what: &str, name: &'static str) -> Result<u16> {
-    if let Some((_, id)) = lock(pool).families.iter().find(|(n, _)| *n == name) {
-        return Ok(*id);
-    }
+/// What the kernel reports about a generic netlink family.
+fn described(pool: &Mutex<Pool>, what: &str, name: &str) -> Result<Vec<Vec<u8>>> {
     let mut body = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
     put_attr(&mut body, CTRL_ATTR_FAMILY_NAME, format!("{name}\0").as_bytes());
-    let replies = exchange(pool, libc::NETLINK_GENERIC, GENL_ID_CTRL, 0, &body).map_err(|fail| {
+    exchange(pool, libc::NETLINK_GENERIC, GENL_ID_CTRL, 0, &body).map_err(|fail| {
         let mut e = error(what, fail);
         if e.errno == Some(libc::ENOENT) {
             e.words = Some(format!("this kernel has no generic netlink family \"{name}\""));
         }
         e
-    })?;
-    let id = replies
+    })
+}
+
+/// The number of a multicast group of a generic netlink family.
+pub(crate) fn group(family: &str, group: &str) -> Result<u32> {
+    let what = format!("find group {group} of {family}");
+    let replies = described(&Mutex::default(), &what, family)?;
+    let groups = replies
+        .iter()
+        .flat_map(|r| attrs(r.get(4..).unwrap_or_default()))
+        .filter(|(kind, _)| *kind == CTRL_ATTR_MCAST_GROUPS)
+        .flat_map(|(_, list)| attrs(list));
+    let named = groups.filter_map(|(_, one)| {
+        let of = |wanted: u16| attrs(one).find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
+        let id = u32::from_ne_bytes(of(CTRL_ATTR_MCAST_GRP_ID)?.try_into().ok()?);
+        Some((of(CTRL_ATTR_MCAST_GRP_NAME)?.to_vec(), id))
+    });
+    let found = named.into_iter().find(|(name, _)| name.strip_suffix(b"\0").unwrap_or(name) == group.as_bytes());
+    found.map(|(_, id)| id).ok_or_else(|| Error::other(what.clone(), "this kernel has no such group"))
+}
+
+fn family(pool: &Mutex<Pool>, what: &str, name: &'static str) -> Result<u16> {
+    if let Some((_, id)) = lock(pool).families.iter().find(|(n, _)| *n == name) {
+        return Ok(*id);
+    }
+    let id = described(pool, what, name)?
         .iter()
         .flat_map(|r| attrs(r.get(4..).unwrap_or_default()))
         .find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)

@@ -1,0 +1,175 @@
+//! What has to be written so that the host is as applied again. Pure: it takes the host as read and what was heard.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_apply::{Standing, Verify};
+use ringwise_knob::{Address, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, diff};
+use ringwise_model::{Nic, Snapshot};
+
+use crate::evidence::{Evidence, Heard};
+use crate::losses::{About, Loss, judge};
+
+/// What the service knows when it looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The host as it is now.
+    pub now: &'a Snapshot,
+    /// What is in effect, with what the service itself has written.
+    pub in_effect: &'a Verify,
+    /// What people and the configuration have applied, without the transactions of the service.
+    pub base: &'a Verify,
+    /// What was heard since the last look.
+    pub evidence: &'a Evidence,
+    /// Interfaces that were set up again since they were written to.
+    pub anew: &'a BTreeSet<String>,
+    /// Interfaces that the service leaves alone.
+    pub resting: &'a BTreeSet<String>,
+}
+
+/// What follows from it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Todo {
+    /// Steps that write again what was applied, in writing order.
+    pub steps: Vec<Step>,
+    /// Interfaces that need a new plan, because what was applied does not fit them any more.
+    pub plan: BTreeSet<String>,
+    /// Manual changes. They stay.
+    pub manual: Vec<ManualChange>,
+}
+
+/// Decides interface by interface.
+pub fn todo(look: Look) -> Todo {
+    let mut out = Todo::default();
+    let mut target = SettingMap::new();
+    let base = by_device(look.base);
+    for (dev, settings) in by_device(look.in_effect) {
+        let Some(nic) = look.now.nic(dev) else { continue };
+        let found = losses(look, nic, &settings);
+        let manual: Vec<ManualChange> =
+            found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
+        let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).collect();
+        out.manual.extend(manual);
+        if look.resting.contains(dev) {
+            continue;
+        }
+        let lost = found.iter().any(|(_, l)| l.is_lost());
+        let fits = base.get(dev).is_some_and(|b| fits(b, nic, look.now));
+        let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
+        let heard = look.evidence.of(&nic.dev);
+        if fits {
+            // Also brings queues home that had to leave while a CPU was offline.
+            let own = base.get(dev).into_iter().flatten().filter(|s| !s.how.holds());
+            let wanted = own.filter_map(|s| Some((s.want.address()?, s.want.clone())));
+            target.extend(wanted.filter(|(a, _)| !stays.contains(a) && may_write(a, look, dev)));
+        } else if lost || other_queues || heard.channels || look.evidence.cpus {
+            out.plan.insert(dev.to_string());
+        }
+    }
+    let transaction = |a: &Address| {
+        let of = |s: &&Standing| s.want.address().as_ref() == Some(a);
+        look.base.settings.iter().find(of).map_or(0, |s| s.transaction)
+    };
+    let changes = diff(look.now, &target).into_iter();
+    out.steps = changes
+        .map(|c| Step {
+            rule: "keep".into(),
+            reason: Reason::AppliedBefore { transaction: transaction(&c.address) },
+            source: "ringwise daemon".into(),
+            interrupts_traffic: c.address.interrupts_traffic(),
+            if_refused: IfRefused::Skip,
+            instead: Vec::new(),
+            setting: c.to,
+            from: c.from,
+        })
+        .collect();
+    out
+}
+
+/// Settings in effect by interface. Those of the host itself are not kept: nothing resets them.
+fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&Standing>> {
+    let mut out: BTreeMap<&str, Vec<&Standing>> = BTreeMap::new();
+    for s in &v.settings {
+        if let Some(dev) = s.want.dev() {
+            out.entry(dev).or_default().push(s);
+        }
+    }
+    out
+}
+
+fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Standing, Loss)> {
+    let about = About {
+        now: look.now,
+        heard: look.evidence.of(&nic.dev),
+        anew: look.anew.contains(nic.name()),
+        other_channels: other_channels(settings),
+    };
+    settings.iter().filter_map(|s| Some((*s, judge(s, about)?))).collect()
+}
+
+/// Channel counts that were applied are not the present ones, or queues that were applied to are gone.
+fn other_channels(settings: &[&Standing]) -> bool {
+    settings.iter().any(|s| match &s.want {
+        Setting::Channels { .. } => !s.how.holds(),
+        _ => s.how == Match::Gone,
+    })
+}
+
+/// Whether what was applied can be written to this interface as it is now: each of its queues exists, no queue is without a
+/// setting, and every CPU is online.
+fn fits(base: &[&Standing], nic: &Nic, now: &Snapshot) -> bool {
+    let exist = base.iter().all(|s| s.how != Match::Gone);
+    let cpus = |s: &Setting| match s {
+        Setting::IrqCpus { cpus, .. } => Some(cpus.clone()),
+        _ => None,
+    };
+    let isolated = now.topology.isolated_all();
+    let online = base.iter().filter_map(|s| cpus(&s.want)).all(|c| c.iter().all(|c| now.topology.online.contains(c)));
+    let newly_isolated = base
+        .iter()
+        .any(|s| s.how == Match::Differs && cpus(&s.want).is_some_and(|c| !c.intersection(&isolated).is_empty()));
+    let interrupts: Vec<_> = base
+        .iter()
+        .filter_map(|s| match s.want.address() {
+            Some(Address::IrqCpus { of, .. }) => Some(of),
+            _ => None,
+        })
+        .collect();
+    let covered = interrupts.is_empty()
+        || nic.vectors.iter().filter_map(ringwise_knob::irq::canonical).all(|of| {
+            interrupts
+                .iter()
+                .any(|i| ringwise_knob::irq::vector(nic, *i).and_then(ringwise_knob::irq::canonical) == Some(of))
+        });
+    !base.is_empty() && exist && online && !newly_isolated && covered
+}
+
+/// Traffic is interrupted only for an interface that was just set up again, whose traffic has been interrupted anyway.
+fn may_write(address: &Address, look: Look, dev: &str) -> bool {
+    !address.interrupts_traffic() || look.anew.contains(dev)
+}
+
+/// What was heard about an interface, for the log: why its settings were lost.
+pub fn cause(heard: Heard, anew: bool) -> Cause {
+    match (anew || heard.bound, heard.channels, heard.link || heard.settings) {
+        (true, ..) => Cause::SetUpAgain,
+        (_, true, _) => Cause::Channels,
+        (.., true) => Cause::Link,
+        _ => Cause::Unknown,
+    }
+}
+
+/// Why settings were lost, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The driver was bound again, or the device was plugged in.
+    SetUpAgain,
+    /// The channel counts were set.
+    Channels,
+    /// The link or another setting changed.
+    Link,
+    /// CPUs went online or offline.
+    Cpus,
+    /// Nothing was heard.
+    Unknown,
+}

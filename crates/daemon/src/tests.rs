@@ -1,0 +1,223 @@
+//! A host with igb interfaces: applied, then something happens to it, and the service looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_apply::{Standing, Verify};
+use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_knob::{Setting, VectorName, compare, live};
+use ringwise_model::{CpuSet, Fact, Rss, Snapshot};
+use ringwise_testkit::machines::{self, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+use crate::evidence::Evidence;
+use crate::keep::{Look, Todo, todo};
+
+fn host() -> Snapshot {
+    let nic = |n: &str| NicSpec::new(n, "igb", Some(0), 4, 4);
+    machines::host("edge3", CpuSpec::flat(4, 2), vec![nic("eth0"), nic("eth1")]).snapshot()
+}
+
+/// One CPU for each queue of eth0.
+fn applied() -> Vec<Setting> {
+    let irq = |q: u32| Setting::IrqCpus {
+        dev: "eth0".into(),
+        of: VectorName::Rx(q),
+        cpus: CpuSet::from_iter([ringwise_model::CpuId(q)]),
+        on: None,
+    };
+    let xps =
+        |q: u32| Setting::XpsCpus { dev: "eth0".into(), queue: q, cpus: CpuSet::from_iter([ringwise_model::CpuId(q)]) };
+    (0..4).map(irq).chain((0..4).map(xps)).collect()
+}
+
+fn verify(now: &Snapshot, wants: &[Setting]) -> Verify {
+    let standing = |want: &Setting| Standing {
+        transaction: 7,
+        unix_time: 0,
+        adopted: false,
+        how: compare(want, now),
+        now: live(now, &want.address().unwrap()),
+        want: want.clone(),
+        changed: None,
+    };
+    Verify {
+        schema: "ringwise.verify".into(),
+        version: 1,
+        settings: wants.iter().map(standing).collect(),
+        unfinished: None,
+        running: None,
+        trial: None,
+        newer: Vec::new(),
+        made: Vec::new(),
+    }
+}
+
+fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) -> Todo {
+    let v = verify(now, base);
+    let anew: BTreeSet<String> = anew.iter().map(ToString::to_string).collect();
+    let resting = BTreeSet::new();
+    todo(Look { now, in_effect: &v, base: &v, evidence, anew: &anew, resting: &resting })
+}
+
+fn heard(change: Change) -> Evidence {
+    let mut e = Evidence::default();
+    assert!(e.interface(&InterfaceChange { change, ifindex: None, name: Some("eth0".into()) }));
+    e
+}
+
+fn as_applied() -> Snapshot {
+    ringwise_testkit::project::project(&host(), &applied())
+}
+
+/// The driver requests its vectors again: all CPUs, no XPS.
+fn reset(s: &mut Snapshot) {
+    let all = s.topology.online.clone();
+    let nic = s.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    for v in nic.vectors.iter_mut().filter(|v| !v.rx().is_empty()) {
+        v.asked = Fact::Known(all.clone());
+    }
+    for q in &mut nic.tx_queues {
+        q.xps_cpus = Fact::Known(CpuSet::new());
+    }
+}
+
+#[test]
+fn nothing_to_do_where_everything_is_as_applied() {
+    let now = as_applied();
+    for e in [Evidence::default(), Evidence::incomplete(), heard(Change::Link), heard(Change::Rings)] {
+        assert_eq!(look(&now, &applied(), &e, &[]), Todo::default());
+    }
+    // Without a lost setting a new channel count alone is a reason to plan: other queues may be without a CPU.
+    let mut fewer = now;
+    let nic = fewer.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    nic.rx_queues.truncate(2);
+    nic.tx_queues.truncate(2);
+    nic.vectors.retain(|v| v.rx().iter().chain(v.tx()).all(|q| *q < 2));
+    let t = look(&fewer, &applied(), &heard(Change::Channels), &[]);
+    assert_eq!((t.steps.len(), t.plan), (0, BTreeSet::from(["eth0".to_string()])));
+    assert!(t.manual.is_empty(), "queues that are gone are no manual changes: {:?}", t.manual);
+}
+
+#[test]
+fn what_a_reset_has_lost_is_written_again() {
+    let mut now = as_applied();
+    reset(&mut now);
+    for (e, anew) in
+        [(heard(Change::Link), &[][..]), (Evidence::default(), &["eth0"][..]), (heard(Change::Channels), &[])]
+    {
+        let t = look(&now, &applied(), &e, anew);
+        let written: Vec<_> = t.steps.iter().map(|s| s.setting.clone()).collect();
+        assert_eq!(written.len(), applied().len(), "{written:?}");
+        assert!(applied().iter().all(|s| written.contains(s)) && t.manual.is_empty() && t.plan.is_empty());
+        assert!(t.steps.iter().all(|s| s.reason == ringwise_knob::Reason::AppliedBefore { transaction: 7 }));
+        let after = ringwise_testkit::project::project(&now, &written);
+        assert_eq!(look(&after, &applied(), &e, anew), Todo::default(), "and then there is nothing to do");
+    }
+}
+
+#[test]
+fn manual_changes_stay() {
+    let mut now = as_applied();
+    let mine = CpuSet::from_iter([ringwise_model::CpuId(6)]);
+    let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    let index = nic.vectors.iter().position(|v| v.rx() == [2]).unwrap();
+    nic.vectors[index].asked = Fact::Known(mine.clone());
+    nic.vectors[index].effective = Fact::Known(mine.clone());
+    for e in [Evidence::default(), Evidence::incomplete(), heard(Change::Link), heard(Change::Channels)] {
+        let t = look(&now, &applied(), &e, &[]);
+        assert!(t.steps.is_empty(), "{e:?}: {:?}", t.steps);
+        assert_eq!(t.manual.len(), 1, "{e:?}");
+    }
+    // Nothing was heard that would explain a default value: then a person has written it.
+    let mut now = as_applied();
+    reset(&mut now);
+    let t = look(&now, &applied(), &Evidence::default(), &[]);
+    assert_eq!((t.steps.len(), t.manual.len()), (0, applied().len()));
+    // In the middle of a reset, the change of a person stays and the rest is written again.
+    let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    nic.vectors[index].asked = Fact::Known(mine);
+    let t = look(&now, &applied(), &heard(Change::Link), &[]);
+    assert_eq!((t.steps.len(), t.manual.len()), (applied().len() - 1, 1));
+}
+
+#[test]
+fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
+    let mut now = as_applied();
+    let gone = ringwise_model::CpuId(3);
+    let online: CpuSet = now.topology.online.iter().filter(|c| *c != gone).collect();
+    now.topology.online = online.clone();
+    let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    let v = nic.vectors.iter_mut().find(|v| v.rx() == [3]).unwrap();
+    (v.asked, v.effective) = (Fact::Known(online), Fact::Known(CpuSet::from_iter([ringwise_model::CpuId(0)])));
+    let mut e = Evidence::default();
+    e.uevent(&Uevent::Cpu { cpu: 3, online: false });
+    let t = look(&now, &applied(), &e, &[]);
+    assert_eq!((t.steps.len(), t.plan), (0, BTreeSet::from(["eth0".to_string()])));
+    assert!(t.manual.is_empty(), "{:?}", t.manual);
+
+    // The service had moved the queue to CPU 4; the CPU is online again.
+    let elsewhere = Setting::IrqCpus {
+        dev: "eth0".into(),
+        of: VectorName::Rx(3),
+        cpus: CpuSet::from_iter([ringwise_model::CpuId(4)]),
+        on: None,
+    };
+    let now = ringwise_testkit::project::project(&as_applied(), std::slice::from_ref(&elsewhere));
+    let mut own = applied();
+    own[3] = elsewhere;
+    let (in_effect, base) = (verify(&now, &own), verify(&now, &applied()));
+    let none = BTreeSet::new();
+    let t = todo(Look { now: &now, in_effect: &in_effect, base: &base, evidence: &e, anew: &none, resting: &none });
+    assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
+    // An interface at rest is skipped.
+    let resting = BTreeSet::from(["eth0".to_string()]);
+    let t = todo(Look { now: &now, in_effect: &in_effect, base: &base, evidence: &e, anew: &none, resting: &resting });
+    assert_eq!(t, Todo::default());
+}
+
+#[test]
+fn a_table_is_lost_only_if_it_is_the_default_and_something_came_before() {
+    let table = |t: Vec<u32>| Setting::RssTable { dev: "eth0".into(), table: t };
+    let size = 128;
+    let mut now = host();
+    let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    nic.rss = Fact::Known(Rss {
+        table: vec![0; size],
+        function: Fact::Absent,
+        key: Fact::Absent,
+        fields: BTreeMap::new(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Absent,
+    });
+    let even: Vec<u32> = (0..size as u32).map(|i| i % 4).collect();
+    let blocks: Vec<u32> = (0..size as u32).map(|i| i * 4 / size as u32).collect();
+    let weighted: Vec<u32> = (0..size as u32).map(|i| u32::from(i % 4 != 0)).collect();
+    let others: Vec<u32> = (0..size as u32).map(|i| u32::from(i % 8 != 0)).collect();
+    let with = |t: &[u32]| ringwise_testkit::project::project(&now, &[table(t.to_vec())]);
+    let base = [table(weighted.clone())];
+    for default in [&even, &blocks] {
+        let now = with(default);
+        assert_eq!(look(&now, &base, &heard(Change::Link), &[]).steps.len(), 1);
+        assert_eq!(look(&now, &base, &heard(Change::Channels), &[]).steps.len(), 1);
+        let t = look(&now, &base, &Evidence::default(), &[]);
+        assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "ethtool -X default by a person");
+        let t = look(&now, &base, &heard(Change::Rss), &[]);
+        assert_eq!((t.steps.len(), t.manual.len()), (0, 1));
+    }
+    let t = look(&with(&others), &base, &heard(Change::Channels), &[]);
+    assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "another table is a choice");
+}
+
+#[test]
+fn traffic_is_interrupted_only_where_the_device_was_set_up_again() {
+    let now = host();
+    let channels = |n: u32| Setting::Channels { dev: "eth0".into(), rx: None, tx: None, combined: Some(n) };
+    let base = [channels(2)];
+    let t = look(&now, &base, &heard(Change::Channels), &[]);
+    assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "ethtool -L by a user: the new count stays");
+    let t = look(&now, &base, &Evidence::default(), &["eth0"]);
+    assert_eq!(
+        t.steps.iter().map(|s| (s.setting.clone(), s.interrupts_traffic)).collect::<Vec<_>>(),
+        [(channels(2), true)]
+    );
+}
