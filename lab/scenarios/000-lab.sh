@@ -1,6 +1,6 @@
 #!/bin/sh
 # The guest matches the machine that the host file describes.
-# hosts: all
+# hosts: all small2-arm64
 # kernels: all
 # quick: small2@6.12 router16@6.12 router16@newest remote@6.12
 # timeout: 60
@@ -14,7 +14,9 @@ same "offline CPUs" "$(cat $cpu/offline)" "$(echo $OFFLINE)"
 # Threads of a core, and CPUs that share an L3.
 same "threads of a core" "$(cpus_in $cpu/cpu0/topology/thread_siblings_list)" "$THREADS"
 l3=$cpu/cpu0/cache/index3/shared_cpu_list
-if [ -e $l3 ]; then
+if [ "$L3" = none ]; then
+	check "no L3 is described" [ ! -e $l3 ]
+elif [ -e $l3 ]; then
 	case $L3 in
 	core) want=$THREADS ;;
 	package) want=$((CORES * THREADS)) ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The values that ringwise reads are those that a shell reads.
-# hosts: all
+# hosts: all small2-arm64
 # kernels: all
 # quick: router16@6.12
 # timeout: 300

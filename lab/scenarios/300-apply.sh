@@ -1,6 +1,6 @@
 #!/bin/sh
 # Plan, apply, verify, apply again, roll back: on every NIC of the host at once.
-# hosts: all
+# hosts: all small2-arm64
 # kernels: all
 # quick: small2@6.12 router16@newest
 # timeout: 500

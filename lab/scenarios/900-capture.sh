@@ -1,6 +1,6 @@
 #!/bin/sh
 # A capture shows the same as the live host. It stays in results/keep for fixtures/hosts.
-# hosts: all
+# hosts: all small2-arm64
 # kernels: all
 # quick: small2@6.12
 # timeout: 180

@@ -25,6 +25,8 @@ pub(crate) struct Apt {
     dir: PathBuf,
     /// Empty: the machine's own.
     machines: Vec<String>,
+    /// Names without a machine are packages of the first one.
+    is_native: bool,
 }
 
 /// The machine's release name, such as `bookworm`.
@@ -42,6 +44,11 @@ impl Apt {
     /// `-security` from the one that carries its security suite.
     pub(crate) fn new(name: &str, suites: &[&str]) -> Result<Apt> {
         Self::for_machines(name, suites, &[])
+    }
+
+    /// The same for packages of another machine, as an apt on that machine would see them.
+    pub(crate) fn for_machine(name: &str, suites: &[&str], machine: &str) -> Result<Apt> {
+        Ok(Apt { is_native: true, ..Self::for_machines(name, suites, &[machine])? })
     }
 
     /// The same for packages of several machines (`amd64`, `arm64`). None: the machine's own.
@@ -75,7 +82,7 @@ impl Apt {
             text.push('\n');
         }
         fs::write(dir.join("lab.sources"), text)?;
-        Ok(Apt { dir, machines: machines.iter().map(|m| m.to_string()).collect() })
+        Ok(Apt { dir, machines: machines.iter().map(|m| m.to_string()).collect(), is_native: false })
     }
 
     /// The file with the suites, for programs that have their own apt.
@@ -99,6 +106,9 @@ impl Apt {
             "Acquire::http::Timeout=60".into(),
         ] {
             c.arg("-o").arg(option);
+        }
+        if let Some(machine) = self.machines.first().filter(|_| self.is_native) {
+            c.args(["-o", &format!("APT::Architecture={machine}")]);
         }
         for machine in &self.machines {
             c.args(["-o", &format!("APT::Architectures::={machine}")]);

@@ -2,6 +2,7 @@
 
 use crate::heartbeat::{Dead, Heartbeat};
 use crate::host::{Host, System};
+use crate::package::Arch;
 use crate::qemu::{self, Accel, Qemu};
 use crate::scenario::Scenario;
 use crate::{image, irqbalance, kernel, module, paths, peers, progress, userland};
@@ -41,6 +42,8 @@ pub(crate) struct Guest<'a> {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub status: Option<ExitStatus>,
+    /// What the guest wrote into a file, because its machine has no debug exit.
+    written: Option<u8>,
     pub took: Duration,
     /// A fault of QEMU, so the boot has no result: its emulation stalled, or it crashed.
     pub lost: Option<Lost>,
@@ -81,6 +84,9 @@ impl fmt::Display for Lost {
 impl Ended {
     /// The status that the guest reported, if it did.
     pub(crate) fn guest_status(&self) -> Option<u8> {
+        if self.written.is_some() {
+            return self.written;
+        }
         // isa-debug-exit: QEMU exits with (value << 1) | 1; 0 means that the guest reported nothing.
         let code = self.status?.code()?;
         (code & 1 == 1).then(|| u8::try_from(code >> 1).unwrap_or(u8::MAX))
@@ -89,7 +95,7 @@ impl Ended {
 
 impl<'a> Guest<'a> {
     pub(crate) fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
-        let qemu = qemu::ensure()?;
+        let qemu = qemu::ensure(host.arch)?;
         let ready = kernel::ensure(k)?;
         let accel = qemu::accel(&qemu, &ready)?;
         let (test_nic, cost_model) = match host.has_test_nic() {
@@ -115,7 +121,7 @@ impl<'a> Guest<'a> {
         for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
             remove(&results.join(format!("{}.out", s.name)))?;
         }
-        for file in ["phase", "again", "booted", "heartbeat"] {
+        for file in ["phase", "again", "booted", "heartbeat", "status"] {
             remove(&results.join(file))?;
         }
         Ok(())
@@ -180,7 +186,7 @@ impl<'a> Guest<'a> {
         let to = share.join("ringwise");
         fs::copy(ringwise, &to)?;
         fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
-        crate::tools::install(&share)?;
+        crate::tools::install(&share, self.host.arch)?;
         for (built, m) in [(&self.test_nic, module::TEST_NIC), (&self.cost_model, module::COST_MODEL)] {
             if let module::Built::Module(ko) = built {
                 fs::copy(ko, share.join(format!("{}.ko", m.name)))?;
@@ -210,9 +216,12 @@ impl<'a> Guest<'a> {
         }
         let mut c = Command::new(words[0]);
         c.args(&words[1..]).args(self.qemu.words());
+        let machine = match self.host.arch {
+            Arch::Amd64 => "console=ttyS0 tsc=reliable no_timer_check lpj=8000000",
+            Arch::Arm64 => "console=ttyAMA0",
+        };
         let append = format!(
-            "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=8000000 \
-             apparmor=0 audit=0 net.ifnames=0 {} {} {}",
+            "{machine} quiet panic=-1 mitigations=off apparmor=0 audit=0 net.ifnames=0 {} {} {}",
             self.host.cmdline,
             if self.disk.is_some() { "lab.root=vda systemd.show_status=0" } else { "" },
             if mode == Mode::Demo { "lab.quiet" } else { "" }
@@ -221,14 +230,8 @@ impl<'a> Guest<'a> {
             .args(["-accel", self.accel.option()])
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-serial", "stdio", "-monitor", "none"])
-            // The second one has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
-            .args([
-                "-device",
-                "isa-debug-exit,iobase=0xf4,iosize=0x4",
-                "-device",
-                "nvme,bus=pcie.0,serial=map,msix_qsize=9",
-                "-fsdev",
-            ])
+            // It has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
+            .args(["-device", "nvme,bus=pcie.0,serial=map,msix_qsize=9", "-fsdev"])
             .arg(format!("local,id=lab,path={},security_model=none,multidevs=remap", self.share().display()))
             .args(["-device", "virtio-9p-pci,bus=pcie.0,fsdev=lab,mount_tag=lab"])
             .arg("-kernel")
@@ -237,6 +240,9 @@ impl<'a> Guest<'a> {
             .arg(&initrd)
             .arg("-append")
             .arg(append.trim_end());
+        if self.host.arch == Arch::Amd64 {
+            c.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x4"]);
+        }
         match &self.disk {
             // Data that a guest writes there survives its reboots only.
             Some(image) => {
@@ -296,7 +302,9 @@ impl<'a> Guest<'a> {
             if status.is_some_and(|s| s.signal().is_some()) {
                 lost = Some(Lost::Died);
             }
-            Ok(Ended { status, took: start.elapsed(), lost })
+            let written = fs::read_to_string(self.share().join("results/status")).ok();
+            let written = written.and_then(|text| text.trim().parse().ok());
+            Ok(Ended { status, written, took: start.elapsed(), lost })
         })
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Opt
     // Fetching and building run at the same time: one waits for the network, the other for the CPUs.
     let (ringwise, guest) = progress::shown(|| {
         std::thread::scope(|threads| {
-            let built = threads.spawn(|| program.map_or_else(|| program::build(Profile::Lab), Ok));
+            let built = threads.spawn(|| program.map_or_else(|| program::for_guests(host.arch, Profile::Lab), Ok));
             let guest = Guest::prepare(&host, kernel);
             let built = built.join().map_err(|_| anyhow::anyhow!("the build thread panicked"))?;
             anyhow::Ok((built?, guest?))

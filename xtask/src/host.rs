@@ -1,5 +1,6 @@
 //! A lab host is a file: `lab/hosts/NAME.toml` becomes a QEMU command line and a table for the guest.
 
+use crate::package::Arch;
 use crate::paths;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -12,7 +13,9 @@ pub(crate) struct Host {
     #[serde(skip)]
     pub name: String,
     pub about: String,
-    /// Names from `lab/kernels.toml`.
+    #[serde(default)]
+    pub arch: Arch,
+    /// Names from `lab/kernels.toml`, of the same machine.
     pub kernels: Vec<String>,
     /// The first process.
     #[serde(default)]
@@ -87,6 +90,8 @@ pub(crate) enum L3 {
     #[default]
     Package,
     Core,
+    /// QEMU describes no such cache.
+    None,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -259,6 +264,7 @@ impl Host {
             match self.cpu.l3 {
                 L3::Core => "core",
                 L3::Package => "package",
+                L3::None => "none",
             },
             self.node.len(),
             list(&|n| n.cpus.clone()),
@@ -280,9 +286,14 @@ impl Host {
         let mut add = |flag: &str, value: String| a.extend([flag.to_string(), value]);
         let small_l3 = match self.cpu.l3 {
             L3::Core => ",smp-cache.0.cache=l3,smp-cache.0.topology=core",
-            L3::Package => "",
+            L3::Package | L3::None => "",
         };
-        add("-machine", format!("q35{small_l3}"));
+        let machine = match self.arch {
+            Arch::Amd64 => "q35",
+            // With this interrupt controller, a vector of a PCI function is an LPI of the ITS.
+            Arch::Arm64 => "virt,gic-version=3,its=on",
+        };
+        add("-machine", format!("{machine}{small_l3}"));
         add("-cpu", self.cpu.model.clone());
         let Cpu { sockets, cores, threads, .. } = self.cpu;
         let smp = format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpu.count());

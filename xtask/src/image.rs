@@ -1,5 +1,6 @@
 //! The initramfs: busybox, a few tools with their libraries, and the kernel's modules.
 
+use crate::package::Arch;
 use crate::{cmd, kernel, paths, setup};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -40,13 +41,20 @@ const MODULES: &[&str] = &[
     "uio_pci_generic",
 ];
 const NEEDED: &[&str] = &["9p", "9pnet_virtio"];
-const TOOLS: &[&str] = &["ethtool", "ip", "tc"];
+
+/// Programs of this machine. Guests of another machine have only those of busybox.
+fn tools(arch: Arch) -> &'static [&'static str] {
+    match arch {
+        Arch::Amd64 => &["ethtool", "ip", "tc"],
+        Arch::Arm64 => &[],
+    }
+}
 
 /// The image for this kernel, from the cache or newly made.
 pub(crate) fn ensure(k: &kernel::Ready) -> Result<PathBuf> {
-    let busybox = setup::busybox()?;
+    let busybox = setup::busybox(k.arch)?;
     let init = fs::read(paths::lab().join("init.sh"))?;
-    let tools: Vec<PathBuf> = TOOLS.iter().map(|t| cmd::need(t)).collect::<Result<_>>()?;
+    let tools: Vec<PathBuf> = tools(k.arch).iter().map(|t| cmd::need(t)).collect::<Result<_>>()?;
     let sizes: Vec<u8> = tools
         .iter()
         .chain([&busybox])
@@ -97,6 +105,10 @@ fn add_tool(tool: &Path, root: &Path) -> Result<()> {
 }
 
 fn add_modules(k: &kernel::Ready, root: &Path) -> Result<()> {
+    let strip = cmd::need(match k.arch {
+        Arch::Amd64 => "strip",
+        Arch::Arm64 => "aarch64-linux-gnu-strip",
+    })?;
     let modprobe = cmd::need("modprobe")?;
     let mut files: BTreeSet<PathBuf> = BTreeSet::new();
     for module in MODULES {
@@ -148,7 +160,7 @@ fn add_modules(k: &kernel::Ready, root: &Path) -> Result<()> {
             fs::create_dir_all(dir)?;
         }
         fs::write(&out, data)?;
-        cmd::output(Command::new("strip").arg("--strip-debug").arg(&out))?;
+        cmd::output(Command::new(&strip).arg("--strip-debug").arg(&out))?;
     }
     for list in ["modules.order", "modules.builtin", "modules.builtin.modinfo"] {
         if from.join(list).is_file() {

@@ -1,5 +1,6 @@
 //! The lab's kernels: found in the archive, unpacked into the cache, made bootable.
 
+use crate::package::Arch;
 use crate::{apt::Apt, cmd, paths};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -14,6 +15,8 @@ pub(crate) struct Kernel {
     prefix: String,
     suffix: String,
     suites: Vec<String>,
+    #[serde(default)]
+    pub arch: Arch,
     #[serde(default = "yes")]
     pub test_nic: bool,
     pub tools_suite: Option<String>,
@@ -31,6 +34,7 @@ struct Table {
 /// A kernel on disk.
 #[derive(Debug, Clone)]
 pub(crate) struct Ready {
+    pub arch: Arch,
     pub release: String,
     /// Holds `lib/modules/RELEASE`.
     pub root: PathBuf,
@@ -54,7 +58,11 @@ impl Kernel {
     /// An apt that sees this kernel's suites; lists are read once for each.
     pub(crate) fn apt(&self) -> Result<Apt> {
         let suites: Vec<&str> = self.suites.iter().map(String::as_str).collect();
-        let apt = Apt::new(&format!("kernel-{}", self.name), &suites)?;
+        let name = format!("kernel-{}", self.name);
+        let apt = match self.arch {
+            Arch::Amd64 => Apt::new(&name, &suites)?,
+            other => Apt::for_machine(&name, &suites, other.debian())?,
+        };
         apt.update()?;
         Ok(apt)
     }
@@ -65,7 +73,7 @@ pub(crate) fn ensure(k: &Kernel) -> Result<Ready> {
     let dir = k.dir();
     let stamp = dir.join("release");
     if let Ok(release) = fs::read_to_string(&stamp) {
-        return ready(&dir, release.trim());
+        return ready(k.arch, &dir, release.trim());
     }
     let _ = fs::remove_dir_all(&dir);
     let apt = k.apt()?;
@@ -76,6 +84,8 @@ pub(crate) fn ensure(k: &Kernel) -> Result<Ready> {
     tidy(&root, &release)?;
     let vmlinuz = vmlinuz(&root, &release)?;
     match extract(&vmlinuz) {
+        // Only an x86 kernel is an ELF file in a compressed image.
+        _ if k.arch != Arch::Amd64 => drop(fs::copy(&vmlinuz, dir.join("vmlinuz"))?),
         Ok(elf) => fs::write(dir.join("vmlinux"), elf)?,
         Err(e) => {
             println!("setup: kernel {}: booting the compressed image ({e:#})", k.name);
@@ -84,16 +94,16 @@ pub(crate) fn ensure(k: &Kernel) -> Result<Ready> {
     }
     cmd::output(Command::new(cmd::need("depmod")?).arg("-b").arg(&root).arg(&release))?;
     fs::write(&stamp, &release)?;
-    ready(&dir, &release)
+    ready(k.arch, &dir, &release)
 }
 
-fn ready(dir: &Path, release: &str) -> Result<Ready> {
+fn ready(arch: Arch, dir: &Path, release: &str) -> Result<Ready> {
     let image = ["vmlinux", "vmlinuz"]
         .iter()
         .map(|n| dir.join(n))
         .find(|p| p.is_file())
         .with_context(|| format!("{} holds no kernel: delete it and run setup", dir.display()))?;
-    Ok(Ready { release: release.to_string(), root: dir.join("root"), image })
+    Ok(Ready { arch, release: release.to_string(), root: dir.join("root"), image })
 }
 
 /// Numbers of a version compare as numbers.
@@ -218,6 +228,7 @@ mod tests {
             prefix: prefix.into(),
             suffix: suffix.into(),
             suites: vec![],
+            arch: Arch::Amd64,
             test_nic: true,
             tools_suite: None,
         }

@@ -6,10 +6,11 @@ use crate::host::Host;
 use crate::job::{Job, Outcome, Run};
 use crate::kernel::Kernel;
 use crate::lane::{self, Choice};
+use crate::package::Arch;
 use crate::program::Profile;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Scenario, Score};
 use crate::setup::Lane;
-use crate::{demo, host, kernel, program, progress, setup, times};
+use crate::{demo, host, kernel, program, progress, qemu, setup, times};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,6 +25,8 @@ const LAB_ITSELF: &str = "000-lab";
 
 #[derive(Debug, Default)]
 struct Options {
+    /// The machine of the guests. With a host it is that of the host.
+    arch: Option<String>,
     host: Option<String>,
     kernel: Option<String>,
     scenario: Option<String>,
@@ -43,6 +46,20 @@ struct Options {
     once: Option<String>,
 }
 
+impl Options {
+    fn arch(&self, hosts: &[Host]) -> Result<Arch> {
+        let host = self.host.as_ref().and_then(|name| hosts.iter().find(|h| h.name == *name));
+        match (&self.arch, host) {
+            (Some(name), None) => Arch::parse(name),
+            (Some(name), Some(h)) if Arch::parse(name)? != h.arch => {
+                bail!("--arch {name}: the host {} is {}", h.name, h.arch.debian())
+            }
+            (_, Some(h)) => Ok(h.arch),
+            (None, None) => Ok(Arch::default()),
+        }
+    }
+}
+
 fn options(args: &[String]) -> Result<Options> {
     let mut o = Options::default();
     let mut it = args.iter();
@@ -52,6 +69,7 @@ fn options(args: &[String]) -> Result<Options> {
             None => (arg.as_str(), None),
         };
         let slot = match key {
+            "--arch" => &mut o.arch,
             "--host" => &mut o.host,
             "--kernel" => &mut o.kernel,
             "--scenario" => &mut o.scenario,
@@ -94,11 +112,13 @@ fn options(args: &[String]) -> Result<Options> {
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let o = options(args)?;
+    let hosts = host::all()?;
+    let arch = o.arch(&hosts)?;
     if o.shell {
         let host = o.host.as_deref().unwrap_or("router16");
-        return demo::guest(host, o.kernel.as_deref().unwrap_or("6.12"), Mode::Shell, o.program.map(Into::into));
+        let usual = if arch == Arch::Amd64 { "6.12" } else { "6.12-arm64" };
+        return demo::guest(host, o.kernel.as_deref().unwrap_or(usual), Mode::Shell, o.program.map(Into::into));
     }
-    let hosts = host::all()?;
     let kernels = kernel::table()?;
     let scenarios = scenario::all()?;
     known("host", o.host.as_deref(), hosts.iter().map(|h| h.name.as_str()))?;
@@ -113,7 +133,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if o.skip_unchanged && !o.quick {
         bail!("--skip-unchanged needs --quick: only results of the quick set are recorded");
     }
-    let mut jobs = plan(&o, &choice, &hosts, &kernels, &scenarios);
+    let mut jobs = plan(&o, arch, &choice, &hosts, &kernels, &scenarios);
     if jobs.is_empty() {
         if o.since.is_some() {
             println!("lab: no scenario depends on this change");
@@ -137,10 +157,15 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     }
     progress::catch_signals()?;
     setup::tools(if o.quick { Lane::Quick } else { Lane::All })?;
+    if arch != Arch::Amd64
+        && let Err(e) = qemu::ensure(arch)
+    {
+        return without_guests(arch, e);
+    }
     let ringwise = match &o.program {
         Some(path) => path.into(),
         // If there is time, the program is tested as it is shipped.
-        None => program::build(if o.quick { Profile::Lab } else { Profile::Release })?,
+        None => program::for_guests(arch, if o.quick { Profile::Lab } else { Profile::Release })?,
     };
     let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
     let end = minutes.transpose()?.map(|m: u64| Instant::now() + Duration::from_secs(60 * m));
@@ -156,8 +181,18 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     report(outcome)
 }
 
-/// The boots of a lane: hosts with the names of kernels.
-pub(crate) fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
+/// There is no QEMU for these guests here. That is a failure where nothing may be skipped (`make test-all`).
+fn without_guests(arch: Arch, why: anyhow::Error) -> Result<ExitCode> {
+    let why = why.context(format!("no QEMU for guests of {}", arch.debian()));
+    if std::env::var_os("RINGWISE_REQUIRE_ALL").is_some_and(|v| v == "1") {
+        return Err(why);
+    }
+    println!("lab: skipped: {why:#}");
+    report(Outcome { score: Score { skipped: 1, ..Score::default() }, ..Outcome::default() })
+}
+
+/// The boots of a lane with guests of one machine: hosts with the names of kernels.
+pub(crate) fn boots(lane: Lane, arch: Arch) -> Result<Vec<(Host, String)>> {
     let (hosts, kernels, scenarios) = (host::all()?, kernel::table()?, scenario::all()?);
     if lane == Lane::Demo {
         let router = hosts.into_iter().find(|h| h.name == demo::HOST);
@@ -165,7 +200,7 @@ pub(crate) fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
     }
     let choice = if lane == Lane::Quick { Choice::Quick } else { Choice::All };
     let all = Options::default();
-    let jobs = plan(&all, &choice, &hosts, &kernels, &scenarios);
+    let jobs = plan(&all, arch, &choice, &hosts, &kernels, &scenarios);
     Ok(jobs.iter().map(|j| (j.host.clone(), j.kernel.name.clone())).collect())
 }
 
@@ -208,20 +243,23 @@ pub(crate) fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Ite
 
 fn plan<'a>(
     o: &'a Options,
+    arch: Arch,
     choice: &Choice,
     hosts: &'a [Host],
     kernels: &'a [Kernel],
     scenarios: &'a [Scenario],
 ) -> Vec<Job<'a>> {
     let mut jobs = Vec::new();
-    for host in hosts {
-        for kernel in kernels {
+    for host in hosts.iter().filter(|h| h.arch == arch) {
+        for kernel in kernels.iter().filter(|k| k.arch == arch) {
             let wanted = o.host.as_ref().is_none_or(|h| *h == host.name)
                 && o.kernel.as_ref().map_or_else(|| host.kernels.contains(&kernel.name), |k| *k == kernel.name);
             if !wanted {
                 continue;
             }
-            let here = || scenarios.iter().filter(|s| s.runs_on(&host.name, &kernel.name));
+            // A host of another machine runs only the scenarios that name it.
+            let named = |s: &Scenario| arch == Arch::Amd64 || s.names(&host.name);
+            let here = || scenarios.iter().filter(|s| named(s) && s.runs_on(&host.name, &kernel.name));
             let mut scenarios: Vec<&Scenario> = here()
                 .filter(|s| choice.has(s, host, &kernel.name))
                 .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
@@ -331,12 +369,30 @@ mod tests {
         let one = ["640-rss".to_string()].into();
         let choice = Choice::Touched(lane::Touched::Only { areas: [].into(), scenarios: one, hosts: [].into() });
         let o = Options::default();
-        let jobs = plan(&o, &choice, &hosts, &kernels, &scenarios);
+        let jobs = plan(&o, Arch::Amd64, &choice, &hosts, &kernels, &scenarios);
         assert!(!jobs.is_empty());
         for j in &jobs {
             let names: Vec<&str> = j.scenarios.iter().map(|s| s.name.as_str()).collect();
             assert_eq!(names, ["000-lab", "640-rss"], "{}", j.host.name);
         }
+    }
+
+    #[test]
+    fn hosts_of_another_machine_run_alone_and_only_what_names_them() {
+        let (hosts, kernels, scenarios) = (host::all().unwrap(), kernel::table().unwrap(), scenario::all().unwrap());
+        let o = options(&["--host", "small2-arm64"].map(String::from)).unwrap();
+        assert_eq!(o.arch(&hosts).unwrap(), Arch::Arm64);
+        assert_eq!(Options::default().arch(&hosts).unwrap(), Arch::Amd64);
+        assert!(options(&["--arch=arm64", "--host=small2"].map(String::from)).unwrap().arch(&hosts).is_err());
+        for (arch, alone) in [(Arch::Amd64, false), (Arch::Arm64, true)] {
+            let none = Options::default();
+            let jobs = plan(&none, arch, &Choice::All, &hosts, &kernels, &scenarios);
+            assert!(!jobs.is_empty() && jobs.iter().all(|j| (j.host.name == "small2-arm64") == alone), "{arch:?}");
+            assert!(jobs.iter().all(|j| j.kernel.arch == arch));
+        }
+        let jobs = plan(&o, Arch::Arm64, &Choice::All, &hosts, &kernels, &scenarios);
+        assert!(jobs.iter().all(|j| j.scenarios.iter().all(|s| s.names("small2-arm64"))));
+        assert!(jobs.iter().any(|j| j.scenarios.iter().any(|s| s.name == "360-arm64")));
     }
 
     #[test]

@@ -57,6 +57,7 @@ usage: cargo xtask TASK
   lab [options]         boot the lab hosts and run the scenarios
       --quick           only the quick set, as `make test` does (# quick: in a scenario's header)
       --since REV       only scenarios that a change since that revision can affect (lab/areas.toml)
+      --arch A          hosts of this machine: amd64 (default) or arm64
       --host H          only this host (lab/hosts/H.toml)
       --kernel K        only this kernel (a name of lab/kernels.toml)
       --scenario TEXT   only scenarios whose name contains TEXT

@@ -26,7 +26,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo_tool::CargoTool;
 use crate::{cmd, paths};
-use arch::Arch;
+pub(crate) use arch::Arch;
+pub(crate) use cross::LINKER;
 use description::Description;
 use stage::Stage;
 

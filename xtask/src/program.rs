@@ -1,5 +1,6 @@
 //! The static `ringwise` that goes into the guests.
 
+use crate::package::Arch;
 use crate::{cmd, paths, progress};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
@@ -23,6 +24,15 @@ impl Profile {
             Profile::Release => "release",
             Profile::Lab => "lab",
         }
+    }
+}
+
+/// Builds the program for the guests of a machine. For another machine than this one it is always the shipped program,
+/// which the packages contain too.
+pub(crate) fn for_guests(arch: Arch, profile: Profile) -> Result<PathBuf> {
+    match arch {
+        Arch::Amd64 => build(profile),
+        Arch::Arm64 => arch.program(&paths::root(), &paths::target().join("package-build")),
     }
 }
 

@@ -6,6 +6,7 @@
 //! is available, the older one runs all CPUs in one thread.
 
 use crate::kernel::Ready;
+use crate::package::Arch;
 use crate::{apt, cmd, image, paths, progress};
 use anyhow::{Context, Result, bail};
 use std::fmt;
@@ -14,8 +15,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PROGRAM: &str = "qemu-system-x86_64";
-const PACKAGE: &str = "qemu-system-x86";
+/// The program for the guests of a machine, and the package that has it.
+fn program(arch: Arch) -> (&'static str, &'static str) {
+    match arch {
+        Arch::Amd64 => ("qemu-system-x86_64", "qemu-system-x86"),
+        Arch::Arm64 => ("qemu-system-aarch64", "qemu-system-arm"),
+    }
+}
 
 /// The first version that keeps every write.
 const SOUND: Version = Version(11, 1);
@@ -87,20 +93,27 @@ impl Qemu {
 }
 
 /// A QEMU for the lab: the system's own if it is new enough, else the one in the cache, else a new one.
-pub(crate) fn ensure() -> Result<Qemu> {
-    if let Ok(program) = std::env::var("RINGWISE_LAB_QEMU") {
+pub(crate) fn ensure(arch: Arch) -> Result<Qemu> {
+    if arch == Arch::Amd64
+        && let Ok(program) = std::env::var("RINGWISE_LAB_QEMU")
+    {
         return asked(vec![program.clone()]).with_context(|| format!("RINGWISE_LAB_QEMU: {program} is not a QEMU"));
     }
-    let own = cmd::find(PROGRAM).and_then(|p| asked(vec![p.display().to_string()]));
+    let own = cmd::find(program(arch).0).and_then(|p| asked(vec![p.display().to_string()]));
     if let Some(q) = own.clone().filter(|q| q.version >= SOUND) {
         return Ok(q);
     }
-    let dir = paths::cache().join("qemu");
-    if let Some(q) = unpacked(&dir) {
+    let dir = paths::cache().join(match arch {
+        Arch::Amd64 => "qemu",
+        Arch::Arm64 => "qemu-arm64",
+    });
+    if let Some(q) = unpacked(arch, &dir) {
         return Ok(q);
     }
-    match fetch(&dir) {
+    match fetch(arch, &dir) {
         Ok(q) => Ok(q),
+        // Only what every guest needs is installed on this machine.
+        Err(e) if arch != Arch::Amd64 => Err(e),
         Err(e) => {
             println!("setup: no QEMU {SOUND} is available ({e:#})");
             older(own)
@@ -121,7 +134,7 @@ fn version(text: &str) -> Option<Version> {
 }
 
 /// The QEMU in the cache, started by the loader of its own release.
-fn unpacked(dir: &Path) -> Option<Qemu> {
+fn unpacked(arch: Arch, dir: &Path) -> Option<Qemu> {
     if !dir.join("ready").is_file() {
         return None;
     }
@@ -132,7 +145,7 @@ fn unpacked(dir: &Path) -> Option<Qemu> {
         format!("{libraries}/ld-linux-x86-64.so.2"),
         "--library-path".into(),
         libraries,
-        path("usr/bin/qemu-system-x86_64"),
+        path(&format!("usr/bin/{}", program(arch).0)),
         "-L".into(),
         path("usr/share/qemu"),
         "-L".into(),
@@ -141,25 +154,26 @@ fn unpacked(dir: &Path) -> Option<Qemu> {
     asked(words).filter(|q| q.version >= SOUND)
 }
 
-fn fetch(dir: &Path) -> Result<Qemu> {
+fn fetch(arch: Arch, dir: &Path) -> Result<Qemu> {
     // Another lab may fetch the same QEMU.
     let tmp = dir.with_extension(format!("tmp-{}", std::process::id()));
     let _tmp = progress::temporary(&tmp);
     let _ = fs::remove_dir_all(&tmp);
     let apt = apt::Apt::new("qemu", &[RELEASE, SUITE])?;
     apt.update()?;
-    println!("setup: fetching QEMU from {SUITE} (40 MB, into the cache: nothing is installed)");
-    apt.unpack_whole(PACKAGE, SUITE, &tmp.join("root"))?;
+    let package = program(arch).1;
+    println!("setup: fetching {package} from {SUITE} (40 MB, into the cache: nothing is installed)");
+    apt.unpack_whole(package, SUITE, &tmp.join("root"))?;
     fs::write(tmp.join("ready"), "")?;
     let _ = fs::remove_dir_all(dir);
     fs::rename(&tmp, dir).context("QEMU into the cache")?;
-    match unpacked(dir) {
+    match unpacked(arch, dir) {
         Some(q) => Ok(q),
         None => bail!("the QEMU of {SUITE} does not start here, or is older than {SOUND}"),
     }
 }
 
-/// The system's QEMU, which is installed if it is missing.
+/// The system's QEMU for this machine's guests, which is installed if it is missing.
 fn older(own: Option<Qemu>) -> Result<Qemu> {
     let new_enough = |q: &Qemu| q.version >= OLDEST;
     if let Some(q) = own.filter(new_enough) {
@@ -169,12 +183,13 @@ fn older(own: Option<Qemu>) -> Result<Qemu> {
     let backports = format!("{release}-backports");
     // Debian 12's own QEMU is too old.
     let target = (release == "bookworm").then_some(backports.as_str());
-    println!("setup: installing {PACKAGE} from {}", target.unwrap_or(&release));
+    let (program, package) = program(Arch::Amd64);
+    println!("setup: installing {package} from {}", target.unwrap_or(&release));
     let suites: Vec<&str> = [release.as_str()].into_iter().chain(target).collect();
     let apt = apt::Apt::new("tools", &suites)?;
     apt.update()?;
-    apt.install(target, &[PACKAGE])?;
-    let own = cmd::find(PROGRAM).and_then(|p| asked(vec![p.display().to_string()]));
+    apt.install(target, &[package])?;
+    let own = cmd::find(program).and_then(|p| asked(vec![p.display().to_string()]));
     own.filter(new_enough).with_context(|| format!("QEMU was installed, but it is not {OLDEST} or newer"))
 }
 
@@ -189,7 +204,7 @@ pub(crate) fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
         Err(_) => {}
     }
     let emulated = if q.version >= SOUND { Accel::Threads } else { Accel::OneThread };
-    if fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_err() {
+    if ready.arch != Arch::Amd64 || fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_err() {
         return Ok(emulated);
     }
     let about = |path: &str| fs::read(path).unwrap_or_default();

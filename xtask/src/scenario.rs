@@ -114,6 +114,11 @@ impl Scenario {
         in_list(&self.hosts, host) && in_list(&self.kernels, kernel) && !except
     }
 
+    /// Whether its header names this host. `all` names none.
+    pub(crate) fn names(&self, host: &str) -> bool {
+        self.hosts.iter().any(|h| h == host)
+    }
+
     /// Whether it belongs to the quick set there.
     pub(crate) fn quick_on(&self, host: &str, kernel: &str) -> bool {
         self.quick.contains(&format!("{host}@{kernel}"))

@@ -1,5 +1,6 @@
 //! `cargo xtask setup`: installs what the lab needs on a fresh machine.
 
+use crate::package::Arch;
 use crate::{apt, cmd, grafana, host, image, kernel, lab, module, mutate, paths, progress, qemu, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -70,8 +71,38 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 
 /// Fetches into the cache, without installing anything.
 pub(crate) fn fetch(lane: Lane) -> Result<()> {
-    let qemu = qemu::ensure()?;
-    let boots = lab::boots(lane)?;
+    let boots = lab::boots(lane, Arch::Amd64)?;
+    guests(lane, Arch::Amd64, &boots)?;
+    if boots.iter().any(|(h, _)| h.system == host::System::Systemd) {
+        println!("setup: userland {}", userland::ensure()?.display());
+    }
+    if lane == Lane::All
+        && let Err(e) = lab::boots(lane, Arch::Arm64).and_then(|boots| guests(lane, Arch::Arm64, &boots))
+    {
+        println!("setup: no guests for arm64 ({e:#}): the lab of that machine fails");
+    }
+    if lane > Lane::Demo
+        && let Err(e) = tuned()
+    {
+        let then = if lane == Lane::All { "fails" } else { "is skipped" };
+        println!("setup: no tuned ({e:#}): the test that it reads our profiles {then}");
+    }
+    if lane == Lane::All
+        && let Err(e) = grafana::prometheus()
+    {
+        println!("setup: no prometheus ({e:#}): the check of the dashboard and the test that uses promtool fail");
+    }
+    if lane == Lane::All
+        && let Err(e) = mutate::TOOL.ensure()
+    {
+        println!("setup: no cargo-mutants ({e:#}): `cargo xtask mutate` fails");
+    }
+    Ok(())
+}
+
+/// QEMU, kernels, images and modules of the boots of a machine.
+fn guests(lane: Lane, arch: Arch, boots: &[(host::Host, String)]) -> Result<()> {
+    let qemu = qemu::ensure(arch)?;
     for k in kernel::table()? {
         let here: Vec<_> = boots.iter().filter(|(_, kernel)| *kernel == k.name).collect();
         if here.is_empty() {
@@ -90,25 +121,6 @@ pub(crate) fn fetch(lane: Lane) -> Result<()> {
         }
         let accel = qemu::accel(&qemu, &got)?;
         println!("setup: kernel {:6} {}{built}; runs in QEMU {} {accel}", k.name, got.release, qemu.version);
-    }
-    if boots.iter().any(|(h, _)| h.system == host::System::Systemd) {
-        println!("setup: userland {}", userland::ensure()?.display());
-    }
-    if lane > Lane::Demo
-        && let Err(e) = tuned()
-    {
-        let then = if lane == Lane::All { "fails" } else { "is skipped" };
-        println!("setup: no tuned ({e:#}): the test that it reads our profiles {then}");
-    }
-    if lane == Lane::All
-        && let Err(e) = grafana::prometheus()
-    {
-        println!("setup: no prometheus ({e:#}): the check of the dashboard and the test that uses promtool fail");
-    }
-    if lane == Lane::All
-        && let Err(e) = mutate::TOOL.ensure()
-    {
-        println!("setup: no cargo-mutants ({e:#}): `cargo xtask mutate` fails");
     }
     Ok(())
 }
@@ -163,16 +175,23 @@ fn tuned() -> Result<()> {
 }
 
 /// A static busybox, unpacked into the cache: the package would replace the machine's own one.
-pub(crate) fn busybox() -> Result<PathBuf> {
-    let root = paths::cache().join("busybox");
+pub(crate) fn busybox(arch: Arch) -> Result<PathBuf> {
+    let name = match arch {
+        Arch::Amd64 => "busybox",
+        Arch::Arm64 => "busybox-arm64",
+    };
+    let root = paths::cache().join(name);
     for place in ["bin/busybox", "usr/bin/busybox"] {
         if root.join(place).is_file() {
             return Ok(root.join(place));
         }
     }
-    println!("setup: fetching busybox-static");
+    println!("setup: fetching busybox-static for {}", arch.debian());
     let release = apt::codename()?;
-    let apt = apt::Apt::new("busybox", &[&release])?;
+    let apt = match arch {
+        Arch::Amd64 => apt::Apt::new(name, &[&release])?,
+        Arch::Arm64 => apt::Apt::for_machine(name, &[&release], arch.debian())?,
+    };
     apt.update()?;
     let _ = fs::remove_dir_all(&root);
     apt.unpack(&["busybox-static".to_string()], &root)?;

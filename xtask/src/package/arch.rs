@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use serde::Deserialize;
 
 use super::cross;
 use crate::cargo_tool::CargoTool;
@@ -14,8 +15,10 @@ const AUDITABLE: CargoTool = CargoTool { name: "cargo-auditable", version: "0.7.
 /// Crates without I/O, whose tests need nothing of the host.
 const PURE: [&str; 8] = ["model", "text", "kfmt", "knob", "plan", "flow", "config", "check"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Arch {
+    #[default]
     Amd64,
     Arm64,
 }
