@@ -100,6 +100,19 @@ impl Packages {
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         [&self.deb, &self.rpm, &self.tree, &self.image, &self.sbom].map(PathBuf::clone).to_vec()
     }
+
+    /// The same files, moved to another directory.
+    pub(crate) fn moved(self, to: &Path) -> Result<Self> {
+        let m = |file: &Path| moved(file, to);
+        Ok(Self {
+            arch: self.arch,
+            deb: m(&self.deb)?,
+            rpm: m(&self.rpm)?,
+            tree: m(&self.tree)?,
+            image: m(&self.image)?,
+            sbom: m(&self.sbom)?,
+        })
+    }
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
@@ -183,6 +196,13 @@ pub(crate) fn source(out: &Path) -> Result<PathBuf> {
     let to = out.join(format!("{name}.tar.gz"));
     archive::source(&paths::root(), &to, &name, out, source_time(&paths::root())?)?;
     Ok(to)
+}
+
+/// Moves a file to another directory of the same file system.
+pub(crate) fn moved(file: &Path, to: &Path) -> Result<PathBuf> {
+    let new = to.join(file.file_name().context("a file has a name")?);
+    fs::rename(file, &new).with_context(|| format!("{} to {}", file.display(), new.display()))?;
+    Ok(new)
 }
 
 /// Builds everything again from a clone in another directory. The bytes are the same, or this is an error.

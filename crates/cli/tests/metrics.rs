@@ -188,7 +188,10 @@ fn alert_rules() {
         assert!(tests.contains(&fires) && tests.contains(&quiet), "{name}: no test, or none in which it does not fire");
     }
     let Some(promtool) = fetched("prometheus/usr/bin/promtool") else {
-        return skipped("promtool tests the alert rules", "promtool is not in the cache (cargo xtask setup --lane all)");
+        return skipped(
+            "promtool tests the alert rules",
+            "promtool is not in the cache (cargo xtask setup --lane all)",
+        );
     };
     let to = Dir::new("alerts");
     std::fs::write(to.0.join("alerts_test.yml"), &tests).unwrap();

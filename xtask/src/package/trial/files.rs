@@ -2,7 +2,7 @@
 //! machine, and a build of the source.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
@@ -33,7 +33,9 @@ pub(super) fn unpacked(p: &Packages, work: &Path, t: &mut Tally) -> Result<()> {
         let dir = root.join(name);
         fs::create_dir_all(&dir)?;
         match name {
-            "deb" => cmd::output(Command::new(cmd::need("dpkg-deb")?).arg("--extract").arg(file).arg(&dir)).map(drop)?,
+            "deb" => {
+                cmd::output(Command::new(cmd::need("dpkg-deb")?).arg("--extract").arg(file).arg(&dir)).map(drop)?
+            }
             "rpm" => rpm(file, &dir)?,
             _ => cmd::output(Command::new("tar").args(["--strip-components=1", "-xzf"]).arg(file).arg("-C").arg(&dir))
                 .map(drop)?,
@@ -89,6 +91,14 @@ pub(crate) fn signatures(file: &Path, work: &Path, t: &mut Tally) -> Result<()> 
     bytes.push(0);
     fs::write(&copy, bytes)?;
     t.check("a signature does not fit other bytes", !sign::is_valid(&copy, &public)?);
+    Ok(())
+}
+
+/// Every file has a signature of this public key.
+pub(crate) fn signed(files: &[PathBuf], public: &Path, t: &mut Tally) -> Result<()> {
+    for file in files {
+        t.check(&format!("signature of {}", file.display()), sign::is_valid(file, public)?);
+    }
     Ok(())
 }
 
