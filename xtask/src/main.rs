@@ -82,10 +82,11 @@ usage: cargo xtask TASK
       --minutes N       stop after that time
       --again           forget the outcomes of earlier runs
       --list            show which would be tested, with the known outcomes, and stop
-  ci [--again] [--all [--since REV]]
+  ci [--again] [--all [--since REV]] [--step NAME]
                         what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
                         --again: repeats boots that passed, even if nothing has changed since;
-                        --all: what `make test-all` runs, with the dashboard and the whole lab
+                        --all: what `make test-all` runs, with the dashboard, the packages and the whole lab
+                        --step: only this step (may be repeated)
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
   figures               check in a headless Chromium that the pages of bench's tests are drawn completely and nothing overlaps
