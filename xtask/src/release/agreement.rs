@@ -35,7 +35,7 @@ pub(crate) struct Facts {
 /// What does not agree.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Disagreement {
-    #[error("{} uncommitted files, the first one is {}; commit or remove them", files.len(), files[0])]
+    #[error("files that are not committed: {}, the first one is {}; commit or remove them", files.len(), files[0])]
     Uncommitted { files: Vec<String> },
     #[error("Cargo.lock has {name} {found}, Cargo.toml {version}; run: cargo update --workspace")]
     Locked { name: String, found: String, version: Version },
@@ -47,7 +47,7 @@ pub(crate) enum Disagreement {
     Unreleased { version: Version },
     #[error("fixtures/releases/{version} is missing; run: cargo xtask bless, and commit it")]
     NoFixtures { version: Version },
-    #[error("SECURITY.md does not name the public key {public}, so nobody could check the signatures")]
+    #[error("SECURITY.md does not name the public key {public}, so users could not check the signatures")]
     KeyNotPublished { public: String },
 }
 
