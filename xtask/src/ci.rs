@@ -33,30 +33,31 @@ const STEPS: &[Step] = &[
     Step("grafana", &["xtask", "grafana"], Lane::All, true),
     Step("arm64", &["xtask", "package", "--arch", "arm64", "--tests"], Lane::All, true),
     Step("lab-arm64", &["xtask", "lab", "--arch", "arm64"], Lane::All, true),
-    Step("packages", &["xtask", "package", "--twice", "--try"], Lane::All, true),
+    Step("packages", &["xtask", "package", "--source", "--twice", "--try"], Lane::All, true),
     Step("lab", &["xtask", "lab"], Lane::Quick, true),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
-    let (mut lane, mut again, mut extra) = (Lane::Quick, false, Vec::new());
+    let (mut lane, mut again, mut extra, mut only) = (Lane::Quick, false, Vec::new(), Vec::new());
     let mut it = args.iter();
     while let Some(a) = it.next() {
         match a.as_str() {
             "--all" => lane = Lane::All,
             "--again" => again = true,
             "--since" => extra = vec!["--since".to_string(), it.next().context("--since needs a revision")?.clone()],
-            other => bail!("ci: expected --again, --all or --since REV, found {other:?}"),
+            "--step" => only.push(it.next().context("--step needs the name of a step")?.as_str()),
+            other => bail!("ci: expected --again, --all, --since REV or --step NAME, found {other:?}"),
         }
     }
     if !extra.is_empty() && lane == Lane::Quick {
         bail!("--since selects from the whole lab: add --all");
     }
+    let steps = selected(lane, &only)?;
     progress::catch_signals()?;
     let begin = Instant::now();
     forget_skipped()?;
     setup::tools(lane)?;
     setup::rust_components()?;
-    let steps: Vec<&Step> = STEPS.iter().filter(|s| s.2 <= lane).collect();
     let mut failed = Vec::new();
     // Fetching runs at the same time as the first steps.
     std::thread::scope(|threads| -> Result<()> {
@@ -104,6 +105,16 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let tests = skipped.lines().count();
     println!("steps: {} passed, {} failed, {tests} skipped", steps.len() - failed.len(), failed.len());
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The steps of a lane; only those named, if any are.
+fn selected(lane: Lane, only: &[&str]) -> Result<Vec<&'static Step>> {
+    let all: Vec<&Step> = STEPS.iter().filter(|s| s.2 <= lane).collect();
+    if let Some(unknown) = only.iter().find(|name| !all.iter().any(|s| s.0 == **name)) {
+        let names: Vec<&str> = all.iter().map(|s| s.0).collect();
+        bail!("--step: expected one of {}, found {unknown:?}", names.join(", "));
+    }
+    Ok(all.into_iter().filter(|s| only.is_empty() || only.contains(&s.0)).collect())
 }
 
 /// Tests that did not run write a line each (testkit/src/skip.rs).
@@ -159,6 +170,14 @@ fn step(name: &str, args: &[String], lane: Lane) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn single_steps() {
+        let names = |lane, only: &[&str]| selected(lane, only).map(|s| s.iter().map(|s| s.0).collect::<Vec<_>>());
+        assert_eq!(names(Lane::All, &[]).unwrap().len(), STEPS.len());
+        assert_eq!(names(Lane::All, &["packages", "arm64"]).unwrap(), ["arm64", "packages"]);
+        assert!(names(Lane::Quick, &["packages"]).is_err());
+    }
 
     /// cargo looks for no tests in crates with one test program: a file that `main.rs` does not name would never run.
     #[test]

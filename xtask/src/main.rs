@@ -36,6 +36,7 @@ mod program;
 mod progress;
 mod prose;
 mod qemu;
+mod release;
 mod reproduction;
 mod scenario;
 mod setup;
@@ -82,10 +83,11 @@ usage: cargo xtask TASK
       --minutes N       stop after that time
       --again           forget the outcomes of earlier runs
       --list            show which would be tested, with the known outcomes, and stop
-  ci [--again] [--all [--since REV]]
+  ci [--again] [--all [--since REV]] [--step NAME]
                         what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
                         --again: repeats boots that passed, even if nothing has changed since;
-                        --all: what `make test-all` runs, with the dashboard and the whole lab
+                        --all: what `make test-all` runs, with the dashboard, the packages and the whole lab
+                        --step: only this step (may be repeated)
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
   figures               check in a headless Chromium that the pages of bench's tests are drawn completely and nothing overlaps
@@ -100,12 +102,19 @@ usage: cargo xtask TASK
   package [options]     .deb, .rpm and tarball of the static program, and their checksums (target/package)
       --arch A          amd64 (default) or arm64
       --out DIR         write them to this directory
-      --source          also the source with that of all dependencies
+      --source          also the source with that of all dependencies; with --try, it is built without a network
       --key FILE        sign everything with this secret key of minisign
       --tests           also run the tests of the crates without I/O; those of arm64 by qemu-user
       --twice           build again in another directory; the bytes must be the same
       --try             install, upgrade, remove and purge them in fresh Debian trees; lintian, rpmlint
       --program FILE    use this static ringwise instead of a new build
+  release [options]     all files of a release in target/dist/VERSION: packages for amd64 and arm64, source, site, checksums,
+                        signatures; tried there; refuses if the tree, the versions and CHANGELOG.md do not agree
+      --key FILE        sign everything with this secret key of minisign; SECURITY.md must name its public key
+      --twice           build each package again in another directory; the bytes must be the same
+      --rehearse        also without a date in CHANGELOG.md; in target/dist/VERSION-rehearsal, not to be published
+      --program ARCH=FILE   in a rehearsal, use this static ringwise instead of a new build
+  release --version X.Y.Z   set the version: Cargo.toml, Cargo.lock, and the newest heading of CHANGELOG.md with today's date
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg
   cost [--program FILE] the cost of a sample of watch on this machine, compared with other programs (root; own namespaces)
@@ -138,6 +147,7 @@ fn main() -> ExitCode {
         "docs" => site::run(rest),
         "man" => dev::man(&paths::root(), rest),
         "package" => package::run(rest),
+        "release" => release::run(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -6,17 +6,17 @@
 //!                                                                            └─► tar
 //! ```
 
-mod arch;
-mod archive;
+pub(crate) mod arch;
+pub(crate) mod archive;
 mod cross;
 mod description;
 mod licences;
 mod manifest;
 mod oci;
 mod sbom;
-mod sign;
+pub(crate) mod sign;
 mod stage;
-mod trial;
+pub(crate) mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,9 @@ use stage::Stage;
 
 const DEB: CargoTool = CargoTool { name: "cargo-deb", version: "3.8.0", args: &[] };
 const RPM: CargoTool = CargoTool { name: "cargo-generate-rpm", version: "0.21.1", args: &[] };
+
+/// That of the workspace.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 struct Options {
     arch: Arch,
@@ -82,27 +85,56 @@ impl Options {
     }
 }
 
+/// The packages for one machine.
+pub(crate) struct Packages {
+    pub(crate) arch: Arch,
+    pub(crate) deb: PathBuf,
+    pub(crate) rpm: PathBuf,
+    /// The tree of the packages in a tarball.
+    pub(crate) tree: PathBuf,
+    pub(crate) image: PathBuf,
+    /// What is linked into the program.
+    pub(crate) sbom: PathBuf,
+}
+
+impl Packages {
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        [&self.deb, &self.rpm, &self.tree, &self.image, &self.sbom].map(PathBuf::clone).to_vec()
+    }
+
+    /// The same files, moved to another directory.
+    pub(crate) fn moved(self, to: &Path) -> Result<Self> {
+        let m = |file: &Path| moved(file, to);
+        Ok(Self {
+            arch: self.arch,
+            deb: m(&self.deb)?,
+            rpm: m(&self.rpm)?,
+            tree: m(&self.tree)?,
+            image: m(&self.image)?,
+            sbom: m(&self.sbom)?,
+        })
+    }
+}
+
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let o = Options::parse(args)?;
     if o.has_tests {
         o.arch.tests(&paths::root())?;
     }
-    let version = env!("CARGO_PKG_VERSION");
     if o.is_repeated && o.program.is_some() {
         bail!("package: --twice builds the program itself, so --program does not apply");
     }
-    let mut files = build(o.arch, &o.out, o.program)?;
+    let packages = build(o.arch, &o.out, o.program)?;
     if o.is_repeated {
-        again(o.arch, &o.out, &files)?;
+        again(&packages, &o.out)?;
     }
-    if o.with_source {
-        let (name, time) = (format!("ringwise-{version}-source"), source_time(&paths::root())?);
-        let to = o.out.join(format!("{name}.tar.gz"));
-        archive::source(&paths::root(), &to, &name, &o.out, time)?;
-        files.push(to);
-    }
+    let source = if o.with_source { Some(source(&o.out)?) } else { None };
+    let mut files = packages.files();
+    files.extend(source.clone());
+    let sums = archive::sums(&o.out, &files, &format!("SHA256SUMS-{}", o.arch.debian()))?;
+    files.push(sums.clone());
     if let Some(key) = &o.key {
-        let signatures = sign::all(&files, key, version)?;
+        let signatures = sign::all(&files, key, VERSION)?;
         files.extend(signatures);
     }
     for f in &files {
@@ -111,20 +143,20 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if !o.is_tried {
         return Ok(ExitCode::SUCCESS);
     }
-    let [deb, rpm, _, image, ..] = files.as_slice() else { bail!("package: no packages were built") };
-    let mut tally = trial::run(deb, rpm, &o.out)?;
-    trial::lint(deb, rpm, &mut tally)?;
-    trial::image(image, &o.out, &mut tally)?;
-    trial::signatures(deb, &o.out, &mut tally)?;
+    let mut tally = trial::packages(&packages, &o.out)?;
+    trial::sums(&sums, &mut tally)?;
+    trial::signatures(&packages.deb, &o.out, &mut tally)?;
+    if let Some(file) = source {
+        trial::source(&file, &o.out, &mut tally)?;
+    }
     println!("packages: {} passed, {} failed, 0 skipped", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds all packages for a machine into `out`; returns their paths and that of the checksums.
-pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<Vec<PathBuf>> {
+/// Builds all packages for a machine into `out`.
+pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<Packages> {
     let root = paths::root();
     let description = Description::read(&root.join("packaging/package.toml"))?;
-    let version = env!("CARGO_PKG_VERSION");
     let time = source_time(&root)?;
     let program = match program {
         Some(p) => p,
@@ -133,33 +165,50 @@ pub(crate) fn build(arch: Arch, out: &Path, program: Option<PathBuf>) -> Result<
     fs::create_dir_all(out)?;
     let work = out.join(format!("work-{}", arch.debian()));
     let _ = fs::remove_dir_all(&work);
-    let stage = Stage::make(&root, &work, &description, &program, arch, version, time)?;
-    let manifest = manifest::write(&work, &root, &description, &stage, version)?;
+    let stage = Stage::make(&root, &work, &description, &program, arch, VERSION, time)?;
+    let manifest = manifest::write(&work, &root, &description, &stage, VERSION)?;
 
-    let deb = out.join(format!("ringwise_{version}-1_{}.deb", arch.debian()));
-    let rpm = out.join(format!("ringwise-{version}-1.{}.rpm", arch.rpm()));
-    let tar = out.join(format!("ringwise-{version}-{}.tar.gz", arch.rpm()));
+    let p = Packages {
+        arch,
+        deb: out.join(format!("ringwise_{VERSION}-1_{}.deb", arch.debian())),
+        rpm: out.join(format!("ringwise-{VERSION}-1.{}.rpm", arch.rpm())),
+        tree: out.join(format!("ringwise-{VERSION}-{}.tar.gz", arch.rpm())),
+        image: out.join(format!("ringwise-{VERSION}-{}.oci.tar", arch.debian())),
+        sbom: out.join(format!("ringwise-{VERSION}-{}.cdx.json", arch.rpm())),
+    };
     let mut c = Command::new(DEB.ensure()?);
     c.args(["--no-build", "--no-strip", "--no-separate-debug-symbols", "--target", arch.rust(), "--manifest-path"]);
-    c.arg(&manifest).arg("--output").arg(&deb).env("SOURCE_DATE_EPOCH", time.to_string());
+    c.arg(&manifest).arg("--output").arg(&p.deb).env("SOURCE_DATE_EPOCH", time.to_string());
     c.env("CARGO_TARGET_DIR", work.join("target"));
     cmd::output(&mut c)?;
     let mut c = Command::new(RPM.ensure()?);
     c.current_dir(&work).args(["--package", ".", "--auto-req", "disabled", "--payload-compress", "gzip"]);
-    c.args(["--arch", arch.rpm(), "--source-date", &time.to_string(), "--output"]).arg(&rpm);
+    c.args(["--arch", arch.rpm(), "--source-date", &time.to_string(), "--output"]).arg(&p.rpm);
     cmd::output(&mut c)?;
-    archive::binary(&stage, &tar, &format!("ringwise-{version}"), &work, time)?;
-    let image = out.join(format!("ringwise-{version}-{}.oci.tar", arch.debian()));
-    oci::write(&program, &image, &work, arch, version, time)?;
-    let list = out.join(format!("ringwise-{version}-{}.cdx.json", arch.rpm()));
-    sbom::write(&root, &list, &work, arch, time)?;
-    let mut all = vec![deb, rpm, tar, image, list];
-    all.push(archive::sums(out, &all, arch)?);
-    Ok(all)
+    archive::compressed(&stage.root, &p.tree, &format!("ringwise-{VERSION}"), &work, time)?;
+    oci::write(&program, &p.image, &work, arch, VERSION, time)?;
+    sbom::write(&root, &p.sbom, &work, arch, time)?;
+    Ok(p)
+}
+
+/// The tarball of the last commit's source with that of all dependencies.
+pub(crate) fn source(out: &Path) -> Result<PathBuf> {
+    let name = format!("ringwise-{VERSION}-source");
+    let to = out.join(format!("{name}.tar.gz"));
+    archive::source(&paths::root(), &to, &name, out, source_time(&paths::root())?)?;
+    Ok(to)
+}
+
+/// Moves a file to another directory of the same file system.
+pub(crate) fn moved(file: &Path, to: &Path) -> Result<PathBuf> {
+    let new = to.join(file.file_name().context("a file has a name")?);
+    fs::rename(file, &new).with_context(|| format!("{} to {}", file.display(), new.display()))?;
+    Ok(new)
 }
 
 /// Builds everything again from a clone in another directory. The bytes are the same, or this is an error.
-fn again(arch: Arch, out: &Path, files: &[PathBuf]) -> Result<()> {
+pub(crate) fn again(first: &Packages, out: &Path) -> Result<()> {
+    let arch = first.arch;
     let dir = out.join("again");
     let _ = fs::remove_dir_all(&dir);
     let clone = dir.join("elsewhere/ringwise");
@@ -168,8 +217,8 @@ fn again(arch: Arch, out: &Path, files: &[PathBuf]) -> Result<()> {
         git.args(["clone", "--quiet", "--depth", "1"]).arg(format!("file://{}", paths::root().display())).arg(&clone),
     )?;
     let program = arch.program(&clone, &dir.join("target"))?;
-    let second = build(arch, &dir.join("out"), Some(program))?;
-    for (a, b) in files.iter().zip(&second) {
+    let second = build(arch, &dir.join("out"), Some(program))?.files();
+    for (a, b) in first.files().iter().zip(&second) {
         if fs::read(a)? != fs::read(b)? {
             bail!("package: {} and {} differ", a.display(), b.display());
         }
@@ -179,7 +228,7 @@ fn again(arch: Arch, out: &Path, files: &[PathBuf]) -> Result<()> {
 }
 
 /// The time of the last commit, so that two builds of one commit are the same bytes.
-fn source_time(root: &Path) -> Result<u64> {
+pub(crate) fn source_time(root: &Path) -> Result<u64> {
     if let Ok(t) = std::env::var("SOURCE_DATE_EPOCH") {
         return t.parse().context("SOURCE_DATE_EPOCH");
     }

@@ -37,24 +37,30 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         [dir] if !dir.starts_with('-') => std::path::absolute(dir)?,
         _ => bail!("docs expects at most one directory, found {args:?}"),
     };
+    let pages = build(&out)?;
+    println!("docs: {pages} pages in {}; start with index.html", out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the site; returns the number of its pages.
+pub(crate) fn build(out: &Path) -> Result<usize> {
     let program = MDBOOK.ensure()?;
     let work = paths::target().join("site-source");
     let _ = fs::remove_dir_all(&work);
     copy_sources(&paths::root(), &work.join("src"))?;
     fs::write(work.join("book.toml"), BOOK)?;
     let mut c = Command::new(program);
-    c.arg("build").arg(&work).arg("--dest-dir").arg(&out);
+    c.arg("build").arg(&work).arg("--dest-dir").arg(out);
     let log = cmd::output(&mut c)?;
-    let pages = pages(&out)?;
+    let pages = pages(out)?;
     if pages.is_empty() {
         bail!("mdbook wrote no page into {}\n{log}", out.display());
     }
-    let broken = broken_links(&pages)?;
+    let broken = broken_links(&pages, out)?;
     if !broken.is_empty() {
         bail!("links of the site that lead nowhere:\n{}", broken.join("\n"));
     }
-    println!("docs: {} pages in {}; start with index.html", pages.len(), out.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(pages.len())
 }
 
 fn copy_sources(root: &Path, to: &Path) -> Result<()> {
@@ -113,14 +119,14 @@ fn pages(dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Links between files of the site whose target does not exist.
-fn broken_links(pages: &[PathBuf]) -> Result<Vec<String>> {
+fn broken_links(pages: &[PathBuf], site: &Path) -> Result<Vec<String>> {
     let mut out = Vec::new();
     for page in pages {
         let text = fs::read_to_string(page)?;
         for href in text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
             let file = href.split(['#', '?']).next().unwrap_or_default();
             // mdBook copies the first page to index.html; its links are relative to where it was.
-            if file.is_empty() || href.contains(':') || page.ends_with("site/index.html") {
+            if file.is_empty() || href.contains(':') || *page == site.join("index.html") {
                 continue;
             }
             if !page.with_file_name("").join(file).exists() {

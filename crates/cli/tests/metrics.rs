@@ -167,3 +167,54 @@ fn what_makes_no_sense_is_usage() {
     let (status, err) = said(&ringwise(&["--listen", &at]).output().unwrap());
     assert!(status == Some(1) && err.contains(&at), "{err}");
 }
+
+/// The alert rules use exported metrics only, each has a test, and promtool runs these tests. A changed rule must fail them.
+#[test]
+fn alert_rules() {
+    let dir = crate::common::root().join("contrib/prometheus");
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    let (rules, tests) = (read("alerts.yml"), read("alerts_test.yml"));
+    let documented = std::fs::read_to_string(crate::common::root().join("docs/metrics.md")).unwrap();
+    for text in [&rules, &tests] {
+        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| w.starts_with("ringwise_"));
+        for name in names {
+            assert!(documented.contains(&format!("| `{name}` |")), "{name} is not exported");
+        }
+    }
+    let alerts: Vec<&str> = rules.lines().filter_map(|l| l.trim().strip_prefix("- alert: ")).collect();
+    assert!(!alerts.is_empty());
+    for name in alerts {
+        let (fires, quiet) = (format!("\n        alertname: {name}\n"), format!(", alertname: {name} }}\n"));
+        assert!(tests.contains(&fires) && tests.contains(&quiet), "{name}: no test, or none in which it does not fire");
+    }
+    let Some(promtool) = fetched("prometheus/usr/bin/promtool") else {
+        return skipped(
+            "promtool tests the alert rules",
+            "promtool is not in the cache (cargo xtask setup --lane all)",
+        );
+    };
+    let to = Dir::new("alerts");
+    std::fs::write(to.0.join("alerts_test.yml"), &tests).unwrap();
+    let promtool = |words: [&str; 2], file: &str, rules: &str| {
+        std::fs::write(to.0.join("alerts.yml"), rules).unwrap();
+        Command::new(&promtool).args(words).arg(to.0.join(file)).output().unwrap()
+    };
+    for (words, file) in [(["check", "rules"], "alerts.yml"), (["test", "rules"], "alerts_test.yml")] {
+        let o = promtool(words, file, &rules);
+        assert!(o.status.success(), "{}{}", String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+    }
+    for (from, to) in [
+        ("state=\"drifted\"", "state=\"holds\""),
+        ("unfinished > 0", "unfinished >= 0"),
+        ("place=\"nic\"", "place=~\".*\""),
+        ("[10m]", "[30m]"),
+        ("severity=\"error\"", "severity=\"warning\""),
+        ("for: 10m", "for: 30m"),
+        ("for: 5m", "for: 1m"),
+        ("for: 30m", "for: 0m"),
+    ] {
+        assert!(rules.contains(from), "{from}");
+        let o = promtool(["test", "rules"], "alerts_test.yml", &rules.replace(from, to));
+        assert!(!o.status.success(), "the tests do not find {to} instead of {from}");
+    }
+}

@@ -28,6 +28,25 @@ pub(crate) fn all(files: &[PathBuf], key: &Path, version: &str) -> Result<Vec<Pa
     Ok(out)
 }
 
+/// A public key.
+pub(crate) struct PublicKey {
+    pub(crate) file: PathBuf,
+    /// Its second line, by which people compare keys.
+    pub(crate) text: String,
+}
+
+/// The public key that belongs to a secret key without a password, written into `dir`.
+pub(crate) fn public(secret: &Path, dir: &Path) -> Result<PublicKey> {
+    fs::create_dir_all(dir)?;
+    let file = dir.join("release.pub");
+    let mut c = Command::new(cmd::need("minisign")?);
+    c.args(["-R", "-f", "-s"]).arg(secret).arg("-p").arg(&file);
+    cmd::output(&mut c).with_context(|| format!("--key {}", secret.display()))?;
+    let text = fs::read_to_string(&file)?;
+    let text = text.lines().nth(1).context("minisign wrote no public key")?.to_string();
+    Ok(PublicKey { file, text })
+}
+
 /// Whether the signature beside a file is one of the public key.
 pub(crate) fn is_valid(file: &Path, public: &Path) -> Result<bool> {
     let mut c = Command::new(cmd::need("minisign")?);

@@ -1,12 +1,15 @@
 //! Installs, upgrades, removes and purges the packages in fresh Debian trees. Nothing of this machine is changed.
 
+mod files;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{oci, sign};
+use super::arch::Arch;
+use super::{Packages, VERSION, oci};
 use crate::apt::Apt;
 use crate::{apt, cmd, paths};
 
@@ -14,6 +17,8 @@ use crate::{apt, cmd, paths};
 const RELEASES: [&str; 3] = ["bookworm", "trixie", "testing"];
 /// Where units may be enabled.
 const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
+
+pub(crate) use files::{signatures, signed, source, sums};
 
 /// Counts checks, and prints those that fail.
 #[derive(Default)]
@@ -23,7 +28,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn check(&mut self, what: &str, holds: bool) {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+
+    pub(super) fn check(&mut self, what: &str, holds: bool) {
         if holds {
             self.passed += 1;
         } else {
@@ -33,8 +43,23 @@ impl Tally {
     }
 }
 
-/// Tries both packages.
-pub(crate) fn run(deb: &Path, rpm: &Path, work: &Path) -> Result<Tally> {
+/// Everything that this machine can try with the packages of one machine.
+pub(crate) fn packages(p: &Packages, work: &Path) -> Result<Tally> {
+    let mut t = Tally::default();
+    files::versions(p, &mut t)?;
+    match p.arch {
+        Arch::Amd64 => {
+            t.add(&trees(&p.deb, &p.rpm, work)?);
+            image(&p.image, work, &mut t)?;
+        }
+        Arch::Arm64 => files::unpacked(p, work, &mut t)?,
+    }
+    lint(&p.deb, &p.rpm, &mut t)?;
+    Ok(t)
+}
+
+/// Tries both packages in fresh trees.
+fn trees(deb: &Path, rpm: &Path, work: &Path) -> Result<Tally> {
     let mut t = Tally::default();
     for release in RELEASES {
         println!("package: the .deb in a fresh Debian {release}");
@@ -108,7 +133,7 @@ fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
 
     succeeds(root, &["dpkg", "--install", &file])?;
     let version = succeeds(root, &["ringwise", "--version"])?;
-    t.check("the program runs", version.contains(env!("CARGO_PKG_VERSION")));
+    t.check("the program runs", version.contains(VERSION));
     installed(root, t);
     let history = succeeds(root, &["ringwise", "history"])?;
     t.check("it reads the journals of 0.1.0", history.contains("goal"));
@@ -121,11 +146,7 @@ fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
     t.check("an upgrade keeps a changed file", example == "# changed\n");
     t.check("an upgrade keeps the state", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
 
-    let persisted = within(root, &["ringwise", "persist", "--root", "/", "--goal", "rpc", "--yes"])?;
-    t.check("persist succeeds", persisted.status.success());
-    let link = fs::read_link(root.join(WANTS).join("ringwise.service")).unwrap_or_default();
-    t.check("persist enables the package's unit", link == Path::new("/usr/lib/systemd/system/ringwise.service"));
-    t.check("persist writes no unit", !root.join("etc/systemd/system/ringwise.service").exists());
+    persist(root, t)?;
 
     succeeds(root, &["dpkg", "--remove", "ringwise"])?;
     t.check("removal keeps the state", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
@@ -145,6 +166,30 @@ fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
     fs::remove_file(root.join("run/ringwise/in-effect")).ok();
     succeeds(root, &["dpkg", "--purge", "ringwise"])?;
     t.check("purge removes the state of nothing", !root.join("var/lib/ringwise").exists());
+    Ok(())
+}
+
+/// `persist` enables the units of the package, and `persist --remove` disables them again. Enabled at the end.
+fn persist(root: &Path, t: &mut Tally) -> Result<()> {
+    let link = root.join(WANTS).join("ringwise.service");
+    let unit = "usr/lib/systemd/system/ringwise.service";
+    let enable = ["ringwise", "persist", "--root", "/", "--goal", "rpc", "--yes"];
+    t.check("persist succeeds", within(root, &enable)?.status.success());
+    let enables = |link: &Path| fs::read_link(link).is_ok_and(|to| to == Path::new("/").join(unit));
+    t.check("persist enables the package's unit", enables(&link));
+    t.check("persist writes no unit", !root.join("etc/systemd/system/ringwise.service").exists());
+
+    let removed = within(root, &["ringwise", "persist", "--remove", "--root", "/", "--yes"])?;
+    t.check("persist --remove succeeds", removed.status.success());
+    t.check("persist --remove disables the package's unit", !link.is_symlink());
+    t.check("persist --remove keeps the package's unit", root.join(unit).is_file());
+    t.check("persist --remove keeps the configuration", root.join("etc/ringwise/ringwise.toml").is_file());
+    t.check("dpkg still verifies the unit", !succeeds(root, &["dpkg", "--verify", "ringwise"])?.contains(unit));
+
+    // The configuration is there already, so no goal is named.
+    let again = within(root, &["ringwise", "persist", "--root", "/", "--yes"])?;
+    t.check("persist succeeds again", again.status.success());
+    t.check("persist enables the package's unit again", enables(&link));
     Ok(())
 }
 
@@ -179,7 +224,7 @@ fn rpm_tree(root: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
     old_state(root, "0.1.0")?;
     command(&["--install", "--nodeps", "--ignorearch", &file])?;
     installed(root, t);
-    t.check("the rpm's program runs", succeeds(root, &["ringwise", "--version"])?.contains(env!("CARGO_PKG_VERSION")));
+    t.check("the rpm's program runs", succeeds(root, &["ringwise", "--version"])?.contains(VERSION));
     t.check("rpm verifies the files", command(&["--verify", "--nodeps", "ringwise"])?.trim().is_empty());
     command(&["--upgrade", "--nodeps", "--force", &file])?;
     t.check("an upgrade keeps the program", root.join("usr/sbin/ringwise").is_file());
@@ -190,7 +235,7 @@ fn rpm_tree(root: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
 }
 
 /// lintian and rpmlint report no error.
-pub(crate) fn lint(deb: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
+fn lint(deb: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
     let mut lintian = Command::new(cmd::need("lintian")?);
     lintian.args(["--allow-root", "--fail-on", "error", "--suppress-tags-from-file"]);
     lintian.arg(paths::root().join("packaging/lintian-tags")).arg(deb);
@@ -201,25 +246,10 @@ pub(crate) fn lint(deb: &Path, rpm: &Path, t: &mut Tally) -> Result<()> {
 }
 
 /// The image starts, and is a whole program.
-pub(crate) fn image(image: &Path, work: &Path, t: &mut Tally) -> Result<()> {
+fn image(image: &Path, work: &Path, t: &mut Tally) -> Result<()> {
     println!("package: the image, started once with runc");
     let out = oci::start(image, work, &["--version"])?;
-    t.check("the image runs", out.contains(env!("CARGO_PKG_VERSION")));
-    Ok(())
-}
-
-/// A signature is accepted, and not for changed bytes.
-pub(crate) fn signatures(file: &Path, work: &Path, t: &mut Tally) -> Result<()> {
-    let dir = work.join("test-key");
-    let (secret, public) = sign::test_key(&dir)?;
-    let copy = dir.join("signed");
-    fs::copy(file, &copy)?;
-    sign::all(std::slice::from_ref(&copy), &secret, env!("CARGO_PKG_VERSION"))?;
-    t.check("a signature is valid", sign::is_valid(&copy, &public)?);
-    let mut bytes = fs::read(&copy)?;
-    bytes.push(0);
-    fs::write(&copy, bytes)?;
-    t.check("a signature does not fit other bytes", !sign::is_valid(&copy, &public)?);
+    t.check("the image runs", out.contains(VERSION));
     Ok(())
 }
 
