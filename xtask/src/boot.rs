@@ -165,6 +165,15 @@ impl<'a> Guest<'a> {
         if scenarios.iter().any(|s| s.needs_peers) {
             peers::put(&share)?;
         }
+        if self.host.system == System::Systemd {
+            // The scripts of the packages, for a scenario that installs one.
+            let to = share.join("packaging");
+            fs::create_dir_all(&to)?;
+            for entry in fs::read_dir(paths::root().join("packaging/scripts"))? {
+                let entry = entry?;
+                fs::copy(entry.path(), to.join(entry.file_name()))?;
+            }
+        }
         fs::write(share.join("plan"), plan)?;
         fs::write(share.join("nics"), self.host.nic_table())?;
         let mode_word = match mode {
