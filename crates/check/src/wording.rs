@@ -20,7 +20,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             format!("{} of {what} may move among CPUs {among}{chance}", by("the interrupt", "the interrupts"))
         }
         R::PinAsOnOtherPorts { among } => format!(
-            "{} of {what} may move among CPUs {among}, and {} not on the CPU of the same queue of the other ports",
+            "{} of {what} may move among CPUs {among}, and {} not on the CPU of the same queue number on other ports",
             by("the interrupt", "the interrupts"),
             by("is", "are")
         ),

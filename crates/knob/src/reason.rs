@@ -32,8 +32,8 @@ pub enum Reason {
         /// Whether the interrupt is on the planned CPU by chance.
         arrived: bool,
     },
-    /// The interrupt may be delivered to any of several CPUs, and queues with the same number on other ports have the
-    /// planned one.
+    /// The interrupt may be delivered to any of several CPUs, and the planned one is that of the queue number on all ports
+    /// near the same node.
     PinAsOnOtherPorts {
         /// CPUs that the interrupt may be delivered to.
         among: CpuSet,

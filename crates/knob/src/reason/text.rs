@@ -41,8 +41,8 @@ fn text(r: &Reason) -> String {
             }
         }
         R::PinAsOnOtherPorts { among } => format!(
-            "may run on any of CPUs {among}: pin it to the CPU of the queues with the same number on the other ports, so \
-             that a forwarded packet stays on it"
+            "may run on any of CPUs {among}: pin it to the CPU of this queue number on all ports of its node, so that a \
+             forwarded packet stays on it"
         ),
         R::FarNode { dev, node } => match node {
             Some(node) => format!("its CPU is on node {node}, remote from {dev}"),
