@@ -277,8 +277,8 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
     )
 };
 const PERSIST: Page = Page {
-    notes: "A configuration file that exists is applied as it is; options that would change it
-are refused. --remove stops applying at boot and leaves that file and the
+    notes: "A configuration file that exists is applied as it is; options that would change
+it are refused. --remove stops applying at boot, and leaves that file and the
 settings in effect as they are.
 
 No unit waits for the units of ringwise, and one that fails only appears in
