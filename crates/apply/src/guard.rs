@@ -219,7 +219,7 @@ pub(crate) fn from_disk(
             }
             let failure = match (&read.taken, &read.trial) {
                 (Some(why), _) => taken(why),
-                (None, Some((_, TrialResult::Undone { by, why }))) => over(by, why),
+                (None, Some((_, TrialResult::Undone { by, why }))) => over(&by.to_string(), why),
                 _ => died(why),
             };
             return restore(cx, store, lock, read, failure, events).map(Some);

@@ -20,7 +20,7 @@ use crate::checksum::{self, Sum};
 use crate::newer::{Head, elsewhere};
 use crate::record::{BEFORE_SUMS, Header, Record};
 use crate::store::{Lock, Store, sync_dir};
-use crate::trial_file::{Files, Trial, TrialResult};
+use crate::trial_file::{Files, Trial, TrialResult, UndoneBy};
 use crate::{Error, Newer, Outcome, Refusal, Verdict};
 
 /// A line of a journal. The two large records are parsed directly as their own types: with an internally tagged enum, serde would
@@ -272,12 +272,12 @@ impl Read {
                     Record::Confirmed { by, .. } => fate = TrialResult::Confirmed { by: Some(by) },
                     // The records after it describe the restoring; until that has an end, the journal has none.
                     Record::TrialOver { by, why, .. } => {
-                        fate = TrialResult::Undone { by, why };
+                        fate = TrialResult::Undone { by: by.into(), why };
                         out.end = None;
                     }
                     Record::TakenOver { why, .. } => {
                         if fate == TrialResult::Pending {
-                            fate = TrialResult::Undone { by: "guard".into(), why: why.clone() };
+                            fate = TrialResult::Undone { by: UndoneBy::Guard, why: why.clone() };
                         }
                         out.taken = Some(why);
                         out.end = None;
@@ -289,7 +289,7 @@ impl Read {
             }
         }
         if files.expired && fate == TrialResult::Pending {
-            fate = TrialResult::Undone { by: "timer".into(), why: "it was not confirmed in time".into() };
+            fate = TrialResult::Undone { by: UndoneBy::Timer, why: "it was not confirmed in time".into() };
             out.end = out.end.filter(|(o, _)| o.verdict != Verdict::Applied);
         }
         out.trial = trial.map(|t| (t, fate));

@@ -97,5 +97,5 @@ pub use run::{run, still_fits};
 pub use store::{Hook, OpenLock, Store};
 pub use takeover::{Halt, Lost, SignOfLife};
 pub use trial::{Confirmed, NotNoted, OnTrial, Pending, confirm, pending, undo_now};
-pub use trial_file::TrialResult;
+pub use trial_file::{TrialResult, UndoneBy};
 pub use undo::{WouldUndo, recover, rollback, would_undo};

@@ -101,17 +101,16 @@ fn without_secrets(read: &mut Read) {
         h.argv.truncate(1);
         h.requested = h.requested.take().map(Requested::without_typed_text);
     }
-    let by_itself = |by: &str| matches!(by, "timer" | "guard");
     let mut reason_removed = false;
     if let Some((_, TrialResult::Undone { by, why })) = &mut read.trial
-        && !by_itself(by)
+        && !by.is_automatic()
     {
         reason_removed = true;
         *why = String::new();
     }
     if let Some((o, _)) = &mut read.end {
         if let Some(TrialResult::Undone { by, why }) = o.trial.as_mut().map(|t| &mut t.fate)
-            && !by_itself(by)
+            && !by.is_automatic()
         {
             *why = String::new();
         }

@@ -172,7 +172,9 @@ pub fn confirm(
         match j.trial {
             None => return Ok(Confirmed::Nothing),
             Some((_, TrialResult::Confirmed { .. })) => return Ok(Confirmed::Already { transaction }),
-            Some((_, TrialResult::Undone { by, why })) => return Ok(Confirmed::TooLate { transaction, by, why }),
+            Some((_, TrialResult::Undone { by, why })) => {
+                return Ok(Confirmed::TooLate { transaction, by: by.to_string(), why });
+            }
             // It failed and was restored, or is being restored, for another reason than the trial.
             Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != Verdict::Applied) => {
                 return Ok(Confirmed::Nothing);

@@ -88,11 +88,56 @@ pub enum TrialResult {
     },
     /// It was restored, or is being restored.
     Undone {
-        /// `timer`, a person, `health command`.
-        by: String,
+        /// Who undid it.
+        by: UndoneBy,
         /// The reason, for `history`.
         why: String,
     },
+}
+
+/// Who undid a trial. In files a word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum UndoneBy {
+    /// The trial was not confirmed in time.
+    Timer,
+    /// The guard, for a reason that it found itself.
+    Guard,
+    /// A person, a health command, or another command of ringwise.
+    Other(String),
+}
+
+impl UndoneBy {
+    /// Whether ringwise decided it by itself, so that its reason is no text of a person or another program.
+    pub(crate) fn is_automatic(&self) -> bool {
+        matches!(self, Self::Timer | Self::Guard)
+    }
+}
+
+impl From<String> for UndoneBy {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "timer" => Self::Timer,
+            "guard" => Self::Guard,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<UndoneBy> for String {
+    fn from(by: UndoneBy) -> Self {
+        match by {
+            UndoneBy::Timer => "timer".into(),
+            UndoneBy::Guard => "guard".into(),
+            UndoneBy::Other(who) => who,
+        }
+    }
+}
+
+impl std::fmt::Display for UndoneBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from(self.clone()))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::{
-    Confirmed, Ending, Outcome, Policy, Refusal, Store, TrialResult, Verdict, confirm, pending, undo_now,
+    Confirmed, Ending, Outcome, Policy, Refusal, Store, TrialResult, UndoneBy, Verdict, confirm, pending, undo_now,
 };
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
@@ -223,7 +223,7 @@ fn nobody_confirms() {
     let h = &ringwise_apply::history(&dir.store(), &before.host).unwrap()[0];
     assert_eq!(h.ending, Ending::PutBack);
     assert!(
-        matches!(&h.trial.as_ref().unwrap().fate, TrialResult::Undone { by, .. } if by == "timer"),
+        matches!(&h.trial.as_ref().unwrap().fate, TrialResult::Undone { by, .. } if *by == UndoneBy::Timer),
         "{:?}",
         h.trial
     );

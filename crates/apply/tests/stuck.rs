@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::guard::watch_on;
-use ringwise_apply::{Ending, Error, Event, Kind, Outcome, Phase, Policy, TrialResult, Verdict, history};
+use ringwise_apply::{Ending, Error, Event, Kind, Outcome, Phase, Policy, TrialResult, UndoneBy, Verdict, history};
 use ringwise_knob::Setting;
 use ringwise_model::CpuId;
 use ringwise_sys::Clock;
@@ -94,7 +94,7 @@ fn the_guard_of_a_trial_does_not_wait_for_its_end() {
     let now = look(&sim);
     let list = history(&dir.store(), &now.host).unwrap();
     assert!(
-        matches!(&list[0].trial.as_ref().unwrap().fate, TrialResult::Undone { by, why } if by == "guard" && why == WORDS)
+        matches!(&list[0].trial.as_ref().unwrap().fate, TrialResult::Undone { by, why } if *by == UndoneBy::Guard && why == WORDS)
     );
 }
 

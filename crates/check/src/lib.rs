@@ -36,7 +36,7 @@ mod wording;
 
 pub use judge::judge;
 pub use page::{explain, index_page, left_out_page, markdown};
-pub use report::{Accepted, Finding, MainProblem, Report, SCHEMA, Unreadable, UnreadableCapture, VERSION};
+pub use report::{Accepted, Finding, MainProblem, Report, RuleCounts, SCHEMA, Unreadable, UnreadableCapture, VERSION};
 pub use role::{Role, RoleGuess, guess as guess_role, tcp_in_use};
 pub use rule::{Rule, RuleCheck};
 pub use rule_context::{AuditInput, GoalOrigin, RuleContext};

@@ -152,6 +152,18 @@ impl Report {
         self.findings.iter().filter(|f| f.severity == s).count()
     }
 
+    /// How many rules there are, and what became of them. Each rule counts once.
+    pub fn rule_counts(&self) -> RuleCounts {
+        let mut unreadable: Vec<&str> = self.unreadable.iter().map(|u| u.rule.as_str()).collect();
+        unreadable.sort();
+        unreadable.dedup();
+        unreadable.retain(|id| !self.not_evaluated.iter().any(|n| n == id));
+        let (unreadable, need_samples, not_applied) =
+            (unreadable.len(), self.not_evaluated.len(), self.not_applied.len());
+        let checked = self.rules.saturating_sub(unreadable + need_samples + not_applied);
+        RuleCounts { checked, not_applied, need_samples, unreadable }
+    }
+
     /// The worst severity. `None`: no findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|f| f.severity).max()
@@ -169,6 +181,19 @@ impl Report {
         ids.dedup();
         ids
     }
+}
+
+/// The rules of an audit by result; the counts add up to [`Report::rules`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleCounts {
+    /// Judged on every interface that they are about.
+    pub checked: usize,
+    /// About something that this host does not have.
+    pub not_applied: usize,
+    /// Compare counters of two moments, and there is one sample.
+    pub need_samples: usize,
+    /// Need a value that could not be read, on one interface at least.
+    pub unreadable: usize,
 }
 
 /// The main problem of a host.

@@ -133,6 +133,11 @@ impl<'a> RuleContext<'a> {
         self.role.role == Role::Forward
     }
 
+    /// Whether the host forwards, or the interface is to be tuned for it: a router may be tuned before it forwards.
+    pub(crate) fn forwards_or_requested(&self, n: &Nic) -> bool {
+        self.forwards() || self.goal_of(n) == Goal::Forward
+    }
+
     /// The goal of the host.
     pub fn goal(&self) -> Goal {
         self.i.intent.goal

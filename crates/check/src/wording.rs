@@ -19,9 +19,14 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             };
             format!("{} of {what} may move among CPUs {among}{chance}", by("the interrupt", "the interrupts"))
         }
+        R::PinAsOnOtherPorts { among } => format!(
+            "{} of {what} may move among CPUs {among}, and {} not on the CPU of the same queue number on other ports",
+            by("the interrupt", "the interrupts"),
+            by("is", "are")
+        ),
         R::FarNode { dev, node } => {
             let node = node.map_or_else(|| "unknown".to_string(), |n| n.to_string());
-            format!("{what} {} node {node}, away from {dev}", by("interrupts a CPU on", "interrupt CPUs on"))
+            format!("{what} {} node {node}, remote from {dev}", by("interrupts a CPU on", "interrupt CPUs on"))
         }
         R::QueuesShareCore => {
             format!("{what} {} with other queues, although a local core has none", by("shares its core", "share cores"))
@@ -98,7 +103,7 @@ mod tests {
         check(
             Reason::FarNode { dev: "eth1".into(), node: Some(NodeId(1)) },
             "queues 4-5",
-            "queues 4-5 interrupt CPUs on node 1, away from eth1",
+            "queues 4-5 interrupt CPUs on node 1, remote from eth1",
         );
         check(Reason::NoXps { queues: 8 }, "transmit queues 0-7", "no XPS on 8 transmit queues");
         let shared = Reason::QueuesShareCpu { dev: "eth1".into(), cpu: CpuId(0), queues: 4 };

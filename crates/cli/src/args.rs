@@ -162,7 +162,7 @@ pub enum Cmd {
     Export(ExportArgs),
     /// Restore the state before transaction ID (0: first found)
     Rollback(RollbackArgs),
-    /// Keep manual changes: they become the intent
+    /// Keep manual changes: they count as applied from then on
     Adopt(AdoptArgs),
     /// Apply a configuration at every boot
     Persist(PersistArgs),

@@ -180,18 +180,22 @@ const EXPORT: Page = Page {
   1  cannot listen, write or read the host; 2 wrong command line",
     )
 };
-const ROLLBACK: Page = Page::new(
-    "  ringwise rollback                 lists the last transactions
+const ROLLBACK: Page = Page {
+    notes: "A rollback does not change what the next boot applies. To stop that too:
+ringwise persist --remove",
+    ..Page::new(
+        "  ringwise rollback                 lists the last transactions
   ringwise rollback 12 -n           shows what would be restored
   ringwise rollback 12
   ringwise rollback 0               every setting as first found since boot",
-    "  0  restored, or nothing to do
+        "  0  restored, or nothing to do
   1  error, nothing was changed; 2 wrong command line, or no ID
   3  restored, except settings that were refused or ignored, or that wait for an
      offline CPU
   4  failed, and undone; 5 failed, and not fully undone
   6  refused, for example because settings changed since (see --take-over)",
-);
+    )
+};
 const ADOPT: Page = Page::new(
     "  ringwise adopt eth0 -n            lists the manual changes
   ringwise adopt eth0 --reason 'larger rings for backups'
@@ -273,7 +277,11 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
     )
 };
 const PERSIST: Page = Page {
-    notes: "No unit waits for the units of ringwise, and one that fails only appears in
+    notes: "A configuration file that exists is applied as it is; options that would change
+it are refused. --remove stops applying at boot, and leaves that file and the
+settings in effect as they are.
+
+No unit waits for the units of ringwise, and one that fails only appears in
 systemctl --failed. An interface that appears late, or is renamed, has a unit of
 its own, which waits one minute for the link. If a boot ends within five minutes
 of tuning, other than by an orderly shutdown, later boots do not apply the

@@ -42,12 +42,10 @@ pub(crate) fn live() -> Result<Source> {
 }
 
 fn recording(path: &Path) -> Result<Source> {
+    // The error names the file.
     let captured = Captured::open(path).map_err(|e| {
-        let text = e.to_string();
-        let name = path.display().to_string();
-        let text = if text.contains(&name) { text } else { format!("{name}: {text}") };
         Fail::error(format!(
-            "{text}\nExpected a file of ringwise capture, a sos report, or a directory or tar archive with proc/ and sys/ trees"
+            "{e}\nExpected a file of ringwise capture, a sos report, or a directory or tar archive with proc/ and sys/ trees"
         ))
     })?;
     let nested = captured.nested().map(|below| path.join(below));

@@ -98,3 +98,84 @@ fn commands_are_valid() {
     }
     assert!(tried >= 15, "only {tried} commands were found");
 }
+
+/// Words that a table of a document explains: `code` in its first column, or the words before a comma.
+fn first_column(document: &str, heading: &str) -> Vec<String> {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(document);
+    let text = std::fs::read_to_string(file).unwrap();
+    let rows = text.lines().skip_while(|l| *l != heading).skip(2).take_while(|l| l.starts_with('|'));
+    let cells = rows.map(|l| l.trim_start_matches('|').split('|').next().unwrap().trim());
+    cells.flat_map(|c| c.split(", ")).map(|w| w.trim_matches('`').to_string()).collect()
+}
+
+/// Headings of tables and of lines of the pages.
+const HEADINGS: &[&str] = &[
+    "INTERFACE",
+    "DRIVER",
+    "NODE",
+    "LINK",
+    "QUEUES",
+    "IRQ CPUS",
+    "REMARK",
+    "IRQ",
+    "SERVES",
+    "AFFINITY",
+    "EFFECTIVE",
+    "COUNT",
+    "MAP",
+    "MOVABLE",
+    "NAME",
+    "per CPU",
+    "RSS",
+    "RPS",
+    "RFS",
+    "XPS",
+    "moderation",
+    "rings",
+    "pause",
+    "features",
+    "carries",
+    "in use by",
+    "IRQ map",
+    "not movable",
+    "not read",
+    "unmapped",
+    "empty or 0",
+    "applied",
+    "now",
+    "boot",
+    "pending",
+    "competing",
+    "on",
+    "then",
+    "near",
+    "far",
+    "hot",
+    "reset",
+    "bql",
+    "stuck",
+    "drop/s",
+    "irq/s",
+    "pkt/s",
+    "idle",
+    "NIC",
+    "stack",
+    "qdisc",
+    "no buf",
+    "pause rx/tx",
+    "resets",
+    "counted by",
+    "Better",
+    "Costs",
+];
+
+#[test]
+fn every_word_of_the_glossary_and_every_column_has_a_page() {
+    let glossary = first_column("glossary.md", "| word | meaning |");
+    let watch = first_column("watch.md", "| column | content |");
+    assert!(glossary.len() > 45 && watch.len() > 15, "{} {}", glossary.len(), watch.len());
+    let command = |name: &str| crate::args::command().find_subcommand(name).is_some();
+    let words = glossary.iter().chain(&watch).map(String::as_str).chain(HEADINGS.iter().copied());
+    let missing: Vec<&str> = words.filter(|w| find(w).is_none() && !command(w)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -55,7 +55,18 @@ fn the_list_is_grouped_and_fits() {
     assert_eq!(text, page(&["help", "Topics"]));
     let sections = listed();
     let names: Vec<&str> = sections.iter().map(|(n, _)| n.as_str()).collect();
-    assert_eq!(names, ["COMMANDS", "SETTINGS", "GOALS", "WORDS OF THE OUTPUT", "EXIT STATUS", "RULES OF CHECK"]);
+    assert_eq!(
+        names,
+        [
+            "COMMANDS",
+            "SETTINGS",
+            "GOALS",
+            "WORDS OF THE OUTPUT",
+            "COLUMNS AND LINES OF THE OUTPUT",
+            "EXIT STATUS",
+            "RULES OF CHECK",
+        ]
+    );
     assert!(sections.iter().all(|(_, topics)| topics.len() >= 2), "{sections:?}");
     for word in ["8/8", "remote", "local", "pending", "stacked", "trial", "guard", "drift", "manual"] {
         assert!(sections[3].1.iter().any(|n| n == word), "{word}");

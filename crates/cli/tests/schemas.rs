@@ -111,7 +111,7 @@ fn outcome() -> Outcome {
             address: setting().address().unwrap(), was: setting(), now: Fact::unknown("x", "gone"), why: "gone".into(),
             command: Some("echo 0 > x".into()), offline: set("3"),
         }], "verified": 40, "verified_of": 41, "notes": ["a note"], "took_ms": 900,
-        "trial": on_trial(TrialResult::Undone { by: "timer".into(), why: "it was not confirmed within 60 s".into() }),
+        "trial": on_trial(TrialResult::Undone { by: ringwise_apply::UndoneBy::Timer, why: "it was not confirmed within 60 s".into() }),
     });
     serde_json::from_value(doc).unwrap()
 }

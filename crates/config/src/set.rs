@@ -8,7 +8,12 @@ use crate::value::Config;
 /// `DEV.KEY[.KEY]=VALUE` or `host.KEY=VALUE`. Quote a name that contains a dot. A value that is not
 /// valid TOML is taken as a string, so that the shell's quotes are enough.
 pub fn parse_set(argument: &str) -> Result<Config, Faults> {
-    let shown = format!("--set {argument}");
+    parse_set_of("--set", argument)
+}
+
+/// The same for an option that accepts such arguments under another name, which faults show.
+pub fn parse_set_of(option: &str, argument: &str) -> Result<Config, Faults> {
+    let shown = format!("{option} {argument}");
     let fail = |found: &str| {
         let right = Some("DEV.KEY=VALUE, e.g. eth0.rings.rx=1024 or eth0.rss.table=\"equal 4\"".to_string());
         Err(Faults::new(

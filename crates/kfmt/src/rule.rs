@@ -33,17 +33,41 @@ pub struct RuleError {
     pub described: bool,
     /// The text after "expected".
     pub expected: String,
+    /// The words that are accepted instead of `word`; empty if it is not one of a list.
+    pub choices: Vec<String>,
     /// First byte of the wrong part, and the byte after its last one, if a text was parsed.
     pub at: Option<(usize, usize)>,
 }
 
 impl RuleError {
     pub(crate) fn new(word: &str, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { word: word.to_string(), found: found.into(), described: false, expected: expected.into(), at: None }
+        Self {
+            word: word.to_string(),
+            found: found.into(),
+            described: false,
+            expected: expected.into(),
+            choices: Vec::new(),
+            at: None,
+        }
     }
 
     fn described(word: &str, found: &str, expected: &str) -> Self {
         Self { described: true, ..Self::new(word, found, expected) }
+    }
+
+    /// `subject`: what the words are for, `a word for tcp4`.
+    fn one_of(word: &str, found: &str, subject: Option<String>, choices: &[&str]) -> Self {
+        let list = format!("one of {}", choices.join(", "));
+        let expected = subject.map_or_else(|| list.clone(), |s| format!("{s}, {list}"));
+        Self { choices: choices.iter().map(ToString::to_string).collect(), ..Self::new(word, found, expected) }
+    }
+
+    fn unknown_type(found: &str) -> Self {
+        Self::one_of("flow-type", found, None, &fields::flows())
+    }
+
+    fn unknown_field(word: &str, flow: &str, choices: &[&str]) -> Self {
+        Self::one_of(word, word, Some(format!("a word for {flow}")), choices)
     }
 
     fn here(mut self, token: Token) -> Self {
@@ -136,13 +160,12 @@ fn read(words: &str, actions: bool) -> Result<Words, RuleError> {
     if next.is_some_and(|t| t.text == "flow-type") {
         next = rest.next();
     }
-    let types = || format!("one of {}", flow_names());
-    let Some(flow) = next else { return Err(RuleError::new("flow-type", "", types())) };
+    let Some(flow) = next else { return Err(RuleError::unknown_type("")) };
     let Some(known) = fields::flow(flow.text) else {
         // A type without a name here, as an earlier version or a newer kernel reported it.
         return match spec::raw_type(flow.text) {
             Some(_) => read_fields(flow.text, rest, actions, |w| (w == RAW).then(|| RAW.to_string())),
-            None => Err(RuleError::new("flow-type", flow.text, types()).here(flow)),
+            None => Err(RuleError::unknown_type(flow.text).here(flow)),
         };
     };
     read_fields(known.name, rest, actions, |w| fields::canonical(known, w).map(str::to_string))
@@ -163,8 +186,7 @@ fn read_fields<'a>(
             if actions {
                 right.extend(["action", "vf", "queue", "context", "loc"]);
             }
-            let expected = format!("a word for {flow}, one of {}", right.join(", "));
-            return Err(RuleError::new(word.text, word.text, expected).here(word));
+            return Err(RuleError::unknown_field(word.text, flow, &right).here(word));
         }
         let Some(value) = value else { return Err(RuleError::new(word.text, "", "a value").here(word)) };
         let Some(field) = field else {

@@ -77,7 +77,7 @@ impl Source {
             Self::Qstats => "qstats",
             Self::Ethtool => "ethtool -S",
             Self::Device => "its own counters",
-            Self::Nothing => "nothing",
+            Self::Nothing => "no counters",
         }
     }
 }

@@ -126,7 +126,7 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
 }
 
 /// The benefit of more queues on one CPU or core, or of queues away from the device's node.
-fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<String> {
+fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String>) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
     let has_threads = m.cores.iter().any(|cpus| cpus.len() > 1);
     let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
@@ -144,6 +144,8 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
         _ if d.table.is_some() => said("a CPU with a core of its own carries more than a CPU that shares its core"),
         _ if leaves_isolated(m, d) => said("isolated CPUs are free of its queues"),
+        // Its queues would fit on cores of their own, so its node is not what makes them share one.
+        Goal::Forward if devs.len() > 1 && fits_local_cores(m, d) => said(ALIKE),
         _ if ends_far() => said("more of its interrupts are on its own node"),
         Goal::Latency => said("the other cores are left to programs"),
         Goal::Rpc | Goal::Stream if intent.smt.is_none() && has_threads => {
@@ -152,10 +154,20 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         _ if intent.smt == Some(Smt::OnePerCore) && has_threads => {
             said("one queue per physical core: second threads are left to programs")
         }
-        Goal::Forward => said("interfaces have the same layout, so that one CPU receives and sends a flow"),
+        Goal::Forward => said(ALIKE),
         Goal::Mixed => said("queues with different policies share no CPU"),
         _ => all.clone(),
     }
+}
+
+/// The benefit of one layout for all interfaces of a router.
+const ALIKE: &str = "interfaces have the same layout, so that one CPU receives and sends a flow";
+
+/// Whether the device's node has a physical core for each of its queues.
+fn fits_local_cores(m: &Machine, d: &Dev) -> bool {
+    let zone = m.zone(&d.near, false);
+    let local = m.cores.iter().filter(|cpus| cpus.iter().any(|c| zone.home[*c]));
+    d.cpu.len() <= local.count()
 }
 
 /// Whether queues of the device are on isolated CPUs, and none is with the plan.
@@ -223,7 +235,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             });
         }
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
-        worse.for_each(|e| tell(e, gain(m, d, intent, &all)));
+        worse.for_each(|e| tell(e, gain(m, d, devs, intent, &all)));
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
         let (b, a) = (fullest(m, devs, false), fullest(m, devs, true));
@@ -238,7 +250,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
                 )
             });
             if let Some(e) = out.last_mut().filter(|_| is > was) {
-                tell(e, devs.iter().find_map(|d| gain(m, d, intent, &all)));
+                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all)));
             }
         }
     }
@@ -280,7 +292,10 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
         _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
         _ if intent.cpus.is_some() || intent.far_node == Some(FarNode::Ok) => said("as requested"),
         Goal::Mixed => said("every CPU of the node has a queue, and queues with different policies share no CPU"),
-        Goal::Forward => said("an idle core of a nearby node is preferred to the second thread of a busy core"),
+        Goal::Forward if m.cores.iter().any(|cpus| cpus.len() > 1) => {
+            said("an idle core of a nearby node is preferred to the second thread of a busy core")
+        }
+        Goal::Forward => said("an idle core of a nearby node is preferred to a core that has a queue"),
         _ if !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
             said("CPUs of the node are kept free, as requested")
         }

@@ -138,7 +138,12 @@ impl<'a> Diagnosis<'a> {
         }
         match &v.asked {
             Fact::Known(asked) if asked.len() > 1 => {
-                with("A02", Reason::FreeToMove { among: asked.clone(), arrived: false }, SCALING)
+                let among = asked.clone();
+                let reason = match self.why_at_all(d, now, to) {
+                    Reason::SameNumberOneCpu => Reason::PinAsOnOtherPorts { among },
+                    _ => Reason::FreeToMove { among, arrived: false },
+                };
+                with("A02", reason, SCALING)
             }
             _ => with("R0.09", self.why_at_all(d, now, to), SCALING),
         }

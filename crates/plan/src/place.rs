@@ -23,6 +23,8 @@ pub(crate) struct Placement {
     pub home_cores: u32,
     /// Threads of these cores that may handle queues.
     pub home_cpus: u32,
+    /// Further threads of the node that may handle queues, on cores that are partly excluded.
+    pub partial_cpus: u32,
     /// Whether remote CPUs are used because no near CPU is available.
     pub far_instead: bool,
 }
@@ -77,7 +79,9 @@ pub(crate) fn places(
             let (cores, cpus) = all.fold((0, 0), |(cores, cpus), n| (cores + 1, cpus + n as u32));
             (cores > 0).then_some((cores, cpus))
         };
-        let (home_cores, home_cpus) = count(&|c| c.home && !c.partial)
+        let whole = count(&|c| c.home && !c.partial);
+        let partial_cpus = whole.and_then(|_| count(&|c| c.home && c.partial)).map_or(0, |(_, cpus)| cpus);
+        let (home_cores, home_cpus) = whole
             .or_else(|| count(&|c| c.home))
             .or_else(|| count(&|c| Some((c.class, c.distance)) == nearest))
             .unwrap_or((0, 0));
@@ -85,7 +89,7 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead });
+        out.insert(at, Placement { zone, cands, home_cores, home_cpus, partial_cpus, far_instead });
     }
     Ok(out)
 }

@@ -16,7 +16,7 @@ use crate::place::{self, Placement};
 use crate::target::{PlanBuilder, SCALING, StepOrigin, StepReason};
 use crate::wanted::RequestedSetting;
 use crate::wishes::{self, ConfiguredSettings};
-use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
+use crate::{Group, Plan, PlanHost, ProposedChange, Refusal, SCHEMA, VERSION};
 use crate::{
     arfs, article, bonds, channels, control, effect, goal, goal_knobs, irq, irqbalance, napi, programs, rfs, rps,
     select, shares, xps,
@@ -65,7 +65,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     warn_about_host(s, &intent, &use_of, &mut out);
     let shares = bonds::shares(&devs, |d| {
         let place = &places[&d.zone()];
-        (place.home_cores, place.home_cpus)
+        (place.home_cores, place.home_cpus, place.partial_cpus)
     });
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
@@ -146,7 +146,7 @@ fn on_one_cpu(
     mut out: PlanBuilder,
 ) -> Result<Plan, Refusal> {
     out.warnings.push("the host has one CPU, so queues are not placed");
-    let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
+    let one = goal::Share { cores: 1, cpus: 1, partial_cpus: 0, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
     for d in &mut devs {
         let none = goal::Share { now: d.rx_now, max: d.rx_now, ..one };
@@ -343,7 +343,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     warn_about_pairs(&doubled, &mut out.warnings);
     // If manual changes put several queues on one CPU, the plan does not recommend fewer queues.
     for d in devs.iter().filter(|d| !out.keep.moves(d.name())) {
-        warn_about_stacks(m, d, &mut out.warnings);
+        warn_about_stacks(m, d, &out.left_out, &mut out.warnings);
     }
     let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
@@ -382,7 +382,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
 }
 
 /// Warns about more queues than CPUs they may use, with the two solutions that the user can choose from.
-fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Messages) {
+fn warn_about_stacks(m: &Machine, d: &Dev, proposed: &[ProposedChange], warnings: &mut Messages) {
     let mut per: BTreeMap<usize, u32> = BTreeMap::new();
     for c in d.cpu.iter().flatten() {
         *per.entry(*c).or_default() += 1;
@@ -392,9 +392,17 @@ fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Messages) {
         return;
     }
     let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
+    // The same number as in the change that the goal proposes.
+    let fewer = proposed.iter().find_map(|p| match &p.setting {
+        Setting::Channels { dev: of, combined, rx, .. } if of == dev => {
+            combined.or(*rx).filter(|n| (*n as usize) < queues)
+        }
+        _ => None,
+    });
+    let fewer = fewer.unwrap_or(cpus as u32);
     let far = if m.has_nodes() && cpus < m.cpus.len() { ", or use remote CPUs too (--far-node ok)" } else { "" };
     let detail = format!("{queues} queues on {}, up to {most} on one", plural(cpus, "CPU"));
-    let text = format!("queues share CPUs: reduce the queues (--queues {cpus} --allow-disruption){far}");
+    let text = format!("queues share CPUs: reduce the queues (--queues {fewer} --allow-disruption){far}");
     warnings.detailed(dev, detail, text);
 }
 

@@ -29,8 +29,10 @@ pub struct Band<'a> {
 pub struct Column {
     /// `None`: the setting belongs to the device.
     pub queue: Option<u32>,
-    /// The value before the step.
+    /// The value before the step. For an interrupt, the CPUs that it may be delivered to.
     pub now: String,
+    /// The CPU that takes the interrupt, where it may be delivered to several.
+    pub on: Option<String>,
     /// The value that the step writes.
     pub then: String,
 }
@@ -99,11 +101,9 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
         let step = part.steps.get(address).copied();
         let band = out.entry((order, title.clone()));
         let band = band.or_insert_with(|| Band { title, noun: noun(address), columns: Vec::new(), steps: Vec::new() });
-        band.columns.push(Column {
-            queue,
-            now: step.map_or_else(|| then_text(setting, part.layout), |st| now_text(st, s)),
-            then: then_text(setting, part.layout),
-        });
+        let then = then_text(setting, part.layout);
+        let (now, on) = step.map_or_else(|| (then.clone(), None), |st| now_and_on(st, s));
+        band.columns.push(Column { queue, now, on, then });
         band.steps.extend(step);
     }
     let mut bands: Vec<Band> = out.into_values().filter(|b| !b.steps.is_empty()).collect();
@@ -128,24 +128,40 @@ fn then_text(s: &Setting, layout: Option<&DevLayout>) -> String {
     }
 }
 
-/// The present value. For an interrupt it is the CPU where it is delivered instead of the configured mask, unless that
-/// would look like no change.
+/// The present value; for an interrupt with the CPU that takes it: `0-5, on 2`.
 pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
+    let (now, on) = now_and_on(st, s);
+    with_on(&now, on.as_deref())
+}
+
+fn with_on(now: &str, on: Option<&str>) -> String {
+    on.map_or_else(|| now.to_string(), |on| format!("{now}, on {on}"))
+}
+
+/// The present value, and for an interrupt that may be delivered to several CPUs the one that takes it.
+fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
     let asked = match &st.from {
         Fact::Known(v) => members_of(v, &st.setting).value_text(),
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     };
-    let Setting::IrqCpus { dev, of, cpus, .. } = &st.setting else {
-        return asked;
+    let Setting::IrqCpus { dev, of, .. } = &st.setting else {
+        return (asked, None);
     };
     let Some((s, nic)) = s.and_then(|s| Some((s, s.nic(dev)?))) else {
-        return asked;
+        return (asked, None);
     };
-    let Some(e) = irq::vector(nic, *of).and_then(|v| v.effective.known()).filter(|e| e.len() == 1 && *e != cpus) else {
-        return asked;
+    let allowed = match &st.from {
+        Fact::Known(Setting::IrqCpus { cpus, .. }) => Some(cpus),
+        _ => None,
     };
-    format!("{e}{}", if is_far(s, nic, e) { "!" } else { "" })
+    let effective = irq::vector(nic, *of).and_then(|v| v.effective.known()).filter(|e| !e.is_empty());
+    let Some(e) = effective else {
+        // An interrupt with one CPU cannot be elsewhere.
+        return (asked, allowed.filter(|a| a.len() > 1).map(|_| "?".into()));
+    };
+    let on = format!("{e}{}", if e.len() == 1 && is_far(s, nic, e) { "!" } else { "" });
+    if allowed == Some(e) { (on, None) } else { (asked, Some(on)) }
 }
 
 /// The part of the present value that the step changes.
@@ -202,9 +218,10 @@ fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style
     let mut out = format!("{marked}\n");
     for (queues, c) in alike {
         let head = format!("    {}  ", pad(&label(queues), wide));
-        let both = format!("{} -> {}", c.now, c.then);
+        let now = c.now_and_on();
+        let both = format!("{now} -> {}", c.then);
         if style.width.is_some_and(|w| len(&head) + len(&both) > w) {
-            out.push_str(&hang(&head, &c.now, style.width));
+            out.push_str(&hang(&head, &now, style.width));
             out.push_str(&hang(&format!("{}-> ", " ".repeat(len(&head) - 3)), &c.then, style.width));
         } else {
             out.push_str(&format!("{head}{both}\n"));
@@ -213,12 +230,18 @@ fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style
     out
 }
 
+impl Column {
+    fn now_and_on(&self) -> String {
+        with_on(&self.now, self.on.as_deref())
+    }
+}
+
 impl Band<'_> {
     /// One line for each queue, for values that are too wide for columns.
     fn rows(&self, marked: &str, style: &Style) -> String {
         let mut alike: Vec<(Vec<u32>, &Column)> = Vec::new();
         for c in &self.columns {
-            match alike.iter_mut().find(|(_, o)| o.now == c.now && o.then == c.then) {
+            match alike.iter_mut().find(|(_, o)| (&o.now, &o.on, &o.then) == (&c.now, &c.on, &c.then)) {
                 Some((queues, _)) => queues.extend(c.queue),
                 None => alike.push((c.queue.into_iter().collect(), c)),
             }
@@ -226,14 +249,14 @@ impl Band<'_> {
         if alike.len() < self.columns.len() {
             return groups(marked, self.noun, &alike, style);
         }
-        let now = self.columns.iter().map(|c| len(&c.now)).max().unwrap_or(0);
+        let now = self.columns.iter().map(|c| len(&c.now_and_on())).max().unwrap_or(0);
         let mut out = format!("{marked}\n");
         for c in &self.columns {
             let queue = c.queue.map(|q| q.to_string()).unwrap_or_default();
-            let noun = self.noun;
-            let head = format!("    {noun} {}  {} -> ", right(&queue, 3), right(&c.now, now));
+            let (noun, text) = (self.noun, c.now_and_on());
+            let head = format!("    {noun} {}  {} -> ", right(&queue, 3), right(&text, now));
             if too_long(&head, &c.then, style) {
-                out.push_str(&hang(&format!("    {noun} {}  ", right(&queue, 3)), &c.now, style.width));
+                out.push_str(&hang(&format!("    {noun} {}  ", right(&queue, 3)), &text, style.width));
                 out.push_str(&hang("            -> ", &c.then, style.width));
                 continue;
             }
@@ -242,7 +265,8 @@ impl Band<'_> {
         out
     }
 
-    /// `~ interrupt CPU   now  0  0  9!` and below it `then`, folded to the width.
+    /// `~ interrupt CPU   now  0-7  0-7  9!` and below it `on`, the CPUs that take the interrupts, and `then`; folded to
+    /// the width.
     pub fn render(&self, head: bool, style: &Style) -> String {
         let marked = format!("~ {}", self.title);
         let wide = (len(&marked) + 2).max(20);
@@ -261,15 +285,23 @@ impl Band<'_> {
             return self.rows(&marked, style);
         }
         let first = &self.columns[0];
-        let uniform = self.columns.iter().all(|c| c.now == first.now && c.then == first.then);
+        let uniform = self.columns.iter().all(|c| (&c.now, &c.on, &c.then) == (&first.now, &first.on, &first.then));
         if uniform && self.columns.len() > 8 {
-            let head = format!("{}all {} queues: now  {}   then ", label(&marked, 0), self.columns.len(), first.now);
+            let head =
+                format!("{}all {} queues: now  {}   then ", label(&marked, 0), self.columns.len(), first.now_and_on());
             if too_long(&head, &first.then, style) {
                 return self.rows(&marked, style);
             }
             return hang(&head, &first.then, style.width);
         }
-        let cell = self.columns.iter().flat_map(|c| [len(&c.now), len(&c.then)]).max().unwrap_or(0).max(4) + 2;
+        let cell = self
+            .columns
+            .iter()
+            .flat_map(|c| [len(&c.now), c.on.as_deref().map_or(0, len), len(&c.then)])
+            .max()
+            .unwrap_or(0)
+            .max(4)
+            + 2;
         let room = style.width.map_or(usize::MAX, |w| w.saturating_sub(wide + HEAD));
         let per = [32, 16, 8, 4, 2].into_iter().find(|n| n * cell <= room).unwrap_or(1);
         if style.width.is_some() && ((per < 4 && self.columns.len() > per) || cell > room) {
@@ -284,6 +316,10 @@ impl Band<'_> {
                 out.push_str(&format!("{}{}\n", pad(&format!("  {}", self.noun), wide + HEAD), row(&q)));
             }
             out.push_str(&format!("{}now   {}\n", label(&marked, i), row(&|c| c.now.clone())));
+            if chunk.iter().any(|c| c.on.is_some()) {
+                let on = |c: &Column| c.on.clone().unwrap_or_else(|| c.now.clone());
+                out.push_str(&format!("{}on    {}\n", label("", i), row(&on)));
+            }
             out.push_str(&format!("{}then  {}\n", label("", i), row(&|c| c.then.clone())));
         }
         out

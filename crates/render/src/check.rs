@@ -56,19 +56,9 @@ fn wrap(text: &str, indent: usize, style: &Style) -> String {
 /// The page of one host. `until`: the day to propose for `--accept`.
 pub fn report(r: &Report, until: &str, style: &Style) -> String {
     let host = r.host.as_deref().unwrap_or("this host");
-    let unread = unread_rules(r);
     let mut out = String::new();
     if r.findings.is_empty() && r.accepted.is_empty() {
-        let mut rest = vec![format!("{} did not apply", r.not_applied.len())];
-        if !r.not_evaluated.is_empty() {
-            rest.push(format!("{} need two samples", r.not_evaluated.len()));
-        }
-        rest.push(format!("{unread} not readable"));
-        out += &wrap(
-            &format!("{host}: no findings ({} checked, {}).", plural(r.rules, "rule"), rest.join(", ")),
-            2,
-            style,
-        );
+        out += &wrap(&format!("{host}: no findings ({}).", counts(r)), 2, style);
         out.push('\n');
         out += &could_not(r, style);
         return out;
@@ -106,7 +96,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     }
     out += &could_not(r, style);
     out.push('\n');
-    out += &summary(r, unread);
+    out += &summary(r, style);
     let fixes = fixes(&r.findings);
     for f in &fixes {
         let likewise = match f.devs.as_slice() {
@@ -149,26 +139,37 @@ fn rules<T: AsRef<str>>(ids: &[T], style: &Style) -> String {
     }
 }
 
-fn unread_rules(r: &Report) -> usize {
-    let mut ids: Vec<&str> = r.unreadable.iter().map(|u| u.rule.as_str()).collect();
-    ids.sort();
-    ids.dedup();
-    ids.len()
+/// `141 rules: 60 checked, 30 do not apply, 30 need two samples, 21 not readable`. Each rule is in one count.
+fn counts(r: &Report) -> String {
+    let n = r.rule_counts();
+    let one_or_more = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let mut out = format!("{}: {} checked", plural(r.rules, "rule"), n.checked);
+    for (n, one, more) in [
+        (n.not_applied, "does not apply", "do not apply"),
+        (n.need_samples, "needs two samples", "need two samples"),
+        (n.unreadable, "not readable", "not readable"),
+    ] {
+        if n > 0 {
+            out += &format!(", {}", one_or_more(n, one, more));
+        }
+    }
+    out
 }
 
-fn summary(r: &Report, unread: usize) -> String {
+fn summary(r: &Report, style: &Style) -> String {
     let n = |s: Severity| r.count(s);
     let samples = match r.seconds {
-        Some(s) => format!(" in {s:.1} s, 2 samples"),
+        Some(s) => format!("; 2 samples in {s:.1} s"),
         None => String::new(),
     };
-    format!(
-        "{}, {}, {} info; {} checked, {unread} not readable{samples}.\n",
+    let text = format!(
+        "{}, {}, {} info; {}{samples}.",
         plural(n(Severity::Error), "error"),
         plural(n(Severity::Warning), "warning"),
         n(Severity::Info),
-        plural(r.rules, "rule")
-    )
+        counts(r)
+    );
+    wrap(&text, 0, style) + "\n"
 }
 
 /// Findings by severity, one line each. Several interfaces with the same text share a line.
@@ -316,7 +317,7 @@ pub fn hosts(all: &[Report], unopened: &[UnreadableCapture], style: &Style) -> S
             plural(r.count(Severity::Error), "error"),
             plural(r.count(Severity::Warning), "warning"),
             r.count(Severity::Info),
-            unread_rules(r)
+            r.rule_counts().unreadable
         );
         if r.no_plan.is_some() {
             counts += ", no plan";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuSet, Fact, Feature, Nic, Snapshot, Vector};
 
-use super::{competing, facts, moderation, rules, show, steering, table};
+use super::{competing, facts, misplaced, moderation, rules, show, steering};
 use ringwise_text::{self as text, Style};
 use ringwise_text::{hang, len, numbers, pad, plural, sentence, set};
 
@@ -135,7 +135,7 @@ impl KnobValues {
             },
             Self::ByteQueueLimits => byte_limits(n),
             Self::RemoteQueues => remote(s, n),
-            Self::QueuesPerCpu => match table::stacked(n) {
+            Self::QueuesPerCpu => match misplaced::stacked(n) {
                 Some((cpu, most)) => format!("up to {} on one CPU (CPU {cpu})", plural(most, "queue")),
                 None if delivered(n) > 0 => "no CPU takes several queues".into(),
                 None => "unknown: the CPUs of the interrupts could not be read".into(),

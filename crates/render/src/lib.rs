@@ -23,6 +23,7 @@ pub mod knob_values;
 pub mod learned;
 pub mod manual_changes;
 mod matrix;
+mod misplaced;
 mod moderation;
 pub mod outcome;
 pub mod plan;

@@ -82,7 +82,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     let mut notes = Sources::default();
     let index = PlanIndex::new(plan);
     if how.full {
-        out.push_str(&lines(plan, &index, s, &mut notes, style.utc));
+        out.push_str(&lines(plan, &index, s, &mut notes, style));
     } else {
         for dev in &plan.considered {
             out.push_str(&device(&index, s, dev, &mut notes, style));
@@ -225,30 +225,30 @@ fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
 }
 
 /// For `--full`: one line for each setting, including those that do not change.
-fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Sources, utc: bool) -> String {
+fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Sources, style: &Style) -> String {
     let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
     let addresses: Vec<String> =
         plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
-    let width = addresses.iter().map(|a| len(a)).max().unwrap_or(0);
+    let longest = addresses.iter().map(|a| len(a)).max().unwrap_or(0);
     let mut out = String::new();
     for (t, a) in plan.target.iter().zip(&addresses) {
-        let line = match t.address().and_then(|a| steps.get(&a).copied()) {
-            None => format!("= {}  {}", pad(a, width), t.value_text()),
-            Some(st) => {
-                notes.add(st);
-                format!(
-                    "~ {}  {}{} -> {}   {} [{}]",
-                    pad(a, width),
-                    now_text(st, s),
-                    manual_changes::mark(index, st, utc),
-                    t.value_text(),
-                    st.reason,
-                    st.rule
-                )
-            }
+        let Some(st) = t.address().and_then(|a| steps.get(&a).copied()) else {
+            out.push_str(&hang(&format!("= {}  ", pad(a, longest)), &t.value_text(), style.width));
+            continue;
         };
-        out.push_str(line.trim_end());
-        out.push('\n');
+        notes.add(st);
+        let head = format!("~ {}  ", pad(a, longest));
+        let mark = manual_changes::mark(index, st, style.utc);
+        let change = format!("{}{mark} -> {}", now_text(st, s), t.value_text());
+        let reason = format!("{} [{}]", st.reason, st.rule);
+        match style.width {
+            // Programs read one setting from each line.
+            None => out.push_str(&format!("{head}{change}   {reason}\n")),
+            Some(_) => {
+                out.push_str(&hang(&head, &change, style.width));
+                out.push_str(&hang("      ", &reason, style.width));
+            }
+        }
     }
     out.push('\n');
     out

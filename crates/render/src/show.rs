@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Confidence, Dir, Fact, Immovable, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot};
+use ringwise_model::{
+    Cause, Confidence, Dir, Fact, Immovable, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot, Unread,
+};
 
 use super::steering;
 use super::{facts, matrix, moderation, rules};
@@ -180,7 +182,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
             out.push(("not movable", fixed));
         }
     }
-    out.push(("not read", not_read(n, style)));
+    out.extend(not_read(n, style).map(|list| ("not read", list)));
     out
 }
 
@@ -278,12 +280,23 @@ fn fixed(n: &Nic) -> Option<String> {
     Some(format!("{}: {why}", names.join(" ")))
 }
 
-fn not_read(n: &Nic, style: &Style) -> String {
-    if n.unread.is_empty() {
-        return "nothing".into();
-    }
+/// Values that could not be read, and values that the recording does not have and that get no line of their own. `None`:
+/// there are none.
+fn not_read(n: &Nic, style: &Style) -> Option<String> {
+    let without_line = [
+        ("NAPI", n.napi.unread()),
+        ("features", n.features.unread()),
+        ("flow rules", n.rules.unread()),
+        ("PCIe", n.pcie.unread()),
+    ];
+    let unrecorded = without_line
+        .into_iter()
+        .filter(|_| n.has_own_queues())
+        .filter_map(|(name, u)| Some((name, u.filter(|u| u.cause == Cause::NotRecorded)?)));
+    let mut list = n.unread.clone();
+    list.extend(unrecorded.map(|(name, u)| Unread::new(name, None, u.why.clone())));
     let limit = if style.width.is_none() || style.verbose > 0 { usize::MAX } else { 3 };
-    unread::text(&n.unread, limit)
+    (!list.is_empty()).then(|| unread::text(&list, limit))
 }
 
 /// With `-v`: every vector with its number.

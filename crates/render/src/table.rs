@@ -1,14 +1,14 @@
 //! The table of interfaces, one line each, and the number of hidden ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub use ringwise_model::words::plain;
-use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot, Vector};
+use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot};
 
-use ringwise_text::{
-    self as text, far_queues, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word,
-};
+use ringwise_text::{self as text, hang, is_listed, len, link, no_answer, pad, set, thousands, user, word};
 use ringwise_text::{Style, Tint};
+
+use super::misplaced;
 
 /// Queues at present and at most: `8/63`, or `4+4/8+8` for separate ones. If the driver does not report channels, the
 /// existing queues: `1/1`.
@@ -66,13 +66,7 @@ fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
         parts.push(format!("in use by {}", u.iter().map(user).collect::<Vec<_>>().join(", ")));
     }
     if n.has_own_queues() {
-        match far_queues(s, n) {
-            Some(k) if k > 0 => parts.push(format!("{} on a remote node", plural(k, "queue"))),
-            _ => {}
-        }
-        if let Some((cpu, k)) = stacked(n) {
-            parts.push(format!("{k} queues on CPU {cpu}"));
-        }
+        parts.extend(misplaced::of(s, n).iter().map(ToString::to_string));
         if matches!(n.kind, NicKind::Vf) {
             parts.push("virtual function".into());
         }
@@ -81,19 +75,6 @@ fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
         parts.push(format!("member of {}", m.name()));
     }
     parts.join(", ")
-}
-
-/// The CPU with the most queues of the device, if more than one. The two interrupts of a pair count once.
-pub(crate) fn stacked(n: &Nic) -> Option<(u32, usize)> {
-    let at = |v: &Vector| v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first);
-    let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
-    let pairs: BTreeSet<(u32, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?.0, queue(v)?))).collect();
-    let mut per: BTreeMap<u32, usize> = BTreeMap::new();
-    for (cpu, _) in pairs {
-        *per.entry(cpu).or_default() += 1;
-    }
-    let (cpu, k) = per.into_iter().max_by_key(|(c, k)| (*k, std::cmp::Reverse(*c)))?;
-    (k > 1).then_some((cpu, k))
 }
 
 /// The table, and a line about hidden interfaces. `extra`: remarks by interface, placed before the others.

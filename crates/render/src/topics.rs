@@ -1,6 +1,7 @@
 //! The topics of `ringwise help`: settings, goals, words of the output and exit statuses. Commands and rules have their
 //! own texts.
 
+mod columns;
 mod exit;
 mod goals;
 mod knobs;
@@ -23,10 +24,11 @@ pub struct Topic {
 }
 
 /// All topics by kind: the heading of the list, and the topics.
-pub const KINDS: [(&str, &[Topic]); 4] = [
+pub const KINDS: [(&str, &[Topic]); 5] = [
     ("SETTINGS", knobs::TOPICS),
     ("GOALS", goals::TOPICS),
     ("WORDS OF THE OUTPUT", words::TOPICS),
+    ("COLUMNS AND LINES OF THE OUTPUT", columns::TOPICS),
     ("EXIT STATUS", exit::TOPICS),
 ];
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::Verify;
 use ringwise_knob::Address;
-use ringwise_model::{CpuSet, Nic, Snapshot};
-use ringwise_text::{Style, Tint, far_queues, hang, is_down, is_listed, no_answer, plural};
+use ringwise_model::{Nic, Snapshot};
+use ringwise_text::{Style, Tint, hang, is_down, is_listed, no_answer, plural};
 
-use super::table;
+use super::misplaced::{self, Misplaced};
 
 /// The interface whose interrupts are worst placed, or that does not answer.
 pub(super) struct Worst<'a> {
@@ -46,38 +46,9 @@ fn trouble(s: &Snapshot, n: &Nic) -> Option<(usize, String)> {
     if is_down(n) {
         return None;
     }
-    let far = far_queues(s, n).unwrap_or(0);
-    let stacked = table::stacked(n).filter(|(_, k)| *k > fair_share(s, n));
-    let mut parts = Vec::new();
-    if let Some((cpu, k)) = stacked {
-        parts.push(format!("{k} queues on CPU {cpu}"));
-    }
-    if far > 0 {
-        parts.push(format!("{} on a remote node", plural(far, "queue")));
-    }
-    let isolated = isolated_queues(s, n);
-    if isolated > 0 {
-        parts.push(format!("{} on isolated CPUs", plural(isolated, "queue")));
-    }
-    let weight = stacked.map_or(0, |(_, k)| k) + far + isolated;
-    (weight > 0).then(|| (weight, parts.join(", ")))
-}
-
-/// Number of queue interrupts that are delivered to an isolated CPU.
-fn isolated_queues(s: &Snapshot, n: &Nic) -> usize {
-    let isolated = s.topology.isolated_all();
-    let on = |v: &&ringwise_model::Vector| v.effective.known().is_some_and(|e| !e.intersection(&isolated).is_empty());
-    n.queue_vectors().filter(on).count()
-}
-
-/// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
-fn fair_share(s: &Snapshot, n: &Nic) -> usize {
-    let t = &s.topology;
-    let usable = t.online.difference(&t.isolated_all());
-    let node = n.node.known().and_then(|k| t.nodes.known()?.get(k)).map(|k| k.cpus.intersection(&usable));
-    let cpus = node.filter(|c| !c.is_empty()).unwrap_or(usable);
-    let queues = n.rx_queues.len().max(n.tx_queues.len());
-    queues.div_ceil(CpuSet::len(&cpus).max(1))
+    let bad: Vec<Misplaced> = misplaced::of(s, n).into_iter().filter(|m| !m.is_unavoidable()).collect();
+    let weight = bad.iter().map(Misplaced::queues).sum();
+    (weight > 0).then(|| (weight, bad.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
 }
 
 /// `Needs attention: ...`, `Could be better: ...` or `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if

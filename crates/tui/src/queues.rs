@@ -3,7 +3,7 @@
 use ratatui_core::layout::Rect;
 
 use super::history::{Curve, curve, top};
-use super::lines::source;
+use super::lines::counted_by;
 use super::panel::{heading, window};
 use super::row_selection::{Row, RowMark};
 use super::table::{Cell, Column, Pen, left, right};
@@ -110,7 +110,7 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
         && let Some(l) = r.links.get(name)
     {
         let node = l.node.map_or_else(|| "node unknown".to_string(), |n| format!("node {n}"));
-        text += &format!(" of {name} ({node}) by {}", source(l));
+        text += &format!(" of {name} ({node}) {}", counted_by(l));
         for (dir, b) in [("RX", l.rx_balance), ("TX", l.tx_balance)] {
             if let Some(b) = b {
                 text += &format!("; {dir} max/mean {:.2} CV {:.2}", b.max_over_mean, b.variation);

@@ -421,7 +421,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R1.07",
         title: "pause frames are on",
         reads: "pause",
-        guard: "the host forwards, and the device has no RDMA user",
+        guard: "the host forwards or the goal is forward, and the device has no RDMA user",
         condition: "receiving or sending pause frames is on",
         confirm: "ethtool -a DEV",
         severity: Severity::Info,
@@ -430,10 +430,10 @@ pub(super) static RULES: &[Rule] = &[
         under: &["D16"],
         judge: |cx, say| {
             planned::judge("R1.07", cx, say);
-            if !cx.forwards() {
-                return (!say.findings.is_empty()).then_some(());
-            }
-            cx.each(say, |n, say| {
+            let judged = cx.each(say, |n, say| {
+                if !cx.forwards_or_requested(n) {
+                    return None;
+                }
                 if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
                     return None;
                 }
@@ -447,7 +447,8 @@ pub(super) static RULES: &[Rule] = &[
                         .fix(cx, PlanArguments::goal(Goal::Forward).disruptive());
                 }
                 Some(())
-            })
+            });
+            judged.or((!say.findings.is_empty()).then_some(()))
         },
         ..Rule::BASE
     },

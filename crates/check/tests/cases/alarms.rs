@@ -245,3 +245,32 @@ fn a_transmit_interrupt_on_another_socket_is_an_error() {
     assert_eq!(severity(8), Some(Severity::Error));
     assert_eq!(severity(0), None);
 }
+
+/// A host may be tuned for forwarding before it forwards, so the requested goal counts as well as the guessed role.
+#[test]
+fn pause_frames_are_judged_by_the_requested_goal() {
+    let judged = |g: Goal| {
+        let mut w = World::tuned();
+        goal(&mut w, g);
+        crate::pause(&mut w);
+        w.judge()
+    };
+    assert!(judged(Goal::Forward).ids().contains(&"R1.07"));
+    assert!(!judged(Goal::Rpc).ids().contains(&"R1.07"));
+}
+
+/// Each rule is in one count, also one that misses a value and a second sample.
+#[test]
+fn counts_of_rules_add_up() {
+    let hosts = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
+    for host in std::fs::read_dir(hosts).unwrap() {
+        let mut w = World::tuned();
+        recorded(&mut w, host.unwrap().file_name().to_str().unwrap());
+        let r = w.judge();
+        let n = r.rule_counts();
+        assert_eq!(n.checked + n.not_applied + n.need_samples + n.unreadable, r.rules, "{n:?}");
+        assert!(n.checked > 0 && n.need_samples > 0, "{n:?}");
+        let unread = |id: &String| r.unreadable.iter().any(|u| u.rule == *id);
+        assert!(!r.not_applied.iter().any(|id| unread(id) || r.not_evaluated.contains(id)));
+    }
+}

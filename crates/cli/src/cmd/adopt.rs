@@ -30,7 +30,11 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     if !steps.is_empty() {
         can_go_on(&a.write, "adopt")?;
         let list = || manual_changes::adoptable(&steps, &style);
-        if !confirmed(&a.write, &format!("{}Adopt these values as the intent? [y/N/show]", list()), &list)? {
+        if !confirmed(
+            &a.write,
+            &format!("{}Adopt these values, so that ringwise expects them? [y/N/show]", list()),
+            &list,
+        )? {
             return Err(Fail::refused("not confirmed; nothing was recorded"));
         }
     }

@@ -67,8 +67,7 @@ impl DecodeContext<'_> {
             word if word == e.word => format!("unknown word \"{word}\""),
             found => format!("{}: found \"{found}\"", e.word),
         };
-        let all = e.expected.rsplit("one of ").next().unwrap_or_default().split(", ");
-        let near = nearest(&e.found, all).filter(|_| e.word == e.found);
+        let near = nearest(&e.found, e.choices.iter().map(String::as_str)).filter(|_| e.word == e.found);
         self.fault(at, found, near.map_or_else(|| e.expected.clone(), |n| format!("\"{n}\"")));
     }
 

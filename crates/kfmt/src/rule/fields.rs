@@ -158,7 +158,11 @@ pub(super) fn flow(name: &str) -> Option<&'static Flow> {
 
 /// `ether, ip4, tcp4, …`
 pub fn flow_names() -> String {
-    FLOWS.iter().map(|f| f.name).collect::<Vec<_>>().join(", ")
+    flows().join(", ")
+}
+
+pub(super) fn flows() -> Vec<&'static str> {
+    FLOWS.iter().map(|f| f.name).collect()
 }
 
 pub(super) fn flow_by_number(number: u32) -> Option<&'static Flow> {

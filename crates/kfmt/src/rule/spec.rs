@@ -92,10 +92,7 @@ impl FlowSpec {
         let mut flow_type = match (fields::flow(&rule.flow), raw_type(&rule.flow)) {
             (Some(flow), _) => spec.fill(flow, &rule.fields)?,
             (None, Some(number)) => spec.fill_raw(number, &rule.fields)?,
-            (None, None) => {
-                let expected = format!("one of {}", fields::flow_names());
-                return Err(RuleError::new("flow-type", &rule.flow, expected));
-            }
+            (None, None) => return Err(RuleError::unknown_type(&rule.flow)),
         };
         if rule.context.is_some() {
             flow_type |= FLOW_RSS;
@@ -121,8 +118,7 @@ impl FlowSpec {
         for (name, text) in given {
             let field = fields::canonical(flow, name).and_then(|n| flow.field(n));
             let Some(field) = field else {
-                let names = fields::names(flow.name).join(", ");
-                return Err(RuleError::new(name, name, format!("a word for {}, one of {names}", flow.name)));
+                return Err(RuleError::unknown_field(name, flow.name, &fields::names(flow.name)));
             };
             let (bits, counts) = match name.as_str() {
                 "dscp" => value::parse(field, &value::dscp(text)?)?,

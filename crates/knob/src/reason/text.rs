@@ -40,6 +40,10 @@ fn text(r: &Reason) -> String {
                 format!("may run on any of CPUs {among}: pin it to one")
             }
         }
+        R::PinAsOnOtherPorts { among } => format!(
+            "may run on any of CPUs {among}: pin it to the CPU of this queue number on all ports of its node, so that a \
+             forwarded packet stays on it"
+        ),
         R::FarNode { dev, node } => match node {
             Some(node) => format!("its CPU is on node {node}, remote from {dev}"),
             None => format!("its CPU is on an unknown node, not on that of {dev}"),
@@ -242,15 +246,19 @@ fn count(r: &Reason) -> String {
                 format!("few queues, for low delay: on half of the {cores} local physical cores")
             }
         }
-        Reason::OneQueueACpu { now, cpus } if now > cpus => format!(
-            "one queue per CPU: {} for the {} of its node; each queue costs interrupts",
+        Reason::OneQueueACpu { now, cpus, uncounted } if now > cpus => format!(
+            "one queue per CPU: {} for the {} of its node{}; each queue costs interrupts",
             queues(*now),
-            plural(*cpus as usize, "CPU")
+            plural(*cpus as usize, "CPU"),
+            without(*uncounted)
         ),
-        Reason::OneQueueACpu { now, cpus } => {
-            let idle = cpus - now;
-            format!("one queue per CPU: {} {} {idle} of the {cpus} CPUs of its node idle", queues(*now), leave(*now))
-        }
+        Reason::OneQueueACpu { now, cpus, uncounted } => format!(
+            "one queue per CPU: {} {} {} of the {cpus} CPUs of its node idle{}",
+            queues(*now),
+            leave(*now),
+            cpus - now,
+            without(*uncounted)
+        ),
         Reason::OneQueueACore { now, cores } if now > cores => format!(
             "one queue per physical core: {} for the {} of its node; each queue costs interrupts",
             queues(*now),
@@ -265,6 +273,13 @@ fn count(r: &Reason) -> String {
             )
         }
         _ => String::new(),
+    }
+}
+
+fn without(uncounted: u32) -> String {
+    match uncounted {
+        0 => String::new(),
+        n => format!(" (without {} on a partly excluded core)", plural(n as usize, "CPU")),
     }
 }
 

@@ -7,8 +7,8 @@ pub(super) const TOPICS: &[Topic] = &[
         &["goal", "goals"],
         "what a host is for; the goal decides the plan",
         "A goal chooses the number of queues, their CPUs and the settings around them. Without one, ringwise uses \
-         balanced. No goal interrupts traffic without --allow-disruption: such changes are proposed, with their \
-         command.",
+         balanced. No goal interrupts traffic without --allow-disruption: such changes are skipped, and listed with \
+         their command.",
         &[
             "Set|ringwise plan --goal rpc; configuration key goal, in [host] or for one interface",
             "Values|balanced, forward (router), rpc (server), stream (bulk data), latency, mixed (latency and bulk \
@@ -39,12 +39,12 @@ pub(super) const TOPICS: &[Topic] = &[
          ports get the same layout.",
         &[
             "Use it|on hosts that pass on more packets than they answer",
-            "Queues|one for each local CPU, hardware threads included (proposed). If there are fewer, the RSS table \
-             is weighted by what each CPU carries.",
+            "Queues|one for each local CPU, hardware threads included (with --allow-disruption). If there are \
+             fewer, the RSS table is weighted by what each CPU carries.",
             "RPS|for a device with one queue, on both threads; RFS is off",
-            "Rest|LRO off and pause frames off (both proposed); moderation is kept",
+            "Rest|LRO off and pause frames off (both with --allow-disruption); moderation is kept",
             "Try|ringwise plan --goal forward",
-            "See|ringwise help goal, lro, pause, proposed",
+            "See|ringwise help goal, lro, pause, skipped",
         ],
     ),
     word(
@@ -54,7 +54,7 @@ pub(super) const TOPICS: &[Topic] = &[
          program that reads them.",
         &[
             "Use it|for databases, DNS, caches, web servers, proxies",
-            "Queues|at most one for each local core (proposed)",
+            "Queues|at most one for each local core (with --allow-disruption)",
             "RFS|on; with ntuple if the driver supports accelerated RFS",
             "Rest|adaptive moderation. The plan names CPUs for the program.",
             "Try|ringwise plan --goal rpc",
@@ -67,10 +67,10 @@ pub(super) const TOPICS: &[Topic] = &[
         "Moderate interrupts and joined packets, so that a flow costs as little CPU time as possible.",
         &[
             "Use it|for backups, storage, downloads",
-            "Queues|one for each local core (proposed), several for each L3 cache",
+            "Queues|one for each local core (with --allow-disruption), several for each L3 cache",
             "RFS|on",
-            "Rest|policy bulk (62 us receive, 122 us transmit), GRO on, TSO on (proposed). The plan names other \
-             cores of the same L3 cache for the program.",
+            "Rest|policy bulk (62 us receive, 122 us transmit), GRO on, TSO on (with --allow-disruption). The \
+             plan names other cores of the same L3 cache for the program.",
             "Try|ringwise plan --goal stream",
             "See|ringwise help goal, policy, gro, tso",
         ],

@@ -222,14 +222,14 @@ pub(super) const TOPICS: &[Topic] = &[
         "a setting that was changed outside ringwise",
         "A setting that a transaction has set and that a user or another program has changed since is a manual \
          change. ringwise does not overwrite it without a question: apply --yes keeps it, --take-over overwrites it. \
-         An adopted setting is a manual change that ringwise adopt has made part of the intent.",
+         An adopted setting is a manual change that ringwise adopt has accepted: ringwise expects its value from then on.",
         &[
             "Show|ringwise verify; plans mark steps that would undo one",
             "See|ringwise adopt --help; ringwise help drift",
         ],
     ),
     word(
-        &["proposed", "skipped", "disruption", "allow disruption", "interrupts traffic"],
+        &["skipped", "proposed", "disruption", "allow disruption", "interrupts traffic"],
         "in the plan, but only made with --allow-disruption",
         "Changes of channels, rings, pause frames and most features restart the device: packets are lost, and the \
          link may go down for seconds. A plan lists them as skipped, with the command that includes them.",
@@ -244,16 +244,16 @@ pub(super) const TOPICS: &[Topic] = &[
         "The control path is what must not be cut: the ssh session, the default route, network mounts, also through \
          a bond, bridge or VLAN. A change that interrupts it is refused unless --force is given together with \
          --confirm.",
-        &["Show|ringwise status: column REMARK", "See|ringwise help trial, proposed"],
+        &["Show|ringwise status: column REMARK", "See|ringwise help trial, skipped"],
     ),
     word(
-        &["plan marks", "~", "=", "x", "now", "then"],
+        &["plan marks", "~", "=", "x", "now", "on", "then"],
         "marks of a plan: what changes, what is not possible",
-        "~ is a setting that changes: the present value (now) above the new one (then), below it the reason. Several \
-         CPUs (0-3): the interrupt may move among them. ! behind a CPU: the kernel delivers the interrupt there, on a \
-         remote node. x: not possible here, with the reason. [A02] is the rule of check behind the reason; the sources \
+        "~ is a setting that changes: the present value (now) above the new one (then), below it the reason. For an \
+         interrupt now has the CPUs that it may be delivered to, and on the CPU that takes it (? if unknown); without \
+         the row on, each has one CPU. ! behind a CPU: it is on a remote node. x: not possible here, with the reason. [A02] is the rule of check behind the reason; the sources \
          of the rules are listed at the end. With --full, = is a setting that is already as planned.",
-        &["See|ringwise plan --help; ringwise help proposed, remote"],
+        &["See|ringwise plan --help; ringwise help skipped, remote"],
     ),
     word(
         &["refused", "ignored", "adjusted", "instead", "learned settings"],
@@ -282,6 +282,20 @@ pub(super) const TOPICS: &[Topic] = &[
          such a step, sets the values again, and restores them in a rollback. In ringwise watch the mark reset means \
          that a counter went backwards.",
         &["See|docs/knobs/channels.md; ringwise help channels"],
+    ),
+    word(
+        &["knob", "knobs", "setting", "settings"],
+        "a family of kernel settings; one value of it is a setting",
+        "A knob is a family of settings such as RPS, rings or interrupt affinity. A setting is one kernel value: the RPS \
+         mask of queue 3 of eth1.",
+        &["See|docs/knobs.md; docs/config.md"],
+    ),
+    word(
+        &["flow"],
+        "the packets of one connection",
+        "Packets with the same addresses, ports and protocol. RSS sends all packets of a flow to one queue, so their \
+         order is kept.",
+        &["Show|ringwise explain shows the queue and the CPU of a flow", "See|ringwise help rss, flow rules, rfs"],
     ),
     word(
         &["group", "groups", "flows", "latency queues", "pair as article"],
@@ -406,7 +420,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["Show|ringwise watch: mark stuck; ringwise verify --for 5s", "See|rule D09; ringwise help bql, guard"],
     ),
     word(
-        &["line", "line rate"],
+        &["line", "line rate", "mb/s"],
         "ringwise watch: share of what the link can carry",
         "The column line shows two percentages: the packets of the interval as a share of the 64-byte packets that \
          fit on the link, and the bits as a share of its speed.",

@@ -4,7 +4,7 @@ pub mod flows;
 mod json;
 mod page;
 
-use ringwise_observe::{LinkRates, Mark, QueueRates, Rates};
+use ringwise_observe::{LinkRates, Mark, QueueRates, Rates, Source};
 
 use ringwise_text::Style;
 use ringwise_text::visible;
@@ -156,7 +156,7 @@ pub(crate) fn marked(mark: Mark) -> &'static str {
 
 fn sum(name: &str, l: &LinkRates) -> String {
     let rx = l.queues.iter().filter(|q| q.dir == ringwise_model::Dir::Rx).filter_map(|q| q.packets).sum::<u64>();
-    format!("# {name} received {rx}{}; by {}\n", evenness(l), source(l))
+    format!("# {name} received {rx}{}; {}\n", evenness(l), counted_by(l))
 }
 
 /// How evenly the receive queues share the packets, as text.
@@ -167,9 +167,17 @@ pub(crate) fn evenness(l: &LinkRates) -> String {
     }
 }
 
+/// `by qstats`, or `no counters`, for a heading.
+pub(crate) fn counted_by(l: &LinkRates) -> String {
+    match l.source {
+        Source::Nothing => source(l),
+        _ => format!("by {}", source(l)),
+    }
+}
+
 pub(crate) fn source(l: &LinkRates) -> String {
     match (&l.driver, l.source) {
-        (Some(d), ringwise_observe::Source::Ethtool) => format!("ethtool -S ({})", visible(d)),
+        (Some(d), Source::Ethtool) => format!("ethtool -S ({})", visible(d)),
         (_, s) => s.text().to_string(),
     }
 }

@@ -6,7 +6,7 @@ use crate::remedy;
 use ringwise_model::{CpuCounter, CpuId, Dir};
 use ringwise_observe::{Bottleneck, CpuRates, LinkRates, QueueRates, Rates};
 
-use super::{a_second, evenness, marked, missing, name_and, percent, source, whole};
+use super::{a_second, counted_by, evenness, marked, missing, name_and, percent, whole};
 use ringwise_text::when;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{plural, thousands, visible};
@@ -118,7 +118,7 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
 /// One line for each queue number with both directions, because they mostly share a vector.
 fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut String) {
     let node = l.node.map_or_else(|| "node unknown".to_string(), |n| format!("node {n}"));
-    let _ = write!(out, "\nQUEUES OF {name} ({node}) by {}{}\n", source(l), evenness(l));
+    let _ = write!(out, "\nQUEUES OF {name} ({node}) {}{}\n", counted_by(l), evenness(l));
     out.push_str("queue     RX pps  share      TX pps    irq/s  pkt/irq   cpu node  drop/s  mark\n");
     let mut ids: Vec<u32> = l.queues.iter().map(|q| q.queue).collect();
     ids.sort();

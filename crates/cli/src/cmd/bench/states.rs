@@ -21,13 +21,15 @@ pub(super) struct Wanted {
     pub flags: Option<String>,
     /// The value of a sweep.
     pub value: Option<f64>,
+    /// The number of queues, where the state is one of a sweep over it.
+    pub queues: Option<u32>,
 }
 
 /// All states of the command line, and the name of the swept setting.
 pub(super) fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
     let mut out = vec![match &a.base {
         Some(text) => named(text)?,
-        None => Wanted { name: "before".into(), flags: None, value: None },
+        None => Wanted { name: "before".into(), flags: None, value: None, queues: None },
     }];
     for text in &a.states {
         out.push(named(text)?);
@@ -36,6 +38,7 @@ pub(super) fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
         name: g.to_string(),
         flags: Some(format!("--goal {g} --allow-disruption")),
         value: None,
+        queues: None,
     }));
     let swept = a.sweep.as_deref().map(sweep).transpose()?;
     let axis = swept.map(|(key, states)| {
@@ -56,7 +59,7 @@ fn named(text: &str) -> Result<Wanted> {
     if name.is_empty() || name.contains(char::is_whitespace) || name.starts_with('-') {
         return Err(bad());
     }
-    Ok(Wanted { name: name.into(), flags: Some(flags.trim().into()), value: None })
+    Ok(Wanted { name: name.into(), flags: Some(flags.trim().into()), value: None, queues: None })
 }
 
 /// `queues=1,2,4` and `eth0.coalesce.rx-usecs=0,10,50`.
@@ -79,6 +82,7 @@ fn sweep(text: &str) -> Result<(String, Vec<Wanted>)> {
             _ => format!("--allow-disruption --set {key}={v}"),
         }),
         value: v.parse().ok(),
+        queues: v.parse().ok().filter(|_| key == "queues"),
     };
     Ok((key.to_string(), values.iter().map(one).collect()))
 }
@@ -111,7 +115,7 @@ pub(super) fn of_candidates(list: &[Candidate], devs: &[String], disruption: boo
             }
         };
         let disrupt = if disruption { " --allow-disruption" } else { "" };
-        Wanted { name, flags: Some(format!("{flags}{disrupt}")), value: None }
+        Wanted { name, flags: Some(format!("{flags}{disrupt}")), value: None, queues: None }
     };
     list.iter().map(one).collect()
 }
@@ -128,7 +132,7 @@ pub(super) fn lead(list: &mut [Wanted], f: &ForwardSpec, s: &Snapshot) -> Result
         for dev in &f.into {
             let now = s.nic(dev).and_then(|n| n.channels.known()).map(|c| c.rx_queues()).filter(|n| *n > 0);
             let now = now.ok_or_else(|| Fail::error(format!("{dev}: the number of its queues is unknown")))?;
-            let queues = w.value.filter(|_| flags.contains("--queues")).map_or(now, |v| v as u32);
+            let queues = w.queues.unwrap_or(now);
             let rules: Vec<String> = redhat_rules(sources, queues, f.addresses)
                 .iter()
                 .map(|r| format!("\"{}\"", r.trim_start_matches("flow-type ")))
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn flags_of_a_state_are_those_of_plan() {
-        let w = |f: &str| intent(&Wanted { name: "x".into(), flags: None, value: None }, f);
+        let w = |f: &str| intent(&Wanted { name: "x".into(), flags: None, value: None, queues: None }, f);
         let i = w("--goal forward --allow-disruption --set 'eth0.rss.table=equal 4'").unwrap();
         assert_eq!((i.goal, i.allow_disruption), (Some(ringwise_model::Goal::Forward.into()), true));
         assert_eq!(i.set, ["eth0.rss.table=equal 4"]);

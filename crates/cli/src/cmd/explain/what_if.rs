@@ -14,10 +14,8 @@ pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapsho
     for a in asked {
         if a.contains('=') && !Path::new(a).exists() {
             let set = format!("{}.{a}", quoted(dev));
-            configs.push(
-                ringwise_config::parse_set(&set)
-                    .map_err(|f| Fail::usage(f.to_string().replace("--set", "--what-if")))?,
-            );
+            let config = ringwise_config::parse_set_of("--what-if", &set);
+            configs.push(config.map_err(|f| Fail::usage(f.to_string()))?);
         } else {
             let plan = ringwise_intent::load_plan(Path::new(a))?.plan;
             for setting in &plan.target {

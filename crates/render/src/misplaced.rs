@@ -1,0 +1,127 @@
+//! Interrupts on CPUs where they cost performance, for the first line of `status` and the column REMARK.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use ringwise_model::{CpuId, CpuSet, Nic, Snapshot, Vector};
+use ringwise_text::{far_queues, plural};
+
+/// How interrupts of an interface are misplaced. The first line of the page and the column REMARK use the same text.
+pub(super) enum Misplaced {
+    /// Several queues on one CPU. `needed`: the device has more queues than its node has CPUs.
+    Stacked { cpu: u32, queues: usize, needed: bool },
+    /// Queues on another node than the interface.
+    Remote { queues: usize },
+    /// Queues on isolated CPUs.
+    Isolated { queues: usize },
+    /// Queues on threads of one core, although a local core has none.
+    SharedCore { cpus: CpuSet, queues: usize },
+}
+
+impl Misplaced {
+    /// Whether no placement on local CPUs avoids it.
+    pub(super) fn is_unavoidable(&self) -> bool {
+        matches!(self, Self::Stacked { needed: true, .. })
+    }
+
+    /// Number of queues that it concerns.
+    pub(super) fn queues(&self) -> usize {
+        match self {
+            Self::Stacked { queues, .. }
+            | Self::Remote { queues }
+            | Self::Isolated { queues }
+            | Self::SharedCore { queues, .. } => *queues,
+        }
+    }
+}
+
+impl fmt::Display for Misplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stacked { cpu, queues, needed: false } => write!(f, "{queues} queues on CPU {cpu}"),
+            Self::Stacked { cpu, queues, needed: true } => {
+                write!(f, "{queues} queues on CPU {cpu} (more queues than local CPUs)")
+            }
+            Self::Remote { queues } => write!(f, "{} on a remote node", plural(*queues, "queue")),
+            Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
+            Self::SharedCore { cpus, queues } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
+        }
+    }
+}
+
+/// What is misplaced of an interface.
+pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
+    let mut out = Vec::new();
+    let stacked = stacked(n);
+    if let Some((cpu, queues)) = stacked {
+        out.push(Misplaced::Stacked { cpu, queues, needed: queues <= fair_share(s, n) });
+    }
+    match far_queues(s, n) {
+        Some(queues) if queues > 0 => out.push(Misplaced::Remote { queues }),
+        _ => {}
+    }
+    let isolated = isolated_queues(s, n);
+    if isolated > 0 {
+        out.push(Misplaced::Isolated { queues: isolated });
+    }
+    // Several queues on one CPU share its core too; that is said already.
+    if stacked.is_none()
+        && let Some(m) = shared_core(s, n)
+    {
+        out.push(m);
+    }
+    out
+}
+
+/// The core with the most queues of the device, if several of them share it and a core of the device's node has none.
+fn shared_core(s: &Snapshot, n: &Nic) -> Option<Misplaced> {
+    let mut on: BTreeMap<Option<CpuId>, (CpuSet, usize)> = BTreeMap::new();
+    for cpu in queue_cpus(n) {
+        let core = s.topology.siblings_of(cpu);
+        let (_, queues) = on.entry(core.first()).or_insert((core, 0));
+        *queues += 1;
+    }
+    let free = local_cpus(s, n).iter().any(|c| !on.contains_key(&s.topology.siblings_of(c).first()));
+    let (cpus, queues) = on.into_values().max_by_key(|(_, queues)| *queues)?;
+    (free && queues > 1).then_some(Misplaced::SharedCore { cpus, queues })
+}
+
+/// Number of queue interrupts that are delivered to an isolated CPU.
+fn isolated_queues(s: &Snapshot, n: &Nic) -> usize {
+    let isolated = s.topology.isolated_all();
+    let on = |v: &&ringwise_model::Vector| v.effective.known().is_some_and(|e| !e.intersection(&isolated).is_empty());
+    n.queue_vectors().filter(on).count()
+}
+
+/// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
+fn fair_share(s: &Snapshot, n: &Nic) -> usize {
+    let cpus = local_cpus(s, n);
+    let queues = n.rx_queues.len().max(n.tx_queues.len());
+    queues.div_ceil(CpuSet::len(&cpus).max(1))
+}
+
+/// Online CPUs of the device's node that are not isolated; if the node has none, those of the host.
+fn local_cpus(s: &Snapshot, n: &Nic) -> CpuSet {
+    let t = &s.topology;
+    let usable = t.online.difference(&t.isolated_all());
+    let node = n.node.known().and_then(|k| t.nodes.known()?.get(k)).map(|k| k.cpus.intersection(&usable));
+    node.filter(|c| !c.is_empty()).unwrap_or(usable)
+}
+
+/// The CPU of each queue, where it is known to be one. The two interrupts of a pair count once if they have the same CPU.
+fn queue_cpus(n: &Nic) -> Vec<CpuId> {
+    let at = |v: &Vector| v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first);
+    let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
+    let pairs: BTreeSet<(CpuId, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?, queue(v)?))).collect();
+    pairs.into_iter().map(|(cpu, _)| cpu).collect()
+}
+
+/// The CPU with the most queues of the device, if more than one. The two interrupts of a pair count once.
+pub(crate) fn stacked(n: &Nic) -> Option<(u32, usize)> {
+    let mut per: BTreeMap<u32, usize> = BTreeMap::new();
+    for cpu in queue_cpus(n) {
+        *per.entry(cpu.0).or_default() += 1;
+    }
+    let (cpu, k) = per.into_iter().max_by_key(|(c, k)| (*k, std::cmp::Reverse(*c)))?;
+    (k > 1).then_some((cpu, k))
+}

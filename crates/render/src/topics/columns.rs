@@ -1,0 +1,124 @@
+//! Columns and lines of the output that are not the name of a setting.
+
+use super::{Topic, word};
+
+pub(super) const TOPICS: &[Topic] = &[
+    word(
+        &["remark", "column remark"],
+        "status: what is special about an interface",
+        "First the connections that depend on the interface, then changed settings, then what costs performance (queues \
+         on one CPU, one core, a remote node or isolated CPUs), link down, programs that use its queues.",
+        &["See|ringwise help control path, stacked, remote, isolated; ringwise check has the findings"],
+    ),
+    word(
+        &["carries"],
+        "show: what is on top of the interface",
+        "The number of its addresses, VLANs and other interfaces on top of it, and the bond or bridge that it belongs to.",
+        &["Show|ringwise show DEV: line carries"],
+    ),
+    word(
+        &["in use by", "users"],
+        "show: who else uses the queues of the interface",
+        "XDP programs, AF_XDP sockets, RDMA or traffic classes. Such users limit what can be changed: ringwise does not \
+         change the number of queues then.",
+        &["Show|ringwise show DEV: line in use by", "See|ringwise help channels"],
+    ),
+    word(
+        &["not movable"],
+        "show: interrupts whose affinity cannot be changed",
+        "The kernel manages some interrupts itself, and some interrupt controllers cannot move one. The line names them \
+         and the reason; plans leave them where they are.",
+        &["See|ringwise help pinned, irq"],
+    ),
+    word(
+        &["per cpu"],
+        "show: queues of the interface on each CPU",
+        "The last line of the matrix counts the interrupts that are delivered to each CPU. More than 1 means that queues \
+         share the CPU.",
+        &["See|ringwise help matrix, stacked"],
+    ),
+    word(
+        &["empty or 0", "empty"],
+        "show: the meaning of a setting that is empty or 0",
+        "The lines at the end of ringwise show DEV explain what the kernel does without this setting, for example: \
+         RPS off, packets stay on the CPU of the queue's interrupt.",
+        &["See|ringwise help rps, rfs, xps"],
+    ),
+    word(
+        &["driver", "count", "serves", "name", "link"],
+        "show and status: columns about a device and its interrupts",
+        "DRIVER is the kernel driver, LINK the speed of the link. With -v, SERVES is the queue of an interrupt, COUNT \
+         how often it was raised since boot, NAME what the driver calls it.",
+        &["Show|ringwise show DEV -v", "See|ringwise help map, pinned, irq, 8/8"],
+    ),
+    word(
+        &["applied"],
+        "status: the last transaction in effect",
+        "The transaction that changed the settings of this boot last, its goal, time and user. The lines now, boot and \
+         pending show whether the settings are still the same, what the next boot does, and what needs you.",
+        &["See|ringwise help transaction, drift, boot, pending"],
+    ),
+    word(
+        &["better", "costs"],
+        "plan: numbers before and after",
+        "Better lists the numbers that improve with the plan, Costs those that get worse in exchange, with the reason. \
+         They come from the layout, not from a measurement.",
+        &["See|ringwise help layout; ringwise bench --help measures"],
+    ),
+    word(
+        &["pps", "avg b", "pkt/s"],
+        "watch: packets per second, and their mean size",
+        "pps are packets per second of an interface or queue, avg B their mean size in bytes. pkt/s are the packets that \
+         a CPU processed in softirqs.",
+        &["See|docs/watch.md; ringwise help line"],
+    ),
+    word(
+        &["share", "max/mean", "cv"],
+        "watch: how evenly packets spread over queues",
+        "share is the part of the interface's packets that a queue had. max/mean is the busiest queue divided by the \
+         mean of the queues: 1 is even. CV is their standard deviation divided by the mean: 0 is even.",
+        &["See|docs/watch.md; ringwise help hot, rss"],
+    ),
+    word(
+        &["p/irq", "irq/s"],
+        "watch: packets per interrupt, interrupts per second",
+        "Many packets per interrupt cost less CPU time; few give a lower delay. A pair of queues has one interrupt, so \
+         the packets of both directions count.",
+        &["See|docs/watch.md; ringwise help moderation"],
+    ),
+    word(
+        &["nd"],
+        "watch: NUMA node of a CPU",
+        "The node that the CPU belongs to, shortened for a narrow column.",
+        &["See|ringwise help node, remote"],
+    ),
+    word(
+        &["ksoft", "ksoftirqd", "stl", "steal", "idle"],
+        "watch: other shares of a CPU's time",
+        "ksoft is the share that ksoftirqd had: softirqs that were deferred to a thread because there were too many. stl \
+         was taken by the host of a virtual machine. idle is unused time.",
+        &["See|docs/watch.md; rules D14 H22; ringwise help soft"],
+    ),
+    word(
+        &["rps/s", "blog", "flim"],
+        "watch: RPS and the backlog of a CPU",
+        "rps/s are interrupts that another CPU sent because RPS gave this one packets. blog is the number of packets in its \
+         backlog queue, flim the packets per second that the flow limit dropped there.",
+        &["Kernel|/proc/net/softnet_stat", "See|rules D01 D03; ringwise help rps"],
+    ),
+    word(
+        &["drop/s", "nic", "stack", "tx drop", "qdisc", "qdisc drop", "no buf"],
+        "watch: lost packets per second, by place",
+        "NIC: no free receive descriptor. stack: dropped by the driver or the network stack. TX drop: by the driver or \
+         device while sending. qdisc: by the queueing discipline. no buf: no memory for a receive buffer. drop/s is the \
+         sum without no buf, whose packets some drivers receive later.",
+        &["See|docs/watch.md; rules D04 D05 D07 D13; ringwise help rings"],
+    ),
+    word(
+        &["pause rx/tx", "resets", "counted by"],
+        "watch: more columns about an interface",
+        "pause rx/tx are pause frames per second in each direction. resets counts counters that went backwards. counted \
+         by names the source of the counters of queues; no counters: the driver has none.",
+        &["See|docs/watch.md; ringwise help pause, reset"],
+    ),
+];
