@@ -204,14 +204,9 @@ impl<'a> RuleContext<'a> {
         n.tx_queues.iter().take(used)
     }
 
-    /// The one CPU that handles a vector. A configured CPU that is not in effect yet is returned, because the kernel
-    /// moves the interrupt when the device raises it the next time.
+    /// The one CPU that handles a vector. `None`: several are possible, or it is not known.
     pub fn at(&self, v: &Vector) -> Option<CpuId> {
-        let (asked, now) = (v.asked.known(), v.effective.known());
-        match (asked, now) {
-            (Some(a), Some(n)) if a.len() == 1 && !n.intersects(a) => a.first(),
-            _ => now.filter(|c| c.len() == 1).and_then(CpuSet::first),
-        }
+        v.taken_by().filter(|c| c.len() == 1).and_then(CpuSet::first)
     }
 
     /// The CPU that handles the interrupt of a queue; `None`: several are possible, or it is not known.

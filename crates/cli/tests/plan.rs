@@ -37,6 +37,17 @@ fn one_line_a_setting() {
 }
 
 #[test]
+fn every_setting_is_folded_at_80_columns() {
+    let s = edge3();
+    let how = plan::PlanPageOptions { full: true, ..plan::PlanPageOptions::default() };
+    let out = plan::text(&edge3_plan(&s), Some(&s), &how, &Style::plain(Some(80)));
+    for l in out.lines() {
+        assert!(l.chars().count() <= 80, "{l}");
+    }
+    golden("plan-full-80.txt", &out);
+}
+
+#[test]
 fn nothing_to_do_is_one_line() {
     let s = edge3();
     let mut p = empty(&s);

@@ -142,6 +142,15 @@ impl Vector {
         }
     }
 
+    /// The CPUs that take the interrupt. If it is pinned to a CPU where it has not arrived yet, this CPU, because the
+    /// kernel moves the interrupt when the device raises it the next time. `None`: not known.
+    pub fn taken_by(&self) -> Option<&CpuSet> {
+        match (self.asked.known(), self.effective.known()) {
+            (Some(asked), Some(now)) if asked.len() == 1 && !now.intersects(asked) => Some(asked),
+            (_, now) => now,
+        }
+    }
+
     /// Whether it serves at least one queue.
     pub fn is_queue(&self) -> bool {
         matches!(self.role, Role::Queues { .. })

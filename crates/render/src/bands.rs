@@ -155,12 +155,16 @@ fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
         Fact::Known(Setting::IrqCpus { cpus, .. }) => Some(cpus),
         _ => None,
     };
+    let marked = |cpus: &CpuSet| format!("{cpus}{}", if cpus.len() == 1 && is_far(s, nic, cpus) { "!" } else { "" });
+    // An interrupt with one CPU is there, or moves there when it is raised next.
+    if let Some(one) = allowed.filter(|a| a.len() == 1) {
+        return (marked(one), None);
+    }
     let effective = irq::vector(nic, *of).and_then(|v| v.effective.known()).filter(|e| !e.is_empty());
     let Some(e) = effective else {
-        // An interrupt with one CPU cannot be elsewhere.
-        return (asked, allowed.filter(|a| a.len() > 1).map(|_| "?".into()));
+        return (asked, allowed.map(|_| "?".into()));
     };
-    let on = format!("{e}{}", if e.len() == 1 && is_far(s, nic, e) { "!" } else { "" });
+    let on = marked(e);
     if allowed == Some(e) { (on, None) } else { (asked, Some(on)) }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use ringwise_model::{CpuId, CpuSet, Nic, Snapshot, Vector};
-use ringwise_text::{far_queues, plural};
+use ringwise_model::{CpuId, CpuSet, Nic, NodeId, Snapshot, Vector};
+use ringwise_text::plural;
 
 /// How interrupts of an interface are misplaced. The first line of the page and the column REMARK use the same text.
 pub(super) enum Misplaced {
@@ -56,13 +56,17 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     if let Some((cpu, queues)) = stacked {
         out.push(Misplaced::Stacked { cpu, queues, needed: queues <= fair_share(s, n) });
     }
-    match far_queues(s, n) {
-        Some(queues) if queues > 0 => out.push(Misplaced::Remote { queues }),
-        _ => {}
+    let taken =
+        |bad: &dyn Fn(&CpuSet) -> bool| n.queue_vectors().filter_map(Vector::taken_by).filter(|c| bad(c)).count();
+    let remote = |node: NodeId| taken(&|cpus| cpus.iter().any(|c| s.topology.node_of(c).is_some_and(|of| of != node)));
+    let queues = n.node.known().map_or(0, |node| remote(*node));
+    if queues > 0 {
+        out.push(Misplaced::Remote { queues });
     }
-    let isolated = isolated_queues(s, n);
-    if isolated > 0 {
-        out.push(Misplaced::Isolated { queues: isolated });
+    let isolated = s.topology.isolated_all();
+    let queues = taken(&|cpus| cpus.intersects(&isolated));
+    if queues > 0 {
+        out.push(Misplaced::Isolated { queues });
     }
     // Several queues on one CPU share its core too; that is said already.
     if stacked.is_none()
@@ -86,13 +90,6 @@ fn shared_core(s: &Snapshot, n: &Nic) -> Option<Misplaced> {
     (free && queues > 1).then_some(Misplaced::SharedCore { cpus, queues })
 }
 
-/// Number of queue interrupts that are delivered to an isolated CPU.
-fn isolated_queues(s: &Snapshot, n: &Nic) -> usize {
-    let isolated = s.topology.isolated_all();
-    let on = |v: &&ringwise_model::Vector| v.effective.known().is_some_and(|e| !e.intersection(&isolated).is_empty());
-    n.queue_vectors().filter(on).count()
-}
-
 /// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
 fn fair_share(s: &Snapshot, n: &Nic) -> usize {
     let cpus = local_cpus(s, n);
@@ -110,7 +107,7 @@ fn local_cpus(s: &Snapshot, n: &Nic) -> CpuSet {
 
 /// The CPU of each queue, where it is known to be one. The two interrupts of a pair count once if they have the same CPU.
 fn queue_cpus(n: &Nic) -> Vec<CpuId> {
-    let at = |v: &Vector| v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first);
+    let at = |v: &Vector| v.taken_by().filter(|e| e.len() == 1).and_then(CpuSet::first);
     let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
     let pairs: BTreeSet<(CpuId, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?, queue(v)?))).collect();
     pairs.into_iter().map(|(cpu, _)| cpu).collect()

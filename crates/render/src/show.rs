@@ -283,12 +283,7 @@ fn fixed(n: &Nic) -> Option<String> {
 /// Values that could not be read, and values that the recording does not have and that get no line of their own. `None`:
 /// there are none.
 fn not_read(n: &Nic, style: &Style) -> Option<String> {
-    let without_line = [
-        ("NAPI", n.napi.unread()),
-        ("features", n.features.unread()),
-        ("flow rules", n.rules.unread()),
-        ("PCIe", n.pcie.unread()),
-    ];
+    let without_line = [("NAPI", n.napi.unread()), ("features", n.features.unread()), ("flow rules", n.rules.unread())];
     let unrecorded = without_line
         .into_iter()
         .filter(|_| n.has_own_queues())
