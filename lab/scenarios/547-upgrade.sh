@@ -60,7 +60,7 @@ status "nothing differs" 0 $installed verify
 state eth2 >/tmp/after
 unchanged "confirmed: as applied" /tmp/tuned /tmp/after
 
-# Removal keeps the settings and says so; purge keeps the journals that know how to undo them.
+# Removal keeps the settings and reports it; purge keeps the journals that know how to undo them.
 status "removed" 0 dpkg -r ringwise
 says "removed: what stays" "ringwise rollback 0"
 state eth2 >/tmp/after

@@ -126,5 +126,5 @@ fn is_even(table: &[u32], nic: Option<&Nic>) -> bool {
 /// Some drivers (igb) give each queue one block of neighbouring entries.
 fn in_blocks(table: &[u32]) -> bool {
     let queues = table.iter().max().map_or(1, |m| *m as usize + 1);
-    table.len() % queues == 0 && table.iter().enumerate().all(|(i, q)| *q as usize == i * queues / table.len())
+    table.len().is_multiple_of(queues) && table.iter().enumerate().all(|(i, q)| *q as usize == i * queues / table.len())
 }
