@@ -34,7 +34,7 @@ pub struct RuleError {
     /// The text after "expected".
     pub expected: String,
     /// The words that are accepted instead of `word`; empty if it is not one of a list.
-    pub choices: Vec<String>,
+    pub choices: Box<[String]>,
     /// First byte of the wrong part, and the byte after its last one, if a text was parsed.
     pub at: Option<(usize, usize)>,
 }
@@ -46,7 +46,7 @@ impl RuleError {
             found: found.into(),
             described: false,
             expected: expected.into(),
-            choices: Vec::new(),
+            choices: Box::default(),
             at: None,
         }
     }
