@@ -239,6 +239,30 @@ fn the_first_line_says_whether_anything_is_wrong() {
     assert!(page(&big64(), &st).ends_with("Next: ringwise check\n      ringwise plan\n"));
 }
 
+/// Two queues on the threads of one core, while another local core has none: `check` reports A04 then. An interrupt that is
+/// pinned to another core and has not moved yet counts as there.
+#[test]
+fn the_first_line_names_a_shared_core() {
+    let line = |s: &Snapshot| {
+        let style = Style::plain(Some(100));
+        status::page(s, &HostStatus::default(), StatusOptions::default(), &style).lines().next().unwrap().to_string()
+    };
+    let mut s = edge3();
+    s.nics.retain(|n| n.name() == "eth1");
+    let n = &mut s.nics[0];
+    n.vectors.retain(|v| v.is_queue());
+    n.vectors.truncate(2);
+    let siblings = s.topology.siblings_of(CpuId(2));
+    assert_eq!(siblings.len(), 2);
+    for (v, cpu) in n.vectors.iter_mut().zip(siblings.iter()) {
+        v.effective = Fact::Known([cpu].into_iter().collect());
+        v.asked = v.effective.clone();
+    }
+    assert_eq!(line(&s), format!("Could be better: eth1 has 2 queues on the core of CPUs {siblings}"));
+    s.nics[0].vectors[1].asked = Fact::Known(set("4"));
+    assert!(line(&s).starts_with("Interrupts of 1 interface: none on a remote or isolated CPU"), "{}", line(&s));
+}
+
 /// Devices with the same message, the same gain or the same skipped change share a line.
 #[test]
 fn a_plan_for_many_interfaces_repeats_nothing() {

@@ -68,7 +68,7 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     if queues > 0 {
         out.push(Misplaced::Isolated { queues });
     }
-    // Several queues on one CPU share its core too; that is reported already.
+    // Queues on one CPU share its core too, and are listed already.
     if stacked.is_none()
         && let Some(m) = shared_core(s, n)
     {
