@@ -40,8 +40,8 @@ fn irq_cpus(n: &Nic) -> String {
     let mut some = false;
     for v in n.queue_vectors() {
         some = true;
-        match &v.effective {
-            Fact::Known(e) if !e.is_empty() => all = all.union(e),
+        match v.taken_by() {
+            Some(cpus) if !cpus.is_empty() => all = all.union(cpus),
             _ => unknown = true,
         }
     }
