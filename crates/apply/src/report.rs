@@ -219,9 +219,7 @@ pub struct Verify {
 fn as_made(now: &Setting, mask: &CpuSet) -> bool {
     match now {
         Setting::IrqCpus { cpus, .. } => cpus == mask,
-        Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => cpus.is_empty(),
-        Setting::RpsFlowCnt { entries, .. } => *entries == 0,
-        _ => false,
+        other => other.is_of_new_queue(),
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Standing, Verify};
-use ringwise_knob::{Address, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, diff};
+use ringwise_knob::{
+    Address, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName, diff, irq,
+};
 use ringwise_model::{Nic, Snapshot};
 
-use crate::evidence::{Evidence, Heard};
+use crate::evidence::Evidence;
 use crate::losses::{About, Loss, judge};
 
 /// What the service knows when it looks.
@@ -65,15 +67,13 @@ pub fn todo(look: Look) -> Todo {
             out.plan.insert(dev.to_string());
         }
     }
-    let transaction = |a: &Address| {
-        let of = |s: &&Standing| s.want.address().as_ref() == Some(a);
-        look.base.settings.iter().find(of).map_or(0, |s| s.transaction)
-    };
+    let applied: BTreeMap<Address, u64> =
+        look.base.settings.iter().filter_map(|s| Some((s.want.address()?, s.transaction))).collect();
     let changes = diff(look.now, &target).into_iter();
     out.steps = changes
         .map(|c| Step {
             rule: "keep".into(),
-            reason: Reason::AppliedBefore { transaction: transaction(&c.address) },
+            reason: Reason::AppliedBefore { transaction: applied.get(&c.address).copied().unwrap_or_default() },
             source: "ringwise daemon".into(),
             interrupts_traffic: c.address.interrupts_traffic(),
             if_refused: IfRefused::Skip,
@@ -102,6 +102,7 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
         heard: look.evidence.of(&nic.dev),
         anew: look.anew.contains(nic.name()),
         other_channels: other_channels(settings),
+        cpus: look.evidence.cpus,
     };
     settings.iter().filter_map(|s| Some((*s, judge(s, about)?))).collect()
 }
@@ -127,49 +128,17 @@ fn fits(base: &[&Standing], nic: &Nic, now: &Snapshot) -> bool {
     let newly_isolated = base
         .iter()
         .any(|s| s.how == Match::Differs && cpus(&s.want).is_some_and(|c| !c.intersection(&isolated).is_empty()));
-    let interrupts: Vec<_> = base
-        .iter()
-        .filter_map(|s| match s.want.address() {
-            Some(Address::IrqCpus { of, .. }) => Some(of),
-            _ => None,
-        })
-        .collect();
-    let covered = interrupts.is_empty()
-        || nic.vectors.iter().filter_map(ringwise_knob::irq::canonical).all(|of| {
-            interrupts
-                .iter()
-                .any(|i| ringwise_knob::irq::vector(nic, *i).and_then(ringwise_knob::irq::canonical) == Some(of))
-        });
+    let own = |s: &&Standing| match s.want.address() {
+        Some(Address::IrqCpus { of, .. }) => irq::vector(nic, of).and_then(irq::canonical),
+        _ => None,
+    };
+    let interrupts: BTreeSet<VectorName> = base.iter().filter_map(own).collect();
+    let covered =
+        interrupts.is_empty() || nic.queue_vectors().filter_map(irq::canonical).all(|of| interrupts.contains(&of));
     !base.is_empty() && exist && online && !newly_isolated && covered
 }
 
 /// Traffic is interrupted only for an interface that was just set up again, whose traffic has been interrupted anyway.
 fn may_write(address: &Address, look: Look, dev: &str) -> bool {
     !address.interrupts_traffic() || look.anew.contains(dev)
-}
-
-/// What was heard about an interface, for the log: why its settings were lost.
-pub fn cause(heard: Heard, anew: bool) -> Cause {
-    match (anew || heard.bound, heard.channels, heard.link || heard.settings) {
-        (true, ..) => Cause::SetUpAgain,
-        (_, true, _) => Cause::Channels,
-        (.., true) => Cause::Link,
-        _ => Cause::Unknown,
-    }
-}
-
-/// Why settings were lost, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The driver was bound again, or the device was plugged in.
-    SetUpAgain,
-    /// The channel counts were set.
-    Channels,
-    /// The link or another setting changed.
-    Link,
-    /// CPUs went online or offline.
-    Cpus,
-    /// Nothing was heard.
-    Unknown,
 }

@@ -1,9 +1,7 @@
 //! Why a setting differs from what was applied: a driver or the kernel lost it, or a user or program changed it.
 
-use std::collections::BTreeSet;
-
 use ringwise_apply::Standing;
-use ringwise_knob::{Address, Family, Match, Setting};
+use ringwise_knob::{Address, Family, Match, Setting, rss};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 
 use crate::evidence::Heard;
@@ -43,6 +41,8 @@ pub struct About<'a> {
     pub anew: bool,
     /// Its channel counts are not those that were applied.
     pub other_channels: bool,
+    /// CPUs went online or offline.
+    pub cpus: bool,
 }
 
 /// `None`: the setting is as applied.
@@ -61,10 +61,11 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
         Family::Rivals => return Some(Loss::Ban),
         Family::Channels => about.anew,
         Family::Irq | Family::Xps | Family::Rps | Family::Rfs => {
-            if unusable(&s.want, about.now) {
+            let default = is_default(now, &address, nic, about.now);
+            if moved_by_kernel(&s.want, now, default, about) {
                 return Some(Loss::CpuGone);
             }
-            (renewed || about.heard.may_reset()) && is_default(now, &address, nic, about.now)
+            (renewed || about.heard.may_reset()) && default
         }
         Family::Rss => (renewed || about.heard.link) && is_default(now, &address, nic, about.now),
         // A queue that was created again has the values of the driver.
@@ -79,13 +80,12 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
     Some(if lost { Loss::Reset } else { Loss::Manual })
 }
 
-/// Whether the setting names a CPU that is offline: the kernel then moves the interrupt itself.
-fn unusable(want: &Setting, now: &Snapshot) -> bool {
-    let cpus = match want {
-        Setting::IrqCpus { cpus, .. } => cpus,
-        _ => return false,
-    };
-    cpus.iter().any(|c| !now.topology.online.contains(c))
+/// Whether the kernel moved the interrupt because its CPU went offline: it then allows every CPU that is online, and this
+/// mask stays when the CPU is back.
+fn moved_by_kernel(want: &Setting, now: &Setting, default: bool, about: About) -> bool {
+    let (Setting::IrqCpus { cpus: want, .. }, Setting::IrqCpus { cpus: now, .. }) = (want, now) else { return false };
+    let offline = want.iter().any(|c| !about.now.topology.online.contains(c));
+    (offline && default) || (about.cpus && now.len() > 1)
 }
 
 /// Whether this is the value that the kernel or a driver gives: all CPUs, no CPU, or an even table.
@@ -100,10 +100,8 @@ fn is_default(now: &Setting, address: &Address, nic: Option<&Nic>, host: &Snapsh
             };
             covers_a_node(cpus, host) || hint()
         }
-        Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => cpus.is_empty(),
-        Setting::RpsFlowCnt { entries, .. } => *entries == 0,
-        Setting::RssTable { table, .. } => is_even(table, nic),
-        _ => false,
+        Setting::RssTable { table, .. } => is_initial(table, nic),
+        other => other.is_of_new_queue(),
     }
 }
 
@@ -115,16 +113,13 @@ fn covers_a_node(cpus: &CpuSet, host: &Snapshot) -> bool {
         || host.topology.nodes.known().is_some_and(|n| n.values().any(|n| !n.cpus.is_empty() && contains(&n.cpus)))
 }
 
-/// The kernel's default: entry `i` names queue `i` modulo the number of queues (`ethtool_rxfh_indir_default`).
-fn is_even(table: &[u32], nic: Option<&Nic>) -> bool {
-    let queues: BTreeSet<u32> = table.iter().copied().collect();
-    let n = nic.map_or(queues.len(), |nic| nic.rx_queues.len()).max(1);
-    let modulo = |n: usize| table.iter().enumerate().all(|(i, q)| *q as usize == i % n);
-    !table.is_empty() && (modulo(n) || modulo(queues.len()) || in_blocks(table))
-}
-
-/// Some drivers (igb) give each queue one block of neighbouring entries.
-fn in_blocks(table: &[u32]) -> bool {
-    let queues = table.iter().max().map_or(1, |m| *m as usize + 1);
-    table.len().is_multiple_of(queues) && table.iter().enumerate().all(|(i, q)| *q as usize == i * queues / table.len())
+/// The kernel's default table for all queues or for those in use, or one block of neighbouring entries for each queue (igb).
+fn is_initial(table: &[u32], nic: Option<&Nic>) -> bool {
+    let used = table.iter().max().map_or(1, |m| m + 1);
+    let all = nic.map_or(used, |nic| nic.rx_queues.len() as u32).max(1);
+    let initial = |n: u32| {
+        let blocks = || rss::by_weight(&vec![1; n as usize], table.len());
+        table == rss::default(table.len(), n) || table == blocks()
+    };
+    !table.is_empty() && (initial(all) || initial(used))
 }

@@ -155,6 +155,19 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     assert_eq!((t.steps.len(), t.plan), (0, BTreeSet::from(["eth0".to_string()])));
     assert!(t.manual.is_empty(), "{:?}", t.manual);
 
+    // A user has moved the queue to another CPU meanwhile: that stays.
+    let mut moved = now.clone();
+    let nic = moved.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    let v = nic.vectors.iter_mut().find(|v| v.rx() == [3]).unwrap();
+    v.asked = Fact::Known(CpuSet::from_iter([ringwise_model::CpuId(6)]));
+    let t = look(&moved, &applied(), &e, &[]);
+    assert_eq!(t.manual.len(), 1, "{:?}", t.manual);
+    // The CPU is back before the service looks; the kernel's mask does not have it.
+    let mut back = now;
+    back.topology.online = as_applied().topology.online;
+    let t = look(&back, &applied(), &e, &[]);
+    assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
+
     // The service had moved the queue to CPU 4; the CPU is online again.
     let elsewhere = Setting::IrqCpus {
         dev: "eth0".into(),

@@ -172,7 +172,7 @@ pub enum Uevent {
     },
     /// A driver was bound to a device, or unbound from it.
     Driver {
-        /// Bus address: `0000:03:00.0`.
+        /// Bus address: `0000:03:00.0`; for virtio and auxiliary devices that of the function above.
         device: String,
     },
     /// Anything else.
@@ -183,13 +183,12 @@ pub enum Uevent {
 pub fn uevent(datagram: &[u8]) -> Result<Uevent, ParseError> {
     let bad = |expected| ParseError::new("uevent", &datagram[..datagram.len().min(64)], expected);
     let text = std::str::from_utf8(datagram).map_err(|_| bad("UTF-8"))?;
-    let mut words = text.split('\0');
-    let head = words.next().unwrap_or_default();
+    let (head, keys) = text.split_once('\0').unwrap_or((text, ""));
     let (action, path) = head.split_once('@').ok_or_else(|| bad("ACTION@DEVPATH"))?;
-    let mut keys = words.filter_map(|w| w.split_once('='));
-    let subsystem = keys.find(|(k, _)| *k == "SUBSYSTEM").map(|(_, v)| v).unwrap_or_default();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    Ok(match (subsystem, action) {
+    let keys = crate::uevent::parse(&keys.replace('\0', "\n"))?;
+    let mut parts = path.rsplit('/');
+    let last = parts.next().unwrap_or_default();
+    Ok(match (keys.get("SUBSYSTEM").map_or("", String::as_str), action) {
         ("cpu", "online" | "offline") => {
             let cpu =
                 last.strip_prefix("cpu").and_then(|n| n.parse().ok()).ok_or_else(|| bad("a path that ends in cpuN"))?;
@@ -197,7 +196,11 @@ pub fn uevent(datagram: &[u8]) -> Result<Uevent, ParseError> {
         }
         // Queues and their directories have the subsystem `queues`.
         ("net", "add" | "remove" | "move") => Uevent::Interface { name: last.to_string() },
-        ("pci" | "virtio" | "platform" | "auxiliary", "bind" | "unbind") => Uevent::Driver { device: last.to_string() },
+        ("pci" | "platform", "bind" | "unbind") => Uevent::Driver { device: last.to_string() },
+        // Below the PCI function, which is the address of the interface.
+        ("virtio" | "auxiliary", "bind" | "unbind") => {
+            Uevent::Driver { device: parts.next().unwrap_or_default().to_string() }
+        }
         _ => Uevent::Other,
     })
 }
@@ -282,6 +285,8 @@ mod tests {
         assert_eq!(of(net), Uevent::Interface { name: "lan0".into() });
         let bind = "unbind@/devices/pci0000:00/0000:00:02.0\0ACTION=unbind\0SUBSYSTEM=pci\0";
         assert_eq!(of(bind), Uevent::Driver { device: "0000:00:02.0".into() });
+        let bind = "bind@/devices/pci0000:00/0000:00:03.0/virtio0\0ACTION=bind\0SUBSYSTEM=virtio\0";
+        assert_eq!(of(bind), Uevent::Driver { device: "0000:00:03.0".into() });
         assert_eq!(of("add@/devices/x/queues/rx-0\0SUBSYSTEM=queues\0"), Uevent::Other);
         assert!(uevent(b"libudev\0\xfe\xed").is_err());
         assert!(uevent(b"online@/devices/system/cpu/cpux\0SUBSYSTEM=cpu\0").is_err());

@@ -10,6 +10,15 @@ impl Setting {
         matches!(self, Self::RssContext { table: None, .. } | Self::FlowRule { rule: None, .. })
     }
 
+    /// Whether this is the value that the kernel gives a new queue: no CPUs, no entries.
+    pub fn is_of_new_queue(&self) -> bool {
+        match self {
+            Self::XpsCpus { cpus, .. } | Self::RpsCpus { cpus, .. } => cpus.is_empty(),
+            Self::RpsFlowCnt { entries, .. } => *entries == 0,
+            _ => false,
+        }
+    }
+
     /// The value alone, for people: `0-3`, `none`, `combined 8`, `32768`.
     pub fn value_text(&self) -> String {
         match (self, self.family()) {

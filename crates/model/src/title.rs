@@ -42,11 +42,6 @@ pub enum Title {
         /// Number of the rollback.
         transaction: u64,
     },
-    /// The service has written again what was lost.
-    Keep {
-        /// Interface names.
-        devs: Vec<String>,
-    },
     /// A state of a measurement. `None`: its name was removed.
     Bench {
         /// Its name.
@@ -87,13 +82,9 @@ impl Title {
         match self {
             Self::Plan { .. } => Self::Plan { file: None },
             Self::Bench { .. } => Self::Bench { state: None },
-            Self::Adopt { devs } | Self::Keep { devs }
-                if devs.iter().all(|d| interfaces.iter().any(|i| i.as_ref() == d)) =>
-            {
-                self.clone()
-            }
+            Self::Adopt { devs } if devs.iter().all(|d| interfaces.iter().any(|i| i.as_ref() == d)) => self.clone(),
             Self::Text(text) if text.is_empty() => self.clone(),
-            Self::Adopt { .. } | Self::Keep { .. } | Self::Text(_) | Self::Other { .. } => Self::Text(LEFT_OUT.into()),
+            Self::Adopt { .. } | Self::Text(_) | Self::Other { .. } => Self::Text(LEFT_OUT.into()),
             Self::Goal { .. } | Self::Rollback { .. } | Self::BackToBefore { .. } | Self::RestOf { .. } => self.clone(),
         }
     }
@@ -113,7 +104,6 @@ impl fmt::Display for Title {
             Self::Plan { file: None } => f.write_str("plan"),
             Self::Adopt { devs } if devs.is_empty() => f.write_str("adopt --all"),
             Self::Adopt { devs } => write!(f, "adopt {}", devs.join(" ")),
-            Self::Keep { devs } => write!(f, "keep {}", devs.join(" ")),
             Self::Rollback { of } => write!(f, "rollback of {of}"),
             Self::BackToBefore { transaction: 0 } => f.write_str("state as first found"),
             Self::BackToBefore { transaction } => write!(f, "state before transaction {transaction}"),
@@ -172,7 +162,6 @@ mod tests {
             (Title::Plan { file: None }, "plan"),
             (Title::Adopt { devs: vec!["eth0".into(), "eth1".into()] }, "adopt eth0 eth1"),
             (Title::Adopt { devs: Vec::new() }, "adopt --all"),
-            (Title::Keep { devs: vec!["eth0".into(), "eth1".into()] }, "keep eth0 eth1"),
             (Title::Rollback { of: 13 }, "rollback of 13"),
             (Title::BackToBefore { transaction: 0 }, "state as first found"),
             (Title::BackToBefore { transaction: 4 }, "state before transaction 4"),

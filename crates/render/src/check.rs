@@ -21,34 +21,23 @@ fn wrap(text: &str, indent: usize, style: &Style) -> String {
     let mut out = String::new();
     let mut at = indent;
     for (i, word) in text.split(' ').enumerate() {
-        let n = word.chars().count();
         // A list that is longer than a line is broken behind a comma.
-        if n > width.saturating_sub(indent) {
-            for (k, part) in word.split_inclusive(',').enumerate() {
-                let n = part.chars().count();
-                let gap = usize::from(i > 0 && k == 0);
-                if at + gap + n > width {
-                    out.push_str(&format!("\n{}", " ".repeat(indent)));
-                    at = indent;
-                } else if gap > 0 {
-                    out.push(' ');
-                    at += 1;
-                }
-                out.push_str(part);
-                at += n;
+        let long = word.chars().count() > width.saturating_sub(indent);
+        let parts: Vec<&str> = if long { word.split_inclusive(',').collect() } else { vec![word] };
+        for (k, part) in parts.into_iter().enumerate() {
+            let n = part.chars().count();
+            let gap = usize::from(i > 0 && k == 0);
+            // Nothing is gained by breaking before the first word.
+            if at + gap + n > width && (i > 0 || long) {
+                out.push_str(&format!("\n{}", " ".repeat(indent)));
+                at = indent;
+            } else if gap > 0 {
+                out.push(' ');
+                at += 1;
             }
-            continue;
+            out.push_str(part);
+            at += n;
         }
-        if i > 0 && at + 1 + n > width {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            at = indent;
-        } else if i > 0 {
-            out.push(' ');
-            at += 1;
-        }
-        out.push_str(word);
-        at += n;
     }
     out
 }

@@ -11,9 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
-}
+use crate::call::{check, own};
 
 /// The process at the other end, as the kernel recorded it when the connection was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,9 +109,7 @@ pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     // SAFETY: two integer arguments.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let fd = check(libc::c_int::try_from(fd).unwrap_or(-1))?;
-    // SAFETY: the kernel has just created it, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    own(libc::c_int::try_from(fd).unwrap_or(-1))
 }
 
 /// Which of the descriptors become readable, or are closed by the other end, within `wait`.

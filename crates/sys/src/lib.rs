@@ -3,6 +3,7 @@
 //! `kfmt` parses them into such types.
 #![warn(missing_docs)]
 
+mod call;
 mod capture;
 pub mod connections;
 mod deadline;

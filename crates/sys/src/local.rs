@@ -3,19 +3,17 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::call::{check, own};
+
 /// The kernel limits it to `net.core.somaxconn`.
 const BACKLOG: libc::c_int = 4096;
-
-fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
-}
 
 struct Address {
     bytes: libc::sockaddr_un,
@@ -56,9 +54,7 @@ impl Address {
 
 fn socket(flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
-    let fd = check(unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, 0) })?;
-    // SAFETY: the kernel has just created it, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    own(unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, 0) })
 }
 
 /// Listens at `@name`, or at a file that only this user (and root) can connect to. No process can connect before the file has

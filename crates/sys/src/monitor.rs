@@ -5,10 +5,11 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::call::{check, own};
 use crate::host::{Error, Result};
 use crate::real::group;
 
@@ -83,16 +84,6 @@ pub struct Monitor {
     buffer: Vec<u8>,
 }
 
-fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
-}
-
-fn own(rc: libc::c_int) -> io::Result<OwnedFd> {
-    let fd = check(rc)?;
-    // SAFETY: the kernel has just created it, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 fn listen(channel: Channel) -> Result<OwnedFd> {
     let group = channel.group()?;
     subscribe(channel.protocol(), group).map_err(|e| crate::real::io_error(channel.what(), "netlink socket", &e))
@@ -165,11 +156,20 @@ impl Monitor {
         for (channel, fd) in &self.sockets {
             loop {
                 match receive(fd, &mut self.buffer) {
-                    Ok(Some(n)) => each(Heard::Datagram(*channel, &self.buffer[..n.min(LONGEST)])),
+                    Ok(Some(n)) => match self.buffer.get(..n) {
+                        Some(datagram) => each(Heard::Datagram(*channel, datagram)),
+                        None => each(Heard::Lost(*channel)),
+                    },
                     Ok(None) => {}
-                    Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => each(Heard::Lost(*channel)),
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => break,
+                    Err(e) => {
+                        each(Heard::Lost(*channel));
+                        // After an overflow the socket works on; any other error may come again at once.
+                        if e.raw_os_error() != Some(libc::ENOBUFS) {
+                            break;
+                        }
+                    }
                 }
             }
         }
@@ -196,7 +196,7 @@ fn watches(mut bytes: &[u8]) -> impl Iterator<Item = i32> {
     })
 }
 
-/// One datagram. `None`: it is not from the kernel.
+/// The length of one datagram, also if the buffer was too small for it. `None`: it is not from the kernel.
 fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     // SAFETY: all-zero is a valid sockaddr_nl (plain integers).
     let mut from: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
@@ -207,7 +207,7 @@ fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
             fd.as_raw_fd(),
             buffer.as_mut_ptr().cast(),
             buffer.len(),
-            0,
+            libc::MSG_TRUNC,
             (&raw mut from).cast(),
             &raw mut length,
         )
