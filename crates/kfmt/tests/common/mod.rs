@@ -6,8 +6,8 @@
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
     cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, interrupts, ip_text, irqbalance, link_stats,
-    netdev_nl, nl, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs,
-    task, uevent,
+    netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet,
+    stat_names, sysfs, task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -239,6 +239,8 @@ pub(crate) fn netlink(data: &[u8]) {
     if let Ok(Some(q)) = netdev_nl::qstats(data) {
         assert!(netdev_nl::qstats(&netdev_nl::qstats_reply(&q)).is_ok());
     }
+    let _ = (notification::links(data), notification::ethtool(data), notification::netdev(data));
+    let _ = notification::uevent(data);
     let _ = (link_stats::link_stats(data), qdisc::qdisc(data), ethtool_nl::pause_frames(data));
     if let Ok((id, v)) = netdev_nl::napi_set_decode(data) {
         assert_eq!(netdev_nl::napi_set_decode(&netdev_nl::napi_set(id, &v)), Ok((id, v)));

@@ -153,6 +153,8 @@ fn netlink() -> Vec<Vec<u8>> {
         netdev_nl::napi_reply(&napi),
         netdev_nl::napi_set(8194, &napi.values().unwrap()),
         ethtool_nl::coalesce_reply(&profiles).unwrap(),
+        b"\x20\0\0\0\x15\0\0\0\0\0\0\0\0\0\0\0\x13\x01\0\0\x0c\0\x01\x80\x08\0\x01\0\x04\0\0\0".to_vec(),
+        b"online@/devices/system/cpu/cpu3\0ACTION=online\0SUBSYSTEM=cpu\0".to_vec(),
         rtnl::link_reply(&link).unwrap(),
         rtnl::addr_reply(2, "192.0.2.1/24").unwrap(),
         rtnl::addr_reply(2, "2001:db8::1/64").unwrap(),
