@@ -148,6 +148,12 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Whether the same request may succeed a moment later: another run is at work, or the host changed since the request was
+    /// made.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::Elsewhere { .. } | Self::OnTrial { .. } | Self::Changed { .. })
+    }
+
     /// Another run is at work: the same request may succeed later.
     pub fn is_locked(&self) -> bool {
         matches!(self, Self::Locked { .. } | Self::Elsewhere { .. })

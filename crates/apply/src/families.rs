@@ -1,6 +1,7 @@
 //! Which families of settings have to be read to compare the host with what was applied. This is known before anything is read.
 use std::collections::BTreeSet;
 
+use ringwise_discover::Parts;
 use ringwise_knob::Family;
 
 use crate::Error;
@@ -23,4 +24,25 @@ pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
         .filter_map(|s| s.address())
         .map(|a| a.family())
         .collect::<BTreeSet<_>>()
+}
+
+/// The parts of a host that must be read to compare settings of these families.
+pub fn parts(families: &BTreeSet<Family>) -> Parts {
+    let mut parts = Parts::LEAST;
+    for family in families {
+        match family {
+            Family::Rivals | Family::Channels => {}
+            Family::Features => parts.features = true,
+            Family::Pause => parts.pause = true,
+            Family::Rules => (parts.rules, parts.features) = (true, true),
+            Family::Napi => parts.napi = true,
+            Family::Host => parts.host = true,
+            Family::Rings => parts.rings = true,
+            Family::Coalesce => (parts.coalesce, parts.queue_coalesce) = (true, true),
+            Family::Rss => parts.rss = true,
+            Family::Irq => parts.asked = true,
+            Family::Xps | Family::Rps | Family::Rfs => parts.steering = true,
+        }
+    }
+    parts
 }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use ringwise_knob::Family;
-use ringwise_model::{Host, Snapshot};
+use ringwise_model::{Host, Snapshot, Title};
 
 use crate::journal::Read;
-use crate::{Entry, Error, Store, Verify, families, history};
+use crate::{Entry, Error, Store, Verify, families, history, reinitialize};
 
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
@@ -30,7 +30,12 @@ impl Journals {
     /// Reads the journals again if anything was written since: discovery takes time, and a transaction that began or ended
     /// meanwhile must not look like a manual change.
     pub fn fresh(self) -> Result<Self, Error> {
-        if seen(&self.store) == self.seen { Ok(self) } else { Self::read(&self.store) }
+        if self.is_current() { Ok(self) } else { Self::read(&self.store) }
+    }
+
+    /// Whether nothing was written since.
+    pub fn is_current(&self) -> bool {
+        seen(&self.store) == self.seen
     }
 
     /// Families of the settings of every transaction, including those that are not in effect any more: this may read too much,
@@ -42,6 +47,19 @@ impl Journals {
     /// What the transactions in effect requested, and whether this snapshot matches it.
     pub fn verify(&self, now: &Snapshot) -> Verify {
         history::verify_of(&self.all, now, &self.store)
+    }
+
+    /// What people and the configuration have applied, as if the service had never written.
+    #[must_use]
+    pub fn without_service(&self) -> Self {
+        let own = |r: &Read| r.header.as_ref().is_some_and(|h| matches!(h.title, Title::Keep { .. }));
+        let all = self.all.iter().filter(|r| !own(r)).cloned().collect();
+        Self { store: self.store.clone(), all, seen: self.seen.clone() }
+    }
+
+    /// Interfaces whose index differs from that in the last transaction in effect that changed them.
+    pub fn set_up_anew(&self, now: &Snapshot) -> BTreeSet<String> {
+        reinitialize::in_journals(&self.all, now)
     }
 
     /// Every transaction, oldest first.

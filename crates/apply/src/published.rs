@@ -29,10 +29,15 @@ struct Published {
 }
 
 impl Store {
+    /// The directory of what every user may read: `/run/ringwise`, or that of `--state-dir`.
+    pub fn run_dir(&self) -> &Path {
+        let own = self.dirs().first().filter(|_| !self.is_default());
+        own.map_or(Path::new("/run/ringwise"), PathBuf::as_path)
+    }
+
     /// The path of the file; `None` for a store without a directory.
     fn public(&self) -> Option<PathBuf> {
-        let dir = if self.is_default() { Path::new("/run/ringwise") } else { self.dirs().first()? };
-        Some(dir.join("status.json"))
+        self.dirs().first().map(|_| self.run_dir().join("status.json"))
     }
 
     /// Publishes the present state. A failure is not an error, because root can read the journals, but then the file is removed,

@@ -11,11 +11,14 @@ use crate::{Error, Store};
 /// Names of interfaces whose index differs from that in the last transaction of this boot that changed them: the device was
 /// unbound or unplugged, or the driver was reloaded. Their present values are the driver's defaults, not a choice of the user.
 pub fn set_up_anew(store: &Store, now: &Snapshot) -> Result<BTreeSet<String>, Error> {
-    let journals = Read::all(store)?;
+    Ok(in_journals(&Read::all(store)?, now))
+}
+
+pub(crate) fn in_journals(journals: &[Read], now: &Snapshot) -> BTreeSet<String> {
     let ours = journals.iter().filter(|j| j.whose(&now.host) == JournalOrigin::ThisBoot);
     let kept = ours.filter(|j| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied));
     let devices: Vec<&DevId> = kept.filter_map(|j| j.header.as_ref()).flat_map(|h| &h.devices).collect();
-    Ok(of(&devices, now))
+    of(&devices, now)
 }
 
 fn of(devices: &[&DevId], now: &Snapshot) -> BTreeSet<String> {

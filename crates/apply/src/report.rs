@@ -118,6 +118,13 @@ pub struct Entry {
     pub path: PathBuf,
 }
 
+impl Entry {
+    /// Whether the service wrote again what was lost. Nobody requested anything new.
+    pub fn is_of_service(&self) -> bool {
+        matches!(self.title, Title::Keep { .. })
+    }
+}
+
 /// A setting that ringwise applied in this boot and that no later transaction or rollback replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {

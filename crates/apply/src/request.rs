@@ -55,6 +55,13 @@ pub struct Request {
 }
 
 impl Request {
+    /// The same steps, for the purpose, user and command line of the other request.
+    #[must_use]
+    pub fn by(self, other: &Self) -> Self {
+        let Self { title, reason, who, argv, .. } = other.clone();
+        Self { title, reason, who, argv, ..self }
+    }
+
     /// The command line as it can be copied into a shell.
     pub fn command(&self) -> String {
         shell::join(&self.argv)

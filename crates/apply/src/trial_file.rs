@@ -30,7 +30,8 @@ pub(crate) struct Trial {
 
 /// A process. The start time distinguishes it from a later process with the same PID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProcessId {
+pub struct ProcessId {
+    /// Its number.
     pub pid: u32,
     /// Field 22 of `/proc/PID/stat`, ticks since boot.
     pub started: u64,
@@ -38,7 +39,7 @@ pub(crate) struct ProcessId {
 
 impl ProcessId {
     /// This process; `None` if `/proc` cannot be read.
-    pub(crate) fn me(host: &dyn Host) -> Option<Self> {
+    pub fn me(host: &dyn Host) -> Option<Self> {
         let pid = std::process::id();
         Some(Self { pid, started: alive_since(host, pid)? })
     }
@@ -49,7 +50,7 @@ impl ProcessId {
     }
 
     /// Only a process that is known to be gone counts as gone.
-    pub(crate) fn is_gone(&self, host: &dyn Host) -> bool {
+    pub fn is_gone(&self, host: &dyn Host) -> bool {
         match host.read_text(&format!("/proc/{}/stat", self.pid)) {
             Ok(text) => started(&text).is_some_and(|(state, at)| at != self.started || state == "Z" || state == "X"),
             Err(e) => e.is_absent() || e.errno == Some(ESRCH),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod daemon;
 mod duration;
 mod explain;
 mod export;
@@ -26,6 +27,7 @@ pub use bench::{
     SearchArgs, SearchFor, ServeArgs, StateArgs,
 };
 pub use check::{CheckArgs, CheckOutput, FailOn};
+pub use daemon::{DaemonArgs, DaemonCmd};
 pub(crate) use duration::{duration, duration_or_none};
 pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};
@@ -166,6 +168,8 @@ pub enum Cmd {
     Adopt(AdoptArgs),
     /// Apply a configuration at every boot
     Persist(PersistArgs),
+    /// Keep the layout: a service that corrects it after resets
+    Daemon(DaemonArgs),
     /// List the transactions of this boot and earlier ones
     History(HistoryArgs),
     /// List what devices refused or ignored; plans avoid it
@@ -488,7 +492,7 @@ impl Format {
 /// Commands by purpose; each visible command is in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show", "check", "watch", "explain", "export", "help"]),
-    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
+    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "daemon", "recover", "hold"]),
     ("Prove", &["verify", "history", "learned", "report", "bench"]),
     ("Files", &["capture", "config", "support"]),
 ];

@@ -242,6 +242,47 @@ const RECOVER: Page = Page::new(
   5  not fully restored
   6  refused before anything was changed",
 );
+const DAEMON: Page = Page {
+    disturbs: Some(
+        "  Every 10 s what verify reads, as far as settings in effect need it. Every
+  correction is a transaction with a guard and a journal, like apply; at most one
+  in 10 s. What interrupts traffic is written only to a device that was set up
+  again.",
+    ),
+    notes: "It learns of changes by notifications of the kernel. Two seconds after the last
+one, it writes again what a driver or the kernel has reset. What a person or a
+program has changed is a manual change: it stays and is reported once. apply,
+rollback, confirm and adopt decide; their result is kept from then on.
+SIGHUP loads the configuration again. SIGTERM ends the service; settings stay.",
+    ..Page::new(
+        "  systemctl enable --now ringwise-daemon.service
+  ringwise daemon --config none     in the foreground; keeps what apply has set
+  ringwise daemon pause eth0
+  ringwise daemon resume",
+        "  0  ended, or the request was carried out
+  1  error; 2 wrong command line
+  6  refused: the service runs already",
+    )
+};
+const DAEMON_PAUSE: Page = Page::new(
+    "  ringwise daemon pause             the whole host, until resume
+  ringwise daemon pause eth0",
+    "  0  paused
+  1  the service does not run, or does not answer; 2 wrong command line",
+);
+const DAEMON_RESUME: Page = Page::new(
+    "  ringwise daemon resume
+  ringwise daemon resume eth0",
+    "  0  resumed
+  1  the service does not run, or does not answer; 2 wrong command line",
+);
+const DAEMON_STOP: Page = Page::new(
+    "  ringwise daemon stop              settings stay in effect
+  ringwise daemon stop --restore    every setting as first found since boot",
+    "  0  stopped
+  1  the service does not run, does not answer, or not everything was restored
+  2  wrong command line",
+);
 const HOLD: Page = Page::new(
     "  ringwise hold --cpu-latency 0 -- sockperf ping-pong -i 192.0.2.7
   ringwise hold --cpu-latency 10 -- sleep 1h",
@@ -439,7 +480,7 @@ const HELP: Page = Page {
 };
 
 /// The pages of commands, by their names as typed behind `ringwise`.
-const PAGES: [(&str, Page); 37] = [
+const PAGES: [(&str, Page); 41] = [
     ("status", STATUS),
     ("show", SHOW),
     ("check", CHECK),
@@ -453,6 +494,10 @@ const PAGES: [(&str, Page); 37] = [
     ("rollback", ROLLBACK),
     ("adopt", ADOPT),
     ("persist", PERSIST),
+    ("daemon", DAEMON),
+    ("daemon pause", DAEMON_PAUSE),
+    ("daemon resume", DAEMON_RESUME),
+    ("daemon stop", DAEMON_STOP),
     ("history", HISTORY),
     ("learned", LEARNED),
     ("report", REPORT),

@@ -65,11 +65,11 @@ pub(crate) struct File {
     commands: &'static [&'static str],
 }
 
-const FILES: [File; 8] = [
+const FILES: [File; 10] = [
     File {
         path: "/etc/ringwise/ringwise.toml",
         about: "The configuration; see ringwise.toml(5).",
-        commands: &["plan", "apply", "check", "verify", "persist", "config", "bench"],
+        commands: &["plan", "apply", "check", "verify", "persist", "daemon", "config", "bench"],
     },
     File {
         path: "/etc/ringwise/accepted.json",
@@ -85,6 +85,16 @@ const FILES: [File; 8] = [
         path: "/run/ringwise/status.json",
         about: "What is applied, for users who may not read the record.",
         commands: &["status", "verify", "history", "export", "apply", "confirm", "rollback", "adopt", "recover"],
+    },
+    File {
+        path: "/run/ringwise/daemon.json",
+        about: "What the service does, for every user to read.",
+        commands: &["daemon", "status", "export"],
+    },
+    File {
+        path: "/run/ringwise/daemon.sock",
+        about: "The socket by which root talks to the service.",
+        commands: &["daemon"],
     },
     File {
         path: "/etc/systemd/system/ringwise.service",
@@ -126,6 +136,7 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "rollback" => &["ringwise-apply(8)", "ringwise-history(8)", "ringwise-recover(8)"],
         "adopt" => &["ringwise-verify(8)", "ringwise-apply(8)"],
         "persist" => &["ringwise-apply(8)", "ringwise-config(8)", "ringwise.toml(5)", "systemctl(1)"],
+        "daemon" => &["ringwise-persist(8)", "ringwise-apply(8)", "ringwise-status(8)", "systemctl(1)"],
         "history" => &["ringwise-rollback(8)", "ringwise-verify(8)"],
         "learned" => &["ringwise-plan(8)", "ringwise-apply(8)"],
         "report" => &["ringwise-apply(8)", "ringwise-watch(8)", "ringwise-history(8)"],

@@ -26,6 +26,8 @@ pub struct Look<'a> {
     pub anew: &'a BTreeSet<String>,
     /// Interfaces that the service leaves alone.
     pub resting: &'a BTreeSet<String>,
+    /// Values that were seen as manual changes before. They stay manual changes until the device is set up again.
+    pub known: &'a SettingMap,
 }
 
 /// What follows from it.
@@ -37,6 +39,8 @@ pub struct Todo {
     pub plan: BTreeSet<String>,
     /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,
+    /// Interfaces of which something was lost, and why.
+    pub lost: BTreeMap<String, Loss>,
 }
 
 /// Decides interface by interface.
@@ -54,7 +58,11 @@ pub fn todo(look: Look) -> Todo {
         if look.resting.contains(dev) {
             continue;
         }
-        let lost = found.iter().any(|(_, l)| l.is_lost());
+        // Without its ban, irqbalance moves everything else again.
+        let losses = found.iter().map(|(_, l)| *l).filter(|l| l.is_lost());
+        let first = losses.reduce(|a, b| if b == Loss::Ban { b } else { a });
+        out.lost.extend(first.map(|l| (dev.to_string(), l)));
+        let lost = first.is_some();
         let fits = base.get(dev).is_some_and(|b| fits(b, nic, look.now));
         let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
         let heard = look.evidence.of(&nic.dev);
@@ -103,8 +111,17 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
         anew: look.anew.contains(nic.name()),
         other_channels: other_channels(settings),
         cpus: look.evidence.cpus,
+        ban_lost: settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && s.how == Match::Differs),
     };
-    settings.iter().filter_map(|s| Some((*s, judge(s, about)?))).collect()
+    let known = |s: &Standing| {
+        let before = s.want.address().and_then(|a| look.known.get(&a));
+        !about.anew && !about.heard.bound && before.is_some_and(|b| s.now.known() == Some(b))
+    };
+    let judged = |s: &'a Standing| match judge(s, about)? {
+        Loss::Reset if known(s) => Some((s, Loss::Manual)),
+        loss => Some((s, loss)),
+    };
+    settings.iter().filter_map(|s| judged(s)).collect()
 }
 
 /// Channel counts that were applied are not the present ones, or queues that were applied to are gone.

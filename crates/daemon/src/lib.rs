@@ -2,18 +2,34 @@
 //!
 //! ```text
 //!   notifications ─► Evidence ─┐
-//!   every 10 s ────────────────┼─► Schedule ─► discover ─► todo ─► a transaction of apply
-//!   journals ──────────────────┘
+//!   every 10 s ────────────────┼─► Schedule ─► look: discover ─► todo ─► plan again? ─► act: a transaction of apply
+//!   journals ──────────────────┘                                │
+//!   people: apply, rollback, pause (control) ───────────────────┘ they decide; manual changes stay
 //! ```
 //!
-//! [`schedule`], [`evidence`], [`losses`] and [`keep`] are pure: they take values and a clock.
+//! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
+//! the loop (`service`), one look (`look`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
+//! published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod act;
+mod control;
+mod event;
 pub mod evidence;
 pub mod keep;
+mod look;
 pub mod losses;
+pub mod pauses;
+mod replan;
 pub mod schedule;
+mod service;
+mod state;
 
 #[cfg(test)]
 mod tests;
+
+pub use control::{Answer, Ask, ask};
+pub use event::Event;
+pub use service::{Setup, run};
+pub use state::{Action, ActionEnding, Cause, ServiceState, Totals};

@@ -43,6 +43,8 @@ pub struct About<'a> {
     pub other_channels: bool,
     /// CPUs went online or offline.
     pub cpus: bool,
+    /// irqbalance does not skip the interrupts of this interface any more, although it was told to.
+    pub ban_lost: bool,
 }
 
 /// `None`: the setting is as applied.
@@ -59,6 +61,7 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
     let nic = address.dev().and_then(|d| about.now.nic(d));
     let lost = match address.family() {
         Family::Rivals => return Some(Loss::Ban),
+        Family::Irq if about.ban_lost => return Some(Loss::Ban),
         Family::Channels => about.anew,
         Family::Irq | Family::Xps | Family::Rps | Family::Rfs => {
             let default = is_default(now, &address, nic, about.now);

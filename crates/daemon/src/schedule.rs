@@ -64,8 +64,10 @@ impl Schedule {
         });
         match look {
             Some(at) if at <= now => Due::Look,
-            _ if compare <= now => Due::Compare,
-            _ => Due::Wait(look.map_or(compare, |l| l.min(compare)) - now),
+            // A comparison in the middle of a reset would see half of it.
+            Some(at) => Due::Wait(at - now),
+            None if compare <= now => Due::Compare,
+            None => Due::Wait(compare - now),
         }
     }
 }

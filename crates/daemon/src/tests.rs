@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Standing, Verify};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
-use ringwise_knob::{Setting, VectorName, compare, live};
+use ringwise_knob::{Setting, SettingMap, VectorName, compare, live};
 use ringwise_model::{CpuSet, Fact, Rss, Snapshot};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -56,7 +56,8 @@ fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) ->
     let v = verify(now, base);
     let anew: BTreeSet<String> = anew.iter().map(ToString::to_string).collect();
     let resting = BTreeSet::new();
-    todo(Look { now, in_effect: &v, base: &v, evidence, anew: &anew, resting: &resting })
+    let known = SettingMap::new();
+    todo(Look { now, in_effect: &v, base: &v, evidence, anew: &anew, resting: &resting, known: &known })
 }
 
 fn heard(change: Change) -> Evidence {
@@ -179,12 +180,28 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     let mut own = applied();
     own[3] = elsewhere;
     let (in_effect, base) = (verify(&now, &own), verify(&now, &applied()));
-    let none = BTreeSet::new();
-    let t = todo(Look { now: &now, in_effect: &in_effect, base: &base, evidence: &e, anew: &none, resting: &none });
+    let (none, known) = (BTreeSet::new(), SettingMap::new());
+    let t = todo(Look {
+        now: &now,
+        in_effect: &in_effect,
+        base: &base,
+        evidence: &e,
+        anew: &none,
+        resting: &none,
+        known: &known,
+    });
     assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
     // An interface at rest is skipped.
     let resting = BTreeSet::from(["eth0".to_string()]);
-    let t = todo(Look { now: &now, in_effect: &in_effect, base: &base, evidence: &e, anew: &none, resting: &resting });
+    let t = todo(Look {
+        now: &now,
+        in_effect: &in_effect,
+        base: &base,
+        evidence: &e,
+        anew: &none,
+        resting: &resting,
+        known: &known,
+    });
     assert_eq!(t, Todo::default());
 }
 

@@ -21,6 +21,7 @@ mod missing;
 mod plan_file;
 mod planning;
 mod replan;
+mod request;
 mod standing;
 mod wanted;
 
@@ -33,5 +34,6 @@ pub use missing::Missing;
 pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
 pub use planning::{Planning, PlanningHost};
 pub use replan::{already, without_names};
+pub use request::request;
 pub use standing::{Applied, FILE as STANDING_FILE, Part, Parts, Standing, again, join, plan as plan_in_effect};
 pub use wanted::{DEFAULT_FILE, Wanted, load as load_config, of_flags, read};

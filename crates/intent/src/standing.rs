@@ -88,7 +88,8 @@ impl Standing {
             };
             let from_config = r.intent.config.is_some() && r.flags.as_ref().is_some_and(|f| f.goal.is_none());
             if whole || !devs.is_empty() {
-                out.list.push(Part { intent: judged(&r.intent, &devs), whole, devs, from_config });
+                let (intent, allowed_disruption) = (judged(&r.intent, &devs), r.intent.allow_disruption);
+                out.list.push(Part { intent, whole, devs, from_config, allowed_disruption });
             }
             if whole {
                 break;
@@ -118,6 +119,8 @@ pub struct Part {
     pub devs: Vec<String>,
     /// The goal comes from the configuration file.
     pub from_config: bool,
+    /// It was permitted to interrupt traffic.
+    pub allowed_disruption: bool,
 }
 
 /// The intent by which a host is checked. Changes that needed permission to interrupt traffic are not proposed again.

@@ -150,6 +150,11 @@ fn flags(a: &IntentFlags) -> HostPart {
 }
 
 impl Wanted {
+    /// The configuration file. `None`: only flags were given.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// Combines everything into one file. Without a host only entries that name an interface are merged.
     fn whole(&self) -> Config {
         let mut c = self.config.clone();

@@ -42,6 +42,11 @@ pub enum Title {
         /// Number of the rollback.
         transaction: u64,
     },
+    /// The service wrote again what was lost. `devs`: the interfaces.
+    Keep {
+        /// Interface names.
+        devs: Vec<String>,
+    },
     /// A state of a measurement. `None`: its name was removed.
     Bench {
         /// Its name.
@@ -82,9 +87,13 @@ impl Title {
         match self {
             Self::Plan { .. } => Self::Plan { file: None },
             Self::Bench { .. } => Self::Bench { state: None },
-            Self::Adopt { devs } if devs.iter().all(|d| interfaces.iter().any(|i| i.as_ref() == d)) => self.clone(),
+            Self::Adopt { devs } | Self::Keep { devs }
+                if devs.iter().all(|d| interfaces.iter().any(|i| i.as_ref() == d)) =>
+            {
+                self.clone()
+            }
             Self::Text(text) if text.is_empty() => self.clone(),
-            Self::Adopt { .. } | Self::Text(_) | Self::Other { .. } => Self::Text(LEFT_OUT.into()),
+            Self::Adopt { .. } | Self::Keep { .. } | Self::Text(_) | Self::Other { .. } => Self::Text(LEFT_OUT.into()),
             Self::Goal { .. } | Self::Rollback { .. } | Self::BackToBefore { .. } | Self::RestOf { .. } => self.clone(),
         }
     }
@@ -108,6 +117,7 @@ impl fmt::Display for Title {
             Self::BackToBefore { transaction: 0 } => f.write_str("state as first found"),
             Self::BackToBefore { transaction } => write!(f, "state before transaction {transaction}"),
             Self::RestOf { transaction } => write!(f, "rest of transaction {transaction}"),
+            Self::Keep { devs } => write!(f, "keep {}", devs.join(" ")),
             Self::Bench { state: Some(state) } => write!(f, "bench: {state}"),
             Self::Bench { state: None } => f.write_str("bench"),
             Self::Text(text) | Self::Other { title: text, .. } => f.write_str(text),
@@ -166,6 +176,7 @@ mod tests {
             (Title::BackToBefore { transaction: 0 }, "state as first found"),
             (Title::BackToBefore { transaction: 4 }, "state before transaction 4"),
             (Title::RestOf { transaction: 4 }, "rest of transaction 4"),
+            (Title::Keep { devs: vec!["eth0".into()] }, "keep eth0"),
             (Title::Bench { state: Some("acme".into()) }, "bench: acme"),
             (Title::Text("own text".into()), "own text"),
             (Title::default(), ""),
@@ -194,6 +205,8 @@ mod tests {
         assert_eq!(clean(Title::Bench { state: Some("acme".into()) }), "bench");
         assert_eq!(clean(Title::Adopt { devs: vec!["eth0".into()] }), "adopt eth0");
         assert_eq!(clean(Title::Adopt { devs: vec!["acme".into()] }), "(left out)");
+        assert_eq!(clean(Title::Keep { devs: vec!["eth0".into()] }), "keep eth0");
+        assert_eq!(clean(Title::Keep { devs: vec!["acme".into()] }), "(left out)");
         assert_eq!(clean(Title::Adopt { devs: Vec::new() }), "adopt --all");
         assert_eq!(clean(Title::Rollback { of: 13 }), "rollback of 13");
         assert_eq!(clean(Title::Text("plan /home/anna/x.json".into())), "(left out)");

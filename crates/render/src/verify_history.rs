@@ -261,12 +261,13 @@ fn what(e: &Entry) -> String {
 /// The last transaction of this boot that the user applied and that is in effect.
 pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
     let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
-    list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply).rfind(stands)
+    list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply && !e.is_of_service()).rfind(stands)
 }
 
 /// The last transaction of this boot, if it is a rollback that was kept.
 pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
-    let last = list.iter().rfind(|e| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }))?;
+    let kept = |e: &&Entry| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. });
+    let last = list.iter().rfind(|e| kept(e) && !e.is_of_service())?;
     Some(last).filter(|e| matches!(e.kind, Kind::Rollback { .. }))
 }
 

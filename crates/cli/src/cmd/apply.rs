@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Policy, Request};
+use ringwise_apply::Policy;
 use ringwise_emit::summary::{name, summary};
 use ringwise_intent::{Planning, Take};
 use ringwise_knob::Setting;
@@ -88,23 +88,16 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         Some(f) => Title::Plan { file: Some(f.display().to_string()) },
         None => Title::Goal { goal: plan.intent.goal },
     };
-    let mut request =
-        Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
-    request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
-    request.already = ringwise_intent::already(&plan);
-    // At boot, programs may start later, and links come up later.
-    let impossible = || plan.refused.iter().filter(|r| r.is_named() && !(a.boot && r.is_expected_at_boot()));
-    request.unmet = impossible().filter_map(|r| r.address.clone()).collect();
-    request.requested = Some(match &made {
+    let requested = match &made {
         Some((made, _)) => Requested { flags: Some(a.intent.flags(&a.devs)), intent: made.requested.clone() },
         None => Requested { flags: None, intent: plan.intent.clone() },
-    });
+    };
+    let mut request = ringwise_intent::request(&plan, requested, a.boot).by(&request(title, a.reason.as_ref()));
+    // At boot, programs may start later, and links come up later.
+    let impossible = || plan.refused.iter().filter(|r| r.is_named() && !(a.boot && r.is_expected_at_boot()));
     if file.is_some() {
         // The review also covered settings that were correct already.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
-    }
-    if a.boot {
-        ringwise_intent::without_names(&mut request.steps);
     }
     let mut differs = !plan.steps.is_empty();
     if differs {

@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod confirm;
 mod counting;
+mod daemon;
 mod explain;
 mod export;
 mod generate;
@@ -105,6 +106,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
         Cmd::Guard(a) => guard::run(&a, &common),
         Cmd::Rollback(a) => rollback::run(&a, &common),
         Cmd::Adopt(a) => adopt::run(&a, &common),
+        Cmd::Daemon(a) => daemon::run(&a, &common),
         Cmd::History(a) => history::run(&a, &common),
         Cmd::Learned(a) => learned::run(&a, &common),
         Cmd::Recover(a) => recover::run(&a, &common),

@@ -1,12 +1,11 @@
 //! `ringwise status`, and `ringwise` without a command.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use ringwise_apply::{Ending, Entry, Journals, Store};
 use ringwise_discover::{Options, Parts};
-use ringwise_knob::{Family, compare, offline};
+use ringwise_knob::{compare, offline};
 use ringwise_model::{CpuSet, Snapshot};
 use serde_json::json;
 
@@ -28,7 +27,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let journals = (!source.recorded).then(|| Journals::read(&store));
     let parts = match &journals {
-        Some(Ok(j)) => parts(j.families()),
+        Some(Ok(j)) => ringwise_apply::parts(&j.families()),
         // The comparison itself reports what cannot be read.
         _ => Parts::LEAST,
     };
@@ -57,27 +56,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
 /// The parts that must be read to compare the host with what was applied.
 pub(super) fn needed(store: &Store) -> Parts {
     // The comparison itself reports what cannot be read.
-    parts(ringwise_apply::families(store).unwrap_or_default())
-}
-
-fn parts(families: BTreeSet<Family>) -> Parts {
-    let mut parts = Parts::LEAST;
-    for family in families {
-        match family {
-            Family::Rivals | Family::Channels => {}
-            Family::Features => parts.features = true,
-            Family::Pause => parts.pause = true,
-            Family::Rules => (parts.rules, parts.features) = (true, true),
-            Family::Napi => parts.napi = true,
-            Family::Host => parts.host = true,
-            Family::Rings => parts.rings = true,
-            Family::Coalesce => (parts.coalesce, parts.queue_coalesce) = (true, true),
-            Family::Rss => parts.rss = true,
-            Family::Irq => parts.asked = true,
-            Family::Xps | Family::Rps | Family::Rfs => parts.steering = true,
-        }
-    }
-    parts
+    ringwise_apply::parts(&ringwise_apply::families(store).unwrap_or_default())
 }
 
 /// The last transaction, and whether its settings are still in effect.

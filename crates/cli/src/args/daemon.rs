@@ -1,0 +1,40 @@
+//! Arguments of `daemon`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Arguments of `daemon`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DaemonArgs {
+    /// Apply this configuration file at the start, unless a person has applied something since boot; none: only keep what
+    /// was applied [default: /etc/ringwise/ringwise.toml, if it exists]
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    pub config: Option<PathBuf>,
+    /// What to ask of the service that runs.
+    #[command(subcommand)]
+    pub command: Option<DaemonCmd>,
+}
+
+/// Requests to the service that runs.
+#[derive(Debug, Clone, Subcommand)]
+pub enum DaemonCmd {
+    /// Let the service leave an interface, or the whole host, alone
+    Pause {
+        /// The interface [default: the whole host]
+        #[arg(value_name = "DEV")]
+        dev: Option<String>,
+    },
+    /// End pauses, also those that the service chose itself
+    Resume {
+        /// The interface [default: everything]
+        #[arg(value_name = "DEV")]
+        dev: Option<String>,
+    },
+    /// End the service; settings stay in effect
+    Stop {
+        /// Restore every setting as first found since boot
+        #[arg(long)]
+        restore: bool,
+    },
+}

@@ -1,0 +1,80 @@
+//! `ringwise daemon`: the service in the foreground, and requests to the one that runs.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use ringwise_apply::Process;
+use ringwise_daemon::{Ask, Event, Setup};
+use ringwise_sys::proc;
+
+use super::transaction::store;
+use crate::args::{Common, DaemonArgs, DaemonCmd};
+use crate::exit::{Fail, Result, Status, io_reason};
+use crate::{out, source};
+
+pub(super) fn run(a: &DaemonArgs, common: &Common) -> Result<Status> {
+    match &a.command {
+        None => serve(a, common),
+        Some(DaemonCmd::Pause { dev }) => ask(&Ask::Pause { interface: known(dev)? }, common),
+        Some(DaemonCmd::Resume { dev }) => ask(&Ask::Resume { interface: dev.clone() }, common),
+        Some(DaemonCmd::Stop { restore }) => ask(&Ask::Stop { restore: *restore }, common),
+    }
+}
+
+/// Runs until it is stopped. Lines go to stderr, which systemd passes on to its journal.
+fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
+    if proc::euid() != 0 && proc::may_override() == Some(false) {
+        return Err(Fail::error("daemon needs root; nothing was touched").next("sudo ringwise daemon"));
+    }
+    let source = source::live()?;
+    let setup = Setup { store: store(common), config: a.config.clone(), guard: Some(Arc::new(Process::default())) };
+    let (quiet, verbose) = (common.quiet, common.verbose > 0);
+    let mut log = |e: &Event| {
+        let text = e.to_string();
+        // Each step is in the journal of its transaction.
+        if !text.is_empty() && (verbose || !matches!(e, Event::Step(_))) {
+            out::note(quiet, &format!("ringwise: {text}"));
+        }
+    };
+    match ringwise_daemon::run(&source.host, &setup, &mut log) {
+        Ok(()) => Ok(Status::Ok),
+        Err(e) if e.kind() == ErrorKind::AddrInUse => {
+            Err(Fail::refused("the service runs already; nothing was touched").next("ringwise status"))
+        }
+        Err(e) => Err(Fail::io("cannot start the service", &e)),
+    }
+}
+
+fn known(dev: &Option<String>) -> Result<Option<String>> {
+    let Some(name) = dev else { return Ok(None) };
+    let here = !name.contains('/') && source::live()?.host.readlink(&format!("/sys/class/net/{name}")).is_ok();
+    match here {
+        true => Ok(Some(name.clone())),
+        false => Err(Fail::usage(format!("this host has no interface \"{name}\"")).next("ringwise show --all")),
+    }
+}
+
+fn ask(request: &Ask, common: &Common) -> Result<Status> {
+    let answer = match ringwise_daemon::ask(&store(common), request) {
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            return Err(Fail::error("the service does not run").next("systemctl start ringwise-daemon"));
+        }
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+            return Err(Fail::error("only root may talk to the service").next("the same command with sudo"));
+        }
+        other => other.map_err(|e| Fail::error(format!("the service does not answer: {}", io_reason(&e))))?,
+    };
+    if let Some(why) = answer.error {
+        return Err(Fail::error(format!("the service answers: {why}")));
+    }
+    let done = match (request, answer.transaction) {
+        (Ask::Pause { interface: None }, _) => "The service leaves the whole host alone. Undo: ringwise daemon resume",
+        (Ask::Pause { interface: Some(_) }, _) => "The service leaves it alone. Undo: ringwise daemon resume DEV",
+        (Ask::Resume { .. }, _) => "The service keeps the layout again.",
+        (Ask::Stop { restore: false }, _) => "The service ends. Settings stay in effect.",
+        (Ask::Stop { restore: true }, Some(_)) => "The service ends. Every setting is as first found since boot.",
+        (Ask::Stop { restore: true }, None) => "The service ends. There was nothing to restore.",
+    };
+    out::note(common.quiet, done);
+    Ok(Status::Ok)
+}

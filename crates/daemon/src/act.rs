@@ -1,0 +1,251 @@
+//! Transactions of the service, each with a guard, a journal and a way back like those of `apply`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, Verdict};
+use ringwise_discover::Options;
+use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_knob::{Setting, Step, order};
+use ringwise_model::words::with_causes;
+use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
+use ringwise_persist::BootRun;
+
+use crate::event::Event;
+use crate::service::{Next, Service};
+use crate::state::{ACTIONS, Action, ActionEnding, Cause};
+
+const WHO: &str = "ringwise daemon";
+/// After this long a boot counts as survived.
+const LIVED: Duration = Duration::from_secs(5 * 60);
+
+/// What one look has to write.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub steps: Vec<Step>,
+    pub already: Vec<Setting>,
+    pub cause: Cause,
+    pub notes: Vec<String>,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self { steps: Vec::new(), already: Vec::new(), cause: Cause::Reset, notes: Vec::new() }
+    }
+}
+
+impl Service<'_> {
+    fn policy(&self) -> Policy {
+        Policy { guard: self.setup.guard.clone(), differs: true, ..Policy::default() }
+    }
+
+    /// Runs a transaction; a signal or the watchdog does not wait for its end.
+    fn transact(&mut self, request: &Request, policy: &Policy) -> Result<Outcome, Error> {
+        let (signals, manager, log) = (self.signals, &self.manager, &mut *self.log);
+        let result = ringwise_apply::run(self.host, request, &self.setup.store, policy, &mut |e| {
+            manager.alive();
+            // SIGHUP is no reason to stop.
+            if signals.raised().is_some_and(|s| s != 1) {
+                policy.stop.store(true, Ordering::SeqCst);
+            }
+            log(&Event::Step(Box::new(e.clone())));
+        });
+        let now = self.now();
+        self.schedule.wrote(now);
+        result
+    }
+
+    /// Writes again what was lost. What interrupts traffic is left out if the way in would be cut.
+    pub(crate) fn act(&mut self, work: Work, now: &Snapshot) -> Result<Next, String> {
+        for text in &work.notes {
+            self.say(&Event::Note(text.clone()));
+        }
+        let mut steps = work.steps;
+        order(&mut steps, |s| (&s.from, &s.setting));
+        let mut request = Request {
+            title: Title::Keep { devs: names(&steps) },
+            devices: devices(&steps, now),
+            steps,
+            already: work.already,
+            who: WHO.into(),
+            argv: vec!["ringwise".into(), "daemon".into()],
+            ..Request::default()
+        };
+        let policy = self.policy();
+        let mut result = self.transact(&request, &policy);
+        if let Err(e) = &result
+            && matches!(e.refusal(), Some(Refusal::ControlPath { .. } | Refusal::LastMember { .. }))
+        {
+            self.say(&Event::Note(format!("{e}; the other settings are written")));
+            request.steps.retain(|s| !s.interrupts_traffic);
+            if request.steps.is_empty() {
+                return Ok(Next::Done);
+            }
+            result = self.transact(&request, &policy);
+        }
+        self.ended(work.cause, names(&request.steps), result)
+    }
+
+    fn ended(&mut self, cause: Cause, interfaces: Vec<String>, result: Result<Outcome, Error>) -> Result<Next, String> {
+        let mut action = Action {
+            unix_time: self.host.unix_time(),
+            transaction: None,
+            cause,
+            interfaces,
+            settings: 0,
+            ending: ActionEnding::Refused,
+            why: None,
+        };
+        match result {
+            Err(e) => {
+                // Another run holds the lock, or the host changed between the look and the write.
+                let later = Refusal::is_temporary;
+                if e.refusal().is_some_and(later) {
+                    return Ok(Next::Later);
+                }
+                action.why = Some(with_causes(&e));
+            }
+            Ok(o) if o.verdict == Verdict::NothingToDo => return Ok(Next::Done),
+            Ok(o) => {
+                (action.transaction, action.settings) = (o.transaction, o.applied.len());
+                action.why = o.failed.as_ref().map(|f| f.words.clone());
+                action.ending = match o.verdict {
+                    Verdict::PutBackIncomplete => ActionEnding::Incomplete,
+                    Verdict::Applied => ActionEnding::Kept,
+                    _ => ActionEnding::Restored,
+                };
+            }
+        }
+        let kept = action.ending == ActionEnding::Kept;
+        if kept {
+            self.state.totals.kept += 1;
+            self.state.totals.settings += action.settings as u64;
+        } else {
+            self.state.totals.failed += 1;
+            let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
+            action.interfaces.iter().for_each(|d| self.pauses.failed(d, &why, moment));
+        }
+        self.say(&Event::Acted(action.clone()));
+        self.state.actions.push(action);
+        let many = self.state.actions.len().saturating_sub(ACTIONS);
+        self.state.actions.drain(..many);
+        Ok(Next::Done)
+    }
+
+    /// Whether one of the last actions wrote to this interface.
+    pub(crate) fn wrote_to(&self, dev: &str) -> bool {
+        let kept = |a: &&Action| a.ending == ActionEnding::Kept && a.cause == Cause::Irqbalance;
+        self.state.actions.iter().filter(kept).any(|a| a.interfaces.iter().any(|d| d == dev))
+    }
+
+    /// Applies the configuration once in a boot, unless a person has decided something.
+    pub(crate) fn configure_once(&mut self) -> Result<Next, String> {
+        let file = self.wanted.as_ref().and_then(|w| w.file());
+        if file.is_none() || self.somebody_decided()? {
+            self.configured = true;
+            return Ok(Next::Done);
+        }
+        self.configure()
+    }
+
+    /// Applies the configuration.
+    pub(crate) fn configure(&mut self) -> Result<Next, String> {
+        let Some(wanted) = self.wanted.clone() else { return Ok(Next::Done) };
+        let mut boot = BootRun::begin(&self.state_dir(), WHO).map_err(|e| e.to_string())?;
+        let options = Options::all();
+        let s = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
+        let (intent, notes) = wanted.intent(&s).map_err(|e| e.to_string())?;
+        let v = ringwise_apply::verify_in(&s, &self.setup.store).map_err(|e| with_causes(&e))?;
+        if v.running.is_some() || v.trial.is_some() {
+            return Ok(Next::Later);
+        }
+        let learned = self.setup.store.learned().map_err(|e| with_causes(&e))?;
+        let host = PlanningHost { options, snapshot: s, learned, hands: v.hands(), made: v.made };
+        let planning = Planning::new(self.host.as_ref(), host, intent, false, true).map_err(|e| e.to_string())?;
+        let planning = planning.at_boot(&self.setup.store);
+        if planning.nothing_yet() {
+            return Ok(Next::Done);
+        }
+        for text in notes.into_iter().chain(planning.missing.iter().map(ToString::to_string)) {
+            self.say(&Event::Note(text));
+        }
+        let plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+        self.configured = true;
+        let config = wanted.file().map(|f| f.display().to_string());
+        let flags = IntentFlags { config, ..IntentFlags::default() };
+        let requested = Requested { flags: Some(flags), intent: planning.requested.clone() };
+        let by = Request {
+            title: Title::Goal { goal: plan.intent.goal },
+            who: WHO.into(),
+            argv: vec!["ringwise".into(), "daemon".into()],
+            ..Request::default()
+        };
+        let request = ringwise_intent::request(&plan, requested, true).by(&by);
+        let policy = Policy {
+            planner: Some(Arc::new(planning.planner(Take::Keep, true))),
+            differs: !plan.steps.is_empty(),
+            ..self.policy()
+        };
+        boot.applying(self.host.unix_time()).map_err(|e| e.to_string())?;
+        let interfaces = plan.devices.iter().map(|d| d.name.clone()).collect();
+        let result = self.transact(&request, &policy);
+        let stays = result.as_ref().is_ok_and(|o| o.verdict == Verdict::Applied);
+        if stays {
+            self.lived_at = Some(self.now() + LIVED);
+        } else {
+            boot.nothing_stays().map_err(|e| e.to_string())?;
+        }
+        let next = self.ended(Cause::Configuration, interfaces, result)?;
+        self.configured = next == Next::Done;
+        Ok(next)
+    }
+
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.setup.store.dirs().first().cloned().unwrap_or_default()
+    }
+
+    /// A transaction of the service that was interrupted is restored; one of a person is left to that person.
+    pub(crate) fn recover(&mut self, id: u64, now: &Snapshot) -> Result<Next, String> {
+        let list = ringwise_apply::history(&self.setup.store, &now.host).map_err(|e| with_causes(&e))?;
+        if !list.iter().any(|e| e.id == id && e.who == WHO) {
+            return Err(format!("transaction {id} was interrupted: run ringwise recover"));
+        }
+        let policy = self.policy();
+        let (store, log) = (&self.setup.store, &mut *self.log);
+        let events = &mut |e: &ringwise_apply::Event| log(&Event::Step(Box::new(e.clone())));
+        ringwise_apply::recover(self.host, store, &policy, events).map_err(|e| with_causes(&e))?;
+        Ok(Next::Later)
+    }
+
+    /// `stop --restore`: every setting as first found since boot. The number of the rollback, if there was something to restore.
+    pub(crate) fn restore(&mut self) -> Result<Option<u64>, String> {
+        let request = Request {
+            title: Title::Rollback { of: 0 },
+            who: WHO.into(),
+            argv: ["ringwise", "daemon", "stop", "--restore"].map(Into::into).into(),
+            ..Request::default()
+        };
+        let policy = self.policy();
+        let (store, log) = (&self.setup.store, &mut *self.log);
+        let events = &mut |e: &ringwise_apply::Event| log(&Event::Step(Box::new(e.clone())));
+        let o =
+            ringwise_apply::rollback(self.host, store, 0, &request, &policy, events).map_err(|e| with_causes(&e))?;
+        match o.verdict {
+            Verdict::Applied | Verdict::NothingToDo => Ok(o.transaction),
+            _ => Err(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
+        }
+    }
+}
+
+fn names(steps: &[Step]) -> Vec<String> {
+    let all: BTreeSet<&str> = steps.iter().filter_map(|s| s.setting.dev()).collect();
+    all.into_iter().map(str::to_string).collect()
+}
+
+fn devices(steps: &[Step], now: &Snapshot) -> Vec<DevId> {
+    let named = names(steps);
+    now.nics.iter().filter(|n| named.iter().any(|d| d == n.name())).map(|n| n.dev.clone()).collect()
+}

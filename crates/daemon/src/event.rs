@@ -1,0 +1,98 @@
+//! What the service reports while it runs, one line each.
+
+use std::fmt;
+
+use ringwise_apply::Event as Step;
+use ringwise_knob::ManualChange;
+
+use crate::state::{Action, ActionEnding};
+
+/// Something that an administrator reads in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The first look at the host is complete.
+    Started {
+        /// How many settings it keeps.
+        settings: usize,
+        /// The configuration file.
+        config: Option<String>,
+    },
+    /// A transaction of the service ended, or was refused.
+    Acted(Action),
+    /// A step of a transaction.
+    Step(Box<Step>),
+    /// A manual change was found. It stays.
+    Manual(Box<ManualChange>),
+    /// A competing program moved settings of the interface back twice.
+    LeftAlone {
+        /// The interface.
+        interface: String,
+        /// The program.
+        program: String,
+        /// Until when, in seconds since 1970.
+        until_unix: u64,
+    },
+    /// The service cannot do its work at present.
+    Problem(String),
+    /// The last problem is over.
+    Well,
+    /// A sentence.
+    Note(String),
+    /// The configuration was read again.
+    Loaded {
+        /// The file.
+        config: Option<String>,
+    },
+    /// It ends; settings stay.
+    Stopping,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Started { settings: 0, config: None } => {
+                f.write_str("started; nothing to keep yet: no setting of ringwise is in effect")
+            }
+            Self::Started { settings, config: None } => write!(f, "started; keeps {settings} settings"),
+            Self::Started { settings, config: Some(c) } => write!(f, "started with {c}; keeps {settings} settings"),
+            Self::Acted(a) => acted(a, f),
+            Self::Step(step) => match step.as_ref() {
+                Step::Note { text } => f.write_str(text),
+                Step::Writing { setting, .. } => {
+                    let address = setting.address().map(|a| a.to_string()).unwrap_or_default();
+                    write!(f, "writes {address} {}", setting.value_text())
+                }
+                _ => Ok(()),
+            },
+            Self::Manual(m) => {
+                let address = m.address().map(|a| a.to_string()).unwrap_or_default();
+                let (now, applied) = (m.setting.value_text(), m.applied.value_text());
+                write!(f, "manual change, which stays: {address} is {now} instead of {applied}")
+            }
+            Self::LeftAlone { interface, program, .. } => {
+                write!(f, "{program} moved settings of {interface} back twice; {interface} is left alone for a while")
+            }
+            Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),
+            Self::Well => f.write_str("keeps the layout again"),
+            Self::Note(text) => f.write_str(text),
+            Self::Loaded { config: Some(config) } => write!(f, "loaded {config}"),
+            Self::Loaded { config: None } => f.write_str("no configuration file; settings that were applied are kept"),
+            Self::Stopping => f.write_str("stops; settings stay in effect"),
+        }
+    }
+}
+
+fn acted(a: &Action, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (devs, n) = (a.interfaces.join(", "), a.settings);
+    let cause = a.cause.text();
+    if let Some(id) = a.transaction {
+        write!(f, "transaction {id}: ")?;
+    }
+    match a.ending {
+        ActionEnding::Kept => write!(f, "set {n} settings of {devs}, because {cause}")?,
+        ActionEnding::Restored => write!(f, "failed and was restored: {devs}, because {cause}")?,
+        ActionEnding::Incomplete => write!(f, "failed, and not everything was restored: {devs}, because {cause}")?,
+        ActionEnding::Refused => write!(f, "refused: {devs}, because {cause}")?,
+    }
+    a.why.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+}

@@ -1,0 +1,240 @@
+//! One look at the host: what differs from what was applied, why, and what follows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_apply::{Ending, Entry, Journals, Kind, Verify};
+use ringwise_discover::Options;
+use ringwise_knob::{Address, Family, SettingMap};
+use ringwise_model::{CpuSet, Snapshot};
+
+use crate::act::Work;
+use crate::event::Event;
+use crate::evidence::Evidence;
+use crate::keep::{Look, Todo, todo};
+use crate::losses::Loss;
+use crate::replan::{Basis, part, plan_again, standing};
+use crate::service::{Next, Service};
+use crate::state::Cause;
+
+/// The program that `Loss::Ban` is about.
+const IRQBALANCE: &str = "irqbalance";
+
+/// The journals, parsed once: all of them, and those that the service did not write.
+#[derive(Debug)]
+pub(crate) struct Records {
+    pub all: Journals,
+    pub base: Journals,
+}
+
+/// The host, compared.
+struct Compared {
+    now: Snapshot,
+    in_effect: Verify,
+    base: Verify,
+    anew: BTreeSet<String>,
+}
+
+impl Service<'_> {
+    /// `full`: something was heard; otherwise only what is in effect is compared.
+    pub(crate) fn look(&mut self, full: bool) {
+        let moment = self.moment();
+        self.pauses.expire(moment);
+        let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full) };
+        let now = self.now();
+        self.schedule.looked(now);
+        match next {
+            Ok(Next::Done) => {
+                self.evidence = Evidence::default();
+                self.well();
+            }
+            // What was heard explains what the next look finds.
+            Ok(Next::Later) => self.schedule.heard(now),
+            Err(why) => self.trouble(&why),
+        }
+        self.tell();
+    }
+
+    /// How many settings are in effect.
+    pub(crate) fn kept(&self) -> usize {
+        self.state.keeps
+    }
+
+    fn decide(&mut self, full: bool) -> Result<Next, String> {
+        let mut next = Next::Done;
+        if full && !self.configured {
+            next = self.configure_once()?;
+        }
+        let Some(seen) = self.compare()? else { return Ok(next) };
+        self.state.keeps = seen.in_effect.settings.len();
+        if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {
+            return Ok(Next::Later);
+        }
+        if let Some(id) = seen.in_effect.unfinished {
+            return self.recover(id, &seen.now);
+        }
+        if let Some(newer) = seen.in_effect.newer.first() {
+            return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
+        }
+        self.notice_isolation(&seen.now);
+        let resting = self.pauses.names();
+        let t = todo(Look {
+            now: &seen.now,
+            in_effect: &seen.in_effect,
+            base: &seen.base,
+            evidence: &self.evidence,
+            anew: &seen.anew,
+            resting: &resting,
+            known: &self.known,
+        });
+        self.report_manual(&t, &seen);
+        let work = self.work(full, t, &seen, &resting)?;
+        if work.steps.is_empty() {
+            return Ok(next);
+        }
+        let now = self.now();
+        if !self.schedule.may_write(now) {
+            return Ok(Next::Later);
+        }
+        Ok(if self.act(work, &seen.now)? == Next::Later { Next::Later } else { next })
+    }
+
+    /// Reads what is needed for the comparison. `None`: no transaction was ever recorded.
+    fn compare(&mut self) -> Result<Option<Compared>, String> {
+        self.refresh()?;
+        let families = self.records.as_ref().map(|r| r.all.families()).unwrap_or_default();
+        if families.is_empty() {
+            self.state.keeps = 0;
+            return Ok(None);
+        }
+        let skip_rivals = !families.contains(&Family::Rivals);
+        let parts = ringwise_apply::parts(&families);
+        let options = Options { parts, skip_rivals, skip_control: true, ..Options::all() };
+        let now = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
+        // A transaction that ended meanwhile must not look like a manual change.
+        self.refresh()?;
+        let Some(r) = &self.records else { return Ok(None) };
+        let (in_effect, base) = (r.all.verify(&now), r.base.verify(&now));
+        let anew = r.all.set_up_anew(&now);
+        Ok(Some(Compared { now, in_effect, base, anew }))
+    }
+
+    /// Parses the journals again if one was written.
+    fn refresh(&mut self) -> Result<(), String> {
+        if !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
+            let all = Journals::read(&self.setup.store).map_err(|e| ringwise_model::words::with_causes(&e))?;
+            self.records = Some(Records { base: all.without_service(), all });
+        }
+        Ok(())
+    }
+
+    /// A cpuset that isolates CPUs at run time notifies nobody.
+    fn notice_isolation(&mut self, now: &Snapshot) {
+        let isolated: CpuSet = now.topology.isolated_all();
+        if self.isolated.as_ref().is_some_and(|before| *before != isolated) {
+            self.evidence.cpus = true;
+        }
+        self.isolated = Some(isolated);
+    }
+
+    /// Reports each manual change once.
+    fn report_manual(&mut self, t: &Todo, seen: &Compared) {
+        let present: SettingMap =
+            t.manual.iter().filter_map(|m| Some((m.address()?, m.setting.clone()))).collect::<BTreeMap<_, _>>();
+        for m in &t.manual {
+            let old = m.address().is_some_and(|a| self.known.get(&a) == Some(&m.setting));
+            if !old {
+                self.state.totals.manual += 1;
+                self.say(&Event::Manual(Box::new(m.clone())));
+            }
+        }
+        // A setting of an interface that is away may come back as it was.
+        let away = |a: &Address| a.dev().is_some_and(|d| seen.now.nic(d).is_none());
+        self.known.retain(|a, _| away(a));
+        self.known.extend(present);
+        self.state.manual.clone_from(&t.manual);
+    }
+
+    /// The steps of this look.
+    fn work(&mut self, full: bool, t: Todo, seen: &Compared, resting: &BTreeSet<String>) -> Result<Work, String> {
+        let mut left_alone = self.contested(&t);
+        left_alone.extend(resting.iter().cloned());
+        let basis = Basis {
+            host: self.host,
+            store: &self.setup.store,
+            wanted: self.wanted.as_ref(),
+            in_effect: &seen.in_effect,
+            manual: &t.manual,
+            anew: &seen.anew,
+        };
+        let mut plan = t.plan.clone();
+        let appeared = if full { self.appeared(seen, &basis) } else { BTreeSet::new() };
+        plan.extend(appeared.iter().cloned());
+        plan.retain(|d| !left_alone.contains(d));
+        let mut work = Work { steps: t.steps, ..Work::default() };
+        work.steps.retain(|s| s.setting.dev().is_none_or(|d| !left_alone.contains(d)));
+        work.cause = match t.lost.values().next() {
+            Some(loss) => Cause::of(*loss),
+            None if self.evidence.cpus => Cause::Cpus,
+            None if t.plan.is_empty() && !appeared.is_empty() => Cause::Appeared,
+            None => Cause::Reset,
+        };
+        if !plan.is_empty() {
+            let again = plan_again(&plan, &basis)?;
+            work.steps.extend(again.steps);
+            work.already = again.already;
+            work.notes = again.why_not;
+        }
+        Ok(work)
+    }
+
+    /// Interfaces on which a competing program moved settings back too often.
+    fn contested(&mut self, t: &Todo) -> BTreeSet<String> {
+        let moment = self.moment();
+        let banned = t.lost.iter().filter(|(_, loss)| **loss == Loss::Ban).map(|(dev, _)| dev.clone());
+        let mut out = BTreeSet::new();
+        for dev in banned.collect::<Vec<_>>() {
+            if !self.wrote_to(&dev) || !self.pauses.moved_back(&dev, IRQBALANCE, moment) {
+                continue;
+            }
+            let list = self.pauses.list();
+            let until = list.iter().find(|p| p.interface == dev).and_then(|p| p.until_unix).unwrap_or_default();
+            self.say(&Event::LeftAlone { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
+            out.insert(dev);
+        }
+        out
+    }
+
+    /// Interfaces that what was requested covers, and that have no setting in effect.
+    fn appeared(&self, seen: &Compared, basis: &Basis) -> BTreeSet<String> {
+        let standing = standing(&seen.now, basis);
+        let parts = standing.parts(&seen.now);
+        let undone = self.undone(&seen.now);
+        let has = |dev: &str| seen.in_effect.settings.iter().any(|s| s.want.dev() == Some(dev));
+        let covered = |dev: &str| part(&parts.list, dev).is_some();
+        let tunable = seen.now.tunable().map(|n| n.name().to_string());
+        tunable.filter(|d| !has(d) && covered(d) && !undone.contains(d)).collect()
+    }
+
+    /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
+    fn undone(&self, now: &Snapshot) -> BTreeSet<String> {
+        let mut out = BTreeSet::new();
+        for e in self.records.iter().flat_map(|r| r.base.history(&now.host)).filter(of_this_boot) {
+            match e.kind {
+                Kind::Rollback { .. } => out.extend(e.devices),
+                _ => e.devices.iter().for_each(|d| _ = out.remove(d)),
+            }
+        }
+        out
+    }
+
+    /// Whether a person has decided anything in this boot.
+    pub(crate) fn somebody_decided(&mut self) -> Result<bool, String> {
+        self.refresh()?;
+        let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
+        Ok(self.records.iter().flat_map(|r| r.base.history(&host)).any(|e| of_this_boot(&e)))
+    }
+}
+
+fn of_this_boot(e: &Entry) -> bool {
+    e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. })
+}

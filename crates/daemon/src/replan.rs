@@ -1,0 +1,110 @@
+//! New plans for interfaces whose applied settings do not fit any more, and for interfaces that appeared.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ringwise_apply::{Store, Verify};
+use ringwise_discover::Options;
+use ringwise_intent::{Part, Planning, PlanningHost, Standing, Take, Wanted};
+use ringwise_knob::{IfRefused, ManualChange, Origin, Setting, Step};
+use ringwise_model::{Intent, Snapshot};
+use ringwise_sys::Host;
+
+/// What a new plan needs besides the host.
+pub(crate) struct Basis<'a> {
+    pub host: &'a Arc<dyn Host>,
+    pub store: &'a Store,
+    /// The configuration as it was last read.
+    pub wanted: Option<&'a Wanted>,
+    pub in_effect: &'a Verify,
+    /// Manual changes, which stay.
+    pub manual: &'a [ManualChange],
+    /// Interfaces that were set up again: their traffic has been interrupted anyway.
+    pub anew: &'a BTreeSet<String>,
+}
+
+/// Steps of new plans.
+#[derive(Debug, Default)]
+pub(crate) struct Replanned {
+    pub steps: Vec<Step>,
+    pub already: Vec<Setting>,
+    /// Why some interfaces have no new plan.
+    pub why_not: Vec<String>,
+}
+
+/// The intents in effect.
+pub(crate) fn standing(s: &Snapshot, basis: &Basis) -> Standing {
+    Standing::live(s, Some(basis.in_effect), basis.store, basis.store.learned().unwrap_or_default())
+}
+
+/// The part that decides an interface. `None`: nothing was requested for it.
+pub(crate) fn part<'a>(parts: &'a [Part], dev: &str) -> Option<&'a Part> {
+    let named = parts.iter().find(|p| !p.whole && p.devs.iter().any(|d| d == dev));
+    let whole = || parts.iter().find(|p| p.whole && (p.devs.is_empty() || p.devs.iter().any(|d| d == dev)));
+    named.or_else(whole)
+}
+
+/// Plans each part of the intent again, with manual changes kept, and takes the steps of these interfaces.
+pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Replanned, String> {
+    let options = Options::all();
+    let s = ringwise_discover::snapshot(basis.host, &options).map_err(|e| e.to_string())?;
+    let standing = standing(&s, basis);
+    let parts = standing.parts(&s);
+    let mut out = Replanned::default();
+    if parts.unknown.is_some() && parts.list.is_empty() {
+        out.why_not.push("what was requested was recorded by an earlier version: run ringwise apply once".into());
+    }
+    for p in &parts.list {
+        let own = |dev: &&String| part(&parts.list, dev).is_some_and(|x| std::ptr::eq(x, p));
+        let own: BTreeSet<String> = devs.iter().filter(own).cloned().collect();
+        if own.is_empty() {
+            continue;
+        }
+        match plan_part(p, &own, &s, &standing, &options, basis) {
+            Ok(found) => {
+                out.steps.extend(found.steps);
+                out.already.extend(found.already);
+            }
+            Err(why) => out.why_not.push(why),
+        }
+    }
+    Ok(out)
+}
+
+fn plan_part(
+    p: &Part,
+    own: &BTreeSet<String>,
+    s: &Snapshot,
+    standing: &Standing,
+    options: &Options,
+    basis: &Basis,
+) -> Result<Replanned, String> {
+    let anew = own.iter().any(|d| basis.anew.contains(d));
+    let mut intent = intent(p, s, basis)?;
+    intent.allow_disruption = anew && p.allowed_disruption;
+    let adopted = standing.hands.iter().filter(|h| h.origin == Origin::Adopted);
+    let host = PlanningHost {
+        options: options.clone(),
+        snapshot: s.clone(),
+        learned: standing.learned.clone(),
+        hands: basis.manual.iter().chain(adopted).cloned().collect(),
+        made: standing.made.clone(),
+    };
+    let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
+    let plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+    let of = |s: &Setting| s.dev().is_some_and(|d| own.contains(d));
+    let allowed = |s: &Step| !s.interrupts_traffic || s.setting.dev().is_some_and(|d| basis.anew.contains(d));
+    let mut steps: Vec<Step> = plan.steps.iter().filter(|s| of(&s.setting) && allowed(s)).cloned().collect();
+    // A setting that is refused now must not undo the rest.
+    steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
+    let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();
+    Ok(Replanned { steps, already, why_not: Vec::new() })
+}
+
+/// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.
+fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
+    match basis.wanted.filter(|w| p.whole && p.from_config && w.file().is_some()) {
+        Some(w) => w.intent(s).map(|(intent, _)| intent).map_err(|e| e.to_string()),
+        None => Ok(p.intent.clone()),
+    }
+}

@@ -1,0 +1,187 @@
+//! What the service tells others: `daemon.json` beside `status.json`, which every user may read.
+
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use ringwise_apply::{ProcessId, Store};
+use ringwise_knob::ManualChange;
+use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::{Host, io_text};
+use serde::{Deserialize, Serialize};
+
+use crate::losses::Loss;
+use crate::pauses::Pause;
+
+const FILE: &str = "daemon.json";
+/// How many of the last actions are kept.
+pub(crate) const ACTIONS: usize = 20;
+
+/// The service, as it was when it last did something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceState {
+    /// `ringwise.daemon`.
+    pub schema: String,
+    /// Version of the document.
+    pub version: u32,
+    /// Its process.
+    pub process: ProcessId,
+    /// The boot that it runs in; `None`: unknown.
+    pub boot_id: Option<String>,
+    /// When it started, in seconds since 1970.
+    pub since_unix: u64,
+    /// The configuration file that it applies. `None`: it keeps what `apply` has set.
+    pub config: Option<String>,
+    /// How many settings are in effect.
+    pub keeps: usize,
+    /// It was told to leave the whole host alone.
+    pub paused: bool,
+    /// Interfaces that it leaves alone.
+    pub pauses: Vec<Pause>,
+    /// Manual changes. They stay.
+    pub manual: Vec<ManualChange>,
+    /// The last actions, newest last.
+    pub actions: Vec<Action>,
+    /// Totals since it started.
+    pub totals: Totals,
+    /// Why it cannot do its work at present.
+    pub problem: Option<String>,
+    /// Notifications that this kernel does not send to it; changes are found by the comparison.
+    pub deaf: Vec<String>,
+}
+
+/// A transaction of the service, or one that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action {
+    /// Seconds since 1970.
+    pub unix_time: u64,
+    /// Its number; `None`: it was refused before anything was written.
+    pub transaction: Option<u64>,
+    /// Why.
+    pub cause: Cause,
+    /// The interfaces.
+    pub interfaces: Vec<String>,
+    /// Number of settings that were written.
+    pub settings: usize,
+    /// How it ended.
+    pub ending: ActionEnding,
+    /// Why it was not kept.
+    pub why: Option<String>,
+}
+
+/// Why the service acted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The configuration was applied: at the start, or because it was loaded again.
+    Configuration,
+    /// A driver or the kernel set up the device or its queues again.
+    Reset,
+    /// CPUs went online or offline, or other CPUs are isolated.
+    Cpus,
+    /// irqbalance was started again.
+    Irqbalance,
+    /// The interface appeared.
+    Appeared,
+}
+
+impl Cause {
+    pub(crate) fn of(loss: Loss) -> Self {
+        match loss {
+            Loss::CpuGone => Self::Cpus,
+            Loss::Ban => Self::Irqbalance,
+            _ => Self::Reset,
+        }
+    }
+
+    /// As a clause.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Configuration => "the configuration was loaded",
+            Self::Reset => "the driver or the kernel had reset settings",
+            Self::Cpus => "CPUs went online or offline, or were isolated",
+            Self::Irqbalance => "irqbalance was restarted",
+            Self::Appeared => "an interface appeared",
+        }
+    }
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionEnding {
+    /// The settings are in effect.
+    Kept,
+    /// It failed, and the host is as before.
+    Restored,
+    /// It failed, and not everything could be restored.
+    Incomplete,
+    /// It was refused before anything was written.
+    Refused,
+}
+
+/// Totals since the service started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Transactions that were kept.
+    pub kept: u64,
+    /// Transactions that failed or were refused.
+    pub failed: u64,
+    /// Settings that were written.
+    pub settings: u64,
+    /// Manual changes that were found.
+    pub manual: u64,
+    /// How often notifications were lost.
+    pub overflows: u64,
+}
+
+fn path(store: &Store) -> PathBuf {
+    store.run_dir().join(FILE)
+}
+
+impl ServiceState {
+    /// Writes the file. Every user may read it; it has no command line and no reason.
+    ///
+    /// Errors: the directory cannot be written, or others can write to it.
+    pub(crate) fn publish(&self, store: &Store) -> io::Result<()> {
+        let path = path(store);
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        make_dir(dir)?;
+        let mut new = Beside::create(&path, 0o644)?;
+        // Independent of the umask.
+        new.file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        new.file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;
+        new.place()
+    }
+
+    /// The service that runs now. `None`: none runs.
+    ///
+    /// Errors: the file exists but cannot be read.
+    pub fn running(store: &Store, host: &dyn Host) -> Result<Option<Self>, String> {
+        Ok(Self::last(store)?.filter(|s| !s.process.is_gone(host)))
+    }
+
+    /// What the last service of this boot or an earlier one has written.
+    pub(crate) fn last(store: &Store) -> Result<Option<Self>, String> {
+        let path = path(store);
+        let wrong = |why: String| format!("{}: {why}", path.display());
+        if path.parent().is_some_and(|dir| trust::others_write(dir).is_some()) {
+            return Err(wrong("other users can write to its directory".into()));
+        }
+        let text = match std::fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(|e| wrong(io_text(&e)))?,
+        };
+        serde_json::from_slice(&text).map(Some).map_err(|e| wrong(e.to_string()))
+    }
+}
+
+/// The directory that every user may read and only root may write to.
+pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
+    match trust::others_write(dir) {
+        Some(why) => Err(io::Error::other(why)),
+        None => Ok(()),
+    }
+}
