@@ -364,3 +364,37 @@ fn another_goal_is_on_record_though_it_changes_nothing() {
     let address = wanted.address().unwrap();
     assert_eq!(live(&look(&sim), &address), live(&before, &address));
 }
+
+/// A driver that resets its device again and again: old journals of the service go, and nothing that matters goes with them.
+#[test]
+fn journals_of_the_service_are_pruned() {
+    let (sim, dir) = (sim(), Dir::new());
+    let before = look(&sim);
+    let wanted = layout("eth0", 4);
+    apply(&sim, &dir, &wanted).unwrap();
+    let keep = |settings: &[Setting]| {
+        let title = ringwise_model::Title::Keep { devs: vec!["eth0".into()] };
+        let request = Request { title, argv: vec!["x".into()], ..request(&look(&sim), settings) };
+        let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
+        assert_eq!(out.verdict, Verdict::Applied);
+    };
+    // One that sets a queue which no other transaction sets.
+    keep(&[irq("eth0", 7, "7")]);
+    for _ in 0..5 {
+        sim.outside(|h| {
+            let irq = before.nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
+            h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"0-7\n").unwrap();
+        });
+        keep(&wanted[..1]);
+    }
+    let facts = before.host;
+    let journals = || ringwise_apply::history(&dir.store(), &facts).unwrap().iter().map(|e| e.id).collect::<Vec<_>>();
+    let in_effect = || verify(&sim, &dir).settings.iter().map(|s| (s.want.clone(), s.how.clone())).collect::<Vec<_>>();
+    let undo = |id| ringwise_apply::would_undo(&look(&sim), &dir.store(), id).unwrap().steps;
+    assert_eq!(journals(), [1, 2, 3, 4, 5, 6, 7]);
+    let (effect, back) = (in_effect(), undo(1));
+    assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 2).unwrap(), 4);
+    assert_eq!(journals(), [1, 2, 7], "the only one that set queue 7 stays");
+    assert_eq!((in_effect(), undo(1)), (effect, back));
+    assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 2).unwrap(), 0);
+}

@@ -19,6 +19,8 @@ use crate::service::{Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
 const WHO: &str = "ringwise daemon";
+/// At most this many journals of the service are kept, and about as many that are newer.
+const JOURNALS: usize = 50;
 /// After this long a boot counts as survived.
 const LIVED: Duration = Duration::from_secs(5 * 60);
 
@@ -60,9 +62,6 @@ impl Service<'_> {
 
     /// Writes again what was lost. What interrupts traffic is left out if the way in would be cut.
     pub(crate) fn act(&mut self, work: Work, now: &Snapshot) -> Result<Next, String> {
-        for text in &work.notes {
-            self.say(&Event::Note(text.clone()));
-        }
         let mut steps = work.steps;
         order(&mut steps, |s| (&s.from, &s.setting));
         let mut request = Request {
@@ -120,6 +119,7 @@ impl Service<'_> {
             }
         }
         let kept = action.ending == ActionEnding::Kept;
+        self.prune(&action);
         if kept {
             self.state.totals.kept += 1;
             self.state.totals.settings += action.settings as u64;
@@ -133,6 +133,18 @@ impl Service<'_> {
         let many = self.state.actions.len().saturating_sub(ACTIONS);
         self.state.actions.drain(..many);
         Ok(Next::Done)
+    }
+
+    /// Old journals of the service go from time to time.
+    fn prune(&mut self, action: &Action) {
+        if action.transaction.is_none_or(|id| id % JOURNALS as u64 != 0) {
+            return;
+        }
+        let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
+        if let Err(e) = ringwise_apply::prune_service(&self.setup.store, &host, JOURNALS) {
+            // Another run may hold the lock; the next time is soon.
+            self.say(&Event::Note(format!("old journals are not removed: {}", with_causes(&e))));
+        }
     }
 
     /// Whether one of the last actions wrote to this interface.

@@ -88,6 +88,7 @@ impl Service<'_> {
         });
         self.report_manual(&t, &seen);
         let work = self.work(full, t, &seen, &resting)?;
+        self.note(&work.notes);
         if work.steps.is_empty() {
             return Ok(next);
         }
@@ -185,6 +186,15 @@ impl Service<'_> {
             work.notes = again.why_not;
         }
         Ok(work)
+    }
+
+    /// Says why an interface has no new plan, once.
+    fn note(&mut self, notes: &[String]) {
+        let new: Vec<&String> = notes.iter().filter(|n| !self.noted.contains(n)).collect();
+        for text in new.into_iter().cloned().collect::<Vec<_>>() {
+            self.say(&Event::Note(text));
+        }
+        self.noted = notes.to_vec();
     }
 
     /// Interfaces on which a competing program moved settings back too often.

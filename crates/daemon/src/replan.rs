@@ -7,7 +7,7 @@ use ringwise_apply::{Store, Verify};
 use ringwise_discover::Options;
 use ringwise_intent::{Part, Planning, PlanningHost, Standing, Take, Wanted};
 use ringwise_knob::{IfRefused, ManualChange, Origin, Setting, Step};
-use ringwise_model::{Intent, Snapshot};
+use ringwise_model::{Intent, Nic, Snapshot};
 use ringwise_sys::Host;
 
 /// What a new plan needs besides the host.
@@ -82,6 +82,14 @@ fn plan_part(
     let anew = own.iter().any(|d| basis.anew.contains(d));
     let mut intent = intent(p, s, basis)?;
     intent.allow_disruption = anew && p.allowed_disruption;
+    if !intent.devs.is_empty() {
+        // One that is gone, or has no link, must not keep the others from their plan.
+        let has_interrupts = |n: &Nic| n.link_is_up() || n.queue_vectors().next().is_some();
+        intent.devs.retain(|d| s.tunable().any(|n| n.name() == d && has_interrupts(n)));
+        if intent.devs.is_empty() {
+            return Ok(Replanned::default());
+        }
+    }
     let adopted = standing.hands.iter().filter(|h| h.origin == Origin::Adopted);
     let host = PlanningHost {
         options: options.clone(),

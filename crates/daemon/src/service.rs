@@ -62,6 +62,8 @@ pub(crate) struct Service<'a> {
     pub records: Option<Records>,
     /// Manual changes that were reported, with their values.
     pub known: SettingMap,
+    /// Why interfaces had no new plan at the last look.
+    pub noted: Vec<String>,
     /// CPUs that were isolated at the last look.
     pub isolated: Option<CpuSet>,
     pub wanted: Option<Wanted>,
@@ -115,6 +117,7 @@ pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> 
         state,
         records: None,
         known: known.collect(),
+        noted: Vec::new(),
         isolated: None,
         wanted: None,
         configured: false,
@@ -350,5 +353,7 @@ fn understood(channel: Channel, bytes: &[u8], evidence: &mut Evidence) -> Option
         Channel::Netdev => notification::netdev(bytes),
         Channel::Uevents => return notification::uevent(bytes).ok().map(|e| evidence.uevent(&e)),
     };
-    Some(changes.ok()?.iter().fold(false, |any, c| evidence.interface(c) || any))
+    // Each of them is evidence, so this must not stop at the first.
+    let matter: Vec<bool> = changes.ok()?.iter().map(|c| evidence.interface(c)).collect();
+    Some(matter.contains(&true))
 }

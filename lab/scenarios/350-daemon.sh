@@ -1,0 +1,184 @@
+#!/bin/sh
+# The service: after resets the layout is right again; what a person changes stays; people decide; nothing is written without a reason.
+# hosts: router3
+# kernels: 6.12 newest 5.10
+# areas: daemon
+# timeout: 1500
+. /h/lib.sh
+. /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw35 RINGWISE_DEVICE_DEADLINE_MS=20000
+
+devs="eth0 eth1 eth2"
+links $devs
+log=/tmp/rw35.log
+
+# journals: the number of transactions.
+journals() {
+	ls $RINGWISE_STATE_DIR/tx-*.jsonl 2>/dev/null | wc -l
+}
+
+# layout: the affinities and XPS masks.
+layout() {
+	affinity $devs
+	for _d in $devs; do
+		for _f in /sys/class/net/$_d/queues/tx-*/xps_cpus; do
+			look _v "$_f"
+			echo "$_f=$_v"
+		done
+	done
+}
+
+# becomes FILE SECONDS: waits until the layout is that of the file.
+becomes() {
+	_n=0
+	while [ $_n -lt $(($2 * 5)) ]; do
+		layout >/tmp/now
+		cmp -s "$1" /tmp/now && return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	return 1
+}
+
+# back NAME FILE SECONDS
+back() {
+	read -r _from _ </proc/uptime
+	if becomes "$2" "$3"; then
+		ok "$1"
+		read -r _to _ </proc/uptime
+		echo "# $1: right again $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, "after", t, "s" }'
+	else
+		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[<>]' | head -4 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
+	fi
+}
+
+# quiet SECONDS NAME: no transaction within this time.
+quiet() {
+	_before=$(journals)
+	sleep "$1"
+	same "$2" "$(journals)" "$_before"
+}
+
+# logged TEXT
+logged() {
+	_n=0
+	while [ $_n -lt 100 ]; do
+		grep -qF -- "$1" $log && return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	tail -n 5 $log
+	return 1
+}
+
+status "the layout is applied" 0 ringwise apply --yes --goal forward $devs
+layout >/tmp/planned
+ringwise -v daemon --config none 2>$log &
+service=$!
+check "the service starts" logged "started; keeps"
+same "it writes nothing where everything is as applied" "$(journals)" 1
+status "a second one is refused" 6 ringwise daemon
+
+# A reset: the driver sets up the device again.
+pci=$(basename "$(pci_of eth1)")
+driver=$(readlink -f /sys/bus/pci/devices/$pci/driver)
+
+# again: the driver lets the device go and sets it up again.
+again() {
+	echo $pci >$driver/unbind
+	echo $pci >$driver/bind
+	ip link set eth1 up
+	links $devs
+}
+
+again
+back "the driver was bound again" /tmp/planned 40
+check "and the log says why" logged "because the driver or the kernel had reset settings"
+
+# Another number of queues by a person stays; affinity and XPS are laid out again.
+ethtool -L eth0 combined 4
+links $devs
+sleep 15
+same "the new number of queues stays" "$(ethtool -l eth0 | awk '/Combined/ { n = $2 } END { print n }')" 4
+check "each of the four queues has one CPU" sh -c '
+	for n in 0 1 2 3; do
+		i=$(awk -v q="eth0-TxRx-$n" "\$NF == q { sub(\":\", \"\", \$1); print \$1 }" /proc/interrupts)
+		case $(cat /proc/irq/$i/smp_affinity_list) in *[-,]*) exit 1 ;; esac
+	done'
+ethtool -L eth0 combined 8
+links $devs
+back "and with the earlier number it is as before" /tmp/planned 40
+
+# A change by a person stays, and is reported once.
+irq=$(irq_of eth2-TxRx-3)
+was=$(asked $irq)
+echo 0 >/proc/irq/$irq/smp_affinity_list
+check "a manual change is reported" logged "manual change, which stays: eth2"
+quiet 25 "and nothing is written because of it"
+same "it stays" "$(asked $irq)" 0
+same "it is reported once" "$(grep -c 'manual change, which stays: eth2' $log)" 1
+echo "$was" >/proc/irq/$irq/smp_affinity_list
+
+# A CPU that goes offline, and comes back.
+echo 0 >/sys/devices/system/cpu/cpu3/online
+sleep 20
+check "no queue is left on every CPU" sh -c "! awk '/TxRx/ { sub(\":\", \"\", \$1); print \$1 }' /proc/interrupts |
+	while read n; do cat /proc/irq/\$n/smp_affinity_list; done | grep -q '[-]'"
+echo 1 >/sys/devices/system/cpu/cpu3/online
+back "the queues come home" /tmp/planned 40
+
+# A rename.
+ip link set eth1 down
+ip link set eth1 name wan0
+ip link set wan0 up
+links eth0 wan0 eth2
+sleep 12
+ip link set wan0 down
+ip link set wan0 name eth1
+ip link set eth1 up
+links $devs
+back "renamed and back" /tmp/planned 40
+
+# A storm of flaps: few transactions.
+n=$(journals)
+i=0
+while [ $i -lt 30 ]; do
+	ip link set eth2 down
+	ip link set eth2 up
+	i=$((i + 1))
+done
+links $devs
+back "after flaps" /tmp/planned 40
+now=$(journals)
+check "they are few transactions ($((now - n)))" test $((now - n)) -le 6
+
+# People decide.
+status "paused" 0 ringwise daemon pause eth1
+again
+quiet 15 "a paused interface is left alone"
+status "resumed" 0 ringwise daemon resume eth1
+back "and then kept again" /tmp/planned 40
+status "a person applies something else" 0 ringwise apply --yes --goal balanced $devs
+layout >/tmp/balanced
+quiet 25 "the service accepts it"
+layout >/tmp/now
+unchanged "and does not change it" /tmp/balanced /tmp/now
+status "status" 0 ringwise
+status "the history" 0 ringwise history
+cat /tmp/out
+
+# Stopped for a while: it hears everything afterwards.
+kill -STOP $service
+again
+sleep 3
+kill -CONT $service
+back "after a stop of the process" /tmp/balanced 40
+
+grep VmRSS /proc/$service/status
+status "stop" 0 ringwise daemon stop
+wait $service
+same "its status" $? 0
+layout >/tmp/now
+unchanged "settings stay" /tmp/balanced /tmp/now
+cat /tmp/rw35/daemon.json | head -c 600
+status "everything is put back" 0 ringwise rollback --yes 0
