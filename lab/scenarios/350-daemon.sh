@@ -163,9 +163,44 @@ layout >/tmp/balanced
 quiet 25 "the service accepts it"
 layout >/tmp/now
 unchanged "and does not change it" /tmp/balanced /tmp/now
+status "the host is as applied" 0 ringwise verify
+cat /tmp/out
 status "status" 0 ringwise
+cat /tmp/out
 status "the history" 0 ringwise history
 cat /tmp/out
+
+# Another network namespace, and back: the interface is forgotten and found again.
+ip netns add away
+ip link set eth2 netns away
+sleep 5
+layout >/dev/null 2>&1
+ip netns exec away ip link set eth2 netns 1
+ip link set eth2 up
+links $devs
+back "after a visit to another network namespace" /tmp/balanced 40
+ip netns del away
+
+# Virtual functions appear and go; nothing was requested for them.
+n=$(journals)
+if echo 2 >/sys/bus/pci/devices/$pci/sriov_numvfs 2>/tmp/err; then
+	sleep 15
+	echo 0 >/sys/bus/pci/devices/$pci/sriov_numvfs
+	links $devs
+	back "after virtual functions" /tmp/balanced 40
+else
+	echo "# no virtual functions: $(cat /tmp/err)"
+fi
+
+# Nothing happens: nothing is written, not even a file.
+wchar() {
+	awk '/wchar/ { print $2 }' /proc/$service/io
+}
+_w=$(wchar)
+ticks=$(awk '{ print $14 + $15 }' /proc/$service/stat)
+sleep 60
+same "in a quiet minute it writes nothing" "$(wchar)" "$_w"
+echo "# CPU time in 60 s: $(($(awk '{ print $14 + $15 }' /proc/$service/stat) - ticks)) ticks of 10 ms"
 
 # Stopped for a while: it hears everything afterwards.
 kill -STOP $service
@@ -174,7 +209,8 @@ sleep 3
 kill -CONT $service
 back "after a stop of the process" /tmp/balanced 40
 
-grep VmRSS /proc/$service/status
+grep -e VmRSS -e Rss -e VmHWM -e Threads /proc/$service/status
+cat $log
 status "stop" 0 ringwise daemon stop
 wait $service
 same "its status" $? 0

@@ -115,7 +115,7 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
     };
     let known = |s: &Standing| {
         let before = s.want.address().and_then(|a| look.known.get(&a));
-        !about.anew && !about.heard.bound && before.is_some_and(|b| s.now.known() == Some(b))
+        !about.anew && before.is_some_and(|b| s.now.known() == Some(b))
     };
     let judged = |s: &'a Standing| match judge(s, about)? {
         Loss::Reset if known(s) => Some((s, Loss::Manual)),

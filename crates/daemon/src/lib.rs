@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
-//! the loop (`service`), one look (`look`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
+//! the loop (`service`), one look (`look`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
 //! published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -24,7 +24,10 @@ pub mod pauses;
 mod replan;
 pub mod schedule;
 mod service;
+#[cfg(test)]
+mod service_tests;
 mod state;
+mod unchanged;
 
 #[cfg(test)]
 mod tests;

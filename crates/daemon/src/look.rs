@@ -15,6 +15,7 @@ use crate::losses::Loss;
 use crate::replan::{Basis, part, plan_again, standing};
 use crate::service::{Next, Service};
 use crate::state::Cause;
+use crate::unchanged::{Seen, ToRead};
 
 /// The program that `Loss::Ban` is about.
 const IRQBALANCE: &str = "irqbalance";
@@ -38,8 +39,23 @@ impl Service<'_> {
     /// `full`: something was heard; otherwise only what is in effect is compared.
     pub(crate) fn look(&mut self, full: bool) {
         let moment = self.moment();
-        self.pauses.expire(moment);
+        let full = if self.pauses.expire(moment) {
+            // What was heard before the pause is forgotten.
+            self.evidence.lost();
+            true
+        } else {
+            full
+        };
+        let read = self.to_read.as_mut().and_then(|r| r.read(self.host));
+        if !full && self.is_unchanged(read.as_ref()) {
+            let now = self.now();
+            self.schedule.looked(now);
+            return;
+        }
+        let before = self.to_read.take();
         let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full) };
+        // What was read before the host was read is a basis only if the same has to be read again.
+        self.seen = read.filter(|_| next == Ok(Next::Done) && before.is_some() && self.reads_as(before.as_ref()));
         let now = self.now();
         self.schedule.looked(now);
         match next {
@@ -52,6 +68,17 @@ impl Service<'_> {
             Err(why) => self.trouble(&why),
         }
         self.tell();
+        ringwise_sys::memory::give_back();
+    }
+
+    /// Nothing that the last comparison depended on has changed.
+    fn is_unchanged(&self, read: Option<&Seen>) -> bool {
+        let journals = self.records.as_ref().is_some_and(|r| r.all.is_current());
+        journals && self.state.problem.is_none() && read.is_some() && read == self.seen.as_ref()
+    }
+
+    fn reads_as(&self, before: Option<&ToRead>) -> bool {
+        self.to_read.as_ref().zip(before).is_some_and(|(a, b)| a.reads_the_same(b))
     }
 
     /// How many settings are in effect.
@@ -66,6 +93,7 @@ impl Service<'_> {
         }
         let Some(seen) = self.compare()? else { return Ok(next) };
         self.state.keeps = seen.in_effect.settings.len();
+        self.to_read = Some(ToRead::of(&seen.in_effect, &seen.now));
         if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {
             return Ok(Next::Later);
         }

@@ -115,10 +115,10 @@ impl Pauses {
         t
     }
 
-    /// Ends pauses that are over.
-    pub fn expire(&mut self, now: Moment) {
+    /// Ends pauses that are over. Returns whether there was one.
+    pub fn expire(&mut self, now: Moment) -> bool {
         let over = |t: &&mut Trouble| t.until.as_ref().is_some_and(|(end, ..)| *end <= now.since_boot);
-        self.trouble.values_mut().filter(over).for_each(|t| t.until = None);
+        self.trouble.values_mut().filter(over).map(|t| t.until = None).count() > 0
     }
 
     /// Names of the interfaces that are left alone.

@@ -14,7 +14,7 @@ use ringwise_model::{CpuSet, IntentFlags};
 use ringwise_sys::monitor::{Channel, Heard, Monitor};
 use ringwise_sys::proc::{SignalFlag, install_signal_flag};
 use ringwise_sys::service::Manager;
-use ringwise_sys::{Host, guardian, io_text};
+use ringwise_sys::{Host, guardian, io_text, memory};
 
 use crate::control::{Answer, Ask, Control, answer};
 use crate::event::Event;
@@ -23,6 +23,7 @@ use crate::look::Records;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::{Due, Schedule};
 use crate::state::{ServiceState, Totals};
+use crate::unchanged::{Seen, ToRead};
 
 /// Directories whose files other programs replace, and that decide which CPUs are free.
 const WATCHED: [&str; 1] = ["/var/lib/kubelet"];
@@ -60,6 +61,9 @@ pub(crate) struct Service<'a> {
     pub pauses: Pauses,
     pub state: ServiceState,
     pub records: Option<Records>,
+    /// What the next comparison reads, and what it saw the last time.
+    pub to_read: Option<ToRead>,
+    pub seen: Option<Seen>,
     /// Manual changes that were reported, with their values.
     pub known: SettingMap,
     /// Why interfaces had no new plan at the last look.
@@ -79,51 +83,14 @@ pub(crate) struct Service<'a> {
 /// Errors: another service runs, the directory of its socket cannot be used, or no signal can be handled. A host that cannot be
 /// read is no error: the service says so and tries again.
 pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
+    memory::one_arena();
     let signals = install_signal_flag().map_err(io::Error::other)?;
     let control = Control::open(&setup.store)?;
     let (mut monitor, missing) = Monitor::open();
     let watched = WATCHED.iter().filter(|d| Path::new(d).is_dir() && monitor.watch(Path::new(d)).is_ok()).count();
     let process = ProcessId::me(host.as_ref()).ok_or_else(|| io::Error::other("cannot read /proc/self/stat"))?;
-    let (facts, _) = ringwise_discover::host_without_rivals(host.as_ref());
-    let boot_id = facts.boot_id.known().cloned();
-    // Manual changes of before a restart are known, and so are pauses that a person asked for.
-    let last = ServiceState::last(&setup.store).ok().flatten().filter(|l| l.boot_id.is_some() && l.boot_id == boot_id);
-    let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
-    let state = ServiceState {
-        schema: "ringwise.daemon".into(),
-        version: 1,
-        process,
-        boot_id,
-        since_unix: host.unix_time(),
-        config: None,
-        keeps: 0,
-        paused: last.as_ref().is_some_and(|l| l.paused),
-        pauses: Vec::new(),
-        manual: Vec::new(),
-        actions: last.as_ref().map(|l| l.actions.clone()).unwrap_or_default(),
-        totals: Totals::default(),
-        problem: None,
-        deaf: missing.iter().map(|(_, e)| e.to_string()).collect(),
-    };
-    let mut service = Service {
-        host,
-        setup,
-        log,
-        manager: Manager::of_environment(),
-        signals,
-        schedule: Schedule::default(),
-        evidence: Evidence::incomplete(),
-        pauses: Pauses::asked_for(last.iter().flat_map(|l| &l.pauses)),
-        state,
-        records: None,
-        known: known.collect(),
-        noted: Vec::new(),
-        isolated: None,
-        wanted: None,
-        configured: false,
-        lived_at: None,
-        published: None,
-    };
+    let mut service = Service::new(host, setup, process, signals, log);
+    service.state.deaf = missing.iter().map(|(_, e)| e.to_string()).collect();
     for (_, e) in &missing {
         service.say(&Event::Note(format!("{e}: changes without a notification are found within 10 s")));
     }
@@ -135,7 +102,59 @@ pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> 
     Ok(())
 }
 
-impl Service<'_> {
+impl<'a> Service<'a> {
+    pub(crate) fn new(
+        host: &'a Arc<dyn Host>,
+        setup: &'a Setup,
+        process: ProcessId,
+        signals: SignalFlag,
+        log: &'a mut dyn FnMut(&Event),
+    ) -> Self {
+        let (facts, _) = ringwise_discover::host_without_rivals(host.as_ref());
+        let boot_id = facts.boot_id.known().cloned();
+        // Manual changes of before a restart are known, and so are pauses that a person asked for.
+        let last = ServiceState::last(&setup.store).ok().flatten();
+        let last = last.filter(|l| l.boot_id.is_some() && l.boot_id == boot_id);
+        let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
+        let state = ServiceState {
+            schema: "ringwise.daemon".into(),
+            version: 1,
+            process,
+            boot_id,
+            since_unix: host.unix_time(),
+            config: None,
+            keeps: 0,
+            paused: last.as_ref().is_some_and(|l| l.paused),
+            pauses: Vec::new(),
+            manual: Vec::new(),
+            actions: last.as_ref().map(|l| l.actions.clone()).unwrap_or_default(),
+            totals: Totals::default(),
+            problem: None,
+            deaf: Vec::new(),
+        };
+        Self {
+            host,
+            setup,
+            log,
+            manager: Manager::of_environment(),
+            signals,
+            schedule: Schedule::default(),
+            evidence: Evidence::incomplete(),
+            pauses: Pauses::asked_for(last.iter().flat_map(|l| &l.pauses)),
+            state,
+            records: None,
+            to_read: None,
+            seen: None,
+            known: known.collect(),
+            noted: Vec::new(),
+            isolated: None,
+            wanted: None,
+            configured: false,
+            lived_at: None,
+            published: None,
+        }
+    }
+
     pub(crate) fn say(&mut self, event: &Event) {
         (self.log)(event);
     }

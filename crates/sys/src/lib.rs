@@ -17,6 +17,7 @@ mod klog;
 pub mod load;
 pub mod local;
 pub mod log;
+pub mod memory;
 pub mod monitor;
 pub mod packets;
 pub mod proc;

@@ -1,0 +1,272 @@
+//! The service on a simulated host, look by look. The lab has the same on real kernels (350-daemon.sh).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_apply::{Policy, ProcessId, Request, Store, Verdict};
+use ringwise_discover::Options;
+use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_model::{CpuId, Goal, Intent, IntentFlags, Requested, Snapshot, Title};
+use ringwise_sys::Host;
+use ringwise_sys::proc::install_signal_flag;
+use ringwise_testkit::dir::Dir;
+use ringwise_testkit::sim::{Sim, build};
+
+use crate::event::Event;
+use crate::service::{Service, Setup};
+use crate::state::{ActionEnding, Cause, ServiceState};
+
+struct Rig {
+    sim: Arc<Sim>,
+    host: Arc<dyn Host>,
+    setup: Setup,
+    _dir: Dir,
+}
+
+impl Rig {
+    /// Two interfaces with eight queues each, on which a person has applied a goal.
+    fn applied(goal: Goal) -> Self {
+        let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
+        Self::of(sim, goal)
+    }
+
+    fn of(sim: Arc<Sim>, goal: Goal) -> Self {
+        let dir = Dir::new();
+        let host: Arc<dyn Host> = sim.clone();
+        let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
+        let setup = Setup { store, config: Some("none".into()), guard: None };
+        let rig = Self { sim, host, setup, _dir: dir };
+        rig.apply(goal);
+        rig
+    }
+
+    fn now(&self) -> Snapshot {
+        ringwise_discover::snapshot(&self.host, &Options::all()).unwrap()
+    }
+
+    fn apply(&self, goal: Goal) {
+        let snapshot = self.now();
+        let intent = Intent { goal, ..Intent::default() };
+        let host = PlanningHost {
+            options: Options::all(),
+            snapshot,
+            learned: Vec::new(),
+            hands: Vec::new(),
+            made: Vec::new(),
+        };
+        let planning = Planning::new(self.host.as_ref(), host, intent, true, false).unwrap();
+        let plan = planning.plan(Take::Over).unwrap();
+        let flags = IntentFlags { goal: Some(goal.into()), ..IntentFlags::default() };
+        let requested = Requested { flags: Some(flags), intent: planning.requested.clone() };
+        let by =
+            Request { title: Title::Goal { goal }, who: "root".into(), argv: vec!["x".into()], ..Request::default() };
+        let request = ringwise_intent::request(&plan, requested, false).by(&by);
+        let o = ringwise_apply::run(&self.host, &request, &self.setup.store, &Policy::default(), &mut |_| {}).unwrap();
+        assert_eq!(o.verdict, Verdict::Applied);
+    }
+
+    /// Runs `f` with a service that has looked once and found nothing to do.
+    fn serve(&self, f: impl FnOnce(&mut Service)) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut log = |e: &Event| {
+            if !matches!(e, Event::Step(_)) {
+                events.push(e.clone());
+            }
+        };
+        let process = ProcessId { pid: std::process::id(), started: 1 };
+        let mut service = Service::new(&self.host, &self.setup, process, install_signal_flag().unwrap(), &mut log);
+        service.load();
+        service.look(true);
+        assert_eq!((service.state.totals.kept, service.state.problem.clone()), (0, None));
+        f(&mut service);
+        drop(service);
+        events
+    }
+
+    fn holds(&self) -> bool {
+        let v = ringwise_apply::verify_in(&self.now(), &self.setup.store).unwrap();
+        !v.settings.is_empty() && v.drifted().next().is_none()
+    }
+
+    fn journals(&self) -> usize {
+        ringwise_apply::history(&self.setup.store, &self.now().host).unwrap().len()
+    }
+
+    /// The driver requests its vectors again.
+    fn reset(&self, dev: &str) {
+        let now = self.now();
+        self.sim.outside(|h| {
+            for v in now.nic(dev).unwrap().queue_vectors() {
+                h.write(&format!("/proc/irq/{}/smp_affinity_list", v.irq), b"0-7\n").unwrap();
+            }
+        });
+    }
+}
+
+fn heard(service: &mut Service, change: Change, dev: &str) {
+    assert!(service.evidence.interface(&InterfaceChange { change, ifindex: None, name: Some(dev.into()) }));
+}
+
+/// As if the time between two transactions had passed.
+fn later(service: &mut Service) {
+    service.schedule.wrote(Duration::ZERO);
+}
+
+#[test]
+fn a_reset_is_corrected_in_a_transaction_of_its_own() {
+    let rig = Rig::applied(Goal::Forward);
+    assert!(rig.holds());
+    rig.serve(|service| {
+        rig.reset("eth1");
+        heard(service, Change::Link, "eth1");
+        service.look(true);
+        assert!(rig.holds(), "{:?}", service.state);
+        let action = service.state.actions.last().unwrap();
+        assert_eq!((action.cause, action.ending), (Cause::Reset, ActionEnding::Kept));
+        assert_eq!((action.interfaces.clone(), action.transaction), (vec!["eth1".into()], Some(2)));
+        service.look(true);
+        assert_eq!((rig.journals(), service.state.totals.kept), (2, 1), "and then there is nothing to do");
+        // Too early for another transaction: it comes with a later look, with the same evidence.
+        rig.reset("eth0");
+        heard(service, Change::Link, "eth0");
+        service.look(true);
+        assert!(!rig.holds());
+        later(service);
+        service.look(true);
+        assert!(rig.holds());
+        assert_eq!(rig.journals(), 3);
+    });
+    // A rollback by a person undoes the service's transactions with the own one.
+    let undo = ringwise_apply::would_undo(&rig.now(), &rig.setup.store, 1).unwrap();
+    assert!(!undo.steps.is_empty());
+    let base = ringwise_apply::Journals::read(&rig.setup.store).unwrap().without_service();
+    assert_eq!(base.history(&rig.now().host).len(), 1);
+}
+
+#[test]
+fn a_manual_change_stays_and_is_reported_once() {
+    let rig = Rig::applied(Goal::Forward);
+    let change = || {
+        let irq = rig.now().nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
+        rig.sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"0-7\n").unwrap());
+    };
+    let reported = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Manual(_))).count();
+    let events = rig.serve(|service| {
+        change();
+        service.look(false);
+        service.look(false);
+        assert_eq!((rig.journals(), service.state.manual.len()), (1, 1));
+        // The default value after a link change looks like a reset; but it was a manual change before.
+        heard(service, Change::Link, "eth0");
+        service.look(true);
+        assert_eq!(rig.journals(), 1);
+    });
+    assert_eq!(reported(&events), 1);
+    // Nor is it reported again after a restart of the service.
+    assert_eq!(reported(&rig.serve(|service| assert_eq!(service.state.manual.len(), 1))), 0);
+}
+
+#[test]
+fn another_number_of_queues_is_kept_and_laid_out() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        rig.sim.ethtool_l("eth0", 4).unwrap();
+        rig.sim.sleep_past_link();
+        heard(service, Change::Channels, "eth0");
+        service.look(true);
+        let nic = rig.now().nic("eth0").unwrap().clone();
+        assert_eq!(nic.rx_queues.len(), 4);
+        let spread = |v: &&ringwise_model::Vector| v.asked.known().is_some_and(|c| c.len() != 1);
+        assert_eq!(nic.queue_vectors().filter(spread).count(), 0, "{:?}", service.state);
+        assert_eq!(service.state.totals.kept, 1);
+        later(service);
+        service.look(true);
+        assert_eq!(service.state.totals.kept, 1, "and then there is nothing to do: {:?}", service.state);
+        rig.sim.ethtool_l("eth0", 8).unwrap();
+        rig.sim.sleep_past_link();
+        heard(service, Change::Channels, "eth0");
+        later(service);
+        service.look(true);
+        assert!(rig.holds(), "{:?}", service.state);
+    });
+}
+
+#[test]
+fn queues_leave_a_cpu_and_come_home() {
+    let rig = Rig::applied(Goal::Forward);
+    let on = |cpu: u32| {
+        let now = rig.now();
+        let has = |v: &&ringwise_model::Vector| v.asked.known().is_some_and(|c| c.iter().eq([CpuId(cpu)]));
+        now.nics.iter().flat_map(|n| n.queue_vectors().filter(has).collect::<Vec<_>>()).count()
+    };
+    let before = on(3);
+    assert!(before > 0);
+    rig.serve(|service| {
+        rig.sim.cpu_offline(CpuId(3));
+        service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
+        service.look(true);
+        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(Cause::Cpus), "{:?}", service.state);
+        assert_eq!(on(3), 0);
+        rig.sim.cpu_online(CpuId(3));
+        service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
+        later(service);
+        service.look(true);
+        assert_eq!(on(3), before);
+        assert!(rig.holds());
+    });
+}
+
+#[test]
+fn people_decide() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        service.state.paused = true;
+        rig.reset("eth0");
+        heard(service, Change::Link, "eth0");
+        service.look(true);
+        assert_eq!(rig.journals(), 1, "paused");
+        service.state.paused = false;
+        rig.apply(Goal::Balanced);
+        let now = rig.journals();
+        service.evidence.lost();
+        service.look(true);
+        assert_eq!(rig.journals(), now, "the result of a person's apply is the base");
+        let undone = Request { title: Title::Rollback { of: 0 }, who: "root".into(), ..Request::default() };
+        ringwise_apply::rollback(&rig.host, &rig.setup.store, 0, &undone, &Policy::default(), &mut |_| {}).unwrap();
+        let now = rig.journals();
+        for _ in 0..3 {
+            service.evidence.lost();
+            later(service);
+            service.look(true);
+        }
+        assert_eq!(rig.journals(), now, "after a rollback nothing is wanted");
+    });
+}
+
+#[test]
+fn a_host_that_does_not_change_is_read_but_not_compared() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        service.look(false);
+        assert!(service.seen.is_some());
+        // What was seen is compared before anything else: with another value in it, the full comparison runs.
+        service.look(false);
+        assert!(service.seen.is_some());
+        rig.reset("eth0");
+        service.look(false);
+        assert_eq!(service.state.manual.len(), 8, "without a notification they are manual changes");
+    });
+}
+
+#[test]
+fn what_is_published_is_read_back() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        service.pauses.pause("eth1");
+        service.tell();
+        let read = ServiceState::last(&rig.setup.store).unwrap().unwrap();
+        assert_eq!(read, service.state);
+        assert_eq!((read.pauses.len(), read.schema.as_str()), (1, "ringwise.daemon"));
+    });
+}
