@@ -65,7 +65,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     warn_about_host(s, &intent, &use_of, &mut out);
     let shares = bonds::shares(&devs, |d| {
         let place = &places[&d.zone()];
-        (place.home_cores, place.home_cpus, place.partial_cpus)
+        (place.home_cores, place.home_cpus)
     });
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
@@ -146,7 +146,7 @@ fn on_one_cpu(
     mut out: PlanBuilder,
 ) -> Result<Plan, Refusal> {
     out.warnings.push("the host has one CPU, so queues are not placed");
-    let one = goal::Share { cores: 1, cpus: 1, partial_cpus: 0, now: 1, max: 1 };
+    let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
     for d in &mut devs {
         let none = goal::Share { now: d.rx_now, max: d.rx_now, ..one };
@@ -392,10 +392,10 @@ fn warn_about_stacks(m: &Machine, d: &Dev, proposed: &[ProposedChange], warnings
         return;
     }
     let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
-    // The same number as in the change that the goal proposes.
+    // The same number as in the change that the goal proposes, unless a router would lose CPUs by it.
     let fewer = proposed.iter().find_map(|p| match &p.setting {
         Setting::Channels { dev: of, combined, rx, .. } if of == dev => {
-            combined.or(*rx).filter(|n| (*n as usize) < queues)
+            combined.or(*rx).filter(|n| (*n as usize) < queues && (d.goal != Goal::Forward || *n as usize >= cpus))
         }
         _ => None,
     });
