@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::report::Finding;
-use crate::rules;
+use crate::{main_problem, rules};
 
 /// The positions of one rule's findings.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl<'a> FindingIndex<'a> {
 
 /// Sorts findings and moves consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
-    let order = |f: &Finding| (Reverse(f.severity), f.rule.clone(), f.dev.clone());
+    let order = |f: &Finding| (Reverse(f.severity), main_problem::rank(&f.rule), f.rule.clone(), f.dev.clone());
     all.sort_by_key(order);
     let mut places: BTreeMap<&str, FindingIndex> = BTreeMap::new();
     for (i, f) in all.iter().enumerate() {

@@ -12,10 +12,15 @@ const ORDER: &[&str] = &[
     "Q04", "Q14",
 ];
 
+/// The place of a rule's findings among those of the same severity.
+pub(crate) fn rank(rule: &str) -> usize {
+    ORDER.iter().position(|o| *o == rule).unwrap_or(ORDER.len())
+}
+
+/// `findings` are sorted, worst first.
 pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem> {
     let bad = || findings.iter().filter(|f| f.severity > Severity::Info);
-    let rank = |f: &Finding| ORDER.iter().position(|o| *o == f.rule).unwrap_or(ORDER.len());
-    let top = bad().min_by_key(|f| (std::cmp::Reverse(f.severity), rank(f)))?;
+    let top = bad().next()?;
     let of = |f: &Finding| match &f.dev {
         Some(d) => format!("{d}: {}", f.text),
         None => f.text.clone(),
@@ -35,5 +40,5 @@ pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem
     } else {
         top.remedy.clone().inspect(|_| out += " Fix:")
     };
-    Some(MainProblem { text: out, command })
+    Some(MainProblem { rule: top.rule.clone(), text: out, command })
 }

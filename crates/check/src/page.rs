@@ -19,8 +19,7 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         out.push(("Confirmation", r.confirm.into()));
     }
     match r.ours {
-        Some("") => out.push(("Fix", "ringwise plan; then ringwise apply".into())),
-        Some(a) => out.push(("Fix", format!("ringwise plan {a}; then ringwise apply with the same arguments"))),
+        Some(a) => out.push(("Fix", fix(a))),
         None => out.push(("Fix", "not by ringwise: see the manual steps".into())),
     }
     if !r.by_hand.is_empty() {
@@ -31,8 +30,10 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         Confidence::Likely => "likely: the condition is met; whether it matters depends on the load",
     };
     out.push(("Confidence", sure.into()));
-    if !r.other_severity.is_empty() {
-        out.push(("Other severity", r.other_severity.into()));
+    let others: Vec<String> =
+        Some(r.other_severity.to_string()).filter(|o| !o.is_empty()).into_iter().chain(raised(r)).collect();
+    if !others.is_empty() {
+        out.push(("Other severity", others.join("; ")));
     }
     if !r.under.is_empty() {
         let ids = r.under.join(" ");
@@ -51,6 +52,24 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
     let explained = terms(r.title, &out);
     out.extend(explained.map(|t| ("Terms", t)));
     out
+}
+
+/// The commands that remove the finding.
+fn fix(arguments: &str) -> String {
+    let (arguments, same) = match arguments {
+        "" => (String::new(), ""),
+        a => (format!(" {a}"), "the same arguments and "),
+    };
+    let goal = if arguments.split(' ').any(|word| word == "GOAL") { "; GOAL is the goal of the check" } else { "" };
+    format!("ringwise plan{arguments}; then ringwise apply with {same}--confirm 60s{goal}")
+}
+
+/// The severity that a finding gets from its consequences, if they are worse.
+fn raised(r: &Rule) -> Option<String> {
+    let worse = |o: &&Rule| o.under.contains(&r.id) && o.severity > r.severity;
+    let severity = rules().filter(worse).map(|o| o.severity).max()?;
+    let ids: Vec<&str> = rules().filter(worse).filter(|o| o.severity == severity).map(|o| o.id).collect();
+    Some(format!("{} if {} is found too; it is then listed below this finding", severity.name(), ids.join(" or ")))
 }
 
 /// Abbreviations and terms that pages use without an explanation.

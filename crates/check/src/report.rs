@@ -199,6 +199,8 @@ pub struct RuleCounts {
 /// The main problem of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MainProblem {
+    /// The rule that found it.
+    pub rule: String,
     /// What is wrong, and what the command changes; it ends with a colon if there is a command.
     pub text: String,
     /// The `ringwise plan` that fixes it.

@@ -102,7 +102,8 @@ const CONFIRM: Page = Page::new(
     "  ringwise apply --goal rpc --confirm 60s
   ringwise confirm                  within 60 seconds, from any session",
     "  0  kept, also if it was confirmed before
-  3  not decided: the guard process does not answer
+  3  the guard process does not answer; the message shows whether the changes
+     are kept, and which process to end
   4  too late, the changes are restored; 5 too late, and not fully restored
   6  nothing is on trial, or the trial has ended and its guard is gone
   1  error; 2 wrong command line",
@@ -319,8 +320,10 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
 };
 const PERSIST: Page = Page {
     notes: "A configuration file that exists is applied as it is; options that would change
-it are refused. --remove stops applying at boot, and leaves that file and the
-settings in effect as they are.
+it are refused. Without one, persist writes it from the options, else from the
+settings in effect: with the goal of the last apply, and with allow_disruption
+if changes that interrupt traffic were allowed. --remove stops applying at boot,
+and leaves that file and the settings in effect as they are.
 
 No unit waits for the units of ringwise, and one that fails only appears in
 systemctl --failed. An interface that appears late, or is renamed, has a unit of
@@ -328,7 +331,7 @@ its own, which waits one minute for the link. If a boot ends within five minutes
 of tuning, other than by an orderly shutdown, later boots do not apply the
 configuration until ringwise persist is run again; ringwise status reports this.",
     ..Page::new(
-        "  ringwise persist                  keeps what is in effect now
+        "  ringwise persist                  the file, or else what is in effect now
   ringwise persist --goal rpc
   ringwise persist -n               lists the files
   ringwise persist --remove",

@@ -264,3 +264,24 @@ fn an_interface_that_is_not_there() {
     let said = String::from_utf8_lossy(&o.stderr).into_owned();
     assert!(said.contains("there is no interface \"nosuch0\"; there are eth0 eth1"), "{said}");
 }
+
+/// The first line of the page, the list, the proposed explanation and the first line of `status` name the same problem.
+#[test]
+fn one_order_of_findings() {
+    for (name, goal) in [("lab-router3-6.12", "forward"), ("lab-isolated-6.12", "balanced"), ("lab-big64-6.12", "rpc")]
+    {
+        let file = capture(name);
+        let page = text(&run(&["check", "--goal", goal, "--fail-on", "never", "--from", &file]));
+        let first = page.lines().find_map(|l| l.strip_prefix("First: ")).unwrap();
+        let rule = first.split(' ').next().unwrap();
+        let listed = page.lines().skip_while(|l| !["ERROR", "WARNING"].contains(l)).nth(1).unwrap();
+        assert!(listed.trim_start().starts_with(&format!("{rule} ")), "{page}");
+        assert!(page.contains(&format!("\nExplain it: ringwise check --explain {rule}\n")), "{page}");
+    }
+    let file = capture("lab-isolated-6.12");
+    let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
+    assert!(page.contains("\nFirst: A03 mq1: "), "{page}");
+    let status = text(&run(&["--from", &file]));
+    assert!(status.starts_with("Could be better: mq1 has 2 queues on a remote node, "), "{status}");
+    assert!(status.lines().next().unwrap().ends_with("; also eth0 mq0"), "{status}");
+}

@@ -153,8 +153,10 @@ fn proposed_commands_carry_the_recording() {
         ]
     );
     let plan = dir.join("a.plan").display().to_string();
-    let said = format!("This is a recording. On the host itself: ringwise apply {plan}");
-    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan])[0], said);
+    let apply = format!("ringwise apply {plan}");
+    let on_trial = format!("{apply} --confirm 60s   then: ringwise confirm");
+    let then = "To keep it over reboots, afterwards: ringwise persist";
+    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan])[..3], [&*apply, &on_trial, then]);
     let _ = fs::remove_dir_all(&dir);
 }
 

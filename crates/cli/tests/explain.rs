@@ -276,3 +276,24 @@ fn a_drawing() {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("queue "), "{svg}");
     assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
 }
+
+/// Cores are numbered over the host, as in `show`; the kernel's `core_id` repeats in each package.
+#[test]
+fn cores_have_the_numbers_of_show() {
+    let file = host("lab-router16-6.12");
+    let page = text(&run(&["explain", FLOW, "mq2", "--if-queue", "0", "--from", &file], ""));
+    let line = page.lines().find(|l| l.contains("interrupt") && l.contains("-> CPU ")).unwrap();
+    let after =
+        |word: &str| line.split(word).nth(1).unwrap().split_whitespace().next().unwrap().parse::<u32>().unwrap();
+    assert_eq!(after(" node "), 1, "{line}");
+    // Two threads a core: CPUs 8 and 9 are core 4.
+    assert_eq!(after(" core "), after("-> CPU ") / 2, "{line}");
+}
+
+#[test]
+fn rules_that_were_not_recorded_are_unknown() {
+    let file = host("lab-router3-6.12");
+    let page = text(&run(&["explain", FLOW, "eth0", "--from", &file], ""));
+    assert!(page.contains("steering rules unknown") && page.contains("ETHTOOL_GRXCLSRLCNT"), "{page}");
+    assert!(!page.contains("no steering rule matches"), "{page}");
+}

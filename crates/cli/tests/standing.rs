@@ -220,7 +220,7 @@ fn the_first_line_says_whether_anything_is_wrong() {
     st.verify = nothing.clone();
     assert_eq!(
         first(&edge3(), &st),
-        "Could be better: eth1 has 4 queues on CPU 0, 2 queues on a remote node; 1 more interface"
+        "Could be better: eth1 has 4 queues on CPU 0, 2 queues on a remote node; also eth2"
     );
     assert!(page(&edge3(), &st).ends_with("Next: ringwise check\n      ringwise show eth1\n"));
     // Interrupts that ringwise has placed are where they were requested.

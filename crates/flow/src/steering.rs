@@ -411,7 +411,7 @@ impl Steering {
             (a.by, a.queue, a.may_be) = (QueueDecision::NotDecidable, None, queues.into_iter().collect());
             return a;
         }
-        if let Some(why) = self.rules_unread.as_ref().filter(|_| a.queue.is_some()) {
+        if let Some(why) = &self.rules_unread {
             a.rules_unread = true;
             a.notes.push(format!("steering rules could not be read ({why}); one of them may match"));
         }

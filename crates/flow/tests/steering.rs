@@ -403,3 +403,17 @@ fn wrong_words_for_made_up_flows() {
     assert!(six.len() == 50 && six.iter().all(|f| f.tuple.is_v6()));
     assert_eq!(Synthetic::parse("count=5").unwrap().flows(), Synthetic::parse("count=5").unwrap().flows());
 }
+
+/// Whether a rule matches is unknown also where nothing else is known about the queue.
+#[test]
+fn unread_rules_are_unknown_without_a_hash_key() {
+    let mut s = host("igb");
+    s.nics[0].features = Fact::Known(BTreeMap::new());
+    s.nics[0].rules = Fact::not_asked("ETHTOOL_GRXCLSRLCNT eth0");
+    rss(&mut s).key = Fact::Absent;
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.queue, a.rules_unread), (None, true));
+    assert!(a.notes.iter().any(|n| n.contains("one of them may match")), "{:?}", a.notes);
+    s.nics[0].rules = Fact::Known(Rules::default());
+    assert!(!steering(&s).answer(&flow(VECTOR)).rules_unread);
+}

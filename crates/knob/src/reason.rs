@@ -233,10 +233,6 @@ pub enum Reason {
         now: u32,
         /// Number of CPUs.
         cpus: u32,
-        /// Further CPUs of the node that may handle queues, but are not counted because the other hardware thread of
-        /// their core is excluded.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        uncounted: u32,
     },
     /// One queue per core.
     OneQueueACore {
@@ -387,10 +383,6 @@ pub enum Reason {
     /// Written by a later version of ringwise.
     #[serde(skip)]
     Other(Value),
-}
-
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// Why a restart of irqbalance forgets a ban.
@@ -553,12 +545,12 @@ mod tests {
     fn inconsistent_numbers_do_not_panic() {
         let one = |r: Reason| r.to_string();
         assert_eq!(
-            one(Reason::OneQueueACpu { now: 8, cpus: 6, uncounted: 0 }),
+            one(Reason::OneQueueACpu { now: 8, cpus: 6 }),
             "one queue per CPU: 8 queues for the 6 CPUs of its node; each queue costs interrupts"
         );
         assert_eq!(
-            one(Reason::OneQueueACpu { now: 1, cpus: 6, uncounted: 1 }),
-            "one queue per CPU: 1 queue leaves 5 of the 6 CPUs of its node idle (without 1 CPU on a partly excluded core)"
+            one(Reason::OneQueueACpu { now: 1, cpus: 6 }),
+            "one queue per CPU: 1 queue leaves 5 of the 6 CPUs of its node idle"
         );
         assert_eq!(
             one(Reason::OneQueueACore { now: 0, cores: 0 }),

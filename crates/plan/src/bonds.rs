@@ -22,12 +22,12 @@ fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
     out
 }
 
-/// `near`: physical cores near a device, their threads, and the threads of partly excluded cores.
-pub(crate) fn shares(devs: &[Dev], near: impl Fn(&Dev) -> (u32, u32, u32)) -> Vec<Share> {
+/// `near`: physical cores and threads near a device.
+pub(crate) fn shares(devs: &[Dev], near: impl Fn(&Dev) -> (u32, u32)) -> Vec<Share> {
     let max = |d: &Dev| d.nic.channels.known().and_then(channels::most).unwrap_or(u32::MAX);
     let of = |d: &Dev| {
-        let (cores, cpus, partial_cpus) = near(d);
-        Share { cores, cpus, partial_cpus, now: d.pairs_now(), max: max(d) }
+        let (cores, cpus) = near(d);
+        Share { cores, cpus, now: d.pairs_now(), max: max(d) }
     };
     let mut out: Vec<Share> = devs.iter().map(of).collect();
     for list in members(devs).values() {
@@ -35,7 +35,6 @@ pub(crate) fn shares(devs: &[Dev], near: impl Fn(&Dev) -> (u32, u32, u32)) -> Ve
         let share = Share {
             cores: least(&|s| s.cores),
             cpus: least(&|s| s.cpus),
-            partial_cpus: least(&|s| s.partial_cpus),
             now: least(&|s| s.now),
             max: least(&|s| s.max),
         };

@@ -281,10 +281,10 @@ pub(crate) fn reason(intent: &Intent, now: u32, near: Share) -> (&'static str, R
     if let Some(queues) = intent.queues {
         return (NAMED, Reason::QueuesRequested { queues, now });
     }
-    let Share { cores, cpus, partial_cpus: uncounted, .. } = near;
+    let Share { cores, cpus, .. } = near;
     match intent.goal {
         Goal::Latency => ("R3.16", Reason::FewestQueues { cores }),
-        Goal::Forward => (if now > cpus { "Q03" } else { "Q01" }, Reason::OneQueueACpu { now, cpus, uncounted }),
+        Goal::Forward => (if now > cpus { "Q03" } else { "Q01" }, Reason::OneQueueACpu { now, cpus }),
         _ => (if now > cores { "Q02" } else { "Q01" }, Reason::OneQueueACore { now, cores }),
     }
 }

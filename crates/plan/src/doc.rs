@@ -260,8 +260,11 @@ pub struct Program {
     /// Configured systemd units; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Where the programs should run; online CPUs only.
+    /// Where a program of few threads should run; online CPUs only.
     pub cpus: CpuSet,
+    /// Where a program of many processes or threads should run: the usable CPUs of the node. `None`: the same as `cpus`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_cpus: Option<CpuSet>,
     /// Reason for these CPUs, one sentence.
     pub why: String,
     /// For `/etc/systemd/system/UNIT.service.d/cpus.conf`.

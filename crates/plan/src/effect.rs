@@ -1,6 +1,6 @@
 //! The planned layout, and its effect in numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Confidence, FarNode, Goal, Intent, Smt};
 
@@ -102,6 +102,24 @@ fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
         }
     }
     shares::fullest(&load, &shares::capacity(m, load.keys().copied()))
+}
+
+/// Number of queue numbers whose CPU differs between interfaces that are near the same CPUs: a forwarded packet changes its
+/// CPU there. `None`: a CPU is unknown, or no two interfaces are near the same CPUs.
+fn unlike(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
+    let mut zones: BTreeMap<_, Vec<Cpus>> = BTreeMap::new();
+    for d in devs {
+        zones.entry(d.zone()).or_default().push(if then { after(d) } else { before(m, d) });
+    }
+    zones.retain(|_, all| all.len() > 1);
+    if zones.is_empty() || zones.values().flatten().flatten().any(Option::is_none) {
+        return None;
+    }
+    let differs = |all: &Vec<Cpus>| {
+        let longest = all.iter().map(Vec::len).max().unwrap_or(0);
+        (0..longest).filter(|q| all.iter().filter_map(|c| c.get(*q)).collect::<BTreeSet<_>>().len() > 1).count()
+    };
+    Some(zones.values().map(differs).sum::<usize>() as f64)
 }
 
 /// Number of queue vectors on remote nodes, and of all queue vectors; `None` if one is unknown.
@@ -238,6 +256,12 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         worse.for_each(|e| tell(e, gain(m, d, devs, intent, &all)));
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
+        let (unlike, unit) = (|then: bool| unlike(m, devs, then), "queue numbers");
+        // If interrupts serve several queues or cannot be moved, the layouts differ anyway.
+        push(&mut out, None, unlike(false), unlike(true).filter(|n| *n == 0.0), unit, |b, a| {
+            let text = format!("queue numbers whose CPU differs between interfaces: {a:.0}");
+            b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
+        });
         let (b, a) = (fullest(m, devs, false), fullest(m, devs, true));
         if let (Some(was), Some(is)) = (b, a)
             && (was - is).abs() * 100.0 > was

@@ -9,10 +9,8 @@ use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 pub(crate) struct Share {
     /// Physical cores near the device; the minimum over all members.
     pub cores: u32,
-    /// Usable threads of these cores; the minimum over all members.
+    /// Usable threads near the device; the minimum over all members.
     pub cpus: u32,
-    /// Usable threads near the device on cores that are partly excluded; the minimum over all members.
-    pub partial_cpus: u32,
     /// Current queues; the minimum over all members.
     pub now: u32,
     /// Largest possible number of queues; the minimum over all members.

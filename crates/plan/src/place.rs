@@ -21,10 +21,8 @@ pub(crate) struct Placement {
     /// Physical cores of the device's own node that may handle queues, only whole cores if there are any. If the node has
     /// none, those of the nearest node.
     pub home_cores: u32,
-    /// Threads of these cores that may handle queues.
+    /// Threads of the node that may handle queues, also on cores that are partly excluded: each of them adds capacity.
     pub home_cpus: u32,
-    /// Further threads of the node that may handle queues, on cores that are partly excluded.
-    pub partial_cpus: u32,
     /// Whether remote CPUs are used because no near CPU is available.
     pub far_instead: bool,
 }
@@ -80,16 +78,13 @@ pub(crate) fn places(
             (cores > 0).then_some((cores, cpus))
         };
         let whole = count(&|c| c.home && !c.partial);
-        let partial_cpus = whole.and_then(|_| count(&|c| c.home && c.partial)).map_or(0, |(_, cpus)| cpus);
-        let (home_cores, home_cpus) = whole
-            .or_else(|| count(&|c| c.home))
-            .or_else(|| count(&|c| Some((c.class, c.distance)) == nearest))
-            .unwrap_or((0, 0));
+        let home = count(&|c| c.home).or_else(|| count(&|c| Some((c.class, c.distance)) == nearest)).unwrap_or((0, 0));
+        let (home_cores, home_cpus) = (whole.unwrap_or(home).0, home.1);
         let home_cores = if one_core { home_cpus } else { home_cores };
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(at, Placement { zone, cands, home_cores, home_cpus, partial_cpus, far_instead });
+        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead });
     }
     Ok(out)
 }

@@ -65,7 +65,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     warn_about_host(s, &intent, &use_of, &mut out);
     let shares = bonds::shares(&devs, |d| {
         let place = &places[&d.zone()];
-        (place.home_cores, place.home_cpus, place.partial_cpus)
+        (place.home_cores, place.home_cpus)
     });
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
@@ -146,7 +146,7 @@ fn on_one_cpu(
     mut out: PlanBuilder,
 ) -> Result<Plan, Refusal> {
     out.warnings.push("the host has one CPU, so queues are not placed");
-    let one = goal::Share { cores: 1, cpus: 1, partial_cpus: 0, now: 1, max: 1 };
+    let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
     for d in &mut devs {
         let none = goal::Share { now: d.rx_now, max: d.rx_now, ..one };
@@ -342,9 +342,8 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     }
     warn_about_pairs(&doubled, &mut out.warnings);
     // If manual changes put several queues on one CPU, the plan does not recommend fewer queues.
-    for d in devs.iter().filter(|d| !out.keep.moves(d.name())) {
-        warn_about_stacks(m, d, &out.left_out, &mut out.warnings);
-    }
+    let stacks = devs.iter().filter(|d| !out.keep.moves(d.name())).filter_map(|d| Stack::of(d, &out.left_out));
+    warn_about_stacks(m, &stacks.collect::<Vec<_>>(), devs.len(), &mut out.warnings);
     let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
     for (_, setting, step) in entries {
@@ -381,29 +380,46 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     }
 }
 
-/// Warns about more queues than CPUs they may use, with the two solutions that the user can choose from.
-fn warn_about_stacks(m: &Machine, d: &Dev, proposed: &[ProposedChange], warnings: &mut Messages) {
-    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
-    for c in d.cpu.iter().flatten() {
-        *per.entry(*c).or_default() += 1;
-    }
-    let most = per.values().copied().max().unwrap_or(0);
-    if most < 2 {
-        return;
-    }
-    let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
-    // The same number as in the change that the goal proposes.
-    let fewer = proposed.iter().find_map(|p| match &p.setting {
-        Setting::Channels { dev: of, combined, rx, .. } if of == dev => {
-            combined.or(*rx).filter(|n| (*n as usize) < queues)
+/// A device with more queues than CPUs that they may use.
+struct Stack<'a> {
+    dev: &'a str,
+    queues: usize,
+    cpus: usize,
+    /// The most queues on one CPU.
+    most: u32,
+    /// The number of queues to propose.
+    fewer: u32,
+}
+
+impl<'a> Stack<'a> {
+    fn of(d: &'a Dev, proposed: &[ProposedChange]) -> Option<Self> {
+        let mut per: BTreeMap<usize, u32> = BTreeMap::new();
+        for c in d.cpu.iter().flatten() {
+            *per.entry(*c).or_default() += 1;
         }
-        _ => None,
-    });
-    let fewer = fewer.unwrap_or(cpus as u32);
-    let far = if m.has_nodes() && cpus < m.cpus.len() { ", or use remote CPUs too (--far-node ok)" } else { "" };
-    let detail = format!("{queues} queues on {}, up to {most} on one", plural(cpus, "CPU"));
-    let text = format!("queues share CPUs: reduce the queues (--queues {fewer} --allow-disruption){far}");
-    warnings.detailed(dev, detail, text);
+        let most = per.values().copied().max().filter(|most| *most > 1)?;
+        let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
+        // The same number as in the change that the goal proposes, unless a router would lose CPUs by it.
+        let good = |n: &u32| (*n as usize) < queues && (d.goal != Goal::Forward || *n as usize >= cpus);
+        let goal = proposed.iter().find_map(|p| match &p.setting {
+            Setting::Channels { dev: of, combined, rx, .. } if of == dev => combined.or(*rx).filter(good),
+            _ => None,
+        });
+        Some(Self { dev, queues, cpus, most, fewer: goal.unwrap_or(cpus as u32) })
+    }
+}
+
+/// Warns about them, with the two solutions that the user can choose from. `devices`: how many there are in the plan.
+fn warn_about_stacks(m: &Machine, stacks: &[Stack], devices: usize, warnings: &mut Messages) {
+    for s in stacks {
+        let alike: Vec<&str> = stacks.iter().filter(|o| o.fewer == s.fewer).map(|o| o.dev).collect();
+        // --queues is for all interfaces of the command, so others must not be part of it.
+        let devs = if alike.len() == devices { String::new() } else { format!("plan {} ", alike.join(" ")) };
+        let far = if m.has_nodes() && s.cpus < m.cpus.len() { ", or use remote CPUs too (--far-node ok)" } else { "" };
+        let detail = format!("{} queues on {}, up to {} on one", s.queues, plural(s.cpus, "CPU"), s.most);
+        let text = format!("queues share CPUs: reduce the queues ({devs}--queues {} --allow-disruption){far}", s.fewer);
+        warnings.detailed(s.dev, detail, text);
+    }
 }
 
 fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Messages) {

@@ -114,6 +114,11 @@ fn one(
         };
         t.flows.iter().filter_map(name).collect()
     });
+    let node = (0..m.cpus.len()).filter(|c| usable[*c] && nodes.contains(&m.node[*c]));
+    let node_cpus = Some(match kind {
+        Kind::Requests => m.set(node),
+        Kind::Streams => m.set(node.filter(idle)),
+    });
     Found::Proposal(Program {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
@@ -121,6 +126,7 @@ fn one(
         drop_in: drop_in(m, &cpus),
         cpuset: format!("echo {cpus} > /sys/fs/cgroup/GROUP/cpuset.cpus"),
         why: why.to_string(),
+        node_cpus: node_cpus.filter(|all| *all != cpus),
         cpus,
     })
 }

@@ -346,3 +346,18 @@ fn only_members_of_the_same_bond_are_reported_as_missing() {
     let [one] = about[..] else { panic!("{about:?}") };
     assert!(one.contains("eth2 is not in this plan") && !one.contains("eth3"), "{one}");
 }
+
+/// `--queues` is for all interfaces of a command, so a number that suits only some of them comes with their names.
+#[test]
+fn a_number_of_queues_for_some_interfaces_names_them() {
+    let warning = |nics: Vec<NicSpec>| {
+        let p = ok(&host(nics), &Intent { reserve: set("8-9,12-13"), ..Intent::default() });
+        p.warnings.into_iter().filter(|w| w.contains("queues share CPUs")).collect::<Vec<_>>()
+    };
+    let many = |name: &str, node| NicSpec::new(name, "mqnic", Some(node), 16, 16);
+    let both = warning(vec![many("eth1", 0), many("eth2", 1)]);
+    assert!(both.iter().any(|w| w.contains("(plan eth1 --queues 8 --allow-disruption)")), "{both:?}");
+    assert!(both.iter().any(|w| w.contains("(plan eth2 --queues 4 --allow-disruption)")), "{both:?}");
+    let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
+    assert!(alike.iter().all(|w| w.contains("(--queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
+}

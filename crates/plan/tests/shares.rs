@@ -133,3 +133,32 @@ fn no_weights_without_a_table_or_with_a_short_one() {
     s.nics[0].rss = rss(vec![0, 1, 2, 3]);
     assert_eq!(table(&ok(&s, Goal::Forward)), None);
 }
+
+/// The CPU next to an excluded one adds capacity, so the number of queues that a plan recommends counts it.
+#[test]
+fn the_recommended_number_of_queues_uses_every_cpu() {
+    let s = host(4, 8);
+    let of = |queues, allow_disruption| Intent {
+        reserve: "0".parse().unwrap(),
+        queues,
+        allow_disruption,
+        ..intent(Goal::Forward)
+    };
+    let load = |p: &Plan| {
+        let mut all = p.expected.iter().filter(|e| e.dev.is_none() && e.unit.starts_with("load of the busiest CPU"));
+        all.next().and_then(|e| e.after).expect("fewer CPUs change the load")
+    };
+    let open = plan(&s, &of(None, false), &[]).unwrap();
+    let Setting::Channels { combined, .. } = open.left_out[0].setting else { panic!("{:?}", open.left_out) };
+    assert_eq!(combined, Some(7));
+    let named = plan(&s, &of(Some(8), false), &[]).unwrap();
+    for p in [&open, &named] {
+        let warning = p.warnings.iter().find(|w| w.contains("queues share CPUs")).expect("8 queues on 7 CPUs");
+        assert!(warning.contains("--queues 7 "), "{warning}");
+    }
+    let fewer = plan(&s, &of(combined, true), &[]).unwrap();
+    // Both use all seven CPUs; what remains is the rounding of table entries.
+    assert!(load(&fewer) < load(&open) * 1.06, "{:?} {:?}", fewer.expected, open.expected);
+    let six = plan(&s, &of(Some(6), true), &[]).unwrap();
+    assert!(load(&six) > load(&fewer), "{:?}", six.expected);
+}

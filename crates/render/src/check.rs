@@ -55,13 +55,13 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
     // Without a role the default may be the wrong goal, and so may be what the rules expect.
     let hint = if r.role.role == Role::NotEvident && r.goal == Goal::default().to_string() {
-        "; if it routes packets: --goal forward"
+        "; if it routes packets: --goal forward; if it answers requests (database, web): --goal rpc"
     } else {
         ""
     };
     out += &format!("\n{}\n", wrap(&format!("goal {} ({}){hint}", r.goal, r.goal_from), 0, style));
     if let Some(p) = &r.main_problem {
-        out += &format!("{}\n", wrap(&format!("First: {}", p.text), 0, style));
+        out += &format!("{}\n", wrap(&format!("First: {} {}", p.rule, p.text), 0, style));
         out.extend(p.command.iter().map(|c| format!("  {}\n", style.recording.reads(c))));
     }
     if let Some(why) = &r.no_plan {

@@ -1,6 +1,7 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
+use ringwise_model::CpuSet;
 use ringwise_plan::{Group, Plan, Program};
 
 use ringwise_text::{hang, plural};
@@ -31,6 +32,9 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
     plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
 }
 
+/// Programs that would be slow on a few CPUs.
+const MANY: &str = "many processes or threads (a database)";
+
 /// CPUs for programs, one line each, and how to set them with systemd: for every configured unit, and one example.
 pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     let Some(first) = plan.programs.first() else { return String::new() };
@@ -43,21 +47,43 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
         let why = if known { String::new() } else { format!(": {}", p.why) };
         out.push_str(&hang("  ", &format!("{}: CPUs {}{why}", of(p), p.cpus), w));
     }
-    if plan.programs.iter().any(|p| p.group.is_none()) {
-        let more = "A program that needs more CPUs gets those of the whole node. One that uses several interfaces \
-                    needs no such limit.";
-        out.push_str(&hang("  ", more, w));
-    }
+    out.extend(limits(plan).map(|text| hang("  ", &text, w)));
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
     for p in shown {
         let file = format!("for {}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
         out.extend(p.drop_in.lines().map(|l| format!("      {l}\n")));
+        if let Some(node) = p.node_cpus.as_ref().filter(|_| p.group.is_none()) {
+            out.push_str(&format!("      # for {MANY}: CPUAffinity={node}\n"));
+        }
         out.push_str(&format!("  or {}\n", p.cpuset));
     }
     out.push('\n');
     out
+}
+
+/// Which programs these CPUs suit, and which need more. `None`: all CPUs are for groups.
+fn limits(plan: &Plan) -> Option<String> {
+    let mut node: Vec<(&CpuSet, Vec<&str>)> = Vec::new();
+    let all = || plan.programs.iter().filter(|p| p.group.is_none());
+    for p in all() {
+        let Some(cpus) = &p.node_cpus else { continue };
+        match node.iter_mut().find(|(c, _)| *c == cpus) {
+            Some((_, devs)) => devs.push(&p.dev),
+            None => node.push((cpus, vec![&p.dev])),
+        }
+    }
+    all().next()?;
+    let sets: Vec<String> = node.iter().map(|(cpus, devs)| format!("{}: CPUs {cpus}", devs.join(" "))).collect();
+    let many = match (sets.is_empty(), all().all(|p| p.node_cpus.is_some())) {
+        (true, _) => format!("The node has no more, so one of {MANY} needs no limit."),
+        (false, true) => format!("One of {MANY} gets those of the node ({}).", sets.join("; ")),
+        (false, false) => {
+            format!("One of {MANY} gets those of the node ({}), or no limit if it has no more.", sets.join("; "))
+        }
+    };
+    Some(format!("These CPUs suit a program of few threads. {many} One that uses several interfaces needs no limit."))
 }
 
 /// The systemd unit, or a placeholder if its name is not known.

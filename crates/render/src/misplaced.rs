@@ -10,8 +10,8 @@ use ringwise_text::plural;
 pub(super) enum Misplaced {
     /// Several queues on one CPU. `needed`: the device has more queues than its node has CPUs.
     Stacked { cpu: u32, queues: usize, needed: bool },
-    /// Queues on another node than the interface.
-    Remote { queues: usize },
+    /// Queues on another node than the interface. `socket`: at least one is on another socket.
+    Remote { queues: usize, socket: bool },
     /// Queues on isolated CPUs.
     Isolated { queues: usize },
     /// Queues on threads of one core, although a local core has none.
@@ -24,13 +24,14 @@ impl Misplaced {
         matches!(self, Self::Stacked { needed: true, .. })
     }
 
-    /// Number of queues that it concerns.
-    pub(super) fn queues(&self) -> usize {
+    /// The order of `check`: errors first (A03 across sockets, A08), then A01, A03 and A04.
+    pub(super) fn rank(&self) -> usize {
         match self {
-            Self::Stacked { queues, .. }
-            | Self::Remote { queues }
-            | Self::Isolated { queues }
-            | Self::SharedCore { queues, .. } => *queues,
+            Self::Remote { socket: true, .. } => 0,
+            Self::Isolated { .. } => 1,
+            Self::Stacked { .. } => 2,
+            Self::Remote { .. } => 3,
+            Self::SharedCore { .. } => 4,
         }
     }
 }
@@ -42,12 +43,15 @@ impl fmt::Display for Misplaced {
             Self::Stacked { cpu, queues, needed: true } => {
                 write!(f, "{queues} queues on CPU {cpu} (more queues than local CPUs)")
             }
-            Self::Remote { queues } => write!(f, "{} on a remote node", plural(*queues, "queue")),
+            Self::Remote { queues, .. } => write!(f, "{} on a remote node", plural(*queues, "queue")),
             Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
             Self::SharedCore { cpus, queues } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
         }
     }
 }
+
+/// A greater distance between nodes means another socket; rule A03 uses the same limit.
+const SOCKET: u32 = 20;
 
 /// What is misplaced of an interface.
 pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
@@ -58,12 +62,15 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     }
     let taken =
         |bad: &dyn Fn(&CpuSet) -> bool| n.queue_vectors().filter_map(Vector::taken_by).filter(|c| bad(c)).count();
-    let remote = |node: NodeId| taken(&|cpus| cpus.iter().any(|c| s.topology.node_of(c).is_some_and(|of| of != node)));
+    let t = &s.topology;
+    let remote = |node: NodeId| taken(&|cpus| cpus.iter().any(|c| t.node_of(c).is_some_and(|of| of != node)));
     let queues = n.node.known().map_or(0, |node| remote(*node));
     if queues > 0 {
-        out.push(Misplaced::Remote { queues });
+        let far = |node: NodeId, c: CpuId| t.node_of(c).and_then(|of| t.distance(node, of)).is_some_and(|d| d > SOCKET);
+        let socket = n.node.known().is_some_and(|node| taken(&|cpus| cpus.iter().any(|c| far(*node, c))) > 0);
+        out.push(Misplaced::Remote { queues, socket });
     }
-    let isolated = s.topology.isolated_all();
+    let isolated = t.isolated_all();
     let queues = taken(&|cpus| cpus.intersects(&isolated));
     if queues > 0 {
         out.push(Misplaced::Isolated { queues });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Step};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Fact, Goal, Snapshot};
 use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
@@ -74,7 +74,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
             let so = n.saturating_sub(kept);
             hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
         };
-        out.push_str(&rest(plan, style));
+        out.push_str(&rest(plan, again, style));
         out.push_str(&manual_changes::kept(plan, again, style));
         return out;
     }
@@ -105,7 +105,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     }
     out.push_str(&groups::programs(plan, w));
     out.push_str(&gains::text(plan, w));
-    out.push_str(&rest(plan, style));
+    out.push_str(&rest(plan, again, style));
     out.push_str(&groups::advice(plan, w));
     out.push_str(&manual_changes::kept(plan, again, style));
     if !out.ends_with("\n\n") {
@@ -255,13 +255,23 @@ fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Sourc
 }
 
 /// Warnings, and settings that cannot be set or were skipped.
-fn rest(plan: &Plan, style: &Style) -> String {
+fn rest(plan: &Plan, again: &str, style: &Style) -> String {
     let mut out = String::new();
     for warning in &plan.warnings {
         out.push_str(&hang("Warning: ", warning, style.width));
     }
     plan.refused.iter().for_each(|r| out.push_str(&impossible(r, style.width)));
-    out.push_str(&skipped::text(plan.left_out.iter().filter(|l| !l.is_named()), "Skipped", style));
+    let goal = || plan.left_out.iter().filter(|l| !l.is_named());
+    // Without a number of queues each interface gets that of the goal. `balanced` changes none.
+    let whole = plan.intent.goal != Goal::Balanced && plan.intent.queues.is_none();
+    let all = whole.then(|| {
+        ["ringwise plan", again, "--allow-disruption"]
+            .into_iter()
+            .filter(|w| !w.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    out.push_str(&skipped::text(goal(), "Skipped", all.as_deref(), style));
     out
 }
 
@@ -278,7 +288,7 @@ pub fn impossible_requests(plan: &Plan, style: &Style) -> String {
 
 /// Settings that the user requested and the plan skipped. They come first on the page.
 fn named(plan: &Plan, style: &Style) -> String {
-    skipped::text(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned", style)
+    skipped::text(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned", None, style)
 }
 
 /// `41 changes (40 on eth1 eth2, 1 on the host), 45 settings checked. None interrupts traffic.`
@@ -291,19 +301,27 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
     let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };
     let here = if how.recorded { "This is a recording. On the host itself:" } else { "Next:" };
-    if let Some(file) = &how.file {
-        return format!("{here} ringwise apply {}\n", quote(file));
-    }
-    let review = style.recording.reads(format!("ringwise plan{again}"));
+    let apply = match &how.file {
+        Some(file) => format!("ringwise apply {}", quote(file)),
+        None => format!("ringwise apply{again}"),
+    };
+    let persist = match &plan.intent.config {
+        Some(file) => format!("Every boot then applies {file} as it is."),
+        None => "It writes what is in effect into the configuration file, unless there is one.".into(),
+    };
+    let persist = format!("To keep it over reboots, afterwards: ringwise persist\n  {persist}\n");
     if !plan.cuts.is_empty() {
-        return format!(
-            "{here}\n  ringwise apply{again} --force --confirm 60s   then: ringwise confirm\nTo keep it over reboots, \
-             afterwards: ringwise persist\n"
-        );
+        return format!("{here}\n  {apply} --force --confirm 60s   then: ringwise confirm\n{persist}");
     }
+    let exact = match &how.file {
+        Some(_) => String::new(),
+        None => {
+            let review = style.recording.reads(format!("ringwise plan{again}"));
+            format!("To apply exactly this plan:\n  {review} --out {file}\n  ringwise apply {file}\n")
+        }
+    };
     format!(
-        "{here}\n  ringwise apply{again}\nOver a network, so that a lost session rolls it back:\n  ringwise apply{again} \
-         --confirm 60s   then: ringwise confirm\nTo apply exactly this plan:\n  {review} --out {file}\n  \
-         ringwise apply {file}\nTo keep it over reboots, afterwards: ringwise persist\n"
+        "{here}\n  {apply}\nOver a network, so that a lost session rolls it back:\n  {apply} --confirm 60s   then: \
+         ringwise confirm\n{exact}{persist}"
     )
 }

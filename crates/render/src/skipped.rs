@@ -19,7 +19,13 @@ struct Group<'a> {
 }
 
 /// The settings, below a heading for each reason why they were skipped. `title`: the first word or words of the heading.
-pub(super) fn text<'a>(list: impl Iterator<Item = &'a ProposedChange>, title: &str, style: &Style) -> String {
+/// `all`: the command that includes everything that interrupts traffic.
+pub(super) fn text<'a>(
+    list: impl Iterator<Item = &'a ProposedChange>,
+    title: &str,
+    all: Option<&str>,
+    style: &Style,
+) -> String {
     let mut groups: Vec<Group> = Vec::new();
     for l in list {
         let outage = !l.outage.is_empty();
@@ -45,11 +51,14 @@ pub(super) fn text<'a>(list: impl Iterator<Item = &'a ProposedChange>, title: &s
         }
         let why = if outage { "it interrupts traffic" } else { "the decision is yours" };
         out.push_str(&hang("", &format!("{title} because {why}:"), style.width));
-        for g in mine {
+        for g in &mine {
             for l in &g.lines {
                 out.push_str(&hang(&format!("  {}  ", l.devs.join(" ")), &l.text, style.width));
             }
             out.push_str(&format!("      {}\n", style.recording.reads(g.command)));
+        }
+        if let Some(all) = all.filter(|all| outage && mine.len() > 1 && mine.iter().all(|g| g.command != *all)) {
+            out.push_str(&format!("  all of them\n      {}\n", style.recording.reads(all)));
         }
     }
     out

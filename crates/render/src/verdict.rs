@@ -15,7 +15,7 @@ pub(super) struct Worst<'a> {
     /// `2 queues on the far node`
     what: String,
     /// Other interfaces with a problem.
-    others: usize,
+    others: Vec<&'a str>,
 }
 
 /// The worst interface of the host. Interfaces whose interrupts ringwise has placed are as requested and do not count.
@@ -30,26 +30,30 @@ pub(super) fn worst<'a>(s: &'a Snapshot, v: Option<&Verify>) -> Option<Worst<'a>
         .nics
         .iter()
         .filter(|n| is_listed(n) && n.has_own_queues() && !placed.contains(n.name()))
-        .filter_map(|n| trouble(s, n).map(|(weight, what)| (weight, n, what)))
+        .filter_map(|n| trouble(s, n).map(|(rank, what)| (rank, n, what)))
         .collect();
-    // The sort is stable: of equally bad interfaces the first one is named.
-    bad.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
-    let others = bad.len().saturating_sub(1);
-    bad.into_iter().next().map(|(_, nic, what)| Worst { nic, what, others })
+    // The sort is stable: of equally bad interfaces the first one is named, as in `check`.
+    bad.sort_by_key(|(rank, ..)| *rank);
+    let mut bad = bad.into_iter();
+    let (_, nic, what) = bad.next()?;
+    Some(Worst { nic, what, others: bad.map(|(_, n, _)| n.name()).collect() })
 }
 
-/// What is wrong with an interface, and how many queues it concerns.
+/// What is wrong with an interface, and its rank: the worst is 0.
 fn trouble(s: &Snapshot, n: &Nic) -> Option<(usize, String)> {
     if let Some(why) = no_answer(n) {
-        return Some((usize::MAX, why.to_string()));
+        return Some((0, why.to_string()));
     }
     if is_down(n) {
         return None;
     }
     let bad: Vec<Misplaced> = misplaced::of(s, n).into_iter().filter(|m| !m.is_unavoidable()).collect();
-    let weight = bad.iter().map(Misplaced::queues).sum();
-    (weight > 0).then(|| (weight, bad.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
+    let rank = bad.iter().map(Misplaced::rank).min()?;
+    Some((rank + 1, bad.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
 }
+
+/// With more, their number is shown instead of their names.
+const NAMED: usize = 4;
 
 /// `Needs attention: ...`, `Could be better: ...` or `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if
 /// anything does.
@@ -62,7 +66,11 @@ pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, s
                 Some(why) => format!("{name}: {why}"),
                 None => format!("{name} has {}", w.what),
             };
-            let more = if w.others > 0 { format!("; {}", plural(w.others, "more interface")) } else { String::new() };
+            let more = match w.others.len() {
+                0 => String::new(),
+                1..=NAMED => format!("; also {}", w.others.join(" ")),
+                n => format!("; also {n} other interfaces"),
+            };
             (Tint::Yellow, format!("Could be better: {what}{more}"))
         }
         (None, None) => match s.nics.iter().filter(|n| is_listed(n) && n.has_own_queues()).count() {

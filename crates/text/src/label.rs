@@ -1,6 +1,6 @@
 //! Labels of values that all renderers share.
 
-use ringwise_model::words::{hang, one_line, plural};
+use ringwise_model::words::{hang, len, one_line, plural};
 use ringwise_model::{Cause, Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
 use std::collections::BTreeSet;
 
@@ -147,36 +147,51 @@ pub fn host_name(s: &Snapshot) -> String {
     }
 }
 
-/// `edge3  Linux 6.12.48  16 CPUs: node 0 = 0-7, node 1 = 8-15, 2 threads a core`
+/// `edge3  Linux 6.12.48  16 CPUs: node 0 = 0-7, node 1 = 8-15, 2 threads a core`; the CPUs are on a line of their own if
+/// both do not fit on one.
 pub fn host_line(s: &Snapshot, width: Option<usize>) -> String {
-    let t = &s.topology;
-    let mut text = format!("Linux {}  {}", word(&s.host.kernel, String::clone), plural(t.online.len(), "CPU"));
-    match &t.nodes {
-        Fact::Known(nodes) => {
-            let parts: Vec<String> = nodes.values().map(|n| format!("node {} = {}", n.id, set(&n.cpus))).collect();
-            text.push_str(&format!(": {}", parts.join(", ")));
+    let head = format!("{}  Linux {}", one_line(&host_name(s)), one_line(&word(&s.host.kernel, String::clone)));
+    let (count, parts) = cpus(s);
+    let line = format!("{head}  {count}{}", parts.join(", "));
+    match width {
+        Some(w) if len(&line) > w => {
+            // A line is broken only between the parts.
+            let solid: Vec<String> = parts.iter().map(|p| p.replace(' ', NO_BREAK)).collect();
+            format!("{head}\n{}", hang(&count, &solid.join(", "), width).replace(NO_BREAK, " "))
         }
-        Fact::Absent => text.push_str(" without NUMA nodes"),
-        Fact::Unknown(_) => text.push_str(", nodes unknown"),
+        _ => line + "\n",
+    }
+}
+
+const NO_BREAK: &str = "\u{a0}";
+
+/// The number of CPUs, and what is known about them.
+fn cpus(s: &Snapshot) -> (String, Vec<String>) {
+    let t = &s.topology;
+    let mut parts: Vec<String> = Vec::new();
+    match &t.nodes {
+        Fact::Known(nodes) => parts.extend(nodes.values().map(|n| format!("node {} = {}", n.id, set(&n.cpus)))),
+        Fact::Absent => parts.push("no NUMA nodes".into()),
+        Fact::Unknown(_) => parts.push("nodes unknown".into()),
     }
     let threads: Vec<usize> = t.cpus.values().filter_map(|c| c.siblings.known()).map(CpuSet::len).collect();
-    match (threads.iter().min(), threads.iter().max()) {
-        (Some(1), Some(1)) => text.push_str(", 1 thread a core"),
-        (Some(a), Some(b)) if a == b => text.push_str(&format!(", {a} threads a core")),
-        (Some(a), Some(b)) => text.push_str(&format!(", {a} to {b} threads a core")),
-        _ => text.push_str(", threads of cores unknown"),
-    }
+    parts.push(match (threads.iter().min(), threads.iter().max()) {
+        (Some(1), Some(1)) => "1 thread a core".into(),
+        (Some(a), Some(b)) if a == b => format!("{a} threads a core"),
+        (Some(a), Some(b)) => format!("{a} to {b} threads a core"),
+        _ => "threads of cores unknown".into(),
+    });
     let isolated = t.isolated_all();
     if !isolated.is_empty() {
-        text.push_str(&format!(", isolated {isolated}"));
+        parts.push(format!("isolated {isolated}"));
     }
     if let Some(off) = t.present.known().map(|p| p.difference(&t.online)).filter(|o| !o.is_empty()) {
-        text.push_str(&format!(", offline {off}"));
+        parts.push(format!("offline {off}"));
     }
     if let Some(h) = t.hypervisor.known() {
-        text.push_str(&if h == "unnamed" { ", a guest".to_string() } else { format!(", guest of {h}") });
+        parts.push(if h == "unnamed" { "a guest".to_string() } else { format!("guest of {h}") });
     }
-    hang(&format!("{}  ", host_name(s)), &text, width)
+    (format!("{}: ", plural(t.online.len(), "CPU")), parts)
 }
 
 /// `VLANs`, `bridge`: the kind of a software interface for this many.

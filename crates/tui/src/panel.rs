@@ -28,7 +28,7 @@ pub(super) fn window(from: usize, all: usize, room: usize) -> (usize, usize, Str
     let from = from.min(all - n);
     let words = match n {
         n if n == all => String::new(),
-        0 => format!("  none of {all} shown"),
+        0 => format!("  0 of {all} rows fit"),
         _ => format!("  {}-{} of {all}", from + 1, from + n),
     };
     (from, n, words)
@@ -70,7 +70,7 @@ mod tests {
     fn what_fits_of_a_list() {
         assert_eq!(window(0, 8, 8), (0, 8, String::new()));
         assert_eq!(window(99, 64, 8), (56, 8, "  57-64 of 64".into()));
-        assert_eq!(window(0, 3, 0).2, "  none of 3 shown");
+        assert_eq!(window(0, 3, 0).2, "  0 of 3 rows fit");
     }
 
     #[test]

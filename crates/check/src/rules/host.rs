@@ -219,7 +219,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the goal is latency",
         condition: "the plan limits the wake-up latency of these CPUs",
         confirm: "cat /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us; cpupower idle-info",
-        ours: Some(""),
+        ours: Some("--goal latency"),
         also: &["R1.11"],
         judge: |cx, say| planned::judge("H07", cx, say),
         ..Rule::BASE

@@ -47,7 +47,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the goal has a moderation policy (rpc, stream, latency)",
         condition: "the plan has other values",
         confirm: "ethtool -c DEV",
-        ours: Some(""),
+        ours: Some("--goal GOAL"),
         also: &["R1.05", "R1.06"],
         judge: |cx, say| planned::judge("M01", cx, say),
         ..Rule::BASE

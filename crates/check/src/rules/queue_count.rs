@@ -67,7 +67,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "there are more receive queues than local physical cores that are not isolated",
         confirm: "ethtool -l DEV; lscpu -e shows the cores of each node",
         severity: Severity::Info,
-        ours: Some("--allow-disruption"),
+        ours: Some("--goal GOAL --allow-disruption"),
         also: &["R0.07"],
         more: "How many queues help depends on the work: on hosts that only forward, both threads of a core together process more packets than one; beside programs, the second thread belongs to the program. Since 5.18 the kernel's own default is half of the physical cores, for drivers that use it.",
         judge: |cx, say| {

@@ -446,7 +446,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "queues on both threads of a core have as many entries as queues with a core of their own",
         confirm: "ethtool -x DEV; lscpu -e shows which CPUs share a core",
         severity: Severity::Info,
-        ours: Some(""),
+        ours: Some("--goal forward"),
         judge: |cx, say| planned::judge("Q33", cx, say),
         ..Rule::BASE
     },
@@ -470,7 +470,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the goal is latency, and disruption is allowed",
         condition: "the plan has fewer queues",
         confirm: "ethtool -l DEV; ringwise plan --goal latency --allow-disruption",
-        ours: Some(""),
+        ours: Some("--goal latency --allow-disruption"),
         judge: |cx, say| planned::judge("R3.16", cx, say),
         ..Rule::BASE
     },

@@ -509,7 +509,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the goal uses RFS",
         condition: "the plan has other table sizes",
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
-        ours: Some(""),
+        ours: Some("--goal GOAL"),
         more: "Published with the code: 104,000 transactions per second at 30 % CPU without steering, 290,000 at 63 % with the best RPS, 303,000 at 61 % with RFS. Round-trip latency in us (50th, 90th and 99th percentile): 757, 900, 3185 without steering; 415, 993, 2468 with RPS; 379, 651, 1382 with RFS.",
         judge: |cx, say| planned::judge("R2.03", cx, say),
         ..Rule::BASE
@@ -521,7 +521,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the goal uses RFS",
         condition: "the plan turns ntuple on",
         confirm: "ethtool -k DEV | grep ntuple",
-        ours: Some(""),
+        ours: Some("--goal GOAL"),
         judge: |cx, say| planned::judge("R2.04", cx, say),
         ..Rule::BASE
     },
@@ -533,7 +533,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the goal is latency",
         condition: "RPS is set",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus",
-        ours: Some(""),
+        ours: Some("--goal latency"),
         judge: |cx, say| planned::judge("R3.17", cx, say),
         ..Rule::BASE
     },

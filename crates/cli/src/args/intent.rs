@@ -11,7 +11,7 @@ use super::value::{at_least, cpus};
 /// The requested settings. `plan` and `apply` have the same options.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
-    /// Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the host (router: forward, server: rpc)
+    /// Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the host (router: forward, server: rpc) [default: that of the configuration file, else balanced; an earlier --goal is not remembered]
     #[arg(long, value_name = "GOAL", help_heading = "Request")]
     pub goal: Option<GoalChoice>,
     /// Read settings from this configuration file; options override it; none: no file [default:

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_config::{Bound, Config, export};
 use ringwise_discover::Options;
+use ringwise_model::Goal;
 use ringwise_model::Snapshot;
 
 use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
@@ -42,13 +43,16 @@ fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
     let (path, c) = load(f)?;
     let wishes = c.host.wishes.len() + c.entries.iter().map(|e| e.wishes.len()).sum::<usize>();
     let groups: usize = c.entries.iter().map(|e| e.groups.len()).sum();
-    let text = format!(
-        "{}: no faults: {}, {}, {}\n",
-        path.display(),
-        plural(c.entries.len(), "interface entry"),
-        plural(wishes, "setting"),
-        plural(groups, "group")
-    );
+    let goal = c.host.goal.map_or_else(|| format!("{} (default)", Goal::default()), |g| g.to_string());
+    let interfaces = match c.host.interfaces.as_slice() {
+        [] => "all suitable interfaces".into(),
+        some => format!("interfaces {}", some.join(" ")),
+    };
+    let mut found = vec![format!("goal {goal}"), interfaces];
+    for (n, what) in [(c.entries.len(), "interface entry"), (wishes, "setting"), (groups, "group")] {
+        found.extend((n > 0).then(|| plural(n, what)));
+    }
+    let text = format!("{}: no faults: {}\n", path.display(), found.join(", "));
     if !common.quiet {
         out::answer(&text)?;
     }

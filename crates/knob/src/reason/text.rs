@@ -246,18 +246,16 @@ fn count(r: &Reason) -> String {
                 format!("few queues, for low delay: on half of the {cores} local physical cores")
             }
         }
-        Reason::OneQueueACpu { now, cpus, uncounted } if now > cpus => format!(
-            "one queue per CPU: {} for the {} of its node{}; each queue costs interrupts",
+        Reason::OneQueueACpu { now, cpus } if now > cpus => format!(
+            "one queue per CPU: {} for the {} of its node; each queue costs interrupts",
             queues(*now),
-            plural(*cpus as usize, "CPU"),
-            without(*uncounted)
+            plural(*cpus as usize, "CPU")
         ),
-        Reason::OneQueueACpu { now, cpus, uncounted } => format!(
-            "one queue per CPU: {} {} {} of the {cpus} CPUs of its node idle{}",
+        Reason::OneQueueACpu { now, cpus } => format!(
+            "one queue per CPU: {} {} {} of the {cpus} CPUs of its node idle",
             queues(*now),
             leave(*now),
-            cpus - now,
-            without(*uncounted)
+            cpus - now
         ),
         Reason::OneQueueACore { now, cores } if now > cores => format!(
             "one queue per physical core: {} for the {} of its node; each queue costs interrupts",
@@ -273,13 +271,6 @@ fn count(r: &Reason) -> String {
             )
         }
         _ => String::new(),
-    }
-}
-
-fn without(uncounted: u32) -> String {
-    match uncounted {
-        0 => String::new(),
-        n => format!(" (without {} on a partly excluded core)", plural(n as usize, "CPU")),
     }
 }
 

@@ -10,6 +10,7 @@ use ringwise_flow::steering::QueueDecision;
 use ringwise_model::{CpuId, Snapshot};
 use serde_json::{Value, json};
 
+use super::columns::Ranks;
 use super::json::Document;
 use ringwise_text::Style;
 use ringwise_text::numbers;
@@ -31,7 +32,7 @@ pub struct OneFlow<'a> {
     pub host: &'a Snapshot,
     /// The direction of the question first, then the replies.
     pub directions: Vec<Direction>,
-    /// Where a packet moves to anremote node or L3 cache, one text each.
+    /// Where a packet moves to a remote node or L3 cache, one text each.
     pub crossings: Vec<String>,
     /// How the two directions of a connection share CPUs; `None`: there is only one direction, or it is not known.
     pub meeting: Option<String>,
@@ -52,6 +53,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
     if !o.what_if.is_empty() {
         out.push_str(&format!("As if: {}\n\n", o.what_if.join("  ")));
     }
+    let cores = Ranks::of(&o.host.topology);
     let mut step = 0;
     for d in &o.directions {
         out.push_str(&format!("{}    {}\n\n", d.flow, ends(d)));
@@ -60,7 +62,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
             format!("{step:>3} ")
         };
         if let Some(a) = &d.arrival {
-            arrival(&mut out, &number(), a, d, o.host, style);
+            arrival(&mut out, &number(), a, d, (o.host, &cores), style);
         }
         let head = format!("{}route    ", number());
         let route = if d.arrival.is_none() { format!("{} (according to the kernel)", d.route) } else { route(d) };
@@ -76,7 +78,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
             out.push_str(&hang("    socket   ", &format!("{} of {who}{cpu}", k.kind), w));
         }
         if let Some(x) = &d.departure {
-            departure(&mut out, &number(), x, style);
+            departure(&mut out, &number(), x, &cores, style);
         }
         out.push('\n');
     }
@@ -86,7 +88,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
             out.push_str(&format!("    {line}\n"));
         }
     }
-    out.push_str("    (| another L3, || anremote node)\n\n");
+    out.push_str("    (| another L3, || a remote node)\n\n");
     match &o.crossings[..] {
         [] => out.push_str("Crossings: none known.\n"),
         all => {
@@ -133,7 +135,7 @@ fn head_of(node: Option<u32>) -> String {
     node.map_or_else(|| "node unknown".into(), |n| format!("node {n}"))
 }
 
-fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snapshot, style: &Style) {
+fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, host: (&Snapshot, &Ranks), style: &Style) {
     let w = style.width;
     let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, w));
     let st = &a.steering;
@@ -183,14 +185,14 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
         line("    !        ", doubt);
     }
     if let Some(l) = &a.landing {
-        landing(&mut line, l, d, s);
+        landing(&mut line, l, d, host);
     }
 }
 
-fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, s: &Snapshot) {
+fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, (s, cores): (&Snapshot, &Ranks)) {
     let irq = l.irq.map_or_else(|| "no interrupt known".into(), |i| format!("interrupt {i}"));
     let to = match (&l.cpu, &l.why_not) {
-        (Some(p), _) => place(p),
+        (Some(p), _) => place(p, cores),
         (None, Some(why)) => format!("CPU not known: {why}"),
         (None, None) => "CPU not known".into(),
     };
@@ -223,9 +225,10 @@ fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, s: 
     line("    RFS      ", &rfs);
 }
 
-fn place(p: &CpuPlacement) -> String {
+/// The core has the number that `show` prints; the kernel's `core_id` repeats in each package.
+fn place(p: &CpuPlacement, cores: &Ranks) -> String {
     let node = p.node.map_or_else(|| "unknown".into(), |n| n.to_string());
-    let core = p.core.map_or_else(String::new, |c| format!("  core {c}"));
+    let core = cores.core(p.cpu).map_or_else(String::new, |c| format!("  core {c}"));
     let reach = match p.reach {
         Reach::Near => "near".to_string(),
         Reach::OtherNode => {
@@ -237,7 +240,7 @@ fn place(p: &CpuPlacement) -> String {
     format!("CPU {}   node {node}{core}   {reach}", p.cpu)
 }
 
-fn departure(out: &mut String, number: &str, x: &Departure, style: &Style) {
+fn departure(out: &mut String, number: &str, x: &Departure, cores: &Ranks, style: &Style) {
     let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, style.width));
     let to = match x.sending.queue {
         Some(q) => format!("tx-{q}"),
@@ -245,7 +248,7 @@ fn departure(out: &mut String, number: &str, x: &Departure, style: &Style) {
     };
     line(&format!("{number}out      "), &format!("{}     {}   {} -> {to}", x.dev, head_of(x.node), x.sending.by));
     if let (Some(q), Some(irq)) = (x.sending.queue, x.sending.irq) {
-        let cpu = x.sending.cpu.as_ref().map_or_else(|| "CPU not known".into(), place);
+        let cpu = x.sending.cpu.as_ref().map_or_else(|| "CPU not known".into(), |p| place(p, cores));
         line(&format!("    tx-{q:<6}"), &format!("completion by interrupt {irq} -> {cpu}"));
     }
     if let Some(b) = &x.sending.bql {

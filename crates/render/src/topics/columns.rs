@@ -121,4 +121,26 @@ pub(super) const TOPICS: &[Topic] = &[
          by names the source of the counters of queues; no counters: the driver has none.",
         &["See|docs/watch.md; ringwise help pause, reset"],
     ),
+    word(
+        &["lost"],
+        "watch: where packets are lost",
+        "The line LOST lists every place with losses, largest first, in packets per second: NIC, driver or stack, \
+         transmission, queueing discipline, backlog or flow limit of a CPU, sockets.",
+        &["See|docs/watch.md; rules D04 D01; ringwise help drop/s, rings"],
+    ),
+    word(
+        &["full", "busy", "fine", "bottleneck"],
+        "watch: the CPU that limits the throughput",
+        "The CPU that spends most of its time in softirqs and interrupts, and the busiest queue whose interrupts it \
+         takes. FULL: 90 % or more, BUSY: 60 % or more, FINE: less. LINK: an interface carries 95 % or more of the bits, \
+         or of the packets of 64 bytes, that the link can carry.",
+        &["See|docs/watch.md; rule D15; ringwise help soft, stacked"],
+    ),
+    word(
+        &["next"],
+        "watch and status: the command to type",
+        "watch: the line NEXT names the command that helps with the loss or the bottleneck; in a recording, the page of \
+         its rule alone. status: the line Next names the command for what needs you, else ringwise check.",
+        &["See|docs/watch.md; ringwise help lost, full"],
+    ),
 ];

@@ -10,8 +10,8 @@ pub(super) const TOPICS: &[Topic] = &[
          and everything was restored, 5 failed and not everything was restored, 6 refused before anything was \
          changed.",
         &[
-            "Use it|ringwise || alert: reports what became of applied settings. ringwise check || alert: reports findings. ringwise plan --exit-code: 3 if there is \
-             something to do. ringwise check --fail-on warning: 3 from this severity upwards.",
+            "Use it|ringwise || alert: reports what became of applied settings. ringwise check || alert: reports errors; warnings alone are status 0, unless --fail-on warning. ringwise \
+             plan --exit-code: 3 if there is something to do.",
             "Other|ringwise hold exits with the status of its command; 125, 126 or 127 if it could not run it",
             "See|ringwise help exit 3; ringwise COMMAND --help",
         ],
@@ -39,7 +39,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "something needs your attention",
         "ringwise and verify: settings changed since they were applied, a transaction is on trial or unfinished; \
          ringwise also: boot skips the tuning. apply and rollback: the rest is set, but a setting was refused or \
-         ignored, or waits for an offline CPU. confirm: decided, but the guard process does not answer. check: a \
+         ignored, or waits for an offline CPU. confirm: the guard process does not answer; the message shows whether the changes are kept, and which process to end. check: a \
          finding from the severity of --fail-on upwards. plan --exit-code: there is something to do. bench report: \
          the files were measured under different conditions.",
         &[

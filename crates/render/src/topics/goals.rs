@@ -6,8 +6,9 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["goal", "goals"],
         "what a host is for; the goal decides the plan",
-        "A goal chooses the number of queues, their CPUs and the settings around them. Without one, ringwise uses \
-         balanced. No goal interrupts traffic without --allow-disruption: such changes are skipped, and listed with \
+        "A goal chooses the number of queues, their CPUs and the settings around them. plan and \
+         apply use the goal of the configuration file, else balanced, also after apply --goal forward: name the goal \
+         each time, or write it into the file. check uses the applied goal. No goal interrupts traffic without --allow-disruption: such changes are skipped, and listed with \
          their command.",
         &[
             "Set|ringwise plan --goal rpc; configuration key goal, in [host] or for one interface",
@@ -54,7 +55,8 @@ pub(super) const TOPICS: &[Topic] = &[
          program that reads them.",
         &[
             "Use it|for databases, DNS, caches, web servers, proxies",
-            "Queues|at most one for each local core (with --allow-disruption)",
+            "Queues|at most one for each local core; an interface with more queues gets fewer only with ringwise plan \
+             --goal rpc --allow-disruption",
             "RFS|on; with ntuple if the driver supports accelerated RFS",
             "Rest|adaptive moderation. The plan names CPUs for the program.",
             "Try|ringwise plan --goal rpc",

@@ -128,6 +128,18 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Cpus),
     },
     Topic {
+        names: &["core", "cores", "physical core", "core number"],
+        title: "one physical core, with one CPU or several",
+        body: "show and explain number the cores over the whole host, from 0, in the order of their first CPU. The \
+         kernel's core_id is another number: it repeats in each package.",
+        parts: &[
+            "Kernel|/sys/devices/system/cpu/cpuN/topology/core_id and thread_siblings_list",
+            "Show|ringwise show DEV: line core; ringwise explain FLOW",
+            "See|rules A04 Q08; ringwise help smt, matrix",
+        ],
+        knob: Some(KnobValues::Cpus),
+    },
+    Topic {
         names: &["smt", "sibling", "siblings", "hardware thread", "hardware threads", "second thread", "one per core"],
         title: "two CPUs (hardware threads) of one physical core",
         body: "With SMT a physical core has two CPUs that share its resources: two queues on one core slow each other \
@@ -212,7 +224,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Show|ringwise status: line now; ringwise verify lists each setting, when it changed, and the likely \
              cause",
-            "Then|ringwise apply sets it again (--take-over for manual changes); ringwise adopt DEV keeps the new \
+            "Then|ringwise apply --goal GOAL, with the goal that is applied, sets it again (--take-over for manual changes); ringwise adopt DEV keeps the new \
              value",
             "See|rule A16; ringwise help manual, irqbalance",
         ],
