@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Setting, SettingMap, VectorName, alike, compare, goes_with_layout, live, overlap};
+use ringwise_knob::{Address, Setting, SettingMap, VectorName, alike, compare, goes_with_layout, irq, live, overlap};
 use ringwise_model::{Requested, Snapshot};
 use ringwise_sys::Host;
 
@@ -176,7 +176,17 @@ fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&
     let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).collect::<BTreeMap<_, _>>();
     drop_doomed_by_wants(&mut settings, now);
     out.retain(|a, _| settings.contains_key(a));
+    let shared: BTreeSet<Address> = out.keys().filter(|a| is_second_name(a, &out, now)).cloned().collect();
+    out.retain(|a, _| !shared.contains(a));
     out
+}
+
+/// Whether this interrupt has another name now, for which a value was applied too: receive and transmit queue have shared one
+/// vector since the channels changed.
+fn is_second_name(a: &Address, all: &BTreeMap<Address, (&CommittedTx, Setting)>, now: &Snapshot) -> bool {
+    let Address::IrqCpus { dev, of } = a else { return false };
+    let name = now.nic(dev).and_then(|n| irq::vector(n, *of)).and_then(irq::canonical);
+    name.is_some_and(|n| n != *of && all.contains_key(&Address::IrqCpus { dev: dev.clone(), of: n }))
 }
 
 /// Settings of earlier transactions that this one replaces. Only a device-wide setting replaces settings of single queues;

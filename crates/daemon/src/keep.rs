@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Standing, Verify};
 use ringwise_knob::{
-    Address, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName, diff, irq,
+    Address, FOR_GROUPS, FOR_SHARES, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName,
+    diff, irq,
 };
 use ringwise_model::{Nic, Snapshot};
 
@@ -71,6 +72,7 @@ pub fn todo(look: Look) -> Todo {
             let own = base.get(dev).into_iter().flatten().filter(|s| !s.how.holds());
             let wanted = own.filter_map(|s| Some((s.want.address()?, s.want.clone())));
             target.extend(wanted.filter(|(a, _)| !stays.contains(a) && may_write(a, look, dev)));
+            target.extend(only_by_the_service(look, dev).filter(|(a, _)| !stays.contains(a)));
         } else if lost || other_queues || heard.channels || look.evidence.cpus {
             out.plan.insert(dev.to_string());
         }
@@ -80,7 +82,7 @@ pub fn todo(look: Look) -> Todo {
     let changes = diff(look.now, &target).into_iter();
     out.steps = changes
         .map(|c| Step {
-            rule: "keep".into(),
+            rule: rule(look, &c.address).into(),
             reason: Reason::AppliedBefore { transaction: applied.get(&c.address).copied().unwrap_or_default() },
             source: "ringwise daemon".into(),
             interrupts_traffic: c.address.interrupts_traffic(),
@@ -91,6 +93,23 @@ pub fn todo(look: Look) -> Todo {
         })
         .collect();
     out
+}
+
+/// What the service made for a layout that is not needed any more, with the value before: the weights of a table while a CPU was
+/// offline.
+fn only_by_the_service<'a>(look: Look<'a>, dev: &'a str) -> impl Iterator<Item = (Address, Setting)> + 'a {
+    let own = look.in_effect.made.iter().filter(|m| m.as_left).filter_map(|m| Some((m.address()?, m)));
+    let in_base = |a: &Address| look.base.settings.iter().any(|s| s.want.address().as_ref() == Some(a));
+    own.filter(move |(a, _)| a.dev() == Some(dev) && !in_base(a)).map(|(a, m)| (a, m.before.clone()))
+}
+
+/// What belongs to a layout stays marked as such, so that the plan for another layout removes it.
+fn rule(look: Look, address: &Address) -> &'static str {
+    match look.base.made.iter().any(|m| m.address().as_ref() == Some(address)) {
+        true if matches!(address, Address::RssTable { .. }) => FOR_SHARES,
+        true => FOR_GROUPS[0],
+        false => "keep",
+    }
 }
 
 /// Settings in effect by interface. Those of the host itself are not kept: nothing resets them.

@@ -200,7 +200,7 @@ fn queues_leave_a_cpu_and_come_home() {
         let has = |v: &&ringwise_model::Vector| v.asked.known().is_some_and(|c| c.iter().eq([CpuId(cpu)]));
         now.nics.iter().flat_map(|n| n.queue_vectors().filter(has).collect::<Vec<_>>()).count()
     };
-    let before = on(3);
+    let (before, as_applied) = (on(3), rig.now());
     assert!(before > 0);
     rig.serve(|service| {
         rig.sim.cpu_offline(CpuId(3));
@@ -213,7 +213,9 @@ fn queues_leave_a_cpu_and_come_home() {
         later(service);
         service.look(true);
         assert_eq!(on(3), before);
-        assert!(rig.holds());
+        assert!(rig.holds(), "{:?}", service.state);
+        let table = |now: &Snapshot| now.nic("eth0").unwrap().rss.known().unwrap().table.clone();
+        assert_eq!(table(&rig.now()), table(&as_applied), "weights for seven CPUs are not needed any more");
     });
 }
 
