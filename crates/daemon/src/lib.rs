@@ -27,7 +27,7 @@ mod service;
 #[cfg(test)]
 mod service_tests;
 mod state;
-mod unchanged;
+pub mod unchanged;
 
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ const CPUS: [&str; 3] =
 
 /// What has to be read.
 #[derive(Debug, Clone)]
-pub(crate) struct ToRead {
+pub struct ToRead {
     files: Vec<String>,
     /// Settings that are read by a request.
     others: Vec<Address>,
@@ -29,14 +29,14 @@ pub(crate) struct ToRead {
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen {
+pub struct Seen {
     files: Vec<Option<String>>,
     others: Vec<Fact<Setting>>,
 }
 
 impl ToRead {
     /// The settings in effect on this host.
-    pub(crate) fn of(in_effect: &Verify, now: &Snapshot) -> Self {
+    pub fn of(in_effect: &Verify, now: &Snapshot) -> Self {
         let (mut files, mut others): (Vec<String>, Vec<Address>) = (CPUS.map(String::from).into(), Vec::new());
         for address in in_effect.settings.iter().filter_map(|s| s.want.address()) {
             match file(&address, now) {
@@ -56,12 +56,12 @@ impl ToRead {
     }
 
     /// Whether both read the same files and settings.
-    pub(crate) fn reads_the_same(&self, other: &Self) -> bool {
+    pub fn reads_the_same(&self, other: &Self) -> bool {
         self.files == other.files && self.others == other.others
     }
 
     /// `None`: it took too long.
-    pub(crate) fn read(&mut self, host: &Arc<dyn Host>) -> Option<Seen> {
+    pub fn read(&mut self, host: &Arc<dyn Host>) -> Option<Seen> {
         let (files, source) = (self.files.clone(), Arc::clone(host));
         let text = move |path: &String| source.read_text(path).ok().map(|t| t.to_string());
         let files = read_with_deadline(DEADLINE, move || files.iter().map(text).collect())?;

@@ -6,6 +6,7 @@
 
 mod apply;
 mod check;
+mod daemon;
 mod discover;
 mod links;
 mod machine;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         (Some(file), _) => discover::child(file).map(|()| Table::default()),
         (_, Some(program)) => links::child(program).map(|()| Table::default()),
         _ if args.iter().any(|a| a == "--status") => only(status::measure),
+        _ if args.iter().any(|a| a == "--daemon") => only(daemon::measure),
         _ if args.iter().any(|a| a == "--watch") => only_watch(),
         _ if args.iter().any(|a| a == "--check") => only(check::measure),
         _ => all(),
@@ -58,6 +60,7 @@ fn all() -> Result<Table> {
     let done = discover::measure(&mut table, &dir)
         .and_then(|()| plan::measure(&mut table, &dir))
         .and_then(|()| check::measure(&mut table, &dir))
+        .and_then(|()| daemon::measure(&mut table, &dir))
         .and_then(|()| apply::measure(&mut table, &dir))
         .and_then(|()| status::measure(&mut table, &dir))
         .and_then(|()| watch::measure(&mut table))

@@ -1,0 +1,63 @@
+//! What the service's comparison costs every 10 s while nothing changes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ringwise_apply::{Standing, Verify};
+use ringwise_daemon::unchanged::ToRead;
+use ringwise_discover::{Options, passive, snapshot};
+use ringwise_knob::{Setting, compare, live};
+use ringwise_model::{Goal, Intent, Snapshot};
+use ringwise_plan::plan;
+use ringwise_sys::{Host, Real};
+
+use crate::table::Table;
+use crate::{Result, machine, median};
+
+/// CPUs, interfaces, queues of each, and the limit: 0.05 % and 0.5 % of a CPU, in milliseconds of 10 s.
+const MACHINES: [(u32, u32, u32, f64); 2] = [(64, 1, 64, 5.0), (512, 16, 128, 50.0)];
+
+pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
+    for (cpus, nics, queues, limit_ms) in MACHINES {
+        let tree = dir.join("daemon-tree");
+        machine::on_disk(&tree, cpus, nics, queues, 0)?;
+        let host: Arc<dyn Host> = passive(Arc::new(Real::with_root(&tree).map_err(|e| e.to_string())?));
+        let now = snapshot(&host, &Options { skip_rivals: true, ..machine::patient() })?;
+        let intent = Intent { goal: Goal::Balanced, ..Intent::default() };
+        let made = plan(&now, &intent, &[]).map_err(|r| r.to_string())?;
+        let in_effect = verify(&now, made.target);
+        let mut to_read = ToRead::of(&in_effect, &now);
+        if to_read.read(&host).is_none() {
+            return Err("the files could not be read in time".into());
+        }
+        let what = format!(
+            "service: comparison of {} settings every 10 s, {} queue interrupts (files on disk)",
+            in_effect.settings.len(),
+            nics * queues
+        );
+        let measured = median(15, || to_read.read(&host).ok_or("too late"));
+        table.time(&what, limit_ms, measured);
+        table.note("  of one CPU", format!("{:.3} %", measured.cpu.as_secs_f64() * 10.0));
+        std::fs::remove_dir_all(&tree)?;
+    }
+    Ok(())
+}
+
+/// As if these settings had been applied.
+fn verify(now: &Snapshot, wants: Vec<Setting>) -> Verify {
+    let standing = |want: Setting| {
+        let address = want.address()?;
+        let (how, now) = (compare(&want, now), live(now, &address));
+        Some(Standing { transaction: 1, unix_time: 0, adopted: false, want, now, how, changed: None })
+    };
+    Verify {
+        schema: "ringwise.verify".into(),
+        version: 1,
+        settings: wants.into_iter().filter_map(standing).collect(),
+        unfinished: None,
+        running: None,
+        trial: None,
+        newer: Vec::new(),
+        made: Vec::new(),
+    }
+}
