@@ -6,76 +6,14 @@
 # timeout: 1500
 . /h/lib.sh
 . /h/state.sh
-export RINGWISE_STATE_DIR=/tmp/rw35 RINGWISE_DEVICE_DEADLINE_MS=20000
+. /h/daemon.sh
 
 devs="eth0 eth1 eth2"
 links $devs
-log=/tmp/rw35.log
-
-# journals: the number of transactions.
-journals() {
-	ls $RINGWISE_STATE_DIR/tx-*.jsonl 2>/dev/null | wc -l
-}
-
-# layout: the affinities and XPS masks.
-layout() {
-	affinity $devs
-	for _d in $devs; do
-		for _f in /sys/class/net/$_d/queues/tx-*/xps_cpus; do
-			look _v "$_f"
-			echo "$_f=$_v"
-		done
-	done
-}
-
-# becomes FILE SECONDS: waits until the layout is that of the file.
-becomes() {
-	_n=0
-	while [ $_n -lt $(($2 * 5)) ]; do
-		layout >/tmp/now
-		cmp -s "$1" /tmp/now && return 0
-		sleep 0.2
-		_n=$((_n + 1))
-	done
-	return 1
-}
-
-# back NAME FILE SECONDS
-back() {
-	read -r _from _ </proc/uptime
-	if becomes "$2" "$3"; then
-		ok "$1"
-		read -r _to _ </proc/uptime
-		echo "# $1: right again $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, "after", t, "s" }'
-	else
-		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[<>]' | head -4 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
-	fi
-}
-
-# quiet SECONDS NAME: no transaction within this time.
-quiet() {
-	_before=$(journals)
-	sleep "$1"
-	same "$2" "$(journals)" "$_before"
-}
-
-# logged TEXT
-logged() {
-	_n=0
-	while [ $_n -lt 100 ]; do
-		grep -qF -- "$1" $log && return 0
-		sleep 0.2
-		_n=$((_n + 1))
-	done
-	tail -n 5 $log
-	return 1
-}
 
 status "the layout is applied" 0 ringwise apply --yes --goal forward $devs
 layout >/tmp/planned
-ringwise -v daemon --config none 2>$log &
-service=$!
-check "the service starts" logged "started; keeps"
+serve --config none
 same "it writes nothing where everything is as applied" "$(journals)" 1
 status "a second one is refused" 6 ringwise daemon
 
@@ -200,15 +138,12 @@ else
 fi
 
 # Nothing happens: nothing is written, not even a file.
-wchar() {
-	awk '/wchar/ { print $2 }' /proc/$service/io
-}
 sleep 15
-_w=$(wchar)
-ticks=$(awk '{ print $14 + $15 }' /proc/$service/stat)
+_w=$(written)
+_t=$(ticks $service)
 sleep 60
-same "in a quiet minute it writes nothing" "$(wchar)" "$_w"
-echo "# CPU time in 60 s: $(($(awk '{ print $14 + $15 }' /proc/$service/stat) - ticks)) ticks of 10 ms"
+same "in a quiet minute it writes nothing" "$(written)" "$_w"
+echo "# CPU time in 60 s: $(($(ticks $service) - _t)) ticks of 10 ms"
 
 # Stopped for a while: it hears everything afterwards.
 kill -STOP $service
@@ -217,12 +152,11 @@ sleep 3
 kill -CONT $service
 back "after a stop of the process" /tmp/balanced 40
 
-grep -e VmRSS -e Rss -e VmHWM -e Threads /proc/$service/status
+memory
 cat $log
 status "stop" 0 ringwise daemon stop
 wait $service
 same "its status" $? 0
 layout >/tmp/now
 unchanged "settings stay" /tmp/balanced /tmp/now
-cat /tmp/rw35/daemon.json | head -c 600
 status "everything is put back" 0 ringwise rollback --yes 0

@@ -1,0 +1,85 @@
+# Sourced after lib.sh and state.sh: the service in the background, and what its scenarios check. `devs` names the interfaces.
+export RINGWISE_STATE_DIR=/tmp/rw-daemon RINGWISE_DEVICE_DEADLINE_MS=20000
+log=/tmp/daemon.log
+
+# serve OPTION...: starts the service and waits for its first look.
+serve() {
+	ringwise -v daemon "$@" 2>$log &
+	service=$!
+	check "the service starts" logged "started"
+}
+
+# journals: the number of transactions.
+journals() {
+	ls $RINGWISE_STATE_DIR/tx-*.jsonl 2>/dev/null | wc -l
+}
+
+# layout: the affinities and XPS masks.
+layout() {
+	# shellcheck disable=SC2086 # a list of names
+	affinity $devs
+	for _d in $devs; do
+		for _f in /sys/class/net/"$_d"/queues/tx-*/xps_cpus; do
+			look _v "$_f"
+			echo "$_f=$_v"
+		done
+	done
+}
+
+# becomes FILE SECONDS: waits until the layout is that of the file.
+becomes() {
+	_n=0
+	while [ $_n -lt $(($2 * 5)) ]; do
+		layout >/tmp/now
+		cmp -s "$1" /tmp/now && return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	return 1
+}
+
+# back NAME FILE SECONDS
+back() {
+	read -r _from _ </proc/uptime
+	if becomes "$2" "$3"; then
+		ok "$1"
+		read -r _to _ </proc/uptime
+		echo "# $1: right again $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, "after", t, "s" }'
+	else
+		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[<>]' | head -4 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
+	fi
+}
+
+# quiet SECONDS NAME: no transaction within this time.
+quiet() {
+	_before=$(journals)
+	sleep "$1"
+	same "$2" "$(journals)" "$_before"
+}
+
+# logged TEXT
+logged() {
+	_n=0
+	while [ $_n -lt 100 ]; do
+		grep -qF -- "$1" $log && return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	tail -n 5 $log
+	return 1
+}
+
+# written: bytes that the service has written since its start.
+written() {
+	awk '/wchar/ { print $2 }' "/proc/$service/io"
+}
+
+# ticks PID: its CPU time in ticks of 10 ms.
+ticks() {
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+
+# memory: what the service occupies.
+memory() {
+	echo "# memory: $(grep -e VmRSS -e RssAnon "/proc/$service/status" | tr -s '\t\n' ' ')"
+}
