@@ -44,7 +44,7 @@ impl Service<'_> {
             self.evidence.lost();
             true
         } else {
-            full
+            full || self.unsettled
         };
         let read = self.to_read.as_mut().and_then(|r| r.read(self.host));
         if !full && self.is_unchanged(read.as_ref()) {
@@ -61,11 +61,20 @@ impl Service<'_> {
         match next {
             Ok(Next::Done) => {
                 self.evidence = Evidence::default();
+                self.unsettled = false;
                 self.well();
             }
-            // What was heard explains what the next look finds.
-            Ok(Next::Later) => self.schedule.heard(now),
-            Err(why) => self.trouble(&why),
+            // What was heard explains what the next look finds. While a person's trial runs, the interval is soon enough.
+            Ok(Next::Later) => {
+                self.unsettled = true;
+                if !self.schedule.may_write(now) {
+                    self.schedule.heard(now);
+                }
+            }
+            Err(why) => {
+                self.unsettled = true;
+                self.trouble(&why);
+            }
         }
         self.tell();
         ringwise_sys::memory::give_back();

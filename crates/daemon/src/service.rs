@@ -58,6 +58,8 @@ pub(crate) struct Service<'a> {
     pub signals: SignalFlag,
     pub schedule: Schedule,
     pub evidence: Evidence,
+    /// What was heard is not settled yet: another run held the lock, or the host could not be read.
+    pub unsettled: bool,
     pub pauses: Pauses,
     pub state: ServiceState,
     pub records: Option<Records>,
@@ -140,6 +142,7 @@ impl<'a> Service<'a> {
             signals,
             schedule: Schedule::default(),
             evidence: Evidence::incomplete(),
+            unsettled: false,
             pauses: Pauses::asked_for(last.iter().flat_map(|l| &l.pauses)),
             state,
             records: None,
