@@ -141,9 +141,10 @@ fi
 sleep 15
 _w=$(written)
 _t=$(ticks $service)
+_r=$(awk '/rchar/ { print $2 }' /proc/$service/io)
 sleep 60
 same "in a quiet minute it writes nothing" "$(written)" "$_w"
-echo "# CPU time in 60 s: $(($(ticks $service) - _t)) ticks of 10 ms"
+echo "# CPU time in 60 s: $(($(ticks $service) - _t)) ticks of 10 ms, $(($(awk '/rchar/ { print $2 }' /proc/$service/io) - _r)) bytes read"
 
 # Stopped for a while: it hears everything afterwards.
 kill -STOP $service

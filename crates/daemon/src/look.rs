@@ -81,7 +81,7 @@ impl Service<'_> {
     }
 
     /// Nothing that the last comparison depended on has changed.
-    fn is_unchanged(&self, read: Option<&Seen>) -> bool {
+    pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
         let journals = self.records.as_ref().is_some_and(|r| r.all.is_current());
         journals && self.state.problem.is_none() && read.is_some() && read == self.seen.as_ref()
     }
