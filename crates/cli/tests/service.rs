@@ -4,9 +4,11 @@ use std::process::{Command, Output};
 
 use crate::common::schema::check;
 use crate::common::*;
-use ringwise_apply::ProcessId;
+use ringwise_apply::{Ending, Entry, Kind, ProcessId};
 use ringwise_daemon::ServiceState;
+use ringwise_model::Title;
 use ringwise_render::status::{self, HostStatus, StatusOptions};
+use ringwise_render::verify_history;
 use ringwise_testkit::dir::Dir;
 use ringwise_text::Style;
 use serde_json::{Value, json};
@@ -148,6 +150,48 @@ fn a_hostile_file_keeps_to_its_lines() {
     }
 }
 
+fn entry(id: u64, kind: Kind, title: Title, who: &str) -> Entry {
+    Entry {
+        id,
+        kind,
+        title,
+        who: who.into(),
+        command: "ringwise".into(),
+        argv: Vec::new(),
+        requested: None,
+        reason: None,
+        unix_time: 1_795_183_327,
+        this_boot: true,
+        elsewhere: None,
+        devices: vec!["eth0".into()],
+        steps: 3,
+        ending: Ending::Kept,
+        undone_by: None,
+        trial: None,
+        stuck: Vec::new(),
+        damaged: 0,
+        outcome: None,
+        undo: Vec::new(),
+        path: "/var/lib/ringwise/tx.jsonl".into(),
+    }
+}
+
+#[test]
+fn a_rollback_is_proposed_for_what_a_person_applied() {
+    let goal = || Title::Goal { goal: ringwise_model::Goal::Forward };
+    let keep = |id| entry(id, Kind::Apply, Title::Keep { devs: vec!["eth0".into()] }, "ringwise daemon");
+    let list = [entry(3, Kind::Apply, goal(), "root"), keep(4), keep(5)];
+    assert!(!list[0].is_of_service() && list[1].is_of_service());
+    let proposed = |list: &[Entry]| verify_history::to_undo(list).map(|e| e.id);
+    assert_eq!(proposed(&list), Some(3), "it also undoes 4 and 5");
+    assert_eq!(proposed(&list[1..]), Some(5));
+    let undone = Entry { undone_by: Some(6), ..list[0].clone() };
+    let back = entry(6, Kind::Rollback { before: 3 }, Title::Rollback { of: 3 }, "root");
+    assert_eq!(proposed(&[undone, back]), None);
+    let text = verify_history::history(&list, &Style::plain(Some(80)));
+    assert!(text.contains(" ringwise daemon  keep eth0, 3 changes") && text.contains(" root "), "{text}");
+}
+
 /// `daemon.json` of this process, as if it were the service.
 fn running(dir: &Dir, change: impl FnOnce(&mut Value)) {
     let host = ringwise_sys::Real::new().unwrap();
@@ -189,6 +233,40 @@ fn documents_of_a_service() {
     running(&dir, |d| (d["problem"], d["process"]["started"]) = (json!("the host cannot be read"), json!(1)));
     let (code, doc) = status_json(&dir);
     assert_eq!((code, &doc["service"]), (Some(0), &Value::Null));
+}
+
+#[test]
+fn metrics_of_a_service() {
+    let (dir, out) = (Dir::new(), Dir::new());
+    let to = out.0.display().to_string();
+    let page = || {
+        let o = ringwise(&dir, &["export", "--check-every", "never", "--textfile", &to]);
+        assert_eq!(o.status.code(), Some(0), "{o:?}");
+        let text = std::fs::read_to_string(out.0.join("ringwise.prom")).unwrap();
+        let of = text.lines().filter(|l| l.starts_with("ringwise_service_"));
+        of.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(page(), ["ringwise_service_running 0"]);
+    running(&dir, |_| {});
+    let expected = [
+        "ringwise_service_running 1",
+        "ringwise_service_start_time_seconds 1795183327",
+        "ringwise_service_problem 0",
+        "ringwise_service_paused 0",
+        "ringwise_service_pauses{reason=\"command\"} 1",
+        "ringwise_service_pauses{reason=\"competing\"} 1",
+        "ringwise_service_pauses{reason=\"failed\"} 1",
+        "ringwise_service_settings_kept 41",
+        "ringwise_service_transactions_total{verdict=\"kept\"} 2",
+        "ringwise_service_transactions_total{verdict=\"failed\"} 2",
+        "ringwise_service_settings_written_total 53",
+        "ringwise_service_manual_changes_total 1",
+        "ringwise_service_notifications_lost_total 0",
+        "ringwise_service_last_action_timestamp_seconds 1795187427",
+    ];
+    assert_eq!(page(), expected);
+    dir.file("daemon.json", "{");
+    assert!(page().is_empty(), "unknown is not told as a number");
 }
 
 #[test]
