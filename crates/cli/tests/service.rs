@@ -13,7 +13,7 @@ use ringwise_testkit::dir::Dir;
 use ringwise_text::Style;
 use serde_json::{Value, json};
 
-/// A service that has done and left alone a few things.
+/// A service that has acted, with pauses.
 fn document() -> Value {
     let action = |at: u64,
                   id: Option<u64>,
@@ -101,7 +101,7 @@ fn a_problem_needs_attention() {
     assert!(text.contains("\nservice     unknown (/run/ringwise/daemon.json: EACCES)\n"), "{text}");
 }
 
-/// What the service could not restore is the last transaction of the journals until somebody has acted on it.
+/// What the service could not restore is the last transaction of the journals until a person recovers it.
 #[test]
 fn an_incomplete_action_needs_attention_until_it_is_recovered() {
     let incomplete = || {

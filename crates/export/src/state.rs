@@ -56,9 +56,9 @@ pub struct Service {
     pub start_unix: u64,
     /// It cannot keep the layout at present.
     pub problem: bool,
-    /// It leaves the whole host alone.
+    /// The whole host is paused.
     pub paused: bool,
-    /// Interfaces that it leaves alone, by reason. Each reason is listed, also with 0.
+    /// Paused interfaces, by reason. Each reason is listed, also with 0.
     pub pauses: [(&'static str, u64); 3],
     /// Settings that it keeps.
     pub keeps: u64,
