@@ -76,6 +76,13 @@ fn status_shows_mode_pauses_and_actions() {
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     let verbose = page(service(|_| {}), &Style { verbose: 1, ..style.clone() });
     assert!(verbose.contains("\nunheard     netdev: ENOENT"), "{verbose}");
+    // Colours do not change where lines are wrapped.
+    let coloured = page(service(|_| {}), &Style { color: true, ..style.clone() });
+    assert!(
+        coloured.contains(
+            "\npaused      \u{1b}[33meth2 until 15:03:20: irqbalance moved its settings back twice\u{1b}[0m\n"
+        )
+    );
     let text = page(service(|d| d["paused"] = json!(true)), &style);
     assert!(
         text.contains("\nservice     PAUSED: nothing on this host is kept until you run ringwise daemon\n"),

@@ -162,9 +162,10 @@ pub fn page(s: &Snapshot, st: &HostStatus, how: StatusOptions, style: &Style) ->
     if let Some(why) = &st.service_unreadable {
         line("service", &style.paint(Tint::Yellow, &format!("unknown ({why})")));
     }
-    for (label, text) in st.service.iter().flat_map(|s| service::lines(s, style)) {
-        line(label, &text);
+    if let Some(s) = &st.service {
+        out.push_str(&service::lines(s, style));
     }
+    let mut line = |k: &str, v: &str| out.push_str(&hang(&pad(k, 12), v, w));
     line("competing", &competing::line(s));
     if how.passive {
         let text = "requests to the kernel, link speed, carrier and XPS (--passive)";
