@@ -232,6 +232,7 @@ fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
         cmd::output(Command::new(&ip).args(words.split(' ')))?;
     }
     journal(&dir.join("state"))?;
+    service(&dir.join("state"))?;
     fs::write(dir.join("made-up.rec"), recording())?;
     let mut all = Vec::new();
     let state = dir.join("state");
@@ -321,6 +322,23 @@ fn journal(state: &Path) -> Result<()> {
     lines[0] = head.to_string();
     fs::write(state.join("tx-0001.jsonl"), lines.join("\n") + "\n")?;
     Ok(())
+}
+
+/// This process as the service, so that its metrics exist.
+fn service(state: &Path) -> Result<()> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> = stat.rsplit_once(") ").context("/proc/self/stat")?.1.split(' ').collect();
+    let started: u64 = fields.get(19).context("/proc/self/stat")?.parse()?;
+    let text = serde_json::json!({
+        "schema": "ringwise.daemon", "version": 1, "process": { "pid": std::process::id(), "started": started },
+        "boot_id": null, "since_unix": 1, "config": null, "keeps": 4, "paused": false, "pauses": [], "manual": [],
+        "actions": [{
+            "unix_time": 2, "transaction": 2, "cause": "reset", "interfaces": ["rw0"], "settings": 4, "ending": "kept",
+            "why": null,
+        }],
+        "totals": { "kept": 1, "failed": 0, "settings": 4, "manual": 0, "overflows": 0 }, "problem": null, "deaf": [],
+    });
+    Ok(fs::write(state.join("daemon.json"), text.to_string())?)
 }
 
 fn promtool(bin: &Path, text: &str) -> Result<()> {

@@ -511,8 +511,7 @@ pub fn command() -> clap::Command {
     let template = format!(
         "{{about}}
 Usage: ringwise [COMMAND] [OPTIONS]      without a command: status
-{text}
-Options of all commands: -j (JSON), -q (errors only), -v (more), -h, -V,
+{text}Options of all commands: -j (JSON), -q (errors only), -v (more), -h, -V,
   --color auto|always|never, --ascii, --utc, --state-dir DIR. Read a recording
   of a host: --from FILE. Change the host: -n (only show), -y (do not ask).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,

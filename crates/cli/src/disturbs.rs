@@ -27,7 +27,7 @@ const STATUS: Page = Page {
   ringwise status --from host.tar.gz",
         "  0  nothing needs attention; this says nothing about findings of ringwise check
   3  something needs attention: settings that changed since apply, a trial, an
-     unfinished transaction, tuning that boot skips
+     unfinished transaction, tuning that boot skips, a problem of the service
   1  the host cannot be read; 2 wrong command line",
     )
 };
@@ -246,9 +246,9 @@ const RECOVER: Page = Page::new(
 const DAEMON: Page = Page {
     disturbs: Some(
         "  Every 10 s what verify reads, as far as settings in effect need it. Every
-  correction is a transaction with a guard and a journal, like apply; at most one
-  in 10 s. What interrupts traffic is written only to a device that was set up
-  again.",
+  correction is a transaction with a guard and a journal, like apply; at most
+  one in 10 s. What interrupts traffic is written only to a device that was set
+  up again.",
     ),
     notes: "It learns of changes by notifications of the kernel. Two seconds after the last
 one, it writes again what a driver or the kernel has reset. What a person or a

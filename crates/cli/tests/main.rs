@@ -29,6 +29,7 @@ mod reviewed;
 mod schemas;
 mod screen;
 mod script;
+mod service;
 mod show;
 mod sos;
 mod standing;

@@ -212,6 +212,10 @@ fn alert_rules() {
         ("for: 10m", "for: 30m"),
         ("for: 5m", "for: 1m"),
         ("for: 30m", "for: 0m"),
+        ("for: 1d", "for: 8h"),
+        ("service_problem > 0", "service_problem >= 0"),
+        ("ringwise_service_paused + ", ""),
+        ("sum without (reason) (ringwise_service_pauses)", "0"),
     ] {
         assert!(rules.contains(from), "{from}");
         let o = promtool(["test", "rules"], "alerts_test.yml", &rules.replace(from, to));

@@ -3,6 +3,7 @@
 //! ```text
 //!   Counters + Layout ─► counters() ─┐
 //!   what verify finds ─► standing() ─┤
+//!   the service       ─► service()  ─┤
 //!   what check finds  ─► findings() ─┼─► Page ─► render(limit) ─► text ─► serve() or a file
 //!   the exporter      ─► own()      ─┘      Keeper: totals that never go backwards
 //! ```
@@ -22,4 +23,4 @@ pub use fill::counters;
 pub use http::{Answer, Bounds, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
-pub use state::{Findings, Last, Own, Standing, findings, own, standing};
+pub use state::{Findings, Last, Own, Service, Standing, findings, own, service, standing};

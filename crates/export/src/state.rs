@@ -49,6 +49,31 @@ pub struct Last {
     pub unix_time: u64,
 }
 
+/// The service, as numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Service {
+    /// When it started, seconds since 1970.
+    pub start_unix: u64,
+    /// It cannot keep the layout at present.
+    pub problem: bool,
+    /// The whole host is paused.
+    pub paused: bool,
+    /// Paused interfaces, by reason. Each reason is listed, also with 0.
+    pub pauses: [(&'static str, u64); 3],
+    /// Settings that it keeps.
+    pub keeps: u64,
+    /// Transactions that were kept, and those that failed or were refused.
+    pub transactions: [u64; 2],
+    /// Settings that it has written.
+    pub written: u64,
+    /// Manual changes that it has found.
+    pub manual: u64,
+    /// How often it lost notifications.
+    pub lost: u64,
+    /// Its last transaction, seconds since 1970. `None`: there was none.
+    pub last_unix: Option<u64>,
+}
+
 const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
 
 /// Adds the state of the settings that were applied; without a readable record, only that it is unreadable.
@@ -70,6 +95,28 @@ pub fn standing(page: &mut Page, s: &Standing) {
             let id = l.transaction.to_string();
             page.add(&t::LAST, &[("transaction", &id), ("kind", &l.kind), ("verdict", &l.verdict)], Value::Int(1));
         }
+    }
+}
+
+/// Adds the service that runs. `None`: none runs.
+pub fn service(page: &mut Page, s: Option<&Service>) {
+    page.add(&t::SERVICE, &[], Value::Int(s.is_some().into()));
+    let Some(s) = s else { return };
+    page.add(&t::SERVICE_START, &[], Value::Int(s.start_unix));
+    page.add(&t::SERVICE_PROBLEM, &[], Value::Int(s.problem.into()));
+    page.add(&t::SERVICE_PAUSED, &[], Value::Int(s.paused.into()));
+    for (reason, n) in s.pauses {
+        page.add(&t::SERVICE_PAUSES, &[("reason", reason)], Value::Int(n));
+    }
+    page.add(&t::SERVICE_SETTINGS, &[], Value::Int(s.keeps));
+    for (verdict, n) in ["kept", "failed"].into_iter().zip(s.transactions) {
+        page.add(&t::SERVICE_TRANSACTIONS, &[("verdict", verdict)], Value::Int(n));
+    }
+    page.add(&t::SERVICE_WRITTEN, &[], Value::Int(s.written));
+    page.add(&t::SERVICE_MANUAL, &[], Value::Int(s.manual));
+    page.add(&t::SERVICE_LOST, &[], Value::Int(s.lost));
+    if let Some(at) = s.last_unix {
+        page.add(&t::SERVICE_ACTION, &[], Value::Int(at));
     }
 }
 

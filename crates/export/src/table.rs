@@ -76,6 +76,28 @@ families! {
         "Rules that could not be evaluated completely, because a value could not be read; ringwise check names it.";
     RULES_SKIPPED = "ringwise_check_rules_skipped" Gauge "" []
         "Rules about rates that were not evaluated, because there was no earlier page.";
+    SERVICE = "ringwise_service_running" Gauge "" []
+        "1: the service (ringwise daemon) runs. 0: it does not, and the other metrics about it are absent. Absent if this is unknown.";
+    SERVICE_START = "ringwise_service_start_time_seconds" Gauge "seconds" []
+        "Unix time when the service was started.";
+    SERVICE_PROBLEM = "ringwise_service_problem" Gauge "" []
+        "1: the service cannot keep the layout at present; ringwise status shows why.";
+    SERVICE_PAUSED = "ringwise_service_paused" Gauge "" []
+        "1: ringwise daemon pause was run for the whole host.";
+    SERVICE_PAUSES = "ringwise_service_pauses" Gauge "" ["reason"]
+        "Interfaces that the service does not change, by reason: command (ringwise daemon pause), competing (a program moved settings back twice), failed (a transaction failed).";
+    SERVICE_SETTINGS = "ringwise_service_settings_kept" Gauge "" []
+        "Settings in effect that the service keeps.";
+    SERVICE_TRANSACTIONS = "ringwise_service_transactions_total" Counter "" ["verdict"]
+        "Transactions of the service since it was started: kept, or failed (restored, not fully restored or refused).";
+    SERVICE_WRITTEN = "ringwise_service_settings_written_total" Counter "" []
+        "Settings that the service has written since it was started.";
+    SERVICE_MANUAL = "ringwise_service_manual_changes_total" Counter "" []
+        "Manual changes that the service has found since it was started; it does not overwrite them.";
+    SERVICE_LOST = "ringwise_service_notifications_lost_total" Counter "" []
+        "Number of times that the kernel dropped notifications to the service since it was started; the service then compares everything.";
+    SERVICE_ACTION = "ringwise_service_last_action_timestamp_seconds" Gauge "seconds" []
+        "Unix time of the last transaction of the service, refused ones included. Absent if there was none in this boot.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]
         "An interface: its driver, its NUMA node, and the source of its queue counters.";
     ANSWERS = "ringwise_device_answers" Gauge "" ["device"]

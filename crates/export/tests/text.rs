@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use parse::{Kind, parse};
 use ringwise_export::{
-    Findings, Form, Keeper, Last, Own, Page, Standing, Value, counters, findings, own, standing, table,
+    Findings, Form, Keeper, Last, Own, Page, Service, Standing, Value, counters, findings, own, service, standing,
+    table,
 };
 use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
 use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
@@ -79,12 +80,26 @@ fn what_is_found() -> Findings {
     }
 }
 
+fn what_the_service_does() -> Service {
+    Service {
+        start_unix: 7,
+        problem: true,
+        pauses: [("command", 0), ("competing", 2), ("failed", 0)],
+        keeps: 41,
+        transactions: [5, 1],
+        written: 53,
+        last_unix: Some(8),
+        ..Service::default()
+    }
+}
+
 fn page(keep: &mut Keeper, layout: &Layout, c: &Counters) -> Page {
     let mut p = Page::default();
     keep.begin();
     counters(&mut p, keep, layout, c);
     standing(&mut p, &what_is_applied());
     findings(&mut p, &what_is_found());
+    service(&mut p, Some(&what_the_service_does()));
     own(&mut p, &Own { version: "0.1.0", lasts: true, limit: 10_000, ..Own::default() }, keep);
     p
 }
@@ -115,6 +130,11 @@ fn both_forms_are_read_and_say_the_same() {
     assert_eq!(at(r#"ringwise_findings{severity="warning"}"#), Some("3"));
     assert_eq!(at(r#"ringwise_findings{severity="error"}"#), Some("0"), "none is a number too");
     assert_eq!(at("ringwise_check_rules_unread"), Some("2"));
+    assert_eq!((at("ringwise_service_running"), at("ringwise_service_problem")), (Some("1"), Some("1")));
+    assert_eq!(at(r#"ringwise_service_pauses{reason="competing"}"#), Some("2"));
+    assert_eq!(at(r#"ringwise_service_pauses{reason="command"}"#), Some("0"));
+    assert_eq!(at(r#"ringwise_service_transactions_total{verdict="failed"}"#), Some("1"));
+    assert_eq!(at("ringwise_service_last_action_timestamp_seconds"), Some("8"));
     assert_eq!(at("ringwise_check_timestamp_seconds"), Some("8"));
     assert_eq!(at(r#"ringwise_resets_seen_total{device="eth0"}"#), Some("0"));
     assert_eq!(plain.kinds["ringwise_device_packets_total"], Kind::Counter);
@@ -154,6 +174,15 @@ fn what_is_not_known_is_not_told() {
     for absent in ["findings", "settings", "last_apply", "verify", "resets", "trial", "device", "start_time"] {
         assert!(!got.series.keys().any(|k| k.contains(absent)), "{absent}: {text}");
     }
+}
+
+#[test]
+fn a_service_that_does_not_run_has_one_series() {
+    let mut p = Page::default();
+    service(&mut p, None);
+    let got = parse(&p.render(Form::Prometheus, 10_000), false).unwrap();
+    let series: Vec<(&str, &str)> = got.series.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(series, [("ringwise_service_running", "0")]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub mod plan;
 mod plan_index;
 pub mod report;
 mod rules;
+mod service;
 pub mod show;
 mod skipped;
 pub mod status;

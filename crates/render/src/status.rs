@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_apply::{Entry, Holder, Pending, Standing, TrialResult, Verify};
+use ringwise_daemon::ServiceState;
 use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{Cause, CpuSet, Snapshot};
 
 use super::verdict::{self, Worst};
-use super::{competing, outcome, table, verify_history};
+use super::{competing, outcome, service, table, verify_history};
 use ringwise_model::Boot;
 use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural};
@@ -31,6 +32,10 @@ pub struct HostStatus {
     pub stuck: Option<Entry>,
     /// Why the journals cannot be read; `None`: they were read, or this is a recording.
     pub unreadable: Option<String>,
+    /// The service, if one runs on this host.
+    pub service: Option<ServiceState>,
+    /// Why it is unknown whether the service runs.
+    pub service_unreadable: Option<String>,
     /// What the next boot applies. `None`: this is a recording.
     pub boot: Option<Boot>,
     /// Time since boot; the deadline of a trial is on the same clock.
@@ -90,6 +95,12 @@ fn problem(st: &HostStatus) -> Option<String> {
     if let Some(e) = &st.stuck {
         return Some(format!("transaction {} was rolled back because transmit queues were stuck", e.id));
     }
+    if st.service_unreadable.is_some() {
+        return Some("the state of the service is unknown".into());
+    }
+    if st.service.as_ref().is_some_and(|s| s.problem.is_some()) {
+        return Some("the service cannot keep the layout".into());
+    }
     if let Some(text) = v.and_then(differing) {
         return Some(text);
     }
@@ -148,6 +159,13 @@ pub fn page(s: &Snapshot, st: &HostStatus, how: StatusOptions, style: &Style) ->
             line("pending", &text);
         }
     }
+    if let Some(why) = &st.service_unreadable {
+        line("service", &style.paint(Tint::Yellow, &format!("unknown ({why})")));
+    }
+    if let Some(s) = &st.service {
+        out.push_str(&service::lines(s, style));
+    }
+    let mut line = |k: &str, v: &str| out.push_str(&hang(&pad(k, 12), v, w));
     line("competing", &competing::line(s));
     if how.passive {
         let text = "requests to the kernel, link speed, carrier and XPS (--passive)";
@@ -354,6 +372,9 @@ fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, style: &Style) -> 
     }
     if let Some(e) = &st.stuck {
         return format!("Next: ringwise history {}\n", e.id);
+    }
+    if st.service.as_ref().is_some_and(|s| s.problem.is_some()) {
+        return "Next: journalctl -e -u ringwise-daemon\n".into();
     }
     if v.drifted().any(was_asked) {
         let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));

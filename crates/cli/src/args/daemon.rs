@@ -34,7 +34,7 @@ pub enum DaemonCmd {
     /// End the service; settings stay in effect
     Stop {
         /// Restore every setting as first found since boot
-        #[arg(long)]
+        #[arg(long, help_heading = "Request")]
         restore: bool,
     },
 }

@@ -7,9 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use ringwise_apply::{Ending, Entry, Journals, Kind, Store};
+use ringwise_daemon::ServiceState;
+use ringwise_daemon::pauses::PauseReason;
 use ringwise_discover::Options;
 use ringwise_export::{
-    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Standing, counters, findings, own, serve, standing,
+    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Service, Standing, counters, findings, own, serve,
+    service, standing,
 };
 use ringwise_knob::Match;
 use ringwise_observe::{Counters, Layout, LiveCounters, Rates};
@@ -214,6 +217,12 @@ impl<'a> Maker<'a> {
         if let Some((_, s)) = &standing_now {
             standing(&mut page, s);
         }
+        // An unreadable state is unknown, and a recording has none: the metrics are absent.
+        if matches!(self.from, From::Host(_))
+            && let Ok(running) = ServiceState::running(&self.store, host)
+        {
+            service(&mut page, running.as_ref().map(numbers).as_ref());
+        }
         if let Some(f) = self.findings(now, &layout, &c) {
             findings(&mut page, &f);
         }
@@ -283,6 +292,31 @@ fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
         })
     };
     read().unwrap_or(unknown)
+}
+
+/// What the service has published, as numbers.
+fn numbers(s: &ServiceState) -> Service {
+    let mut pauses = [("command", 0), ("competing", 0), ("failed", 0)];
+    for p in &s.pauses {
+        let at = match p.why {
+            PauseReason::Command => 0,
+            PauseReason::Competing { .. } => 1,
+            PauseReason::Failed { .. } => 2,
+        };
+        pauses[at].1 += 1;
+    }
+    Service {
+        start_unix: s.since_unix,
+        problem: s.problem.is_some(),
+        paused: s.paused,
+        pauses,
+        keeps: s.keeps as u64,
+        transactions: [s.totals.kept, s.totals.failed],
+        written: s.totals.settings,
+        manual: s.totals.manual,
+        lost: s.totals.overflows,
+        last_unix: s.actions.last().map(|a| a.unix_time),
+    }
 }
 
 fn last(e: &Entry) -> Last {

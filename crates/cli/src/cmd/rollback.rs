@@ -6,7 +6,7 @@ use crate::args::{ApplyArgs, Common, RollbackArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_apply::{Ending, Entry, Kind, Store};
+use ringwise_apply::Store;
 use ringwise_discover::Options;
 use ringwise_model::Title;
 use ringwise_render::outcome::Run;
@@ -97,14 +97,17 @@ fn preview(
     Ok(if would.moved.is_empty() { Status::Ok } else { Status::Refused })
 }
 
-/// Without a number: the last transactions, and the command for the newest that is in effect.
+/// Without a number: the last transactions, and the command for the one that a person most likely wants to undo. The service may
+/// have made many since.
 fn which(common: &Common) -> Result<Fail> {
     const SHOWN: usize = 5;
     let source = source::live()?;
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let mut list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
-    let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
-    let newest = list.iter().filter(in_effect).filter(|e| !matches!(e.kind, Kind::Rollback { .. })).map(|e| e.id).max();
+    let newest = verify_history::to_undo(&list).map(|e| e.id);
+    if list.iter().any(|e| !e.is_of_service()) {
+        list.retain(|e| !e.is_of_service());
+    }
     list.drain(..list.len().saturating_sub(SHOWN));
     let last = verify_history::history(&list, &crate::style::detect(common));
     let f = Fail::usage(format!("rollback needs the number of a transaction\n\n{last}"));

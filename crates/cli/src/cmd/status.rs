@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ringwise_apply::{Ending, Entry, Journals, Store};
+use ringwise_daemon::ServiceState;
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{compare, offline};
 use ringwise_model::{CpuSet, Snapshot};
@@ -38,6 +39,12 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh), source.host.since_boot()),
         None => HostStatus::default(),
     };
+    if !source.recorded {
+        match ServiceState::running(&store, source.host.as_ref()) {
+            Ok(service) => st.service = service,
+            Err(why) => st.service_unreadable = Some(why),
+        }
+    }
     let status = if page::needs_attention(&st) { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
         out::json(&document(&s, &st))?;
@@ -125,6 +132,8 @@ fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Valu
         "not_put_back": st.half_way,
         "waiting": st.waiting,
         "stuck": st.stuck,
+        "service": st.service,
+        "service_unreadable": st.service_unreadable,
         "boot": st.boot,
         "state_unreadable": st.unreadable,
         "control": s.control,

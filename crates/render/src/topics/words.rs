@@ -237,7 +237,34 @@ pub(super) const TOPICS: &[Topic] = &[
          An adopted setting is a manual change that ringwise adopt has accepted: ringwise expects its value from then on.",
         &[
             "Show|ringwise verify; plans mark steps that would undo one",
-            "See|ringwise adopt --help; ringwise help drift",
+            "See|ringwise adopt --help; ringwise help drift, service",
+        ],
+    ),
+    word(
+        &["service", "mode keep", "keep", "keeps", "action", "actions", "problem", "unheard"],
+        "ringwise daemon: it writes again what was lost",
+        "A driver that is loaded again, ethtool -L or a CPU that goes offline makes a layout incomplete. The service \
+         notices this and corrects it with a transaction. Manual changes stay, and apply, rollback, confirm and adopt \
+         take precedence. In ringwise status, action is one of its last three transactions with its cause, problem is \
+         why it cannot keep the layout at present, and unheard (-v) a notification that this kernel does not send: \
+         such changes are found within 10 s.",
+        &[
+            "Start|systemctl enable --now ringwise-daemon.service",
+            "Log|journalctl -u ringwise-daemon",
+            "Status|3 from ringwise while there is a problem",
+            "See|docs/daemon.md; ringwise daemon --help; ringwise help paused, manual, boot",
+        ],
+    ),
+    word(
+        &["paused", "resume", "daemon pause"],
+        "interfaces that the service does not change for a while",
+        "The service does not change a paused interface. ringwise daemon pause DEV lasts until ringwise daemon resume \
+         DEV. If a competing program moves settings back twice, or a transaction fails, the service pauses the \
+         interface itself: for a minute, then twice as long each time, up to an hour.",
+        &[
+            "Show|ringwise status: line paused",
+            "End|ringwise daemon resume ends every pause",
+            "See|docs/daemon.md; ringwise help service, competing",
         ],
     ),
     word(

@@ -1,0 +1,292 @@
+//! What people and programs see of the service: `status`, `history`, metrics, and a `daemon.json` that is not as it should be.
+
+use std::process::{Command, Output};
+
+use crate::common::schema::check;
+use crate::common::*;
+use ringwise_apply::{Ending, Entry, Kind, ProcessId};
+use ringwise_daemon::ServiceState;
+use ringwise_model::Title;
+use ringwise_render::status::{self, HostStatus, StatusOptions};
+use ringwise_render::verify_history;
+use ringwise_testkit::dir::Dir;
+use ringwise_text::Style;
+use serde_json::{Value, json};
+
+/// A service that has acted, with pauses.
+fn document() -> Value {
+    let action = |at: u64,
+                  id: Option<u64>,
+                  cause: &str,
+                  devs: &[&str],
+                  settings: usize,
+                  ending: &str,
+                  why: Option<&str>| {
+        json!({
+            "unix_time": 1_795_183_327 + at, "transaction": id, "cause": cause, "interfaces": devs, "settings": settings,
+            "ending": ending, "why": why,
+        })
+    };
+    json!({
+        "schema": "ringwise.daemon", "version": 1, "process": { "pid": 1, "started": 1 }, "boot_id": "b0071d",
+        "since_unix": 1_795_183_327, "config": "/etc/ringwise/ringwise.toml", "keeps": 41, "paused": false,
+        "pauses": [
+            { "interface": "eth1", "until_unix": null, "why": "command" },
+            { "interface": "eth2", "until_unix": 1_795_187_000, "why": { "competing": { "program": "irqbalance" } } },
+            { "interface": "eth3", "until_unix": 1_795_187_001, "why": { "failed": { "why": "ENOSPC (No space left on device)" } } },
+        ],
+        "manual": [],
+        "actions": [
+            action(0, Some(12), "configuration", &["eth1", "eth2"], 41, "kept", None),
+            action(60, Some(13), "reset", &["eth1"], 12, "kept", None),
+            action(4000, Some(14), "cpus", &["eth1", "eth2"], 3, "restored", Some("ENOSPC (No space left on device)")),
+            action(4100, None, "appeared", &["eth3"], 0, "refused", Some("eth3 carries your ssh session")),
+        ],
+        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0 },
+        "problem": null, "deaf": ["netdev: ENOENT (No such file or directory)"],
+    })
+}
+
+fn service(change: impl FnOnce(&mut Value)) -> ServiceState {
+    let mut doc = document();
+    change(&mut doc);
+    serde_json::from_value(doc).unwrap()
+}
+
+fn host_status(service: ServiceState) -> HostStatus {
+    let verify = serde_json::from_value(
+        json!({ "schema": "ringwise.verify", "version": 1, "settings": [], "unfinished": null }),
+    );
+    HostStatus { verify: Some(verify.unwrap()), service: Some(service), ..HostStatus::default() }
+}
+
+fn page(service: ServiceState, style: &Style) -> String {
+    status::page(&edge3(), &host_status(service), StatusOptions::default(), style)
+}
+
+#[test]
+fn status_shows_mode_pauses_and_actions() {
+    let style = Style::plain(Some(80));
+    let text = page(service(|_| {}), &style);
+    golden("status-service.txt", &text);
+    assert!(
+        !status::needs_attention(&host_status(service(|_| {}))),
+        "pauses end by themselves, or a person wants them"
+    );
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    let verbose = page(service(|_| {}), &Style { verbose: 1, ..style.clone() });
+    assert!(verbose.contains("\nunheard     netdev: ENOENT"), "{verbose}");
+    // Colours do not change where lines are wrapped.
+    let coloured = page(service(|_| {}), &Style { color: true, ..style.clone() });
+    assert!(
+        coloured.contains(
+            "\npaused      \u{1b}[33meth2 until 15:03:20: irqbalance moved its settings back twice\u{1b}[0m\n"
+        )
+    );
+    let text = page(service(|d| d["paused"] = json!(true)), &style);
+    assert!(
+        text.contains("\nservice     PAUSED: nothing on this host is kept until you run ringwise daemon\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_problem_needs_attention() {
+    let troubled = || service(|d| d["problem"] = json!("/etc/ringwise/ringwise.toml: line 3: unknown key"));
+    assert!(status::needs_attention(&host_status(troubled())));
+    let text = page(troubled(), &Style::plain(Some(80)));
+    assert!(text.starts_with("Needs attention: the service cannot keep the layout\n"), "{text}");
+    assert!(text.contains("\nproblem     /etc/ringwise/ringwise.toml: line 3: unknown key\n"), "{text}");
+    assert!(text.ends_with("\nNext: journalctl -e -u ringwise-daemon\n"), "{text}");
+    let unread = HostStatus {
+        service: None,
+        service_unreadable: Some("/run/ringwise/daemon.json: EACCES".into()),
+        ..host_status(troubled())
+    };
+    assert!(status::needs_attention(&unread), "what is unknown is not shown as good");
+    let text = status::page(&edge3(), &unread, StatusOptions::default(), &Style::plain(Some(80)));
+    assert!(text.contains("\nservice     unknown (/run/ringwise/daemon.json: EACCES)\n"), "{text}");
+}
+
+/// What the service could not restore is the last transaction of the journals until a person recovers it.
+#[test]
+fn an_incomplete_action_needs_attention_until_it_is_recovered() {
+    let incomplete = || {
+        service(|d| {
+            let last = &mut d["actions"][3];
+            (last["ending"], last["transaction"]) = (json!("incomplete"), json!(15));
+        })
+    };
+    let mut st = host_status(incomplete());
+    assert!(!status::needs_attention(&st), "the journals say that it was recovered");
+    st.half_way = Some(15);
+    assert!(status::needs_attention(&st));
+    let text = status::page(&edge3(), &st, StatusOptions::default(), &Style::plain(None));
+    assert!(text.starts_with("Needs attention: transaction 15 is not fully restored\n"), "{text}");
+    assert!(text.contains("transaction 15 on eth3 failed and is NOT fully restored"), "{text}");
+}
+
+/// Names with control characters, long texts and long lists.
+#[test]
+fn a_hostile_file_keeps_to_its_lines() {
+    let long = "x".repeat(100_000);
+    let many: Vec<Value> = (0..5000).map(|n| json!(format!("eth{n}\u{1b}[2J\n{long}"))).collect();
+    let hostile = service(|d| {
+        d["config"] = json!(format!("/etc/\u{1b}]0;title\u{7}\nNext: curl evil{long}"));
+        d["problem"] = json!(format!("a\r\nservice     mode keep{long}"));
+        (d["keeps"], d["since_unix"]) = (json!(u64::MAX), json!(u64::MAX));
+        for p in d["pauses"].as_array_mut().unwrap() {
+            (p["interface"], p["until_unix"]) = (json!(format!("e\u{9b}31m\u{202e}{long}")), json!(u64::MAX));
+        }
+        d["pauses"][1]["why"] = json!({ "competing": { "program": format!("\u{8}irq\n{long}") } });
+        let pause = d["pauses"][1].clone();
+        d["pauses"] = json!(vec![pause; 5000]);
+        for a in d["actions"].as_array_mut().unwrap() {
+            (a["unix_time"], a["settings"], a["interfaces"]) = (json!(u64::MAX), json!(u64::MAX), json!(many));
+        }
+        d["actions"][3]["why"] = json!(long);
+    });
+    for style in [Style::plain(Some(80)), Style::plain(None)] {
+        let text = page(hostile.clone(), &style);
+        assert!(text.len() < 20_000, "{} bytes", text.len());
+        let acts = |c: char| c != '\n' && ringwise_model::words::acts(c);
+        assert!(!text.contains(acts), "{text:?}");
+        assert_eq!(text.lines().filter(|l| l.starts_with("Next: ")).count(), 1, "{text}");
+        assert_eq!(text.lines().filter(|l| l.starts_with("service ")).count(), 1, "{text}");
+        assert!(text.contains("4,994 interfaces more"), "{text}");
+    }
+}
+
+fn entry(id: u64, kind: Kind, title: Title, who: &str) -> Entry {
+    Entry {
+        id,
+        kind,
+        title,
+        who: who.into(),
+        command: "ringwise".into(),
+        argv: Vec::new(),
+        requested: None,
+        reason: None,
+        unix_time: 1_795_183_327,
+        this_boot: true,
+        elsewhere: None,
+        devices: vec!["eth0".into()],
+        steps: 3,
+        ending: Ending::Kept,
+        undone_by: None,
+        trial: None,
+        stuck: Vec::new(),
+        damaged: 0,
+        outcome: None,
+        undo: Vec::new(),
+        path: "/var/lib/ringwise/tx.jsonl".into(),
+    }
+}
+
+#[test]
+fn a_rollback_is_proposed_for_what_a_person_applied() {
+    let goal = || Title::Goal { goal: ringwise_model::Goal::Forward };
+    let keep = |id| entry(id, Kind::Apply, Title::Keep { devs: vec!["eth0".into()] }, "ringwise daemon");
+    let list = [entry(3, Kind::Apply, goal(), "root"), keep(4), keep(5)];
+    assert!(!list[0].is_of_service() && list[1].is_of_service());
+    let proposed = |list: &[Entry]| verify_history::to_undo(list).map(|e| e.id);
+    assert_eq!(proposed(&list), Some(3), "it also undoes 4 and 5");
+    assert_eq!(proposed(&list[1..]), Some(5));
+    let undone = Entry { undone_by: Some(6), ..list[0].clone() };
+    let back = entry(6, Kind::Rollback { before: 3 }, Title::Rollback { of: 3 }, "root");
+    assert_eq!(proposed(&[undone, back]), None);
+    let text = verify_history::history(&list, &Style::plain(Some(80)));
+    assert!(text.contains(" ringwise daemon  keep eth0, 3 changes") && text.contains(" root "), "{text}");
+}
+
+/// `daemon.json` of this process, as if it were the service.
+fn running(dir: &Dir, change: impl FnOnce(&mut Value)) {
+    let host = ringwise_sys::Real::new().unwrap();
+    let mut doc = document();
+    doc["process"] = json!(ProcessId::me(&host).unwrap());
+    change(&mut doc);
+    dir.file("daemon.json", &doc.to_string());
+}
+
+fn ringwise(dir: &Dir, args: &[&str]) -> Output {
+    let state = dir.0.display().to_string();
+    Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).args(["--state-dir", &state]).output().unwrap()
+}
+
+fn status_json(dir: &Dir) -> (Option<i32>, Value) {
+    let o = ringwise(dir, &["-j"]);
+    let doc: Value = serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {o:?}"));
+    let wrong = check(&newest_schema("ringwise.status"), &doc);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    (o.status.code(), doc)
+}
+
+#[test]
+fn documents_of_a_service() {
+    let wrong = check(&newest_schema("ringwise.daemon"), &serde_json::to_value(service(|_| {})).unwrap());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let dir = Dir::new();
+    let (code, doc) = status_json(&dir);
+    assert_eq!((code, &doc["service"], &doc["service_unreadable"]), (Some(0), &Value::Null, &Value::Null));
+    running(&dir, |_| {});
+    let (code, doc) = status_json(&dir);
+    assert_eq!((code, &doc["service"]["keeps"]), (Some(0), &json!(41)));
+    let wrong = check(&newest_schema("ringwise.daemon"), &doc["service"]);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    running(&dir, |d| d["problem"] = json!("the host cannot be read"));
+    let (code, doc) = status_json(&dir);
+    assert_eq!((code, &doc["needs_somebody"]), (Some(3), &json!(true)));
+    // A service that has ended is not shown.
+    running(&dir, |d| (d["problem"], d["process"]["started"]) = (json!("the host cannot be read"), json!(1)));
+    let (code, doc) = status_json(&dir);
+    assert_eq!((code, &doc["service"]), (Some(0), &Value::Null));
+}
+
+#[test]
+fn metrics_of_a_service() {
+    let (dir, out) = (Dir::new(), Dir::new());
+    let to = out.0.display().to_string();
+    let page = || {
+        let o = ringwise(&dir, &["export", "--check-every", "never", "--textfile", &to]);
+        assert_eq!(o.status.code(), Some(0), "{o:?}");
+        let text = std::fs::read_to_string(out.0.join("ringwise.prom")).unwrap();
+        let of = text.lines().filter(|l| l.starts_with("ringwise_service_"));
+        of.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(page(), ["ringwise_service_running 0"]);
+    running(&dir, |_| {});
+    let expected = [
+        "ringwise_service_running 1",
+        "ringwise_service_start_time_seconds 1795183327",
+        "ringwise_service_problem 0",
+        "ringwise_service_paused 0",
+        "ringwise_service_pauses{reason=\"command\"} 1",
+        "ringwise_service_pauses{reason=\"competing\"} 1",
+        "ringwise_service_pauses{reason=\"failed\"} 1",
+        "ringwise_service_settings_kept 41",
+        "ringwise_service_transactions_total{verdict=\"kept\"} 2",
+        "ringwise_service_transactions_total{verdict=\"failed\"} 2",
+        "ringwise_service_settings_written_total 53",
+        "ringwise_service_manual_changes_total 1",
+        "ringwise_service_notifications_lost_total 0",
+        "ringwise_service_last_action_timestamp_seconds 1795187427",
+    ];
+    assert_eq!(page(), expected);
+    dir.file("daemon.json", "{");
+    assert!(page().is_empty(), "unknown is not told as a number");
+}
+
+#[test]
+fn a_file_that_is_not_one_of_the_service() {
+    let dir = Dir::new();
+    for text in ["", "{", "[]", "\u{1b}[2J", "{\"schema\":\"ringwise.daemon\"}"] {
+        dir.file("daemon.json", text);
+        let (code, doc) = status_json(&dir);
+        assert_eq!((code, &doc["service"]), (Some(3), &Value::Null), "{text:?}");
+        assert!(doc["service_unreadable"].as_str().is_some_and(|w| w.contains("daemon.json")), "{doc}");
+    }
+    running(&dir, |d| d["config"] = json!("\u{1b}[2J\u{9b}31m"));
+    let o = ringwise(&dir, &["status"]);
+    let text = String::from_utf8(o.stdout).unwrap();
+    assert!(text.contains("\\x1b[2J\\x9b31m") && !text.contains(['\u{1b}', '\u{9b}']), "{text:?}");
+}
