@@ -1,5 +1,5 @@
 #!/bin/sh
-# The service beside irqbalance: a restart that forgets the bans is corrected once; one that moves back again is named and left alone. The costs of both.
+# The service beside irqbalance: a restart that forgets the bans is corrected once; if it happens again, the service names irqbalance and pauses. The costs of both.
 # hosts: router3
 # kernels: 6.12
 # areas: daemon
@@ -38,7 +38,7 @@ check "a program that moves back twice is named" logged "irqbalance moved settin
 n=$(journals)
 stop
 start
-quiet 25 "and left alone"
+quiet 25 "and the service pauses"
 status "the service says so" 0 sh -c "ringwise -j | grep -q competing || ringwise | grep -q irqbalance"
 stop
 status "stop" 0 ringwise daemon stop

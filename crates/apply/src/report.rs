@@ -119,7 +119,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether the service wrote again what was lost. Nobody requested anything new.
+    /// Whether the service wrote again what was lost. It requests nothing new.
     pub fn is_of_service(&self) -> bool {
         matches!(self.title, Title::Keep { .. })
     }

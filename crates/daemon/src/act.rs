@@ -15,7 +15,7 @@ use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
 
 use crate::event::Event;
-use crate::service::{Next, Service};
+use crate::service::{HANGUP, Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
 const WHO: &str = "ringwise daemon";
@@ -49,8 +49,7 @@ impl Service<'_> {
         let (signals, manager, log) = (self.signals, &self.manager, &mut *self.log);
         let result = ringwise_apply::run(self.host, request, &self.setup.store, policy, &mut |e| {
             manager.alive();
-            // SIGHUP is no reason to stop.
-            if signals.raised().is_some_and(|s| s != 1) {
+            if signals.raised().is_some_and(|s| s != HANGUP) {
                 policy.stop.store(true, Ordering::SeqCst);
             }
             log(&Event::Step(Box::new(e.clone())));

@@ -87,7 +87,7 @@ impl Control {
         self.listener.as_fd()
     }
 
-    /// The next request, if there is one, with the connection for its answer. Whoever sends something else is told so.
+    /// The next request, if there is one, with the connection for its answer. Anything else is answered with an error.
     pub(crate) fn next(&self) -> Option<(Ask, UnixStream)> {
         loop {
             let (stream, _) = self.listener.accept().ok()?;

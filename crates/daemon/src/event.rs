@@ -70,7 +70,7 @@ impl fmt::Display for Event {
                 write!(f, "manual change, which stays: {address} is {now} instead of {applied}")
             }
             Self::LeftAlone { interface, program, .. } => {
-                write!(f, "{program} moved settings of {interface} back twice; {interface} is left alone for a while")
+                write!(f, "{program} moved settings of {interface} back twice; {interface} is paused for a while")
             }
             Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),
             Self::Well => f.write_str("keeps the layout again"),

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
-//! the loop (`service`), one look (`look`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
+//! the loop (`run`), what it knows (`service`), one look (`look`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
 //! published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -22,6 +22,7 @@ mod look;
 pub mod losses;
 pub mod pauses;
 mod replan;
+mod run;
 pub mod schedule;
 mod service;
 #[cfg(test)]
@@ -34,5 +35,6 @@ mod tests;
 
 pub use control::{Answer, Ask, ask};
 pub use event::Event;
-pub use service::{Setup, run};
+pub use run::run;
+pub use service::Setup;
 pub use state::{Action, ActionEnding, Cause, ServiceState, Totals};

@@ -13,19 +13,12 @@ use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
 use crate::replan::{Basis, part, plan_again, standing};
-use crate::service::{Next, Service};
+use crate::service::{Next, Records, Service};
 use crate::state::Cause;
 use crate::unchanged::{Seen, ToRead};
 
 /// The program that `Loss::Ban` is about.
 const IRQBALANCE: &str = "irqbalance";
-
-/// The journals, parsed once: all of them, and those that the service did not write.
-#[derive(Debug)]
-pub(crate) struct Records {
-    pub all: Journals,
-    pub base: Journals,
-}
 
 /// The host, compared.
 struct Compared {
@@ -165,7 +158,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// A cpuset that isolates CPUs at run time notifies nobody.
+    /// A cpuset that isolates CPUs at run time sends no notification.
     fn notice_isolation(&mut self, now: &Snapshot) {
         let isolated: CpuSet = now.topology.isolated_all();
         if self.isolated.as_ref().is_some_and(|before| *before != isolated) {

@@ -1,4 +1,4 @@
-//! Interfaces that the service leaves alone: because somebody said so, or because another program moves settings back.
+//! Interfaces that the service pauses: a person requested it, another program moves settings back, or a transaction failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 /// The first pause; each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(3600);
-/// A program that moves something back this often is left alone.
+/// A program that moves something back this often is paused.
 const TWICE: u32 = 2;
 /// After this long without trouble, an interface counts as new.
 const FORGET: Duration = Duration::from_secs(2 * 3600);
 
-/// An interface that is left alone.
+/// An interface that is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// Its name.
@@ -24,7 +24,7 @@ pub struct Pause {
     pub why: PauseReason,
 }
 
-/// Why an interface is left alone.
+/// Why an interface is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
@@ -121,7 +121,7 @@ impl Pauses {
         self.trouble.values_mut().filter(over).map(|t| t.until = None).count() > 0
     }
 
-    /// Names of the interfaces that are left alone.
+    /// Names of the paused interfaces.
     pub fn names(&self) -> BTreeSet<String> {
         let own = self.trouble.iter().filter(|(_, t)| t.until.is_some()).map(|(name, _)| name);
         self.by_command.iter().chain(own).cloned().collect()
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_moves_back_twice_is_left_alone_longer_each_time() {
+    fn a_program_that_moves_back_twice_is_left_longer_each_time() {
         let mut p = Pauses::default();
         assert!(!p.moved_back("eth0", "irqbalance", at(0)) && p.names().is_empty());
         assert!(p.moved_back("eth0", "irqbalance", at(20)));

@@ -1,34 +1,26 @@
-//! The loop: it waits for notifications, requests and signals, and looks at the host when it is time.
+//! What the service knows and publishes.
 
-use std::io;
-use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Guardian, ProcessId, Store};
+use ringwise_apply::{Guardian, Journals, ProcessId, Store};
 use ringwise_intent::Wanted;
-use ringwise_kfmt::notification;
 use ringwise_knob::SettingMap;
 use ringwise_model::{CpuSet, IntentFlags};
-use ringwise_sys::monitor::{Channel, Heard, Monitor};
-use ringwise_sys::proc::{SignalFlag, install_signal_flag};
+use ringwise_sys::proc::SignalFlag;
 use ringwise_sys::service::Manager;
-use ringwise_sys::{Host, guardian, io_text, memory};
+use ringwise_sys::{Host, io_text};
 
-use crate::control::{Answer, Ask, Control, answer};
 use crate::event::Event;
 use crate::evidence::Evidence;
-use crate::look::Records;
 use crate::pauses::{Moment, Pauses};
-use crate::schedule::{Due, Schedule};
-use crate::state::{ServiceState, Totals};
+use crate::schedule::Schedule;
+use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
 use crate::unchanged::{Seen, ToRead};
 
-/// Directories whose files other programs replace, and that decide which CPUs are free.
-const WATCHED: [&str; 1] = ["/var/lib/kubelet"];
 /// SIGHUP on every architecture of Linux.
-const HANGUP: i32 = 1;
+pub(crate) const HANGUP: i32 = 1;
 
 /// How the service is set up.
 #[derive(Debug, Clone)]
@@ -39,6 +31,13 @@ pub struct Setup {
     pub config: Option<PathBuf>,
     /// Starts the guard of each transaction.
     pub guard: Option<Arc<dyn Guardian>>,
+}
+
+/// The journals, parsed once: all of them, and those that the service did not write.
+#[derive(Debug)]
+pub(crate) struct Records {
+    pub all: Journals,
+    pub base: Journals,
 }
 
 /// What happens after a look.
@@ -80,30 +79,6 @@ pub(crate) struct Service<'a> {
     published: Option<ServiceState>,
 }
 
-/// Runs until a signal or a request ends it.
-///
-/// Errors: another service runs, the directory of its socket cannot be used, or no signal can be handled. A host that cannot be
-/// read is no error: the service says so and tries again.
-pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
-    memory::one_arena();
-    let signals = install_signal_flag().map_err(io::Error::other)?;
-    let control = Control::open(&setup.store)?;
-    let (mut monitor, missing) = Monitor::open();
-    let watched = WATCHED.iter().filter(|d| Path::new(d).is_dir() && monitor.watch(Path::new(d)).is_ok()).count();
-    let process = ProcessId::me(host.as_ref()).ok_or_else(|| io::Error::other("cannot read /proc/self/stat"))?;
-    let mut service = Service::new(host, setup, process, signals, log);
-    service.state.deaf = missing.iter().map(|(_, e)| e.to_string()).collect();
-    for (_, e) in &missing {
-        service.say(&Event::Note(format!("{e}: changes without a notification are found within 10 s")));
-    }
-    service.load();
-    service.schedule.heard(Duration::ZERO);
-    service.first();
-    service.serve(&mut monitor, watched > 0, &control);
-    service.end();
-    Ok(())
-}
-
 impl<'a> Service<'a> {
     pub(crate) fn new(
         host: &'a Arc<dyn Host>,
@@ -119,8 +94,8 @@ impl<'a> Service<'a> {
         let last = last.filter(|l| l.boot_id.is_some() && l.boot_id == boot_id);
         let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
         let state = ServiceState {
-            schema: "ringwise.daemon".into(),
-            version: 1,
+            schema: SCHEMA.into(),
+            version: VERSION,
             process,
             boot_id,
             since_unix: host.unix_time(),
@@ -170,114 +145,6 @@ impl<'a> Service<'a> {
         Moment { since_boot: self.host.since_boot(), unix: self.host.unix_time() }
     }
 
-    fn first(&mut self) {
-        self.look(true);
-        let (settings, config) = (self.kept(), self.state.config.clone());
-        self.say(&Event::Started { settings, config });
-        self.manager.ready();
-        self.tell();
-    }
-
-    fn serve(&mut self, monitor: &mut Monitor, files: bool, control: &Control) {
-        loop {
-            match self.signals.raised() {
-                Some(HANGUP) => {
-                    self.signals.clear();
-                    self.reload();
-                }
-                Some(_) => return,
-                None => {}
-            }
-            self.manager.alive();
-            let now = self.now();
-            if self.lived_at.is_some_and(|at| at <= now) {
-                self.lived();
-            }
-            let wait = match self.schedule.due(now) {
-                Due::Look => {
-                    self.look(true);
-                    continue;
-                }
-                Due::Compare => {
-                    self.look(false);
-                    continue;
-                }
-                Due::Wait(wait) => wait,
-            };
-            // A signal between the check above and the wait is seen after the wait, which is at most 10 s.
-            let wait = self.manager.watchdog.map_or(wait, |w| wait.min(w / 2));
-            let mut fds: Vec<BorrowedFd> = monitor.descriptors();
-            fds.push(control.descriptor());
-            if let Err(e) = guardian::readable(&fds, wait + Duration::from_millis(1)) {
-                self.trouble(&format!("cannot wait for notifications: {}", io_text(&e)));
-                std::thread::sleep(Duration::from_secs(1));
-            }
-            self.hear(monitor, files);
-            while let Some((ask, stream)) = control.next() {
-                let (told, ends) = self.answer(&ask);
-                answer(&stream, &told);
-                if ends {
-                    return;
-                }
-            }
-        }
-    }
-
-    fn hear(&mut self, monitor: &mut Monitor, files: bool) {
-        let (evidence, totals) = (&mut self.evidence, &mut self.state.totals);
-        let mut heard = false;
-        monitor.drain(&mut |h| match h {
-            Heard::Lost(_) => {
-                totals.overflows += 1;
-                evidence.lost();
-                heard = true;
-            }
-            Heard::File(_) => {
-                evidence.cpus |= files;
-                heard |= files;
-            }
-            Heard::Datagram(channel, bytes) => match understood(channel, bytes, evidence) {
-                Some(matters) => heard |= matters,
-                // What cannot be read may have been anything.
-                None => {
-                    evidence.lost();
-                    heard = true;
-                }
-            },
-        });
-        if heard {
-            let now = self.now();
-            self.schedule.heard(now);
-        }
-    }
-
-    /// What a person asked for, and whether the service ends.
-    fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
-        let mut told = Answer::default();
-        match ask {
-            Ask::Pause { interface: None } => self.state.paused = true,
-            Ask::Pause { interface: Some(dev) } => self.pauses.pause(dev),
-            Ask::Resume { interface: None } => {
-                self.state.paused = false;
-                self.pauses.resume_all();
-            }
-            Ask::Resume { interface: Some(dev) } => self.pauses.resume(dev),
-            Ask::Stop { restore: false } => return (told, true),
-            Ask::Stop { restore: true } => match self.restore() {
-                Ok(transaction) => return (Answer { error: None, transaction }, true),
-                Err(why) => told.error = Some(why),
-            },
-        }
-        if matches!(ask, Ask::Resume { .. }) {
-            // What was heard meanwhile was judged without consequence.
-            self.evidence.lost();
-            let now = self.now();
-            self.schedule.heard(now);
-        }
-        self.tell();
-        (told, false)
-    }
-
     /// Reads the configuration. A file with faults is reported, and the earlier one stays.
     pub(crate) fn load(&mut self) -> bool {
         match ringwise_intent::read(&IntentFlags::default(), self.setup.config.as_deref(), false) {
@@ -291,20 +158,6 @@ impl<'a> Service<'a> {
                 false
             }
         }
-    }
-
-    fn reload(&mut self) {
-        self.manager.reloading(self.now());
-        if self.load() {
-            self.say(&Event::Loaded { config: self.state.config.clone() });
-            if self.state.config.is_some()
-                && let Err(why) = self.configure()
-            {
-                self.trouble(&why);
-            }
-        }
-        self.manager.ready();
-        self.tell();
     }
 
     /// Says what is wrong, once.
@@ -350,32 +203,11 @@ impl<'a> Service<'a> {
         }
     }
 
-    fn end(&mut self) {
-        self.manager.stopping();
-        if self.lived_at.is_some() {
-            self.lived();
-        }
-        self.say(&Event::Stopping);
-    }
-
-    fn lived(&mut self) {
+    pub(crate) fn lived(&mut self) {
         self.lived_at = None;
         let dir = self.setup.store.dirs().first().cloned().unwrap_or_default();
         if let Err(e) = ringwise_persist::lived(&dir) {
             self.trouble(&e.to_string());
         }
     }
-}
-
-/// Whether the datagram matters. `None`: it cannot be read.
-fn understood(channel: Channel, bytes: &[u8], evidence: &mut Evidence) -> Option<bool> {
-    let changes = match channel {
-        Channel::Links => notification::links(bytes),
-        Channel::Ethtool => notification::ethtool(bytes),
-        Channel::Netdev => notification::netdev(bytes),
-        Channel::Uevents => return notification::uevent(bytes).ok().map(|e| evidence.uevent(&e)),
-    };
-    // Each of them is evidence, so this must not stop at the first.
-    let matter: Vec<bool> = changes.ok()?.iter().map(|c| evidence.interface(c)).collect();
-    Some(matter.contains(&true))
 }

@@ -1,6 +1,7 @@
 //! What the service tells others: `daemon.json` beside `status.json`, which every user may read.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,11 @@ use crate::losses::Loss;
 use crate::pauses::Pause;
 
 const FILE: &str = "daemon.json";
+/// Name and version of the document.
+pub(crate) const SCHEMA: &str = "ringwise.daemon";
+pub(crate) const VERSION: u32 = 1;
+/// A longer file is refused: it is read by every `ringwise` of every user.
+const LONGEST: u64 = 1 << 20;
 /// How many of the last actions are kept.
 pub(crate) const ACTIONS: usize = 20;
 
@@ -165,14 +171,23 @@ impl ServiceState {
     pub(crate) fn last(store: &Store) -> Result<Option<Self>, String> {
         let path = path(store);
         let wrong = |why: String| format!("{}: {why}", path.display());
-        if path.parent().is_some_and(|dir| trust::others_write(dir).is_some()) {
-            return Err(wrong("other users can write to its directory".into()));
-        }
-        let text = match std::fs::read(&path) {
+        let file = match File::open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|e| wrong(io_text(&e)))?,
         };
-        serde_json::from_slice(&text).map(Some).map_err(|e| wrong(e.to_string()))
+        if path.parent().is_some_and(|dir| trust::others_write(dir).is_some()) {
+            return Err(wrong("other users can write to its directory".into()));
+        }
+        let mut text = Vec::new();
+        file.take(LONGEST + 1).read_to_end(&mut text).map_err(|e| wrong(io_text(&e)))?;
+        if text.len() as u64 > LONGEST {
+            return Err(wrong(format!("longer than {LONGEST} bytes")));
+        }
+        let state: Self = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
+        match (state.schema.as_str(), state.version) {
+            (SCHEMA, VERSION) => Ok(Some(state)),
+            (schema, version) => Err(wrong(format!("expected {SCHEMA} {VERSION}, found {schema:?} {version}"))),
+        }
     }
 }
 

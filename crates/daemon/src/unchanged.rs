@@ -13,7 +13,7 @@ use ringwise_sys::{Host, read_with_deadline};
 
 /// For all files together. A file that hangs makes a full comparison, which says which one.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Which CPUs are online, and which are isolated; a cpuset notifies nobody.
+/// Which CPUs are online, and which are isolated; a cpuset sends no notification.
 const CPUS: [&str; 3] =
     ["/sys/devices/system/cpu/online", "/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"];
 

@@ -6,7 +6,7 @@ use ringwise_plan::Plan;
 
 use crate::replan::{already, without_names};
 
-/// The steps of the plan, and what belongs to the transaction besides them. `at_boot`: nobody can be asked, programs may start
+/// The steps of the plan, and what belongs to the transaction besides them. `at_boot`: no user can be asked, programs may start
 /// later, and links may come up later. The title, the user and the command line are missing.
 pub fn request(plan: &Plan, requested: Requested, at_boot: bool) -> Request {
     let unmet = plan.refused.iter().filter(|r| r.is_named() && !(at_boot && r.is_expected_at_boot()));
