@@ -19,7 +19,7 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         out.push(("Confirmation", r.confirm.into()));
     }
     match r.ours {
-        Some(a) => out.push(("Fix", fix(a))),
+        Some(a) => out.push(("Fix", fix(r, a))),
         None => out.push(("Fix", "not by ringwise: see the manual steps".into())),
     }
     if !r.by_hand.is_empty() {
@@ -54,14 +54,13 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
     out
 }
 
-/// The commands that remove the finding.
-fn fix(arguments: &str) -> String {
-    let (arguments, same) = match arguments {
-        "" => (String::new(), ""),
-        a => (format!(" {a}"), "the same arguments and "),
-    };
-    let goal = if arguments.split(' ').any(|word| word == "GOAL") { "; GOAL is the goal of the check" } else { "" };
-    format!("ringwise plan{arguments}; then ringwise apply with {same}--confirm 60s{goal}")
+/// The commands that remove the finding. They name the goal, because `plan` and `apply` remember none.
+fn fix(r: &Rule, arguments: &str) -> String {
+    let goal = if arguments.contains("--goal") { "" } else { "--goal GOAL " };
+    let all = format!("{goal}{arguments}");
+    let which = if r.of_applied { "the applied goal" } else { "the goal of the check" };
+    let which = if all.contains("GOAL") { format!("; GOAL is {which}") } else { String::new() };
+    format!("ringwise plan {}; then ringwise apply with the same arguments and --confirm 60s{which}", all.trim_end())
 }
 
 /// The severity that a finding gets from its consequences, if they are worse.

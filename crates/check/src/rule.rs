@@ -37,6 +37,8 @@ pub struct Rule {
     /// Arguments of `ringwise plan` that remove the finding; `None`: ringwise cannot remove it. Words in capitals are
     /// placeholders.
     pub ours: Option<&'static str>,
+    /// Whether the rule is about what was applied, so that its fix takes the applied goal, not that of the check.
+    pub of_applied: bool,
     /// Plain commands without ringwise, or other advice. Rules about settings that ringwise must not change only
     /// explain them.
     pub by_hand: &'static [&'static str],
@@ -69,6 +71,7 @@ impl Rule {
         why: "",
         source: "",
         ours: None,
+        of_applied: false,
         by_hand: &[],
         confidence: Confidence::Sure,
         rates: false,

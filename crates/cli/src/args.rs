@@ -518,7 +518,15 @@ Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: ringwise help
 "
     );
-    with_pages(cmd.help_template(template), "")
+    with_pages(cmd.help_template(template).mut_subcommand("persist", persist_goal), "")
+}
+
+/// `persist` shares its options with `plan`, but not the default of the goal.
+fn persist_goal(command: clap::Command) -> clap::Command {
+    const HELP: &str = "Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the \
+        host (router: forward, server: rpc) [default: that of the configuration file; without a file, the goal of the \
+        last apply]";
+    command.mut_arg("goal", |arg| arg.help(HELP))
 }
 
 /// Adds examples and exit statuses to every command. A value that begins with a minus is an error of the value, which is

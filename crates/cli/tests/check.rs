@@ -162,6 +162,17 @@ fn one_command_for_what_is_alike() {
     assert!(listed.contains(&head("Q10")) && !listed.contains("List these rules"), "{listed}");
 }
 
+/// The check of one interface has findings of the host, and the plan that removes them names that interface.
+#[test]
+fn a_command_is_listed_once() {
+    let file = fixtures().into_iter().find(|(n, _)| n == "epyc-nps1").unwrap().1.display().to_string();
+    let page = text(&run(&["check", "eth1", "--goal", "rpc", "--fail-on", "never", "--from", &file]));
+    let lines: Vec<&str> = page.lines().collect();
+    let fixes: Vec<&str> = lines.windows(2).filter(|l| l[0].ends_with("fixed by this:")).map(|l| l[1]).collect();
+    assert_eq!(fixes, [format!("  ringwise plan eth1 --goal rpc --from {file}")], "{page}");
+    assert!(page.contains("R2.03 host"), "{page}");
+}
+
 #[test]
 fn statuses_and_what_is_accepted() {
     let file = capture("lab-router16-6.12");

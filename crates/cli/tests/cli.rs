@@ -118,7 +118,7 @@ fn bad_input_is_reported_with_what_is_expected() {
     refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
 }
 
-/// Commands proposed for a recording name that recording.
+/// Commands proposed for a recording name that recording, those that change the host are for the host itself.
 #[test]
 fn proposed_commands_carry_the_recording() {
     let dir = temp("proposed");
@@ -146,8 +146,8 @@ fn proposed_commands_carry_the_recording() {
         [
             "ringwise apply --goal rpc",
             "ringwise apply --goal rpc --confirm 60s   then: ringwise confirm",
-            &format!("ringwise plan --goal rpc{from} --out ivytown.plan"),
-            "ringwise apply ivytown.plan",
+            "ringwise plan --goal rpc --out ivytown.plan",
+            "ringwise apply ivytown.plan --confirm 60s",
             "To keep it over reboots, afterwards: ringwise persist",
             "Explain a rule: ringwise check --explain R0.09",
         ]

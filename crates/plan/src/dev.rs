@@ -82,6 +82,8 @@ pub(crate) struct Dev<'a> {
     pub stuck: Vec<bool>,
     /// CPU of each queue pair after the plan, by queue number.
     pub cpu: Vec<Option<usize>>,
+    /// Whether `--far-node ok` would give its queues more CPUs.
+    pub remote_left: bool,
     /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
     pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
@@ -118,6 +120,7 @@ impl<'a> Dev<'a> {
             units: Vec::new(),
             stuck: vec![false; nic.vectors.len()],
             cpu: Vec::new(),
+            remote_left: false,
             table: None,
             rx_vector: Vec::new(),
             tx_vector: Vec::new(),

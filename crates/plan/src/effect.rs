@@ -257,9 +257,10 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
         let (unlike, unit) = (|then: bool| unlike(m, devs, then), "queue numbers");
+        let of_node = if m.has_nodes() { " of one node" } else { "" };
         // If interrupts serve several queues or cannot be moved, the layouts differ anyway.
         push(&mut out, None, unlike(false), unlike(true).filter(|n| *n == 0.0), unit, |b, a| {
-            let text = format!("queue numbers whose CPU differs between interfaces: {a:.0}");
+            let text = format!("queue numbers whose CPU differs between interfaces{of_node}: {a:.0}");
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
         let (b, a) = (fullest(m, devs, false), fullest(m, devs, true));

@@ -25,6 +25,8 @@ pub(crate) struct Placement {
     pub home_cpus: u32,
     /// Whether remote CPUs are used because no near CPU is available.
     pub far_instead: bool,
+    /// Whether remote CPUs are left that only `--far-node ok` would use.
+    pub remote_left: bool,
 }
 
 pub(crate) type Placements = BTreeMap<(Near, Goal), Placement>;
@@ -53,13 +55,16 @@ pub(crate) fn places(
         if one_core {
             cands = on(Smt::All);
         }
-        let mut far_instead = false;
+        let (mut far_instead, mut remote_left) = (false, false);
         if far != FarNode::Ok {
             let any_near = cands.iter().any(|c| c.class != Class::Far);
             if any_near && far == FarNode::Last && goal::far_when_full(at.1) {
                 // Sorted nearest first, so remote CPUs are used only if no near one is left.
             } else if any_near {
+                let all = cands.len();
                 cands.retain(|c| c.class != Class::Far);
+                // Goal latency takes half of the local cores, however many remote ones there are.
+                remote_left = cands.len() < all && intent.goal != Goal::Latency;
             } else if far == FarNode::Never {
                 let pick = |f: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|i| f(*i)));
                 return Err(Refusal::NoNearCandidates {
@@ -84,7 +89,7 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead });
+        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead, remote_left });
     }
     Ok(out)
 }
@@ -179,6 +184,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
+        d.remote_left = places[&d.zone()].remote_left;
         for u in &d.units {
             if let Some(at) = u.fixed {
                 u.queues.iter().for_each(|q| d.cpu[*q] = at);

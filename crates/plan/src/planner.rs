@@ -343,7 +343,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     warn_about_pairs(&doubled, &mut out.warnings);
     // If manual changes put several queues on one CPU, the plan does not recommend fewer queues.
     let stacks = devs.iter().filter(|d| !out.keep.moves(d.name())).filter_map(|d| Stack::of(d, &out.left_out));
-    warn_about_stacks(m, &stacks.collect::<Vec<_>>(), devs.len(), &mut out.warnings);
+    warn_about_stacks(&stacks.collect::<Vec<_>>(), devs.len(), &mut out.warnings);
     let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
     for (_, setting, step) in entries {
@@ -380,7 +380,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     }
 }
 
-/// A device with more queues than CPUs that they may use.
+/// A device with several queues on one CPU.
 struct Stack<'a> {
     dev: &'a str,
     queues: usize,
@@ -389,6 +389,15 @@ struct Stack<'a> {
     most: u32,
     /// The number of queues to propose.
     fewer: u32,
+    why: StackCause,
+}
+
+/// Why the queues of a device share CPUs.
+enum StackCause {
+    /// Queues share interrupts, and each interrupt has a CPU of its own.
+    FewInterrupts,
+    /// There are fewer CPUs for the interrupts than interrupts. `remote`: `--far-node ok` would give them more.
+    FewCpus { remote: bool },
 }
 
 impl<'a> Stack<'a> {
@@ -405,20 +414,51 @@ impl<'a> Stack<'a> {
             Setting::Channels { dev: of, combined, rx, .. } if of == dev => combined.or(*rx).filter(good),
             _ => None,
         });
-        Some(Self { dev, queues, cpus, most, fewer: goal.unwrap_or(cpus as u32) })
+        let why = StackCause::of(d);
+        let fewer = match why {
+            StackCause::FewInterrupts => goal.map_or(cpus as u32, |n| n.min(cpus as u32)),
+            StackCause::FewCpus { .. } => goal.unwrap_or(cpus as u32),
+        };
+        Some(Self { dev, queues, cpus, most, fewer, why })
     }
 }
 
-/// Warns about them, with the two solutions that the user can choose from. `devices`: how many there are in the plan.
-fn warn_about_stacks(m: &Machine, stacks: &[Stack], devices: usize, warnings: &mut Messages) {
+impl StackCause {
+    fn of(d: &Dev) -> Self {
+        // By CPU: its interrupts, and those of them that could move.
+        let mut interrupts: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+        for u in &d.units {
+            let Some(cpu) = u.queues.first().and_then(|q| d.cpu[*q]) else { continue };
+            let (all, movable) = interrupts.entry(cpu).or_default();
+            *all += 1;
+            *movable += u32::from(u.fixed.is_none());
+        }
+        let shared = || interrupts.values().filter(|(all, _)| *all > 1);
+        match shared().next() {
+            None if d.units.len() < d.cpu.len() => Self::FewInterrupts,
+            _ => Self::FewCpus { remote: d.remote_left && shared().any(|(_, movable)| *movable > 0) },
+        }
+    }
+}
+
+/// Warns about them, with the solutions that the user can choose from. `devices`: how many there are in the plan.
+fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) {
     for s in stacks {
         let alike: Vec<&str> = stacks.iter().filter(|o| o.fewer == s.fewer).map(|o| o.dev).collect();
         // --queues is for all interfaces of the command, so others must not be part of it.
         let devs = if alike.len() == devices { String::new() } else { format!("plan {} ", alike.join(" ")) };
-        let far = if m.has_nodes() && s.cpus < m.cpus.len() { ", or use remote CPUs too (--far-node ok)" } else { "" };
-        let detail = format!("{} queues on {}, up to {} on one", s.queues, plural(s.cpus, "CPU"), s.most);
-        let text = format!("queues share CPUs: reduce the queues ({devs}--queues {} --allow-disruption){far}", s.fewer);
-        warnings.detailed(s.dev, detail, text);
+        let reduce = format!("reduce the queues ({devs}--queues {} --allow-disruption)", s.fewer);
+        let on = plural(s.cpus, "CPU");
+        let (on, text) = match s.why {
+            StackCause::FewInterrupts => {
+                (plural(s.cpus, "interrupt"), format!("queues share interrupts, and so CPUs: {reduce}"))
+            }
+            StackCause::FewCpus { remote: true } => {
+                (on, format!("queues share CPUs: {reduce}, or use remote CPUs too (--far-node ok)"))
+            }
+            StackCause::FewCpus { remote: false } => (on, format!("queues share CPUs: {reduce}")),
+        };
+        warnings.detailed(s.dev, format!("{} queues on {on}, up to {} on one", s.queues, s.most), text);
     }
 }
 

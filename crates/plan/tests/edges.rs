@@ -1,5 +1,7 @@
 //! Unusual hosts: unknown values, earlier refusals, devices that programs use.
 
+use std::collections::BTreeSet;
+
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Address, Learned, Setting, VectorName};
 use ringwise_model::{
@@ -360,4 +362,21 @@ fn a_number_of_queues_for_some_interfaces_names_them() {
     assert!(both.iter().any(|w| w.contains("(plan eth2 --queues 4 --allow-disruption)")), "{both:?}");
     let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
     assert!(alike.iter().all(|w| w.contains("(--queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
+}
+
+/// What the warning proposes makes a difference.
+#[test]
+fn remote_cpus_are_proposed_where_they_help() {
+    let s = host(vec![NicSpec::new("eth1", "mqnic", Some(0), 16, 16)]);
+    let remote = |goal, far_node| {
+        let p = ok(&s, &Intent { goal, far_node, ..Intent::default() });
+        let warning = p.warnings.iter().find(|w| w.contains("queues share CPUs")).expect("16 queues, 8 CPUs near");
+        (warning.contains("--far-node ok"), p.layout[0].queues.iter().map(|q| q.cpu).collect::<BTreeSet<_>>().len())
+    };
+    assert_eq!(remote(Goal::Rpc, None), (true, 4));
+    assert_eq!(remote(Goal::Rpc, Some(FarNode::Never)), (true, 4));
+    assert_eq!(remote(Goal::Rpc, Some(FarNode::Ok)), (false, 8));
+    // It takes half of the local cores, and no others.
+    assert_eq!(remote(Goal::Latency, None), (false, 2));
+    assert_eq!(remote(Goal::Latency, Some(FarNode::Ok)), (false, 2));
 }

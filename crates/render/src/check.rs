@@ -225,6 +225,8 @@ struct Fix {
 fn fixes(findings: &[Finding]) -> Vec<Fix> {
     let mut all: Vec<Fix> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    // A finding of the host and one of an interface may have the same command, if the check is about that interface.
+    let mut equal: BTreeMap<&str, usize> = BTreeMap::new();
     for f in findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
         let Some(c) = &f.remedy else { continue };
         let dev = f.dev.clone().unwrap_or_default();
@@ -232,7 +234,9 @@ fn fixes(findings: &[Finding]) -> Vec<Fix> {
             true => c.clone(),
             false => c.split(' ').map(|w| generic(w, &dev)).collect::<Vec<_>>().join(" "),
         };
-        let at = *places.entry(alike).or_insert(all.len());
+        let known = equal.get(c.as_str()).copied().unwrap_or(all.len());
+        let at = *places.entry(alike).or_insert(known);
+        equal.entry(c).or_insert(at);
         match all.get_mut(at) {
             Some(o) => {
                 if o.command != *c && o.named.insert(dev.clone()) {

@@ -114,7 +114,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     out.push_str(&manual_changes::undone(plan, style));
     out.push_str(&totals(plan, w));
     out.push_str(&control::cuts(plan, style));
-    out.push_str(&next(plan, how, style));
+    out.push_str(&next(plan, how));
     if !notes.list.is_empty() {
         out.push('\n');
         out.push_str(&notes.render(w));
@@ -296,7 +296,7 @@ fn totals(plan: &Plan, w: Option<usize>) -> String {
     hang("", &format!("{} Nothing was changed. What apply changes is lost at reboot.", summary(plan)), w)
 }
 
-fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
+fn next(plan: &Plan, how: &PlanPageOptions) -> String {
     let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
     let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };
@@ -316,8 +316,9 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
     let exact = match &how.file {
         Some(_) => String::new(),
         None => {
-            let review = style.recording.reads(format!("ringwise plan{again}"));
-            format!("To apply exactly this plan:\n  {review} --out {file}\n  ringwise apply {file}\n")
+            let what =
+                if how.recorded { "To review the plan as a file, also there:" } else { "To apply exactly this plan:" };
+            format!("{what}\n  ringwise plan{again} --out {file}\n  ringwise apply {file} --confirm 60s\n")
         }
     };
     format!(

@@ -171,7 +171,7 @@ fn all(total: usize) -> String {
 
 pub(crate) fn rfs(n: &Nic, host: &Host) -> String {
     let global = match &host.rps_sock_flow_entries {
-        Fact::Known(0) => "off (no socket flow table)".to_string(),
+        Fact::Known(0) => "off (no RFS socket table)".to_string(),
         f => sentence(f, "not in this kernel", |e| format!("{e} socket flow entries")),
     };
     let gs = groups(n.rx_queues.iter().map(|q| (q.id, q.rps_flow_cnt.clone())));
@@ -273,7 +273,7 @@ pub(crate) fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
     }
     if host.rps_sock_flow_entries.known() == Some(&0) || n.rx_queues.iter().any(|q| q.rps_flow_cnt.known() == Some(&0))
     {
-        out.push("RFS 0: off; it needs both the socket flow table and per-queue entries");
+        out.push("RFS 0: off; it needs both the RFS socket table and per-queue entries");
     }
     if n.vectors.iter().any(|v| v.is_queue() && empty(&v.effective)) {
         out.push("no effective CPU: the interrupt is not started (link down) or has not fired yet");

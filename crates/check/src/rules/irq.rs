@@ -386,6 +386,7 @@ pub(super) static RULES: &[Rule] = &[
         why: "Settings return to their defaults after a driver reload or a channel change, or a competing program or a manual change overwrites them.",
         source: "ringwise verify",
         ours: Some("--take-over"),
+        of_applied: true,
         by_hand: &["ringwise verify shows what changed and when; ringwise adopt DEV keeps the new values"],
         under: &[
             "A01", "A02", "A03", "A04", "A06", "A08", "A09", "A15", "Q04", "Q05", "Q07", "Q09", "Q10", "Q11", "Q14",

@@ -187,10 +187,13 @@ pub(super) static RULES: &[Rule] = &[
         title: "RFS table sizes do not match",
         reads: "rps_sock_flow_entries, rps_flow_cnt of the queues in use",
         needs: &[RequiredFact::Rfs],
-        guard: "RFS is on",
-        condition: "rps_flow_cnt of a queue is not the largest power of two up to rps_sock_flow_entries divided by the queues; info if it is larger, which only costs memory",
+        guard: "RFS is on, or the goal of the check switches it on (rpc, stream)",
+        condition: "rps_flow_cnt of a queue is not the largest power of two up to the entries of the host divided by the queues (rps_sock_flow_entries, or what the goal sets it to); info if it is larger, which only costs memory",
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
-        ours: Some("--set DEV.rps_flow_cnt=N"),
+        ours: Some(""),
+        by_hand: &[
+            "goals rpc and stream set both tables. Goals balanced and mixed keep the host's table: add --set DEV.rps_flow_cnt=N",
+        ],
         judge: |cx, say| {
             planned::judge("Q09", cx, say);
             let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;

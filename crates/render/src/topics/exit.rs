@@ -43,6 +43,8 @@ pub(super) const TOPICS: &[Topic] = &[
          finding from the severity of --fail-on upwards. plan --exit-code: there is something to do. bench report: \
          the files were measured under different conditions.",
         &[
+            "Reboot|If nothing was applied since the boot (no ringwise persist, or its service failed), ringwise exits \
+             with status 0: monitor systemctl is-active ringwise.service too, or ringwise plan --exit-code as root",
             "Then|ringwise: its lines now and pending name what, and the line Next the command",
             "See|ringwise help drift, trial, refused, finding",
         ],

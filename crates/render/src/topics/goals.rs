@@ -37,7 +37,8 @@ pub(super) const TOPICS: &[Topic] = &[
         &["forward", "router", "firewall", "gateway"],
         "routers and firewalls: packets are passed on",
         "Packets leave by the queue of the CPU that received them, so one CPU does all the work for a packet. All \
-         ports get the same layout.",
+         ports of a node get the same layout. A packet that leaves by a port of another node is also sent by the \
+         CPU that received it, but an interrupt on that other node completes it.",
         &[
             "Use it|on hosts that pass on more packets than they answer",
             "Queues|one for each local CPU, hardware threads included (with --allow-disruption). If there are \

@@ -190,13 +190,16 @@ pub(super) const TOPICS: &[Topic] = &[
             "hash",
             "hash key",
             "hash fields",
+            "hash function",
+            "toeplitz",
             "rss contexts",
             "rss context",
             "context",
         ],
         title: "receive side scaling: the NIC spreads flows over queues",
         body: "The NIC computes a hash over fields of a packet (addresses, ports) and uses it to look up the queue in a \
-         table. All packets of a flow have the same hash, so they stay in one queue. A context is a second table \
+         table. All packets of a flow have the same hash, so they stay in one queue. Most NICs use the hash function \
+         toeplitz, others also xor or crc32. A context is a second table \
          with its own queues, for the flows that a rule sends to it.",
         parts: &[
             "Why|An uneven table overloads some queues. UDP is often hashed by addresses only, so one peer uses one \
@@ -293,10 +296,19 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Rps),
     },
     Topic {
-        names: &["rfs", "rps flow cnt", "rfs entries", "receive flow steering", "arfs", "accelerated rfs"],
+        names: &[
+            "rfs",
+            "rps flow cnt",
+            "rfs entries",
+            "rfs socket table",
+            "socket flow table",
+            "receive flow steering",
+            "arfs",
+            "accelerated rfs",
+        ],
         title: "receive flow steering: packets go to their program's CPU",
-        body: "RFS is RPS that sends a flow to the CPU where its program last read. It has one table for the host and one \
-         for each receive queue; if one of them is 0, RFS is off. With accelerated RFS the NIC itself delivers the \
+        body: "RFS is RPS that sends a flow to the CPU where its program last read. It has one table for the host (the RFS socket \
+         table) and one for each receive queue; if one of them is 0, RFS is off. With accelerated RFS the NIC itself delivers the \
          flow to the right queue.",
         parts: &[
             "Why|For servers: packet and program share a cache. Never for forwarding, which has no sockets.",
