@@ -182,6 +182,12 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
         None | Some(Boot::Nothing) if in_force => "settings are lost at reboot".into(),
         None | Some(Boot::Nothing) => return None,
         Some(Boot::Applies { config }) => format!("{config} is applied (ringwise.service)"),
+        Some(Boot::Service { config: Some(config) }) => {
+            format!("{config} is applied, and kept (ringwise-daemon.service)")
+        }
+        Some(Boot::Service { config: None }) => {
+            "what apply has set is kept, but lost at reboot (ringwise-daemon.service, no configuration)".into()
+        }
         Some(Boot::Missing { config }) => {
             style.paint(Tint::Yellow, &format!("nothing is applied: {config} does not exist (ringwise persist)"))
         }
