@@ -186,7 +186,7 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
             format!("{config} is applied, and kept (ringwise-daemon.service)")
         }
         Some(Boot::Service { config: None }) => {
-            "what apply has set is kept, but lost at reboot (ringwise-daemon.service, no configuration)".into()
+            "settings are lost at reboot; until then ringwise-daemon.service keeps them".into()
         }
         Some(Boot::Missing { config }) => {
             style.paint(Tint::Yellow, &format!("nothing is applied: {config} does not exist (ringwise persist)"))
