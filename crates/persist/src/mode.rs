@@ -49,7 +49,7 @@ impl Mode {
     }
 }
 
-/// Whether a boot starts the service, so that `apply --boot` has nothing to do.
+/// Whether a boot starts the service, so that `apply --boot` does nothing.
 pub fn service_is_enabled(root: &Path) -> bool {
     enabled_service(root).is_some()
 }

@@ -147,7 +147,7 @@ fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation,
     let replaced = installation.replaced(mode);
     if !replaced.is_empty() {
         let by = if mode == Mode::Service { "the service applies" } else { "these units apply" };
-        out += &format!("Files to remove, because {by} the configuration now:\n{}", list(&mut replaced.iter()));
+        out += &format!("Files to remove, because {by} the configuration instead:\n{}", list(&mut replaced.iter()));
     }
     out
 }
@@ -267,7 +267,7 @@ pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun
     Ok(Some(BootRun::begin(&state_dir(common), &command)?))
 }
 
-/// Why `apply --boot` has nothing to do: a boot starts the service, or it runs already.
+/// Why `apply --boot` does nothing: a boot starts the service, or it runs already.
 fn service_applies(common: &Common) -> Result<Option<String>> {
     if ringwise_persist::service_is_enabled(Path::new("/")) {
         return Ok(Some("ringwise-daemon.service applies the configuration".into()));
