@@ -1,5 +1,5 @@
 #!/bin/sh
-# The service over a reboot: it applies the configuration and keeps it, units of 0.1 do nothing, and neither a restart, an upgrade nor an end writes.
+# The service over reboots: it applies the configuration and keeps it, units of 0.1 do nothing, and neither a restart, an upgrade nor an end writes.
 # hosts: remote
 # kernels: 6.12
 # areas: daemon persist
@@ -102,6 +102,29 @@ case $PHASE in
 	next_phase 2
 	;;
 2)
+	check "the service applies what the file says" wait_for 240 usecs eth2 30
+	check "this boot has not outlived it yet" wait_for 60 grep -q applying $J/boot.json
+	next_phase 3 hard
+	;;
+3)
+	check "after a boot that died the service runs" wait_for 240 active
+	check "and logs that it applies nothing" wait_for 240 sh -c "journalctl -b -u $U | grep -q 'skipped: an earlier boot ended within five minutes'"
+	check "each hook ends" wait_for 240 hooks_done
+	same "no transaction is of this boot" "$(grep -l "$(cat /proc/sys/kernel/random/boot_id)" $J/*.jsonl)" ""
+	check "the budget is that of the kernel" budget $(cat /var/lib/lab-budget)
+	check "eth2 has the driver's moderation" sh -c "! ethtool -c eth2 | grep -q '^rx-usecs:[^0-9]*30'"
+	status "it needs attention" 3 $P
+	says "and why" "SKIPPED"
+	status "tried again on request" 0 $P persist --daemon --yes
+	says "by the service that runs" "systemctl restart ringwise-daemon"
+	check "the units of 0.1 are removed" sh -c "! ls $D/ringwise.service $D/multi-user.target.wants/ringwise.service"
+	systemctl restart $U
+	check "it applies the file now" wait_for 120 usecs eth2 30
+	old_units
+	# An orderly shutdown within the five minutes does not count as a boot that died.
+	next_phase 4
+	;;
+4)
 	check "the service runs: it has reported that it is ready" wait_for 240 active
 	check "it applies what the file says of eth2" wait_for 240 usecs eth2 30
 	check "and of the host" wait_for 240 budget 450
@@ -143,21 +166,23 @@ case $PHASE in
 	status "reload" 0 systemctl reload $U
 	check "an edited file is applied" wait_for 60 usecs eth2 50
 	check "the service runs on" wait_for 60 active
+	check "this boot has not outlived it yet" grep -q applying $J/boot.json
 	wait_link eth2
 	check "it settles again" wait_for 120 settled
 
 	everything >/tmp/kept
 	last=$(last_id)
 	pid=$(main_pid)
-	status "restart" 0 systemctl restart $U
-	check "it is another process" test "$(main_pid)" != "$pid"
-	wrote_nothing "restart"
-
-	pid=$(main_pid)
 	kill -KILL $pid
 	check "killed: systemd starts it again" wait_for 60 sh -c "p=\$(systemctl show -P MainPID $U); [ \$p != 0 ] && [ \$p != $pid ] && systemctl -q is-active $U"
 	same "once" "$(systemctl show -P NRestarts $U)" 1
 	wrote_nothing "killed"
+
+	pid=$(main_pid)
+	status "restart" 0 systemctl restart $U
+	check "it is another process" test "$(main_pid)" != "$pid"
+	wrote_nothing "restart"
+	check "an orderly end within the five minutes: this boot has lived" grep -q lived $J/boot.json
 
 	status "stop" 0 systemctl stop $U
 	check "it runs no more" sh -c "! systemctl -q is-active $U"
@@ -186,7 +211,7 @@ case $PHASE in
 	package 0.2.1
 	status "upgraded" 0 dpkg -i /tmp/ringwise-0.2.1.deb
 	check "the service is restarted" sh -c "systemctl -q is-active $U && [ $(main_pid) != $pid ]"
-	same "it is the new program" "$(tail -n 1 /proc/$(main_pid)/exe)" "version 0.2.1"
+	same "it is the new program" "$(tail -c 14 /proc/$(main_pid)/exe)" "version 0.2.1"
 	wrote_nothing "upgrade"
 	status "the package is removed" 0 dpkg -r ringwise
 	says "what stays" "ringwise rollback 0"
