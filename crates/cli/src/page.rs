@@ -65,7 +65,7 @@ pub(crate) struct File {
     commands: &'static [&'static str],
 }
 
-const FILES: [File; 10] = [
+const FILES: [File; 11] = [
     File {
         path: "/etc/ringwise/ringwise.toml",
         about: "The configuration; see ringwise.toml(5).",
@@ -100,6 +100,11 @@ const FILES: [File; 10] = [
         path: "/etc/systemd/system/ringwise.service",
         about: "The unit that applies the configuration at boot.",
         commands: &["persist"],
+    },
+    File {
+        path: "/etc/systemd/system/ringwise-daemon.service",
+        about: "The unit of the service, which applies at boot and keeps the settings.",
+        commands: &["persist", "daemon"],
     },
     File { path: "/proc, /sys", about: "What is read from the kernel.", commands: READERS },
     File {

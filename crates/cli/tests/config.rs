@@ -427,6 +427,32 @@ fn exports_say_what_they_cannot() {
 }
 
 #[test]
+fn persist_the_service_into_an_image() {
+    let d = Dir::named("config-image-service");
+    let root = d.0.display().to_string();
+    let persist = |more: &[&str]| text(&ringwise(&[&["persist", "--yes", "--root", &root], more].concat()));
+    let there = |p: &str| d.0.join("etc/systemd/system").join(p).symlink_metadata().is_ok();
+    let (code, out, err) = text(&ringwise(&["persist", "-n", "--daemon", "--root", &root, "--goal", "rpc"]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("ringwise-daemon.service, which keeps") && !out.contains("ringwise@.service"), "{out}");
+    assert!(!there(""), "-n writes nothing");
+    assert_eq!(persist(&["--goal", "rpc"]).0, Some(0));
+    let (code, out, err) = persist(&["-n", "--daemon"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("Files to remove") && out.contains("81-ringwise.rules"), "{out}");
+    let (code, _, err) = persist(&["--daemon"]);
+    assert!(code == Some(0) && err.contains("Written: the service"), "{code:?} {err}");
+    assert!(there("ringwise-daemon.service") && there("multi-user.target.wants/ringwise-daemon.service"));
+    assert!(!there("ringwise.service") && !there("multi-user.target.wants/ringwise.service"), "not both");
+    let service = std::fs::read_to_string(d.0.join("etc/systemd/system/ringwise-daemon.service")).unwrap();
+    assert!(service.contains("\nExecStart=/usr/sbin/ringwise daemon\n"), "{service}");
+    assert_eq!(persist(&["--remove", "--daemon"]).0, Some(2));
+    assert_eq!(persist(&["--remove"]).0, Some(0));
+    assert!(!there("ringwise-daemon.service") && !there("multi-user.target.wants/ringwise-daemon.service"));
+    assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
+}
+
+#[test]
 fn persist_into_an_image() {
     let d = Dir::named("config-image");
     let root = d.0.display().to_string();

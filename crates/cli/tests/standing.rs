@@ -6,7 +6,7 @@ use crate::common::*;
 use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, NotPutBack, Outcome, Phase, Standing, Verify};
 use ringwise_cli::logbook;
 use ringwise_knob::{Match, Setting, VectorName, Window};
-use ringwise_model::{CpuId, Fact, Snapshot};
+use ringwise_model::{Boot, CpuId, Fact, Snapshot};
 use ringwise_observe::How;
 use ringwise_render::manual_changes::{Advice, Evidence};
 use ringwise_render::outcome::{self, Before};
@@ -208,6 +208,23 @@ fn the_first_screen() {
     assert!(status::page(&s, &st, StatusOptions::default(), &style).contains("permission denied"));
     // Unknown state is not shown as success.
     assert!(status::needs_attention(&st));
+}
+
+#[test]
+fn what_the_next_boot_applies() {
+    let of = |boot: Boot| {
+        let st = HostStatus { verify: Some(drift()), boot: Some(boot), ..HostStatus::default() };
+        let page = status::page(&edge3(), &st, StatusOptions::default(), &Style::plain(Some(120)));
+        page.lines().find_map(|l| l.strip_prefix("boot")).unwrap().trim().to_string()
+    };
+    let config = || "/etc/ringwise/ringwise.toml".to_string();
+    assert_eq!(of(Boot::Nothing), "settings are lost at reboot");
+    assert_eq!(of(Boot::Applies { config: config() }), format!("{} is applied (ringwise.service)", config()));
+    let service = Boot::Service { config: Some(config()) };
+    assert_eq!(serde_json::to_value(&service).unwrap(), serde_json::json!({ "service": { "config": config() } }));
+    assert_eq!(of(service), format!("{} is applied, and kept (ringwise-daemon.service)", config()));
+    let without = of(Boot::Service { config: None });
+    assert_eq!(without, "settings are lost at reboot; until then ringwise-daemon.service keeps them");
 }
 
 #[test]

@@ -1,13 +1,18 @@
-//! Checks the units of `ringwise persist` with systemd. Nothing is installed: they are written below a directory.
+//! Checks the units of `ringwise persist` and of the packages with systemd. Nothing is installed: they are written below a
+//! directory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::skipped;
 
-/// Highest exposure level, of ten; without the sandbox it was 9.6.
+use crate::common::root;
+
+/// Highest exposure levels, of ten; without the sandbox it was 9.6.
 const AT_MOST: f64 = 4.0;
+/// Of the exporter, which writes nothing and needs no capability.
+const EXPORTER_AT_MOST: f64 = 1.6;
 
 /// What `systemd-analyze` reports, or why it cannot run.
 fn analyze(args: &[&str], unit: &Path) -> Result<String, String> {
@@ -17,35 +22,56 @@ fn analyze(args: &[&str], unit: &Path) -> Result<String, String> {
     if all.contains("unrecognized option") { Err("systemd-analyze is older than 250".into()) } else { Ok(all) }
 }
 
+/// Fails if the unit is more exposed than allowed, or has directives that systemd does not understand.
+fn sandboxed(unit: &Path, at_most: f64) -> Result<(), String> {
+    let said = analyze(&["security", "--offline=true", "--no-pager"], unit)?;
+    let score = said.lines().find_map(|l| l.split_once("Overall exposure level for")?.1.split(": ").nth(1));
+    let score: f64 = score.and_then(|s| s.split(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{said}"));
+    println!("{}: {score}", unit.display());
+    assert!(score <= at_most, "{said}");
+    // Such directives are reported and ignored.
+    let wrong = ["Unknown", "Failed to parse", "Invalid", "not absolute", "ignoring"];
+    assert!(!wrong.iter().any(|w| said.contains(w)), "{said}");
+    Ok(())
+}
+
+/// The services that `persist` writes below a directory.
+fn written(dir: &Path, options: &[&str]) -> Vec<PathBuf> {
+    let root = dir.display().to_string();
+    let args = [&["persist", "--yes", "--root", &root], options].concat();
+    let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(&args).output().unwrap();
+    assert!(o.status.success(), "{o:?}");
+    let units = std::fs::read_dir(dir.join("etc/systemd/system")).unwrap().map(|e| e.unwrap().path());
+    units.filter(|p| p.extension().is_some_and(|e| e == "service")).collect()
+}
+
 #[test]
 fn the_services_are_sandboxed() {
     let dirs = [None, Some("/root/state of ringwise")];
     for (n, state_dir) in dirs.into_iter().enumerate() {
-        let d = Dir::named(&format!("units-{n}"));
-        let root = d.0.display().to_string();
-        let mut args = vec!["persist", "--yes", "--root", &root, "--goal", "rpc"];
-        args.extend(state_dir.iter().flat_map(|s| ["--state-dir", s]));
-        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(&args).output().unwrap();
-        assert!(o.status.success(), "{o:?}");
-        let units = d.0.join("etc/systemd/system");
-        let services: Vec<_> = std::fs::read_dir(&units).unwrap().map(|e| e.unwrap().path()).collect();
-        let services: Vec<_> = services.iter().filter(|p| p.extension().is_some_and(|e| e == "service")).collect();
-        assert_eq!(services.len(), 3, "{services:?}");
-        for unit in services {
-            // For a template, one instance is analyzed.
-            let instance = units.join(unit.file_name().unwrap().to_str().unwrap().replace('@', "@eth0"));
-            std::fs::rename(unit, &instance).unwrap();
-            let said = match analyze(&["security", "--offline=true", "--no-pager"], &instance) {
-                Ok(said) => said,
-                Err(why) => return skipped("the_services_are_sandboxed", &why.to_string()),
-            };
-            let score = said.lines().find_map(|l| l.split_once("Overall exposure level for")?.1.split(": ").nth(1));
-            let score: f64 = score.and_then(|s| s.split(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{said}"));
-            println!("{}: {score}", instance.display());
-            assert!(score <= AT_MOST, "{said}");
-            // Directives that this systemd does not understand are reported and ignored.
-            let wrong = ["Unknown", "Failed to parse", "Invalid", "not absolute", "ignoring"];
-            assert!(!wrong.iter().any(|w| said.contains(w)), "{said}");
+        let state_dir: Vec<&str> = state_dir.iter().flat_map(|s| ["--state-dir", s]).collect();
+        for (mode, expected) in [(None, 3), (Some("--daemon"), 1)] {
+            let d = Dir::named(&format!("units-{n}-{expected}"));
+            let options: Vec<&str> = ["--goal", "rpc"].into_iter().chain(mode).chain(state_dir.clone()).collect();
+            let services = written(&d.0, &options);
+            assert_eq!(services.len(), expected, "{services:?}");
+            for unit in services {
+                // For a template, one instance is analyzed.
+                let name = unit.file_name().unwrap().to_str().unwrap();
+                let instance = unit.with_file_name(name.replace('@', "@eth0"));
+                std::fs::rename(&unit, &instance).unwrap();
+                if let Err(why) = sandboxed(&instance, AT_MOST) {
+                    return skipped("the_services_are_sandboxed", &why);
+                }
+            }
         }
+    }
+}
+
+#[test]
+fn the_exporter_is_sandboxed() {
+    let unit = root().join("packaging/systemd/ringwise-exporter.service");
+    if let Err(why) = sandboxed(&unit, EXPORTER_AT_MOST) {
+        skipped("the_exporter_is_sandboxed", &why);
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, Verdict};
 use ringwise_discover::Options;
@@ -15,14 +14,12 @@ use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
 
 use crate::event::Event;
-use crate::service::{HANGUP, Next, Service};
+use crate::service::{HANGUP, LIVED, Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
 const WHO: &str = "ringwise daemon";
 /// At most this many journals of the service are kept, and about as many that are newer.
 const JOURNALS: usize = 50;
-/// After this long a boot counts as survived.
-const LIVED: Duration = Duration::from_secs(5 * 60);
 
 /// What one look has to write.
 #[derive(Debug)]
@@ -201,7 +198,7 @@ impl Service<'_> {
             ..self.policy()
         };
         boot.applying(self.host.unix_time()).map_err(|e| e.to_string())?;
-        let interfaces = plan.devices.iter().map(|d| d.name.clone()).collect();
+        let interfaces = names(&request.steps);
         let result = self.transact(&request, &policy);
         let stays = result.as_ref().is_ok_and(|o| o.verdict == Verdict::Applied);
         if stays {

@@ -83,13 +83,14 @@ impl fmt::Display for Event {
 }
 
 fn acted(a: &Action, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (devs, n) = (a.interfaces.join(", "), a.settings);
+    let devs = a.interfaces.join(", ");
+    let settings = if a.settings == 1 { "1 setting".to_string() } else { format!("{} settings", a.settings) };
     let cause = a.cause.text();
     if let Some(id) = a.transaction {
         write!(f, "transaction {id}: ")?;
     }
     match a.ending {
-        ActionEnding::Kept => write!(f, "set {n} settings of {devs}, because {cause}")?,
+        ActionEnding::Kept => write!(f, "set {settings} of {devs}, because {cause}")?,
         ActionEnding::Restored => write!(f, "failed and was restored: {devs}, because {cause}")?,
         ActionEnding::Incomplete => write!(f, "failed, and not everything was restored: {devs}, because {cause}")?,
         ActionEnding::Refused => write!(f, "refused: {devs}, because {cause}")?,

@@ -21,6 +21,8 @@ use crate::unchanged::{Seen, ToRead};
 
 /// SIGHUP on every architecture of Linux.
 pub(crate) const HANGUP: i32 = 1;
+/// After this long a boot counts as survived.
+pub(crate) const LIVED: Duration = Duration::from_secs(5 * 60);
 
 /// How the service is set up.
 #[derive(Debug, Clone)]
@@ -93,6 +95,9 @@ impl<'a> Service<'a> {
         let last = ServiceState::last(&setup.store).ok().flatten();
         let last = last.filter(|l| l.boot_id.is_some() && l.boot_id == boot_id);
         let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
+        // An earlier service of this boot was killed after it had applied the configuration.
+        let dir = setup.store.dirs().first();
+        let has_yet_to_live = dir.is_some_and(|d| ringwise_persist::has_yet_to_live(d).unwrap_or(false));
         let state = ServiceState {
             schema: SCHEMA.into(),
             version: VERSION,
@@ -128,7 +133,7 @@ impl<'a> Service<'a> {
             isolated: None,
             wanted: None,
             configured: false,
-            lived_at: None,
+            lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             published: None,
         }
     }

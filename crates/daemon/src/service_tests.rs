@@ -1,4 +1,4 @@
-//! The service on a simulated host, look by look. The lab has the same on real kernels (350-daemon.sh).
+//! The service on a simulated host, look by look. The lab has the same on real kernels (366-daemon.sh).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,12 +5,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Config, HostPart};
-use ringwise_model::{Goal, GoalChoice, GroupQueues, Intent, IntentFlags, NicKind, Snapshot};
+use ringwise_model::{DEFAULT_CONFIG, Goal, GoalChoice, GroupQueues, Intent, IntentFlags, NicKind, Snapshot};
 
 use crate::error::{Error, Result};
-
-/// The default path of the configuration file.
-pub const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
 
 /// A request that was read and checked, but not yet matched with a host.
 #[derive(Debug, Clone)]
@@ -46,10 +43,10 @@ fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)
         Some(p) => Ok(Some((p.to_path_buf(), load(p)?))),
         // The default file of this host does not apply to a recorded host.
         None if recorded => Ok(None),
-        None => match std::fs::read_to_string(DEFAULT_FILE) {
-            Ok(text) => Ok(Some((DEFAULT_FILE.into(), parse(Path::new(DEFAULT_FILE), &text)?))),
+        None => match std::fs::read_to_string(DEFAULT_CONFIG) {
+            Ok(text) => Ok(Some((DEFAULT_CONFIG.into(), parse(Path::new(DEFAULT_CONFIG), &text)?))),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-            Err(e) => Err(unreadable(Path::new(DEFAULT_FILE), e)),
+            Err(e) => Err(unreadable(Path::new(DEFAULT_CONFIG), e)),
         },
     }
 }

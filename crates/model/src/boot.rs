@@ -13,6 +13,11 @@ pub enum Boot {
         /// Its path.
         config: String,
     },
+    /// The service applies a file at boot, and keeps it.
+    Service {
+        /// Its path. `None`: there is no file, and the service keeps what `apply` has set.
+        config: Option<String>,
+    },
     /// A file is to be applied at boot, but does not exist.
     Missing {
         /// Its path.

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, GroupWish, Policy, Wish, nearest};
 
+/// The configuration file that is read without being named, if it exists.
+pub const DEFAULT_CONFIG: &str = "/etc/ringwise/ringwise.toml";
+
 /// DESIGN section 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -50,7 +50,7 @@ pub use fact::{Cause, Fact, Subject, Unread};
 pub use features::Feature;
 pub use flows_unknown::FlowsUnknown;
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
-pub use intent::{FarNode, Goal, Intent, Smt};
+pub use intent::{DEFAULT_CONFIG, FarNode, Goal, Intent, Smt};
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
 pub use nearest::nearest;
 pub use nic::{Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, not_asked};

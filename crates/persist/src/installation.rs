@@ -4,12 +4,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use ringwise_model::Boot;
+use ringwise_model::{Boot, DEFAULT_CONFIG};
 use ringwise_sys::io_text;
 
 use crate::error::{Error, Result, file};
 use crate::mark::{Fate, Mark, read_mark};
-use crate::paths::{APPLIES, FILES, SERVICE, WANTS, packaged};
+use crate::mode::{Mode, enabled_service};
+use crate::paths::{APPLIES, FILES, LINKS, SERVICE, WANTS, packaged};
 use crate::place;
 use crate::units::Units;
 
@@ -45,30 +46,36 @@ impl Installation {
     /// Units that a package has installed are enabled, not written.
     ///
     /// Errors: a masked unit.
-    pub fn files(&self, units: &Units, config: Option<(PathBuf, String)>) -> Result<Vec<(PathBuf, String)>> {
-        let own = if self.has_packaged(units) { Vec::new() } else { units.files() };
-        let own = own.into_iter().map(|(p, t)| (self.root.join(p), t));
-        let files: Vec<(PathBuf, String)> = config.into_iter().chain(own).collect();
+    pub fn files(
+        &self,
+        mode: Mode,
+        units: &Units,
+        config: Option<(PathBuf, String)>,
+    ) -> Result<Vec<(PathBuf, String)>> {
         // A masked unit is a link to /dev/null. The administrator does not want it to run, so it is not replaced.
-        match files.iter().find(|(p, _)| std::fs::metadata(p).is_ok_and(|m| !m.is_file())) {
-            Some((path, _)) => Err(Error::Masked(path.clone())),
-            None => Ok(files),
+        let masked = |p: &PathBuf| std::fs::metadata(p).is_ok_and(|m| !m.is_file());
+        let places = config.iter().map(|(p, _)| p.clone()).chain(mode.files().map(|p| self.root.join(p)));
+        if let Some(path) = places.into_iter().find(masked) {
+            return Err(Error::Masked(path));
         }
+        let own = if self.has_packaged(units) { Vec::new() } else { units.files() };
+        let own = own.into_iter().filter(|(p, _)| mode.files().any(|f| f == *p)).map(|(p, t)| (self.root.join(p), t));
+        Ok(config.into_iter().chain(own).collect())
     }
 
-    /// Writes all files or none, and enables the service with the link that `systemctl enable` would make. Units of an
-    /// earlier `persist` would override those of a package, so they are removed if the package's are enabled.
+    /// Writes all files or none, and enables the unit with the link that `systemctl enable` would make. Removes the units
+    /// that would override those of a package, and what belongs to the other mode.
     ///
     /// Errors: a file that cannot be written; those before it are as they were.
-    pub fn write(&self, units: &Units, files: &[(PathBuf, String)]) -> Result<()> {
+    pub fn write(&self, mode: Mode, units: &Units, files: &[(PathBuf, String)]) -> Result<()> {
         place::write_all(files, put)?;
-        let link = self.root.join(WANTS);
+        let link = self.root.join(mode.link());
         if let Some(dir) = link.parent() {
             std::fs::create_dir_all(dir).map_err(file(&link))?;
         }
         let service = match self.has_packaged(units) {
-            true => format!("/{}", packaged(SERVICE)),
-            false => format!("/{SERVICE}"),
+            true => format!("/{}", packaged(mode.unit())),
+            false => format!("/{}", mode.unit()),
         };
         if std::fs::read_link(&link).is_ok_and(|to| to != Path::new(&service)) {
             std::fs::remove_file(&link).map_err(file(&link))?;
@@ -77,21 +84,29 @@ impl Installation {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             other => other.map_err(file(&link))?,
         }
-        remove(&self.overriding(units))
+        remove(&self.overriding(mode, units))?;
+        remove(&self.replaced(mode))
     }
 
     /// Units of an earlier `persist` that would override those of a package.
-    pub fn overriding(&self, units: &Units) -> Vec<PathBuf> {
-        if !self.has_packaged(units) {
-            return Vec::new();
-        }
-        let all = FILES.into_iter().map(|p| self.root.join(p));
-        all.filter(|p| p.symlink_metadata().is_ok() && !place::foreign(p)).collect()
+    pub fn overriding(&self, mode: Mode, units: &Units) -> Vec<PathBuf> {
+        if self.has_packaged(units) { self.own(mode).collect() } else { Vec::new() }
+    }
+
+    /// What an earlier `persist` left for the other mode: its link and its units.
+    pub fn replaced(&self, mode: Mode) -> Vec<PathBuf> {
+        let link = self.root.join(mode.other().link());
+        place::enables(&link).then_some(link).into_iter().chain(self.own(mode.other())).collect()
+    }
+
+    /// Files that `persist` wrote.
+    fn own(&self, mode: Mode) -> impl Iterator<Item = PathBuf> {
+        mode.files().map(|p| self.root.join(p)).filter(|p| p.is_file() && !place::foreign(p))
     }
 
     /// Existing files that `--remove` removes, and files of the same names that `persist` did not write.
     pub fn installed(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let all = [WANTS].into_iter().chain(FILES).map(|p| self.root.join(p));
+        let all = LINKS.into_iter().chain(FILES).map(|p| self.root.join(p));
         all.filter(|p| p.symlink_metadata().is_ok()).partition(|p| place::enables(p) || !place::foreign(p))
     }
 }
@@ -115,6 +130,14 @@ pub fn remove(files: &[PathBuf]) -> Result<()> {
 
 /// What the next boot applies, by the files below `root`.
 pub fn kept(root: &Path, state_dir: &Path) -> Boot {
+    if let Some(unit) = enabled_service(root) {
+        return match applied_by(&unit, root, state_dir) {
+            Boot::Applies { config } => Boot::Service { config: Some(config) },
+            // The service looks for the default file, and needs none.
+            Boot::Missing { config } if config == DEFAULT_CONFIG => Boot::Service { config: None },
+            other => other,
+        };
+    }
     let wants = root.join(WANTS);
     match std::fs::symlink_metadata(&wants) {
         Ok(_) => {}
@@ -123,12 +146,17 @@ pub fn kept(root: &Path, state_dir: &Path) -> Boot {
     }
     let own = root.join(SERVICE);
     let service = if own.symlink_metadata().is_ok() { own } else { root.join(packaged(SERVICE)) };
-    let text = match std::fs::read_to_string(&service) {
+    applied_by(&service, root, state_dir)
+}
+
+/// What the unit in this file applies.
+fn applied_by(unit: &Path, root: &Path, state_dir: &Path) -> Boot {
+    let text = match std::fs::read_to_string(unit) {
         Ok(t) => t,
-        Err(e) => return Boot::Unknown { why: format!("{}: {}", service.display(), io_text(&e)) },
+        Err(e) => return Boot::Unknown { why: format!("{}: {}", unit.display(), io_text(&e)) },
     };
     let Some(config) = text.lines().find_map(|l| l.strip_prefix(APPLIES)) else {
-        return Boot::Unknown { why: format!("{} was not written by ringwise persist", service.display()) };
+        return Boot::Unknown { why: format!("{} was not written by ringwise persist", unit.display()) };
     };
     let config = config.to_string();
     match read_mark(state_dir) {
@@ -146,34 +174,33 @@ mod tests {
 
     use super::*;
     use crate::mark::{forget, write_mark};
-    use crate::paths::names;
+    use crate::paths::{DAEMON, DAEMON_WANTS, names};
 
-    const UNITS: Units =
-        Units { program: "/usr/sbin/ringwise", config: "/etc/ringwise/ringwise.toml", state_dir: None };
+    const UNITS: Units = Units { program: "/usr/sbin/ringwise", config: DEFAULT_CONFIG, state_dir: None };
 
     #[test]
     fn units_of_a_package_are_enabled_and_not_written() {
         let dir = Dir::new();
         let installation = Installation::below(&dir.0);
-        let own = installation.files(&UNITS, None).unwrap();
-        installation.write(&UNITS, &own).unwrap();
+        let own = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
+        installation.write(Mode::AtBoot, &UNITS, &own).unwrap();
         let link = dir.0.join(WANTS);
         assert_eq!((own.len(), std::fs::read_link(&link).unwrap()), (5, Path::new("/").join(SERVICE)));
-        assert!(installation.overriding(&UNITS).is_empty(), "without a package they are needed");
+        assert!(installation.overriding(Mode::AtBoot, &UNITS).is_empty(), "without a package they are needed");
         for (path, text) in UNITS.packaged() {
             put(&dir.0.join(path), &text).unwrap();
         }
-        assert_eq!(installation.overriding(&UNITS).len(), 5);
-        assert!(installation.files(&UNITS, None).unwrap().is_empty());
-        installation.write(&UNITS, &[]).unwrap();
+        assert_eq!(installation.overriding(Mode::AtBoot, &UNITS).len(), 5);
+        assert!(installation.files(Mode::AtBoot, &UNITS, None).unwrap().is_empty());
+        installation.write(Mode::AtBoot, &UNITS, &[]).unwrap();
         assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/usr/lib/systemd/system/ringwise.service"));
         assert!(own.iter().all(|(p, _)| !p.exists()), "they would override the package's");
         assert_eq!(installation.installed(), (vec![link.clone()], Vec::new()), "persist --remove disables them");
         // Another configuration needs units of its own, which override those of the package.
         let other = Units { config: "/etc/other.toml", ..UNITS };
-        assert_eq!(installation.files(&other, None).unwrap().len(), 5);
+        assert_eq!(installation.files(Mode::AtBoot, &other, None).unwrap().len(), 5);
         put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
-        let config = "/etc/ringwise/ringwise.toml".to_string();
+        let config = DEFAULT_CONFIG.to_string();
         assert_eq!(kept(&dir.0, &dir.0.join("state")), Boot::Applies { config });
     }
 
@@ -196,5 +223,45 @@ mod tests {
         assert_eq!(kept(&root, &state), Boot::Missing { config });
         std::fs::write(root.join(SERVICE), "[Service]\n").unwrap();
         assert!(matches!(kept(&root, &state), Boot::Unknown { .. }));
+    }
+
+    #[test]
+    fn the_service_replaces_the_units_and_the_other_way_round() {
+        let dir = Dir::new();
+        let (installation, state) = (Installation::below(&dir.0), dir.0.join("state"));
+        let at_boot = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
+        installation.write(Mode::AtBoot, &UNITS, &at_boot).unwrap();
+        let service = installation.files(Mode::Service, &UNITS, None).unwrap();
+        assert_eq!(service.iter().map(|(p, _)| p.clone()).collect::<Vec<_>>(), [dir.0.join(DAEMON)]);
+        assert_eq!(installation.replaced(Mode::Service).len(), 6, "five files and their link");
+        installation.write(Mode::Service, &UNITS, &service).unwrap();
+        assert_eq!(std::fs::read_link(dir.0.join(DAEMON_WANTS)).unwrap(), Path::new("/").join(DAEMON));
+        assert_eq!(installation.installed(), (vec![dir.0.join(DAEMON_WANTS), dir.0.join(DAEMON)], Vec::new()));
+        assert!(installation.replaced(Mode::Service).is_empty());
+        assert_eq!(kept(&dir.0, &state), Boot::Service { config: None }, "the default file is not needed");
+        put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
+        assert_eq!(kept(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
+        write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
+        assert_eq!(kept(&dir.0, &state), Boot::Skipped { unix_time: 7 }, "the service applies the file no more either");
+        forget(&state).unwrap();
+        // Units of 0.1 that stay enabled beside the service apply nothing.
+        let link = dir.0.join(WANTS);
+        at_boot.iter().for_each(|(p, t)| put(p, t).unwrap());
+        symlink(Path::new("/").join(SERVICE), &link).unwrap();
+        assert_eq!(kept(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
+        // A masked unit stays masked, in both modes.
+        std::fs::remove_file(dir.0.join(SERVICE)).unwrap();
+        symlink("/dev/null", dir.0.join(SERVICE)).unwrap();
+        assert!(matches!(installation.files(Mode::AtBoot, &UNITS, None), Err(Error::Masked(_))));
+        assert!(!installation.replaced(Mode::Service).contains(&dir.0.join(SERVICE)));
+        std::fs::remove_file(dir.0.join(SERVICE)).unwrap();
+        let at_boot = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
+        installation.write(Mode::AtBoot, &UNITS, &at_boot).unwrap();
+        assert_eq!(kept(&dir.0, &state), Boot::Applies { config: DEFAULT_CONFIG.into() });
+        assert!(!dir.0.join(DAEMON).exists() && dir.0.join(DAEMON_WANTS).symlink_metadata().is_err());
+        let other = Units { config: "/etc/other.toml", ..UNITS };
+        let files = installation.files(Mode::Service, &other, None).unwrap();
+        installation.write(Mode::Service, &other, &files).unwrap();
+        assert_eq!(kept(&dir.0, &state), Boot::Missing { config: "/etc/other.toml".into() }, "a named file is needed");
     }
 }

@@ -1,5 +1,5 @@
 //! Applying settings at every boot: the units and the udev rule that `ringwise persist` writes and removes, and the mark by
-//! which a boot that did not survive its tuning is recognized.
+//! which a boot that did not survive its tuning is recognized. Either the units apply once, or the service applies and keeps.
 //!
 //! ```text
 //!   persist ─► Installation: check ─► write ─► enabled            persist --remove ─► remove
@@ -14,6 +14,7 @@ mod conflicts;
 mod error;
 mod installation;
 mod mark;
+mod mode;
 mod paths;
 mod place;
 mod units;
@@ -22,5 +23,6 @@ pub use boot_run::{BootRun, link_comes};
 pub use conflicts::conflicts;
 pub use error::{Class, Error, Next, Result};
 pub use installation::{Installation, kept, remove};
-pub use mark::{forget, lived};
+pub use mark::{forget, has_yet_to_live, lived};
+pub use mode::{Mode, service_is_enabled};
 pub use units::Units;

@@ -109,6 +109,15 @@ pub fn lived(state_dir: &Path) -> Result<()> {
     }
 }
 
+/// Whether this boot began to apply, and is not known to have outlived it. A service that is started again then counts the
+/// five minutes itself.
+///
+/// Errors: the mark cannot be read.
+pub fn has_yet_to_live(state_dir: &Path) -> Result<bool> {
+    let id = boot_id()?;
+    Ok(read_mark(state_dir)?.is_some_and(|m| m.fate == Fate::Applying && m.boot_id == id))
+}
+
 /// Removes the mark, so that the next boot applies again.
 ///
 /// Errors: the mark cannot be removed.
@@ -190,6 +199,20 @@ mod tests {
         decide(&d, "four").expect("that one lived");
         std::fs::write(mark_file(&d), "{").unwrap();
         assert!(decide(&d, "five").is_err(), "a mark that cannot be read is no leave");
+        std::fs::remove_dir_all(d).unwrap();
+    }
+
+    #[test]
+    fn only_this_boot_has_yet_to_live() {
+        let d = dir("yet");
+        assert!(!has_yet_to_live(&d).unwrap(), "nothing was applied");
+        applying(&d, 7).unwrap();
+        assert!(has_yet_to_live(&d).unwrap());
+        lived(&d).unwrap();
+        assert!(!has_yet_to_live(&d).unwrap());
+        write_mark(&d, &Mark { format: FORMAT, boot_id: "another".into(), unix_time: 7, fate: Fate::Applying })
+            .unwrap();
+        assert!(!has_yet_to_live(&d).unwrap(), "that boot is over");
         std::fs::remove_dir_all(d).unwrap();
     }
 

@@ -5,19 +5,15 @@ use std::path::{Path, PathBuf};
 use ringwise_sys::trust;
 
 use crate::error::{Error, Result};
-use crate::paths::{FILES, WANTS};
+use crate::paths::{FILES, LINKS};
 use crate::units::{MARK, OLD_MARK};
 
 /// Directories that are emptied at boot, or that belong to a session.
 const PASSING: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/dev", "/home", "/media"];
 /// File systems in memory, and those that are mounted from elsewhere after the boot.
 const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "cifs", "smb3", "sshfs", "autofs"];
-const WANTS_TARGETS: [&str; 4] = [
-    "/etc/systemd/system/ringwise.service",
-    "../ringwise.service",
-    "/usr/lib/systemd/system/ringwise.service",
-    "/lib/systemd/system/ringwise.service",
-];
+/// Where the link that enables a unit may point to.
+const TARGETS: [&str; 4] = ["/etc/systemd/system", "..", "/usr/lib/systemd/system", "/lib/systemd/system"];
 
 /// See [`Installation::check`](crate::Installation::check). `program`: `None` while an image is built.
 pub(crate) fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
@@ -42,14 +38,12 @@ pub(crate) fn check(root: &Path, program: Option<&Path>, config: &Path, state_di
     if let Some(path) = FILES.iter().map(|p| root.join(p)).find(|p| foreign(p)) {
         return Err(Error::Foreign(path));
     }
-    let link = root.join(WANTS);
-    let to = std::fs::read_link(&link).ok();
-    let ours = to.as_ref().is_none_or(|t| WANTS_TARGETS.iter().any(|w| Path::new(w) == t));
-    match (link.symlink_metadata().is_ok(), ours) {
-        (true, true) if to.is_none() => Err(Error::NoLink(link)),
-        (true, false) => Err(Error::LinkElsewhere { link, to: to.unwrap_or_default() }),
-        _ => Ok(()),
-    }
+    let wrong = |link: PathBuf| match std::fs::read_link(&link) {
+        _ if enables(&link) || link.symlink_metadata().is_err() => None,
+        Ok(to) => Some(Error::LinkElsewhere { link, to }),
+        Err(_) => Some(Error::NoLink(link)),
+    };
+    LINKS.iter().find_map(|p| wrong(root.join(p))).map_or(Ok(()), Err)
 }
 
 fn systemd(program: &Path, config: &Path) -> Result<()> {
@@ -85,9 +79,10 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
     all.enumerate().max_by_key(|(i, (at, _))| (at.components().count(), *i)).map(|(_, m)| m)
 }
 
-/// Whether this is the link that enables the service: of an earlier `persist`, or to the unit of a package.
+/// Whether this is a link that enables a unit of this name: of an earlier `persist`, or to the unit of a package.
 pub(crate) fn enables(link: &Path) -> bool {
-    std::fs::read_link(link).is_ok_and(|to| WANTS_TARGETS.iter().any(|w| Path::new(w) == to))
+    let name = link.file_name().unwrap_or_default();
+    std::fs::read_link(link).is_ok_and(|to| TARGETS.iter().any(|dir| Path::new(dir).join(name) == to))
 }
 
 /// Whether this is a regular file that `persist` did not write. Masked units and directories are reported by the write.

@@ -1,6 +1,8 @@
 //! The texts of the files: a service at boot, a service for an interface that appears late, and the files that start them.
 
-use crate::paths::{LATE, LIVED, RULES, SERVICE, TIMER, WANTS, names, packaged};
+use ringwise_model::DEFAULT_CONFIG;
+
+use crate::paths::{DAEMON, LATE, LIVED, RULES, SERVICE, TIMER, WANTS, names, packaged};
 
 /// Values that all files share.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +21,8 @@ pub(crate) const MARK: &str = "# ringwise-persist: 1\n";
 pub(crate) const OLD_MARK: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
 const OWN_HEAD: &str = "# ringwise-persist: 1\n# ringwise persist --remove removes this file.\n";
 const PACKAGED_HEAD: &str = "# Inactive until ringwise persist, or systemctl enable ringwise.service.\n";
+const PACKAGED_DAEMON_HEAD: &str =
+    "# Inactive until ringwise persist --daemon, or systemctl enable --now ringwise-daemon.service.\n";
 
 /// Hardening of every unit. A system call that systemd does not know fails as on a kernel without it; older versions
 /// have `close_range` in no group.
@@ -68,16 +72,21 @@ ProtectControlGroups=yes
 impl Units<'_> {
     /// Path below the root, and text.
     pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
-        let texts =
-            [(SERVICE, self.service()), (LATE, self.late()), (LIVED, self.lived()), (TIMER, timer()), (RULES, rules())];
+        let texts = [
+            (SERVICE, self.service()),
+            (LATE, self.late()),
+            (LIVED, self.lived()),
+            (TIMER, timer()),
+            (RULES, rules()),
+            (DAEMON, self.daemon()),
+        ];
         texts.into_iter().map(|(path, text)| (path, format!("{OWN_HEAD}{text}"))).collect()
     }
 
     /// The same files for a package: paths below the root, in the directories of packages, and texts.
     pub fn packaged(&self) -> Vec<(String, String)> {
         let files = self.files().into_iter();
-        let text = |t: String| t.replacen(OWN_HEAD, PACKAGED_HEAD, 1);
-        files.map(|(path, t)| (packaged(path), text(t))).collect()
+        files.map(|(path, t)| (packaged(path), t.replacen(OWN_HEAD, packaged_head(path), 1))).collect()
     }
 
     fn program(&self) -> String {
@@ -142,6 +151,44 @@ TimeoutStartSec=5min
         )
     }
 
+    /// The longest start waits for another `--boot` first. The default file is not named: the service needs none.
+    fn daemon(&self) -> String {
+        let config = match self.config {
+            DEFAULT_CONFIG => String::new(),
+            other => format!(" --config {}", word(other)),
+        };
+        format!(
+            "[Unit]
+Description=Keep network interfaces tuned as configured in {described}
+Documentation=man:ringwise-daemon(8)
+After=network-pre.target network.target systemd-sysctl.service irqbalance.service tuned.service
+
+[Service]
+Type=notify
+{names}
+ExecStart={program} daemon{config}
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=5s
+TimeoutStartSec=5min
+# A stop during a transaction waits until its settings are put back.
+TimeoutStopSec=3min
+# Longer than the longest wait within a transaction, for another run: 2 min.
+WatchdogSec=3min
+# Only the service is stopped, not a guard that was started without systemd: when the service is killed during a
+# transaction, the guard restores the settings.
+KillMode=process
+{sandbox}
+[Install]
+WantedBy=multi-user.target
+",
+            described = percent(self.config),
+            names = names(self.config),
+            program = self.program(),
+            sandbox = self.sandbox(APPLIES),
+        )
+    }
+
     fn lived(&self) -> String {
         format!(
             "[Unit]
@@ -155,6 +202,10 @@ ExecStart={program} persist --lived
             sandbox = self.sandbox(REMEMBERS),
         )
     }
+}
+
+fn packaged_head(path: &str) -> &'static str {
+    if path == DAEMON { PACKAGED_DAEMON_HEAD } else { PACKAGED_HEAD }
 }
 
 fn timer() -> String {
@@ -214,7 +265,7 @@ mod tests {
     #[test]
     fn the_start_takes_longer_than_the_wait_for_another() {
         let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: Some("/srv/a b") };
-        for text in [u.service(), u.late()] {
+        for text in [u.service(), u.late(), u.daemon()] {
             let minutes = text.lines().find_map(|l| l.strip_prefix("TimeoutStartSec=")?.strip_suffix("min"));
             let start = std::time::Duration::from_secs(60 * minutes.unwrap().parse::<u64>().unwrap());
             assert!(start >= ALONE_WITHIN + std::time::Duration::from_secs(60), "{text}");
@@ -227,10 +278,29 @@ mod tests {
         let u = Units { program: "/usr/sbin/ringwise", config: "/etc/ringwise/ringwise.toml", state_dir: None };
         for ((path, text), (there, packaged)) in u.files().into_iter().zip(u.packaged()) {
             assert!(text.starts_with(MARK) && !packaged.contains("ringwise-persist:"), "{there}");
-            assert_eq!(text.strip_prefix(OWN_HEAD), packaged.strip_prefix(PACKAGED_HEAD), "{there}");
+            assert_eq!(text.strip_prefix(OWN_HEAD), packaged.strip_prefix(packaged_head(path)), "{there}");
             assert_eq!(there.rsplit('/').next(), path.rsplit('/').next());
             assert!(there.starts_with("usr/lib/"), "{there}");
         }
+    }
+
+    #[test]
+    fn the_service_needs_no_configuration_at_the_default_place() {
+        let start = |config| {
+            let text = Units { program: "/usr/sbin/ringwise", config, state_dir: Some("/srv/s") }.daemon();
+            text.lines().find_map(|l| l.strip_prefix("ExecStart=")).unwrap().to_string()
+        };
+        assert_eq!(start(DEFAULT_CONFIG), "/usr/sbin/ringwise --state-dir /srv/s daemon");
+        assert_eq!(start("/etc/r.toml"), "/usr/sbin/ringwise --state-dir /srv/s daemon --config /etc/r.toml");
+    }
+
+    #[test]
+    fn the_watchdog_waits_longer_than_the_service_may() {
+        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: None };
+        let minutes =
+            u.daemon().lines().find_map(|l| l.strip_prefix("WatchdogSec=")?.strip_suffix("min")?.parse().ok());
+        let watchdog = minutes.map(|m: u64| std::time::Duration::from_secs(60 * m));
+        assert!(watchdog.is_some_and(|w| w >= ALONE_WITHIN + std::time::Duration::from_secs(60)));
     }
 
     #[test]

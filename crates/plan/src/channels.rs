@@ -3,8 +3,8 @@
 
 use ringwise_knob::{Address, CreatedObject, Reason, Setting, rules as knob_rules};
 use ringwise_model::{
-    Channels, ConfiguredBy, Count, CpuSet, Fact, Flow, Goal, GoalChoice, GroupWish, Intent, IntentFlags, Rule,
-    Snapshot, shell,
+    Channels, ConfiguredBy, Count, CpuSet, DEFAULT_CONFIG, Fact, Flow, Goal, GoalChoice, GroupWish, Intent,
+    IntentFlags, Rule, Snapshot, shell,
 };
 
 use crate::dev::{Dev, LearnedIndex};
@@ -65,9 +65,6 @@ fn plan_with(flags: IntentFlags) -> String {
     shell::join(["ringwise".to_string(), "plan".to_string()].into_iter().chain(flags.words()))
 }
 
-/// This file is read without being named.
-const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
-
 /// The flags that state the intent, without those that the goal implies.
 fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
@@ -82,7 +79,7 @@ fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
         set,
         devs: devs.iter().map(|d| d.to_string()).collect(),
         goal: Some(intent.goal).filter(|g| *g != Goal::Balanced).map(GoalChoice::Of),
-        config: intent.config.clone().filter(|f| f != DEFAULT_FILE),
+        config: intent.config.clone().filter(|f| f != DEFAULT_CONFIG),
         cpus: intent.cpus.clone(),
         reserve: some(&intent.reserve),
         exclude_cpus: some(&intent.exclude_cpus),

@@ -200,6 +200,12 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
         None | Some(Boot::Nothing) if in_force => "settings are lost at reboot".into(),
         None | Some(Boot::Nothing) => return None,
         Some(Boot::Applies { config }) => format!("{config} is applied (ringwise.service)"),
+        Some(Boot::Service { config: Some(config) }) => {
+            format!("{config} is applied, and kept (ringwise-daemon.service)")
+        }
+        Some(Boot::Service { config: None }) => {
+            "settings are lost at reboot; until then ringwise-daemon.service keeps them".into()
+        }
         Some(Boot::Missing { config }) => {
             style.paint(Tint::Yellow, &format!("nothing is applied: {config} does not exist (ringwise persist)"))
         }

@@ -15,6 +15,15 @@ use crate::{apt, cmd, paths};
 
 /// Debian releases in which the .deb is tried. The last one is the newest.
 const RELEASES: [&str; 3] = ["bookworm", "trixie", "testing"];
+/// Releases whose systemd rates the units: it does not change any more.
+const RATED: [&str; 2] = ["bookworm", "trixie"];
+/// Services of the package, and their highest exposure levels in tenths (`systemd-analyze security`).
+const EXPOSURE: [(&str, &str); 4] = [
+    ("ringwise.service", "40"),
+    ("ringwise@.service", "40"),
+    ("ringwise-daemon.service", "40"),
+    ("ringwise-exporter.service", "16"),
+];
 /// Where units may be enabled.
 const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
 
@@ -64,7 +73,7 @@ fn trees(deb: &Path, rpm: &Path, work: &Path) -> Result<Tally> {
     for release in RELEASES {
         println!("package: the .deb in a fresh Debian {release}");
         let root = tree(release, work)?;
-        let tried = debian(&root, deb, &mut t);
+        let tried = debian(&root, deb, RATED.contains(&release), &mut t);
         let last = release == RELEASES[RELEASES.len() - 1];
         let tried = tried.and_then(|()| if last { rpm_tree(&root, rpm, &mut t) } else { Ok(()) });
         let _ = fs::remove_dir_all(&root);
@@ -89,6 +98,9 @@ fn tree(release: &str, work: &Path) -> Result<PathBuf> {
         c.arg("-m").arg(cmd::need("mmdebstrap")?);
         // A mirror may lag behind with its newest suite; signatures are still checked.
         c.arg("--aptopt=Acquire::Check-Valid-Until \"false\"");
+        if RATED.contains(&release) {
+            c.arg("--include=systemd");
+        }
         c.args(["--quiet", "--mode=root", "--variant=essential", "--format=directory", release]);
         c.arg(&root).arg(&sources);
         cmd::output(&mut c).map(drop)
@@ -125,7 +137,7 @@ fn old_state(root: &Path, version: &str) -> Result<()> {
     Ok(())
 }
 
-fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
+fn debian(root: &Path, deb: &Path, rated: bool, t: &mut Tally) -> Result<()> {
     let name = deb.file_name().context("a package has a name")?.to_string_lossy().into_owned();
     fs::copy(deb, root.join(&name))?;
     let file = format!("/{name}");
@@ -135,6 +147,9 @@ fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
     let version = succeeds(root, &["ringwise", "--version"])?;
     t.check("the program runs", version.contains(VERSION));
     installed(root, t);
+    if rated {
+        exposure(root, t)?;
+    }
     let history = succeeds(root, &["ringwise", "history"])?;
     t.check("it reads the journals of 0.1.0", history.contains("goal"));
     t.check("dpkg verifies the files", succeeds(root, &["dpkg", "--verify", "ringwise"])?.trim().is_empty());
@@ -151,7 +166,9 @@ fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
     succeeds(root, &["dpkg", "--remove", "ringwise"])?;
     t.check("removal keeps the state", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
     t.check("removal keeps the configuration", root.join("etc/ringwise/ringwise.toml").exists());
-    t.check("removal disables the unit", !root.join(WANTS).join("ringwise.service").is_symlink());
+    for unit in ["ringwise.service", "ringwise-daemon.service"] {
+        t.check(&format!("removal disables {unit}"), !root.join(WANTS).join(unit).is_symlink());
+    }
     // What the scripts leave when settings are in effect.
     fs::create_dir_all(root.join("run/ringwise"))?;
     fs::write(root.join("run/ringwise/in-effect"), "")?;
@@ -169,7 +186,41 @@ fn debian(root: &Path, deb: &Path, t: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// `persist` enables the units of the package, and `persist --remove` disables them again. Enabled at the end.
+/// The sandbox of each service, rated by the systemd of the tree.
+fn exposure(root: &Path, t: &mut Tally) -> Result<()> {
+    for (unit, most) in EXPOSURE {
+        // For a template, one instance is rated.
+        let copy = format!("/tmp/{}", unit.replace('@', "@eth0"));
+        fs::copy(root.join("usr/lib/systemd/system").join(unit), root.join(&copy[1..]))?;
+        let threshold = format!("--threshold={most}");
+        let words = ["systemd-analyze", "security", "--offline=true", "--no-pager", &threshold, &copy];
+        let out = within(root, &words)?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let level = text.lines().find_map(|l| l.split_once("Overall exposure level for ").map(|(_, l)| l));
+        println!("package: exposure of {}", level.unwrap_or("nothing"));
+        t.check(&format!("exposure of {unit}, at most {most} tenths"), out.status.success() && level.is_some());
+        fs::remove_file(root.join(&copy[1..]))?;
+    }
+    Ok(())
+}
+
+/// The service is enabled instead of the units that apply once, and the other way round.
+fn persist_service(root: &Path, t: &mut Tally) -> Result<()> {
+    let (link, once) = (root.join(WANTS).join("ringwise-daemon.service"), root.join(WANTS).join("ringwise.service"));
+    let unit = Path::new("/usr/lib/systemd/system/ringwise-daemon.service");
+    let enabled = within(root, &["ringwise", "persist", "--daemon", "--root", "/", "--yes"])?;
+    t.check("persist --daemon succeeds", enabled.status.success());
+    t.check("persist --daemon enables the package's service", fs::read_link(&link).is_ok_and(|to| to == unit));
+    t.check("persist --daemon disables the other unit", !once.is_symlink());
+    t.check("persist --daemon writes no unit", !root.join("etc/systemd/system/ringwise-daemon.service").exists());
+    let back = within(root, &["ringwise", "persist", "--root", "/", "--yes"])?;
+    t.check("persist disables the service", back.status.success() && once.is_symlink() && !link.is_symlink());
+    let again = within(root, &["ringwise", "persist", "--daemon", "--root", "/", "--yes"])?;
+    t.check("persist --daemon succeeds again", again.status.success() && link.is_symlink());
+    Ok(())
+}
+
+/// `persist` enables the units of the package, and `persist --remove` disables them again. Both are enabled at the end.
 fn persist(root: &Path, t: &mut Tally) -> Result<()> {
     let link = root.join(WANTS).join("ringwise.service");
     let unit = "usr/lib/systemd/system/ringwise.service";
@@ -190,6 +241,9 @@ fn persist(root: &Path, t: &mut Tally) -> Result<()> {
     let again = within(root, &["ringwise", "persist", "--root", "/", "--yes"])?;
     t.check("persist succeeds again", again.status.success());
     t.check("persist enables the package's unit again", enables(&link));
+    persist_service(root, t)?;
+    // Both, as after systemctl enable.
+    std::os::unix::fs::symlink(Path::new("/").join(unit), &link)?;
     Ok(())
 }
 
@@ -198,6 +252,7 @@ fn installed(root: &Path, t: &mut Tally) {
     for path in [
         "usr/sbin/ringwise",
         "usr/lib/systemd/system/ringwise.service",
+        "usr/lib/systemd/system/ringwise-daemon.service",
         "usr/lib/systemd/system/ringwise-exporter.service",
         "usr/lib/udev/rules.d/81-ringwise.rules",
         "usr/share/bash-completion/completions/ringwise",

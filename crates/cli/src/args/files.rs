@@ -12,8 +12,12 @@ pub struct PersistArgs {
     /// The requested settings, which are written to the configuration file.
     #[command(flatten)]
     pub intent: IntentArgs,
+    /// Enable the service (ringwise-daemon.service), which applies at boot and keeps the settings, instead of units that
+    /// apply once
+    #[arg(long, help_heading = "Files")]
+    pub daemon: bool,
     /// Stop applying at boot, and remove the files; the configuration file stays
-    #[arg(long, conflicts_with_all = ["goal", "config", "set"], help_heading = "Files")]
+    #[arg(long, conflicts_with_all = ["goal", "config", "set", "daemon"], help_heading = "Files")]
     pub remove: bool,
     /// Write below DIR instead of /, to prepare an image
     #[arg(long, value_name = "DIR", help_heading = "Files")]

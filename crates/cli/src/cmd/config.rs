@@ -30,7 +30,7 @@ pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
 }
 
 fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
-    let path = f.file.clone().unwrap_or_else(|| Path::new(ringwise_intent::DEFAULT_FILE).into());
+    let path = f.file.clone().unwrap_or_else(|| Path::new(ringwise_model::DEFAULT_CONFIG).into());
     let config = ringwise_intent::load_config(&path)?;
     Ok((path, config))
 }

@@ -39,7 +39,7 @@ pub(super) fn man(dir: &Path) -> Result<Status> {
 pub(super) fn units(root: &Path) -> Result<Status> {
     let units = ringwise_persist::Units {
         program: super::persist::INSTALLED,
-        config: ringwise_intent::DEFAULT_FILE,
+        config: ringwise_model::DEFAULT_CONFIG,
         state_dir: None,
     };
     for (path, text) in units.packaged() {

@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_config::Config;
+use ringwise_daemon::ServiceState;
 use ringwise_discover::Options;
 use ringwise_model::shell;
-use ringwise_persist::{BootRun, Class, Error, Installation, Next, Units, conflicts};
+use ringwise_persist::{BootRun, Class, Error, Installation, Mode, Next, Units, conflicts};
 use ringwise_sys::Request;
 
 use super::goals;
@@ -33,7 +34,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if a.remove {
         return remove(a, &installation, &state_dir, common);
     }
-    let config = a.intent.config.clone().unwrap_or_else(|| ringwise_intent::DEFAULT_FILE.into());
+    let config = a.intent.config.clone().unwrap_or_else(|| ringwise_model::DEFAULT_CONFIG.into());
     let config = std::path::absolute(&config).map_err(|e| Fail::io(config.display(), &e))?;
     if config.to_str().is_none_or(|c| c.contains(['\n', '\r'])) {
         return Err(Fail::usage("--config: the name of the file must be one line of UTF-8"));
@@ -79,11 +80,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     }
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
-    let files = installation.files(&units, write.map(|text| (there.clone(), text)))?;
+    let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
+    let files = installation.files(mode, &units, write.map(|text| (there.clone(), text)))?;
     for n in &notes {
         out::note(common.quiet, &format!("ringwise: {n}"));
     }
-    let will = will(&config, &files, &installation, &units);
+    let will = will(&config, &files, &installation, mode, &units);
     if a.write.dry_run {
         out::answer(&will)?;
         return Ok(Status::Ok);
@@ -93,30 +95,59 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if !confirmed(&a.write, "Write them? [y/N/show]", &texts)? {
         return Err(Fail::refused("not confirmed; nothing was touched"));
     }
-    installation.write(&units, &files)?;
+    installation.write(mode, &units, &files)?;
     if a.root.is_none() {
         ringwise_persist::forget(&state_dir)?;
         reload(common)?;
     }
-    out::note(common.quiet, "Written: the configuration is applied at every boot. Undo: ringwise persist --remove");
+    let done = match mode {
+        Mode::AtBoot => "Written: the configuration is applied at every boot. Undo: ringwise persist --remove",
+        Mode::Service => "Written: the service applies and keeps the configuration. Undo: ringwise persist --remove",
+    };
+    out::note(common.quiet, done);
+    if a.root.is_none() {
+        running(mode, common)?;
+    }
     Ok(Status::Ok)
 }
 
+/// What the files do not change: whether the service runs now.
+fn running(mode: Mode, common: &Common) -> Result<()> {
+    let runs = ServiceState::running(&store(common), source::live()?.host.as_ref()).is_ok_and(|s| s.is_some());
+    match (mode, runs) {
+        (Mode::Service, false) => out::note(common.quiet, "Start it now: systemctl start ringwise-daemon"),
+        (Mode::Service, true) => out::note(common.quiet, "It runs already: systemctl restart ringwise-daemon"),
+        (Mode::AtBoot, true) => out::note(common.quiet, "The service still runs: systemctl stop ringwise-daemon"),
+        (Mode::AtBoot, false) => {}
+    }
+    Ok(())
+}
+
 /// What `persist` does, for the question before it.
-fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation, units: &Units) -> String {
+fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation, mode: Mode, units: &Units) -> String {
     let list =
         |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|p| format!("    {}\n", p.display())).collect::<String>();
-    let mut out = format!("{} is applied at every boot, and when an interface appears later.", config.display());
-    out += match installation.has_packaged(units) {
-        true => " The units of the package are enabled.\n",
-        false => "\n",
+    let mut out = config.display().to_string();
+    out += match mode {
+        Mode::AtBoot => " is applied at every boot, and when an interface appears later.",
+        Mode::Service => " is applied at every boot by ringwise-daemon.service, which keeps the settings.",
+    };
+    out += match (mode, installation.has_packaged(units)) {
+        (Mode::AtBoot, true) => " The units of the package are enabled.\n",
+        (Mode::Service, true) => " The unit of the package is enabled.\n",
+        (_, false) => "\n",
     };
     if !files.is_empty() {
         out += &format!("Files to write:\n{}", list(&mut files.iter().map(|(p, _)| p)));
     }
-    let overriding = installation.overriding(units);
+    let overriding = installation.overriding(mode, units);
     if !overriding.is_empty() {
         out += &format!("Files to remove, because they override the package's:\n{}", list(&mut overriding.iter()));
+    }
+    let replaced = installation.replaced(mode);
+    if !replaced.is_empty() {
+        let by = if mode == Mode::Service { "the service applies" } else { "these units apply" };
+        out += &format!("Files to remove, because {by} the configuration instead:\n{}", list(&mut replaced.iter()));
     }
     out
 }
@@ -184,6 +215,7 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
     if a.root.is_none() {
         ringwise_persist::forget(state_dir)?;
         reload(common)?;
+        running(Mode::AtBoot, common)?;
     }
     Ok(Status::Ok)
 }
@@ -218,17 +250,31 @@ pub(super) fn is_anything_in_effect(common: &Common) -> Result<Status> {
 
 /// Checks whether `apply --boot` may begin. `None`: there is nothing to do.
 pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun>> {
-    if let Some(dev) = &a.late {
-        if dev.contains('/') || dev.is_empty() {
-            return Err(Fail::usage(format!("--late \"{dev}\": expected the name of an interface")));
-        }
-        if !ringwise_persist::link_comes(source::live()?.host.as_ref(), dev) {
-            out::note(common.quiet, &format!("ringwise: {dev} has no link; nothing was done"));
-            return Ok(None);
-        }
+    if let Some(dev) = a.late.as_ref().filter(|dev| dev.contains('/') || dev.is_empty()) {
+        return Err(Fail::usage(format!("--late \"{dev}\": expected the name of an interface")));
+    }
+    if let Some(why) = service_applies(common)? {
+        out::note(common.quiet, &format!("ringwise: {why}; nothing was done"));
+        return Ok(None);
+    }
+    if let Some(dev) = &a.late
+        && !ringwise_persist::link_comes(source::live()?.host.as_ref(), dev)
+    {
+        out::note(common.quiet, &format!("ringwise: {dev} has no link; nothing was done"));
+        return Ok(None);
     }
     let command = shell::join(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
     Ok(Some(BootRun::begin(&state_dir(common), &command)?))
+}
+
+/// Why `apply --boot` does nothing: a boot starts the service, or it runs already.
+fn service_applies(common: &Common) -> Result<Option<String>> {
+    if ringwise_persist::service_is_enabled(Path::new("/")) {
+        return Ok(Some("ringwise-daemon.service applies the configuration".into()));
+    }
+    // A state that cannot be read is of no service that runs properly.
+    let service = ServiceState::running(&store(common), source::live()?.host.as_ref()).ok().flatten();
+    Ok(service.map(|s| format!("the service applies the configuration (process {})", s.process.pid)))
 }
 
 impl From<Error> for Fail {

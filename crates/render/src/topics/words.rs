@@ -468,8 +468,8 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["boot", "next boot", "lost at reboot", "persistence"],
         "settings are lost at reboot unless you persist them",
-        "The kernel and the drivers start with their defaults. ringwise persist installs a service that applies the \
-         configuration file at every boot. If a boot ends within five minutes of tuning, other than by an orderly \
+        "The kernel and the drivers start with their defaults. ringwise persist installs a unit that applies the \
+         configuration file at every boot, ringwise persist --daemon a service that also keeps the settings. If a boot ends within five minutes of tuning, other than by an orderly \
          shutdown, later boots skip the tuning until ringwise persist is run again.",
         &["Show|ringwise status: line boot", "See|docs/config.md; ringwise persist --help"],
     ),

@@ -171,7 +171,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
         let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
         return (GoalOrigin::Requested, intent(&[], &args), Vec::new());
     }
-    let config = !source.recorded && Path::new(ringwise_intent::DEFAULT_FILE).exists();
+    let config = !source.recorded && Path::new(ringwise_model::DEFAULT_CONFIG).exists();
     let otherwise = if config { GoalOrigin::Config } else { GoalOrigin::Default };
     let known = standing.parts(s);
     if let Some(a) = &known.unknown {
