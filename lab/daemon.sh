@@ -46,7 +46,7 @@ back() {
 		read -r _to _ </proc/uptime
 		echo "# $1: right again $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, "after", t, "s" }'
 	else
-		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[<>]' | head -4 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
+		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[-+<>][^-+]' | head -6 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
 	fi
 }
 

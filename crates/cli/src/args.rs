@@ -274,7 +274,7 @@ pub struct PlanArgs {
     /// Show one line for each setting instead of groups of settings
     #[arg(long, help_heading = "Output")]
     pub full: bool,
-    /// Exit with status 3 if there is something to do
+    /// Exit with status 3 if there is something to do, or a requested setting is not planned
     #[arg(long, help_heading = "Output")]
     pub exit_code: bool,
 }

@@ -60,7 +60,8 @@ const PLAN: Page = Page {
   ringwise plan eth0 --goal rpc --out eth0.plan   then: ringwise apply eth0.plan
   ringwise plan eth0 --set eth0.rings.rx=1024 -o diff",
         "  0  planned, or nothing to do
-  3  with --exit-code: there is something to do
+  3  with --exit-code: there is something to do, or a requested setting is not
+     planned
   1  the host or the configuration cannot be used; 2 wrong command line",
     )
 };
@@ -256,7 +257,7 @@ program has changed is a manual change: it stays and is reported once. apply,
 rollback, confirm and adopt decide; their result is kept from then on.
 SIGHUP loads the configuration again. SIGTERM ends the service; settings stay.",
     ..Page::new(
-        "  systemctl enable --now ringwise-daemon.service
+        "  ringwise persist --daemon         enables ringwise-daemon.service
   ringwise daemon --config none     in the foreground; keeps what apply has set
   ringwise daemon pause eth0
   ringwise daemon resume",

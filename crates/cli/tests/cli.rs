@@ -279,6 +279,13 @@ fn status_three_only_with_exit_code() {
     let f = article48();
     assert_eq!(run(&["plan", "eth0", "--goal", "forward", "--from", &f]).status, 0);
     assert_eq!(run(&["plan", "eth0", "--goal", "forward", "--from", &f, "--exit-code"]).status, 3);
+    // What was requested but is skipped, because it interrupts traffic, is not as requested.
+    let f =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/lab-small2-6.12/capture.tar.gz");
+    let rings = ["plan", "eth0", "--set", "eth0.rings.rx=128", "--from", f.to_str().unwrap()];
+    let r = run(&[&rings[..], &["--exit-code"]].concat());
+    assert!(r.out.contains("Requested but not planned"), "{}", r.out);
+    assert_eq!((r.status, run(&rings).status), (3, 0));
 }
 
 #[test]

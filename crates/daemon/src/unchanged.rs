@@ -71,7 +71,9 @@ impl ToRead {
             for address in &self.others {
                 // One answer has all values of the family, except where each queue or rule is asked for.
                 let alone = matches!(address, Address::QueueCoalesce { .. } | Address::FlowRule { .. });
-                if alone || done.insert((address.dev().map(str::to_string), address.family())) {
+                // irqbalance's answer is the same for all interfaces.
+                let dev = address.dev().filter(|_| address.family() != Family::Rivals);
+                if alone || done.insert((dev.map(str::to_string), address.family())) {
                     read_address(host, around, address, DEADLINE);
                 }
                 others.push(live(around, address));

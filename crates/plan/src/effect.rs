@@ -167,10 +167,10 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
         _ if ends_far() => said("more of its interrupts are on its own node"),
         Goal::Latency => said("the other cores are left to programs"),
         Goal::Rpc | Goal::Stream if intent.smt.is_none() && has_threads => {
-            said("one queue per physical core: second threads are left to programs")
+            said("one thread of each core takes queues: second threads are left to programs")
         }
         _ if intent.smt == Some(Smt::OnePerCore) && has_threads => {
-            said("one queue per physical core: second threads are left to programs")
+            said("one thread of each core takes queues: second threads are left to programs")
         }
         Goal::Forward => said(ALIKE),
         Goal::Mixed => said("queues with different policies share no CPU"),

@@ -389,6 +389,7 @@ struct Stack<'a> {
     most: u32,
     /// The number of queues to propose.
     fewer: u32,
+    goal: Goal,
     why: StackCause,
 }
 
@@ -419,7 +420,7 @@ impl<'a> Stack<'a> {
             StackCause::FewInterrupts => goal.map_or(cpus as u32, |n| n.min(cpus as u32)),
             StackCause::FewCpus { .. } => goal.unwrap_or(cpus as u32),
         };
-        Some(Self { dev, queues, cpus, most, fewer, why })
+        Some(Self { dev, queues, cpus, most, fewer, goal: d.goal, why })
     }
 }
 
@@ -444,10 +445,14 @@ impl StackCause {
 /// Warns about them, with the solutions that the user can choose from. `devices`: how many there are in the plan.
 fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) {
     for s in stacks {
-        let alike: Vec<&str> = stacks.iter().filter(|o| o.fewer == s.fewer).map(|o| o.dev).collect();
+        let same = |o: &&Stack| (o.fewer, o.goal) == (s.fewer, s.goal);
+        let alike: Vec<&str> = stacks.iter().filter(same).map(|o| o.dev).collect();
         // --queues is for all interfaces of the command, so others must not be part of it.
-        let devs = if alike.len() == devices { String::new() } else { format!("plan {} ", alike.join(" ")) };
-        let reduce = format!("reduce the queues ({devs}--queues {} --allow-disruption)", s.fewer);
+        let command = match alike.len() == devices {
+            true => String::new(),
+            false => format!("plan {} --goal {} ", alike.join(" "), s.goal),
+        };
+        let reduce = format!("reduce the queues ({command}--queues {} --allow-disruption)", s.fewer);
         let on = plural(s.cpus, "CPU");
         let (on, text) = match s.why {
             StackCause::FewInterrupts => {

@@ -77,7 +77,7 @@ fn limits(plan: &Plan) -> Option<String> {
     all().next()?;
     let sets: Vec<String> = node.iter().map(|(cpus, devs)| format!("{}: CPUs {cpus}", devs.join(" "))).collect();
     let many = match (sets.is_empty(), all().all(|p| p.node_cpus.is_some())) {
-        (true, _) => format!("The node has no more, so one of {MANY} needs no limit."),
+        (true, _) => format!("The node has no more, so leave the file out for one of {MANY}."),
         (false, true) => format!("One of {MANY} gets those of the node ({}).", sets.join("; ")),
         (false, false) => {
             format!("One of {MANY} gets those of the node ({}), or no limit if it has no more.", sets.join("; "))

@@ -47,7 +47,9 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
             out::answer(&page::text(&plan, Some(&s), &how, &style))?;
         }
     }
-    Ok(if a.exit_code && !plan.steps.is_empty() { Status::Findings } else { Status::Ok })
+    // A requested setting that is not planned still differs from the request.
+    let unplanned = plan.left_out.iter().any(|l| l.is_named()) || plan.refused.iter().any(|r| r.is_named());
+    Ok(if a.exit_code && (unplanned || !plan.steps.is_empty()) { Status::Findings } else { Status::Ok })
 }
 
 /// `--print-config`: prints the equivalent file. The host is read only if it decides which entry `--set` means.

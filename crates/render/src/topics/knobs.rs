@@ -162,6 +162,9 @@ pub(super) const TOPICS: &[Topic] = &[
             "rx usecs",
             "tx usecs",
             "dim",
+            "adaptive-rx",
+            "use-adaptive-rx",
+            "use-adaptive-tx",
         ],
         title: "how long a NIC waits before it raises an interrupt",
         body: "Interrupt moderation, also called coalescing: the NIC waits some microseconds (rx-usecs, tx-usecs) or for \

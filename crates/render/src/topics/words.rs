@@ -249,7 +249,7 @@ pub(super) const TOPICS: &[Topic] = &[
          why it cannot keep the layout at present, and unheard (-v) a notification that this kernel does not send: \
          such changes are found within 10 s.",
         &[
-            "Start|systemctl enable --now ringwise-daemon.service",
+            "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service",
             "Log|journalctl -u ringwise-daemon",
             "Status|3 from ringwise while there is a problem",
             "See|docs/daemon.md; ringwise daemon --help; ringwise help paused, manual, boot",
@@ -466,11 +466,27 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|docs/watch.md"],
     ),
     word(
+        &["offline", "offline cpu"],
+        "a CPU that is switched off",
+        "An offline CPU takes no interrupt and runs no program; in a matrix its column is -. When a CPU goes offline, the \
+         kernel moves its interrupts to other CPUs, and does not move them back. A rollback that needs an offline CPU \
+         waits for it: ringwise exits with status 3 until ringwise recover has restored the rest.",
+        &["Show|lscpu; /sys/devices/system/cpu/offline", "See|ringwise help service, effective"],
+    ),
+    word(
+        &["crossing", "crossings"],
+        "ringwise explain: a change to another cache or node",
+        "A crossing is a point on the path of a flow at which the data goes to a CPU with another L3 cache (|) or to a \
+         remote node (||): each costs memory accesses.",
+        &["See|ringwise help l3, node; docs/explain.md"],
+    ),
+    word(
         &["boot", "next boot", "lost at reboot", "persistence"],
         "settings are lost at reboot unless you persist them",
         "The kernel and the drivers start with their defaults. ringwise persist installs a unit that applies the \
-         configuration file at every boot, ringwise persist --daemon a service that also keeps the settings. If a boot ends within five minutes of tuning, other than by an orderly \
-         shutdown, later boots skip the tuning until ringwise persist is run again.",
+         configuration file at every boot, ringwise persist --daemon a service that also keeps the settings. If a \
+         boot ends within five minutes of tuning, other than by an orderly shutdown, later boots skip the tuning \
+         until the same command is run again.",
         &["Show|ringwise status: line boot", "See|docs/config.md; ringwise persist --help"],
     ),
 ];
