@@ -39,12 +39,14 @@ pub(super) const TOPICS: &[Topic] = &[
         "something needs your attention",
         "ringwise and verify: settings changed since they were applied, a transaction is on trial or unfinished; \
          ringwise also: boot skips the tuning. apply and rollback: the rest is set, but a setting was refused or \
-         ignored, or waits for an offline CPU. confirm: the guard process does not answer; the message shows whether the changes are kept, and which process to end. check: a \
+         ignored, or waits for an offline CPU. confirm: the guard process does not answer; the message shows whether \
+         the changes are kept, and which process to end. check: a \
          finding from the severity of --fail-on upwards. plan --exit-code: there is something to do. bench report: \
          the files were measured under different conditions.",
         &[
             "Reboot|If nothing was applied since the boot (no ringwise persist, or its service failed), ringwise exits \
-             with status 0: monitor systemctl is-active ringwise.service too (after persist --daemon: ringwise-daemon.service), or ringwise plan --exit-code as root",
+             with status 0: monitor systemctl is-active ringwise.service too (after persist --daemon: \
+             ringwise-daemon.service), or ringwise plan --exit-code as root",
             "Then|ringwise: its lines now and pending name what, and the line Next the command",
             "See|ringwise help drift, trial, refused, finding",
         ],

@@ -134,7 +134,7 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Rings),
     },
     Topic {
-        names: &["pause", "pause frames", "flow control"],
+        names: &["pause", "pause frames", "flow control", "autoneg"],
         title: "Ethernet flow control: the NIC asks the switch to wait",
         body: "With tx on, a NIC whose ring runs full sends pause frames; with rx on, it stops sending while the other end \
          asks it to. With autoneg on, both ends negotiate the values.",

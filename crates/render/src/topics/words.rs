@@ -181,7 +181,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Use it|whenever a mistake could cut you off",
             "Show|ringwise status: line pending, ON TRIAL until ...",
-            "Then|ringwise confirm keeps the changes, from any session; with --health CMD a command decides",
+            "Then|ringwise confirm keeps the changes, as root from any session; with --health CMD a command decides",
             "See|ringwise confirm --help; ringwise help guard, control path",
         ],
     ),
