@@ -1,7 +1,6 @@
 //! Transactions of the service, each with a guard, a journal and a way back like those of `apply`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -41,7 +40,7 @@ impl Service<'_> {
         Policy { guard: self.setup.guard.clone(), differs: true, ..Policy::default() }
     }
 
-    /// Runs a transaction; a signal or the watchdog does not wait for its end.
+    /// Runs a transaction. A signal ends it before the next step, and the watchdog hears of each step.
     fn transact(&mut self, request: &Request, policy: &Policy) -> Result<Outcome, Error> {
         let (signals, manager, log) = (self.signals, &self.manager, &mut *self.log);
         let result = ringwise_apply::run(self.host, request, &self.setup.store, policy, &mut |e| {
@@ -106,7 +105,7 @@ impl Service<'_> {
             Ok(o) if o.verdict == Verdict::NothingToDo => return Ok(Next::Done),
             Ok(o) => {
                 (action.transaction, action.settings) = (o.transaction, o.applied.len());
-                action.why = o.failed.as_ref().map(|f| f.words.clone());
+                action.why = o.failed.as_ref().map(|f| f.words.clone()).or_else(|| refused(&o));
                 action.ending = match o.verdict {
                     Verdict::PutBackIncomplete => ActionEnding::Incomplete,
                     Verdict::Applied => ActionEnding::Kept,
@@ -152,7 +151,7 @@ impl Service<'_> {
     /// Applies the configuration once in a boot, unless a person has decided something.
     pub(crate) fn configure_once(&mut self) -> Result<Next, String> {
         let file = self.wanted.as_ref().and_then(|w| w.file());
-        if file.is_none() || self.somebody_decided()? {
+        if file.is_none() || (!self.reloaded && self.has_transaction_of_a_person()?) {
             self.configured = true;
             return Ok(Next::Done);
         }
@@ -208,11 +207,8 @@ impl Service<'_> {
         }
         let next = self.ended(Cause::Configuration, interfaces, result)?;
         self.configured = next == Next::Done;
+        self.reloaded = !self.configured;
         Ok(next)
-    }
-
-    pub(crate) fn state_dir(&self) -> PathBuf {
-        self.setup.store.dirs().first().cloned().unwrap_or_default()
     }
 
     /// A transaction of the service that was interrupted is restored; one of a person is left to that person.
@@ -246,6 +242,13 @@ impl Service<'_> {
             _ => Err(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
         }
     }
+}
+
+/// The settings that a kept transaction could not set. `None`: it set all of them.
+fn refused(o: &Outcome) -> Option<String> {
+    let first = o.refused.first()?;
+    let address = first.asked.address().map(|a| a.to_string()).unwrap_or_default();
+    Some(format!("{} refused, the first is {address}: {}", o.refused.len(), first.failure.words))
 }
 
 fn names(steps: &[Step]) -> Vec<String> {

@@ -24,7 +24,7 @@ pub enum Event {
     /// A manual change was found. It stays.
     Manual(Box<ManualChange>),
     /// A competing program moved settings of the interface back twice.
-    LeftAlone {
+    Paused {
         /// The interface.
         interface: String,
         /// The program.
@@ -69,7 +69,7 @@ impl fmt::Display for Event {
                 let (now, applied) = (m.setting.value_text(), m.applied.value_text());
                 write!(f, "manual change, which stays: {address} is {now} instead of {applied}")
             }
-            Self::LeftAlone { interface, program, .. } => {
+            Self::Paused { interface, program, .. } => {
                 write!(f, "{program} moved settings of {interface} back twice; {interface} is paused for a while")
             }
             Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),

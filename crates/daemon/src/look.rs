@@ -76,7 +76,7 @@ impl Service<'_> {
     /// Nothing that the last comparison depended on has changed.
     pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
         let journals = self.records.as_ref().is_some_and(|r| r.all.is_current());
-        journals && self.state.problem.is_none() && read.is_some() && read == self.seen.as_ref()
+        journals && !self.unsettled && read.is_some() && read == self.seen.as_ref()
     }
 
     fn reads_as(&self, before: Option<&ToRead>) -> bool {
@@ -187,8 +187,8 @@ impl Service<'_> {
 
     /// The steps of this look.
     fn work(&mut self, full: bool, t: Todo, seen: &Compared, resting: &BTreeSet<String>) -> Result<Work, String> {
-        let mut left_alone = self.contested(&t);
-        left_alone.extend(resting.iter().cloned());
+        let mut paused = self.contested(&t);
+        paused.extend(resting.iter().cloned());
         let basis = Basis {
             host: self.host,
             store: &self.setup.store,
@@ -200,9 +200,9 @@ impl Service<'_> {
         let mut plan = t.plan.clone();
         let appeared = if full { self.appeared(seen, &basis) } else { BTreeSet::new() };
         plan.extend(appeared.iter().cloned());
-        plan.retain(|d| !left_alone.contains(d));
+        plan.retain(|d| !paused.contains(d));
         let mut work = Work { steps: t.steps, ..Work::default() };
-        work.steps.retain(|s| s.setting.dev().is_none_or(|d| !left_alone.contains(d)));
+        work.steps.retain(|s| s.setting.dev().is_none_or(|d| !paused.contains(d)));
         work.cause = match t.lost.values().next() {
             Some(loss) => Cause::of(*loss),
             None if self.evidence.cpus => Cause::Cpus,
@@ -238,7 +238,7 @@ impl Service<'_> {
             }
             let list = self.pauses.list();
             let until = list.iter().find(|p| p.interface == dev).and_then(|p| p.until_unix).unwrap_or_default();
-            self.say(&Event::LeftAlone { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
+            self.say(&Event::Paused { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
             out.insert(dev);
         }
         out
@@ -267,8 +267,8 @@ impl Service<'_> {
         out
     }
 
-    /// Whether a person has decided anything in this boot.
-    pub(crate) fn somebody_decided(&mut self) -> Result<bool, String> {
+    /// Whether a person, or the configuration, has applied or undone anything in this boot.
+    pub(crate) fn has_transaction_of_a_person(&mut self) -> Result<bool, String> {
         self.refresh()?;
         let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
         Ok(self.records.iter().flat_map(|r| r.base.history(&host)).any(|e| of_this_boot(&e)))

@@ -30,7 +30,10 @@ pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> 
     let signals = install_signal_flag().map_err(io::Error::other)?;
     let control = Control::open(&setup.store)?;
     let (mut monitor, missing) = Monitor::open();
-    let watched = WATCHED.iter().filter(|d| Path::new(d).is_dir() && monitor.watch(Path::new(d)).is_ok()).count();
+    for dir in WATCHED.map(Path::new).into_iter().filter(|d| d.is_dir()) {
+        // Without the watch, the comparison finds other CPUs within 10 s.
+        let _ = monitor.watch(dir);
+    }
     let process = ProcessId::me(host.as_ref()).ok_or_else(|| io::Error::other("cannot read /proc/self/stat"))?;
     let mut service = Service::new(host, setup, process, signals, log);
     service.state.deaf = missing.iter().map(|(_, e)| e.to_string()).collect();
@@ -40,7 +43,7 @@ pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> 
     service.load();
     service.schedule.heard(Duration::ZERO);
     service.first();
-    service.serve(&mut monitor, watched > 0, &control);
+    service.serve(&mut monitor, &control);
     service.end();
     Ok(())
 }
@@ -54,7 +57,7 @@ impl Service<'_> {
         self.tell();
     }
 
-    fn serve(&mut self, monitor: &mut Monitor, files: bool, control: &Control) {
+    fn serve(&mut self, monitor: &mut Monitor, control: &Control) {
         loop {
             match self.signals.raised() {
                 Some(HANGUP) => {
@@ -88,7 +91,7 @@ impl Service<'_> {
                 self.trouble(&format!("cannot wait for notifications: {}", io_text(&e)));
                 std::thread::sleep(Duration::from_secs(1));
             }
-            self.hear(monitor, files);
+            self.hear(monitor);
             while let Some((ask, stream)) = control.next() {
                 let (told, ends) = self.answer(&ask);
                 answer(&stream, &told);
@@ -99,7 +102,7 @@ impl Service<'_> {
         }
     }
 
-    fn hear(&mut self, monitor: &mut Monitor, files: bool) {
+    fn hear(&mut self, monitor: &mut Monitor) {
         let (evidence, totals) = (&mut self.evidence, &mut self.state.totals);
         let mut heard = false;
         monitor.drain(&mut |h| match h {
@@ -109,8 +112,8 @@ impl Service<'_> {
                 heard = true;
             }
             Heard::File(_) => {
-                evidence.cpus |= files;
-                heard |= files;
+                evidence.cpus = true;
+                heard = true;
             }
             Heard::Datagram(channel, bytes) => match understood(channel, bytes, evidence) {
                 Some(matters) => heard |= matters,
@@ -154,14 +157,14 @@ impl Service<'_> {
         (told, false)
     }
 
-    fn reload(&mut self) {
+    pub(crate) fn reload(&mut self) {
         self.manager.reloading(self.now());
         if self.load() {
             self.say(&Event::Loaded { config: self.state.config.clone() });
-            if self.state.config.is_some()
-                && let Err(why) = self.configure()
-            {
-                self.trouble(&why);
+            if self.state.config.is_some() {
+                // If another run holds the lock, or the file does not fit yet, the next look tries again.
+                (self.reloaded, self.configured) = (true, false);
+                self.look(true);
             }
         }
         self.manager.ready();

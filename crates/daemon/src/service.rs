@@ -74,6 +74,10 @@ pub(crate) struct Service<'a> {
     /// CPUs that were isolated at the last look.
     pub isolated: Option<CpuSet>,
     pub wanted: Option<Wanted>,
+    /// Why the configuration is not in effect. It is a problem until it is loaded again.
+    pub config_fault: Option<String>,
+    /// A person had it loaded again, and it is not applied yet.
+    pub reloaded: bool,
     /// The configuration was applied, or a person decides instead.
     pub configured: bool,
     /// When this boot counts as survived, on the clock since boot.
@@ -132,6 +136,8 @@ impl<'a> Service<'a> {
             noted: Vec::new(),
             isolated: None,
             wanted: None,
+            config_fault: None,
+            reloaded: false,
             configured: false,
             lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             published: None,
@@ -156,10 +162,13 @@ impl<'a> Service<'a> {
             Ok(wanted) => {
                 self.state.config = wanted.file().map(|f| f.display().to_string());
                 self.wanted = Some(wanted);
+                self.config_fault = None;
                 true
             }
             Err(e) => {
-                self.trouble(&e.to_string());
+                let why = e.to_string();
+                self.trouble(&why);
+                self.config_fault = Some(why);
                 false
             }
         }
@@ -174,7 +183,9 @@ impl<'a> Service<'a> {
     }
 
     pub(crate) fn well(&mut self) {
-        if self.state.problem.take().is_some() {
+        if let Some(why) = self.config_fault.clone() {
+            self.trouble(&why);
+        } else if self.state.problem.take().is_some() {
             self.say(&Event::Well);
         }
     }
@@ -208,10 +219,13 @@ impl<'a> Service<'a> {
         }
     }
 
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.setup.store.dirs().first().cloned().unwrap_or_default()
+    }
+
     pub(crate) fn lived(&mut self) {
         self.lived_at = None;
-        let dir = self.setup.store.dirs().first().cloned().unwrap_or_default();
-        if let Err(e) = ringwise_persist::lived(&dir) {
+        if let Err(e) = ringwise_persist::lived(&self.state_dir()) {
             self.trouble(&e.to_string());
         }
     }

@@ -272,3 +272,25 @@ fn what_is_published_is_read_back() {
         assert_eq!((read.pauses.len(), read.schema.as_str()), (1, "ringwise.daemon"));
     });
 }
+
+/// A file with a fault is a problem until it is loaded again, not only until the next look.
+#[test]
+fn a_fault_of_the_configuration_stays_reported() {
+    let mut rig = Rig::applied(Goal::Forward);
+    let file = rig._dir.0.join("ringwise.toml");
+    std::fs::write(&file, "version = 1\n[host]\ngaol = \"rpc\"\n").unwrap();
+    rig.setup.config = Some(file.clone());
+    let mut log = |_: &Event| {};
+    let process = ProcessId { pid: std::process::id(), started: 1 };
+    let mut service = Service::new(&rig.host, &rig.setup, process, install_signal_flag().unwrap(), &mut log);
+    service.load();
+    for full in [true, false, false] {
+        service.look(full);
+        assert!(service.state.problem.as_ref().is_some_and(|p| p.contains("gaol")), "{:?}", service.state.problem);
+    }
+    std::fs::write(&file, "version = 1\n[host]\ngoal = \"balanced\"\n").unwrap();
+    service.reload();
+    assert_eq!(service.state.problem, None);
+    let last = service.state.actions.last().map(|a| (a.cause, a.ending));
+    assert_eq!(last, Some((Cause::Configuration, ActionEnding::Kept)), "{:?}", service.state);
+}

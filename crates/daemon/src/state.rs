@@ -71,7 +71,7 @@ pub struct Action {
     pub settings: usize,
     /// How it ended.
     pub ending: ActionEnding,
-    /// Why it was not kept.
+    /// Why it was not kept, or what of it was refused.
     pub why: Option<String>,
 }
 
