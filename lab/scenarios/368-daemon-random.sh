@@ -1,9 +1,10 @@
 #!/bin/sh
-# Random events for some minutes (`/h/minutes`, else 5): at the end the layout is the planned one, and memory has not grown.
+# Random events for five minutes, or an hour with --long: at the end the layout is the planned one, and memory has not grown.
 # hosts: router3
 # kernels: 6.12
 # areas: daemon
-# timeout: 5400
+# timeout: 900
+# long: 5400
 . /h/lib.sh
 . /h/state.sh
 . /h/daemon.sh
@@ -19,8 +20,7 @@ anon() {
 	awk '/RssAnon/ { print $2 }' /proc/$service/status
 }
 minutes=5
-look _m /h/minutes
-[ -z "$_m" ] || minutes=$_m
+[ -z "$LONG" ] || minutes=60
 read -r _now _ </proc/uptime
 end=$((${_now%.*} + minutes * 60))
 seed=${SEED:-$$}

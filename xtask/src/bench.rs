@@ -68,7 +68,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     for host in &hosts {
         let scenarios: Vec<&Scenario> = sections.iter().filter(|s| s.runs_on(&host.name, &kernel.name)).collect();
         if !scenarios.is_empty() {
-            jobs.push(Job { host, kernel, scenarios, keep: Some(&keep), once: None });
+            jobs.push(Job { host, kernel, scenarios, keep: Some(&keep), once: None, long: false });
         }
     }
     setup::tools(setup::Lane::All)?;

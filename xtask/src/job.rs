@@ -21,6 +21,8 @@ pub(crate) struct Job<'a> {
     pub keep: Option<&'a Path>,
     /// Run it for `mutants`, see `Options`.
     pub once: Option<&'a Path>,
+    /// The scenarios take as long as their line `# long:` allows.
+    pub long: bool,
 }
 
 /// The results of all boots.
@@ -180,10 +182,16 @@ impl Run<'_> {
         let full = Duration::from_secs(job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>());
         let limit = full.min(self.left());
         let filled = if again { guest.go_on(&run) } else { guest.fill(self.ringwise, Mode::Scenarios, &run) };
-        let filled = filled.and_then(|()| match job.once {
-            // lib.sh ends a scenario at its first failed check then.
-            Some(_) => Ok(File::options().append(true).open(guest.share().join("host.env"))?.write_all(b"ONCE=1\n")?),
-            None => Ok(()),
+        let filled = filled.and_then(|()| {
+            let mut env = File::options().append(true).open(guest.share().join("host.env"))?;
+            if job.once.is_some() {
+                // lib.sh ends a scenario at its first failed check then.
+                env.write_all(b"ONCE=1\n")?;
+            }
+            if job.long {
+                env.write_all(b"LONG=1\n")?;
+            }
+            Ok(())
         });
         let booted = filled.and_then(|()| guest.run(Mode::Scenarios, limit));
         let ended = match booted {

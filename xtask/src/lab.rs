@@ -38,6 +38,8 @@ struct Options {
     quick: bool,
     since: Option<String>,
     record: bool,
+    /// Only scenarios with `# long:`, with that time limit.
+    long: bool,
     /// Boots that were green and for which nothing has changed since are not run again.
     skip_unchanged: bool,
     shuffle: Option<String>,
@@ -84,6 +86,10 @@ fn options(args: &[String]) -> Result<Options> {
                 o.record = true;
                 continue;
             }
+            "--long" => {
+                o.long = true;
+                continue;
+            }
             "--skip-unchanged" => {
                 o.skip_unchanged = true;
                 continue;
@@ -120,7 +126,11 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         return demo::guest(host, o.kernel.as_deref().unwrap_or(usual), Mode::Shell, o.program.map(Into::into));
     }
     let kernels = kernel::table()?;
-    let scenarios = scenario::all()?;
+    let mut scenarios = scenario::all()?;
+    if o.long {
+        scenarios.retain(|s| s.long.is_some());
+        scenarios.iter_mut().for_each(|s| s.timeout = s.long.unwrap_or(s.timeout));
+    }
     known("host", o.host.as_deref(), hosts.iter().map(|h| h.name.as_str()))?;
     known("kernel", o.kernel.as_deref(), kernels.iter().map(|k| k.name.as_str()))?;
     lane::known_areas(&scenarios)?;
@@ -269,7 +279,8 @@ fn plan<'a>(
                 if matches!(choice, Choice::Touched(_)) && scenarios.iter().all(|s| s.name != LAB_ITSELF) {
                     scenarios.splice(0..0, here().filter(|s| s.name == LAB_ITSELF));
                 }
-                jobs.push(Job { host, kernel, scenarios, keep: None, once: o.once.as_deref().map(Path::new) });
+                let once = o.once.as_deref().map(Path::new);
+                jobs.push(Job { host, kernel, scenarios, keep: None, once, long: o.long });
             }
         }
     }

@@ -20,6 +20,8 @@ pub(crate) struct Scenario {
     /// A complaint of the kernel that it causes on purpose.
     pub provokes: Option<String>,
     pub timeout: u64,
+    /// Its time limit with `--long`, where it takes more time or more events. The script sees `LONG=1` then.
+    pub long: Option<u64>,
     pub needs_mqnic: bool,
     pub needs_cost: bool,
     pub needs_irqbalance: bool,
@@ -64,6 +66,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         areas: vec![],
         provokes: None,
         timeout: 60,
+        long: None,
         needs_mqnic: false,
         needs_cost: false,
         needs_irqbalance: false,
@@ -85,6 +88,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
             "areas" => s.areas = words(value),
             "provokes" => s.provokes = Some(value.to_string()),
             "timeout" => s.timeout = value.parse().context("timeout: seconds")?,
+            "long" => s.long = Some(value.parse().context("long: seconds")?),
             "needs" if value == "mqnic" => s.needs_mqnic = true,
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
             "needs" if value == "peers" => s.needs_peers = true,
@@ -190,7 +194,8 @@ mod tests {
 
     #[test]
     fn the_header_says_where_it_runs() {
-        let s = scenario("# timeout: 7\n# needs: mqnic\n");
+        let s = scenario("# timeout: 7\n# needs: mqnic\n# long: 70\n");
+        assert_eq!((s.long, scenario("").long), (Some(70), None));
         assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("100-try", 7, true));
         assert!(s.runs_on("a", "6.12") && !s.runs_on("c", "6.12"));
         assert!(!s.benchmark && scenario("# lane: benchmark\n").benchmark);

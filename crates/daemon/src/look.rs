@@ -158,7 +158,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// A cpuset that isolates CPUs at run time sends no notification.
+    /// Neither a cpuset that isolates CPUs at run time nor a kubelet sends a notification.
     fn notice_isolation(&mut self, now: &Snapshot) {
         let isolated: CpuSet = now.topology.isolated_all();
         if self.isolated.as_ref().is_some_and(|before| *before != isolated) {

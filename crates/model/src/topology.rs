@@ -21,6 +21,8 @@ pub struct Topology {
     pub nohz_full: Fact<CpuSet>,
     /// CPUs of isolated cpuset partitions (`cpuset.cpus.isolated`).
     pub cgroup_isolated: Fact<CpuSet>,
+    /// CPUs that a kubelet has given to single containers (`/var/lib/kubelet/cpu_manager_state`, policy `static`).
+    pub pods_exclusive: Fact<CpuSet>,
     /// Several threads of a core are in use (`/sys/devices/system/cpu/smt/active`).
     pub smt_active: Fact<bool>,
     /// One entry per online CPU. Numbers may be sparse.
@@ -111,10 +113,10 @@ impl Topology {
         told.or((from == to).then_some(10))
     }
 
-    /// CPUs that are isolated, by whichever option of the kernel.
+    /// CPUs that are kept free of other work, by whichever option of the kernel or by a kubelet.
     pub fn isolated_all(&self) -> CpuSet {
         let mut all = CpuSet::new();
-        for f in [&self.isolated, &self.nohz_full, &self.cgroup_isolated] {
+        for f in [&self.isolated, &self.nohz_full, &self.cgroup_isolated, &self.pods_exclusive] {
             if let Some(s) = f.known() {
                 all = all.union(s);
             }

@@ -169,6 +169,7 @@ impl CpuSpec {
             isolated: Fact::Known(self.isolated.clone()),
             nohz_full: Fact::Known(self.nohz_full.clone()),
             cgroup_isolated: Fact::Absent,
+            pods_exclusive: Fact::Absent,
             smt_active: Fact::Known(self.threads > 1),
             cpus,
             nodes: if self.nodes == 0 { Fact::Absent } else { Fact::Known(nodes) },

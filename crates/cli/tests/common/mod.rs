@@ -53,6 +53,7 @@ pub(crate) fn topology(nodes: u32, cores: u32, threads: u32, l3_cores: u32) -> T
         isolated: Fact::Known(CpuSet::new()),
         nohz_full: Fact::Known(CpuSet::new()),
         cgroup_isolated: Fact::Known(CpuSet::new()),
+        pods_exclusive: Fact::Absent,
         smt_active: Fact::Known(threads > 1),
         cpus: (0..n).map(|i| (CpuId(i), cpu(i))).collect(),
         nodes: Fact::Known((0..nodes).map(|k| (NodeId(k), node(k))).collect()),

@@ -123,6 +123,7 @@ pub(super) fn rule(path: &str) -> Rule {
         // Names of profiles, which also occur in the paths of their files.
         "/etc/tuned/active_profile" => return Rule::Shapes,
         "/run/ringwise/irqbalance-devices" | "/run/ringwise/irqbalance-bans" => return Rule::Shapes,
+        "/var/lib/kubelet/cpu_manager_state" => return Rule::Own(settings::kubelet),
         STANDING => return Rule::Papers { intent: true },
         KERNEL_LOG => return Rule::KernelLog,
         _ => {}

@@ -262,6 +262,36 @@ pub(super) fn tuned(text: &str, names: &mut Pseudonyms) -> String {
     })
 }
 
+/// The state of a kubelet's CPU manager: names of pods and containers become numbers, lists of CPUs stay.
+pub(super) fn kubelet(text: &str, names: &mut Pseudonyms) -> String {
+    let Ok(mut state) = serde_json::from_str::<serde_json::Value>(text) else {
+        names.count("left out");
+        return String::new();
+    };
+    let all = state.get("entries").and_then(serde_json::Value::as_object).into_iter().flat_map(serde_json::Map::values);
+    let lists = all.filter_map(serde_json::Value::as_object).flat_map(serde_json::Map::values).filter_map(cpus);
+    let containers: serde_json::Map<_, _> =
+        lists.enumerate().map(|(n, list)| (format!("container{n}"), list)).collect();
+    containers.values().for_each(|_| names.count("left out"));
+    let known = ["policyName", "defaultCpuSet"];
+    let kept = known.iter().filter_map(|k| Some((k.to_string(), plain(state.get_mut(*k)?.take())?)));
+    let mut out: serde_json::Map<_, _> = kept.collect();
+    out.insert("entries".into(), serde_json::json!({ "pod": containers }));
+    serde_json::Value::Object(out).to_string() + "\n"
+}
+
+/// A list of CPUs, without anything else.
+fn cpus(list: &serde_json::Value) -> Option<serde_json::Value> {
+    let text = list.as_str()?;
+    text.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b'-').then(|| list.clone())
+}
+
+/// The name of a policy (letters) or a list of CPUs.
+fn plain(value: serde_json::Value) -> Option<serde_json::Value> {
+    let harmless = |t: &str| ["none", "static"].contains(&t);
+    if value.as_str().is_some_and(harmless) { Some(value) } else { cpus(&value) }
+}
+
 const RELEASE: [&str; 8] =
     ["NAME", "VERSION", "ID", "ID_LIKE", "PRETTY_NAME", "VERSION_ID", "VERSION_CODENAME", "PLATFORM_ID"];
 
@@ -416,6 +446,17 @@ mod tests {
             control_group(text, n),
             "0::/control-group-1/control-group-2/system.slice/irqbalance.service\n1::/control-group-3\n"
         );
+    }
+
+    #[test]
+    fn of_a_kubelet_only_lists_of_cpus_stay() {
+        let text = r#"{"policyName":"static","defaultCpuSet":"0,4-7","entries":
+            {"acme-0a1b":{"shop":"1-2","db":"3"},"x":{"y":"anna"}},"checksum":1353318690}"#;
+        let got = kubelet(text, &mut Pseudonyms::default());
+        let want = serde_json::json!({"policyName": "static", "defaultCpuSet": "0,4-7",
+            "entries": {"pod": {"container0": "3", "container1": "1-2"}}});
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&got).unwrap(), want);
+        assert_eq!(kubelet("acme", &mut Pseudonyms::default()), "");
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         isolated: Fact::Known(CpuSet::new()),
         nohz_full: Fact::Known(CpuSet::new()),
         cgroup_isolated: Fact::Absent,
+        pods_exclusive: Fact::Absent,
         smt_active: Fact::Known(cpus > 1),
         cpus: each.collect(),
         nodes: Fact::Known(

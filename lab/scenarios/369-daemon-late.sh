@@ -1,0 +1,88 @@
+#!/bin/sh
+# The service: an interface that appears late gets the layout of the configuration; CPUs that a cpuset or a kubelet takes are left, and used again afterwards.
+# hosts: router3
+# kernels: 6.12
+# areas: daemon
+# timeout: 600
+. /h/lib.sh
+. /h/state.sh
+. /h/daemon.sh
+
+devs="eth0 eth1 eth2"
+links $devs
+printf 'version = 1\n\n[host]\ngoal = "forward"\ninterfaces = ["eth*"]\n' >/tmp/late.toml
+layout >/tmp/default
+status "the layout is applied" 0 ringwise apply --yes --goal forward $devs
+layout >/tmp/planned
+status "and put back" 0 ringwise rollback --yes
+check "the layout is not the default" sh -c '! cmp -s /tmp/planned /tmp/default'
+
+# The third interface is not there yet.
+pci=/sys/bus/pci/devices/$(basename "$(pci_of eth2)")
+echo 1 >$pci/remove
+check "it is away" test ! -e /sys/class/net/eth2
+rm -rf $RINGWISE_STATE_DIR
+devs="eth0 eth1"
+serve --config /tmp/late.toml
+grep -v eth2 /tmp/planned >/tmp/early
+back "interfaces that are there get the layout of the configuration" /tmp/early 30
+devs="eth0 eth1 eth2"
+echo 1 >/sys/bus/pci/rescan
+n=0
+while [ ! -e /sys/class/net/eth2 ] && [ $n -lt 100 ]; do
+	sleep 0.2
+	n=$((n + 1))
+done
+ip link set eth2 up
+links eth2
+back "an interface that is plugged in late gets it, too" /tmp/planned 40
+
+# keeps_off CPU SECONDS: no queue's interrupt may be delivered there.
+keeps_off() {
+	_n=0
+	while [ $_n -lt $(($2 * 5)) ]; do
+		_there=0
+		for _i in $(awk '/TxRx/ { sub(":", "", $1); print $1 }' /proc/interrupts); do
+			case ",$(cat /proc/irq/$_i/smp_affinity_list)," in
+			*-* | *,$1,*) _there=$((_there + 1)) ;;
+			esac
+		done
+		[ $_there != 0 ] || return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	echo "# $_there interrupts on CPU $1"
+	return 1
+}
+
+# A cpuset that isolates a CPU at run time.
+mount | grep -q ' /sys/fs/cgroup type cgroup2' || mount -t cgroup2 none /sys/fs/cgroup
+echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/alone
+echo 5 >/sys/fs/cgroup/alone/cpuset.cpus
+echo isolated >/sys/fs/cgroup/alone/cpuset.cpus.partition
+same "the cpuset isolates CPU 5" "$(cat /sys/fs/cgroup/cpuset.cpus.isolated)" 5
+check "the queues leave the isolated CPU" keeps_off 5 40
+rmdir /sys/fs/cgroup/alone
+back "and come home when the cpuset is gone" /tmp/planned 40
+
+# A kubelet that gives CPUs to a container. Only its file is here.
+mkdir -p /var/lib/kubelet
+state() {
+	echo "$1" >/var/lib/kubelet/new
+	mv /var/lib/kubelet/new /var/lib/kubelet/cpu_manager_state
+}
+state '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
+quiet 13 "a kubelet without exclusive CPUs changes nothing"
+state '{"policyName":"static","defaultCpuSet":"0-5","entries":{"5f0e":{"app":"6-7"}},"checksum":2}'
+check "the queues leave the first CPU of a container" keeps_off 6 40
+check "and the second" keeps_off 7 10
+state '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
+back "and come home when the container has gone" /tmp/planned 40
+rm -r /var/lib/kubelet
+
+status "the host is as applied" 0 ringwise verify
+cat /tmp/out
+grep -v writes $log
+status "stop" 0 ringwise daemon stop
+status "everything is put back" 0 ringwise rollback --yes 0
