@@ -440,6 +440,9 @@ pub struct HistoryArgs {
     /// Show everything that is recorded about this transaction
     #[arg(value_name = "ID", value_parser = at_least::<u64>(0))]
     pub id: Option<u64>,
+    /// One line for each transaction of the service, too
+    #[arg(long)]
+    pub all: bool,
     /// `--output`.
     #[command(flatten)]
     pub format: Format,

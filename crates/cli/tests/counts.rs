@@ -58,7 +58,7 @@ impl Case {
 
     fn history(&self) -> String {
         let list = ringwise_apply::history(&self.store(), &self.look().host).unwrap();
-        verify_history::history(&list, &Style::plain(None))
+        verify_history::history(&list, false, &Style::plain(None))
     }
 }
 

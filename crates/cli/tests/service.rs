@@ -195,7 +195,7 @@ fn a_rollback_is_proposed_for_what_a_person_applied() {
     let undone = Entry { undone_by: Some(6), ..list[0].clone() };
     let back = entry(6, Kind::Rollback { before: 3 }, Title::Rollback { of: 3 }, "root");
     assert_eq!(proposed(&[undone, back]), None);
-    let text = verify_history::history(&list, &Style::plain(Some(80)));
+    let text = verify_history::history(&list, false, &Style::plain(Some(80)));
     assert!(text.contains(" ringwise daemon  keep eth0, 3 changes") && text.contains(" root "), "{text}");
 }
 

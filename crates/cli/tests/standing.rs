@@ -193,8 +193,34 @@ fn drift_is_reported_setting_by_setting() {
 fn history_newest_first() {
     let list: Vec<Entry> = (11..=14).map(entry).collect();
     let style = Style::plain(Some(100));
-    golden("history.txt", &(verify_history::history(&list, &style) + "\n" + &verify_history::entry(&list[1], &style)));
-    assert!(verify_history::history(&[], &style).contains("ringwise plan"));
+    golden(
+        "history.txt",
+        &(verify_history::history(&list, false, &style) + "\n" + &verify_history::entry(&list[1], &style)),
+    );
+    assert!(verify_history::history(&[], false, &style).contains("ringwise plan"));
+}
+
+#[test]
+fn repeated_transactions_of_the_service_share_a_line() {
+    let keep = |id, dev: &str| Entry {
+        title: ringwise_model::Title::Keep { devs: vec![dev.into()] },
+        kind: Kind::Apply,
+        ending: Ending::Kept,
+        undone_by: None,
+        devices: vec![dev.into()],
+        reason: None,
+        ..entry(id)
+    };
+    let list = [entry(15), keep(16, "eth0"), keep(17, "eth1"), keep(18, "eth0"), entry(19), keep(20, "eth0")];
+    let style = Style::plain(Some(100));
+    let ids = |all| {
+        let text = verify_history::history(&list, all, &style);
+        text.lines().skip(1).map(|l| l.split_whitespace().next().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(false), ["20", "19", "16-18", "15", "0"]);
+    assert_eq!(ids(true), ["20", "19", "18", "17", "16", "15", "0"]);
+    let text = verify_history::history(&list, false, &style);
+    assert!(text.contains("keep eth0 eth1, 3 times, 9 changes"), "{text}");
 }
 
 #[test]

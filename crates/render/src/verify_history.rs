@@ -294,8 +294,32 @@ pub fn waiting(list: &[Entry]) -> Option<&Entry> {
     Some(last).filter(|e| e.outcome.as_ref().is_some_and(|o| !o.waiting.is_empty()))
 }
 
-/// One line for each transaction, newest first.
-pub fn history(list: &[Entry], style: &Style) -> String {
+/// A run of transactions of the service that has at least this many gets one line.
+const RUN: usize = 3;
+
+/// Transactions by which the service kept the layout, with nothing between them. Others are alone.
+fn runs<'a>(newest_first: &[&'a Entry], all: bool) -> Vec<Vec<&'a Entry>> {
+    let kept = |e: &Entry| e.is_of_service() && e.ending == Ending::Kept && e.undone_by.is_none() && e.damaged == 0;
+    let together = newest_first.chunk_by(|a, b| kept(a) && kept(b) && a.this_boot == b.this_boot);
+    together
+        .flat_map(|run| if all || run.len() < RUN { run.chunks(1).collect() } else { vec![run] })
+        .map(<[_]>::to_vec)
+        .collect()
+}
+
+/// The line of a run: the numbers of its first and last transaction, the time and the user of the last.
+fn run_row(run: &[&Entry], style: &Style) -> Option<Vec<String>> {
+    let (newest, oldest) = (run.first()?, run.last()?);
+    let devs: BTreeSet<&str> = run.iter().flat_map(|e| e.devices.iter().map(String::as_str)).collect();
+    let devs = devs.into_iter().collect::<Vec<_>>().join(" ");
+    let changes = plural(run.iter().map(|e| e.steps).sum::<usize>(), "change");
+    let ids = format!("{}-{}", oldest.id, newest.id);
+    let what = format!("keep {devs}, {} times, {changes}", run.len());
+    Some(vec![ids, when::minute(newest.unix_time, style.utc), newest.who.clone(), what, state(newest)])
+}
+
+/// One line for each transaction, newest first. Without `all`, repeated transactions of the service share one line.
+pub fn history(list: &[Entry], all: bool, style: &Style) -> String {
     if list.is_empty() {
         return "No transaction yet. Next: ringwise plan\n".into();
     }
@@ -303,7 +327,12 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     let mut rows = vec![head.map(String::from).to_vec()];
     let mut newest: Vec<&Entry> = list.iter().collect();
     newest.sort_by_key(|e| std::cmp::Reverse(e.id));
-    for e in newest {
+    for run in runs(&newest, all) {
+        if let Some(row) = (run.len() > 1).then(|| run_row(&run, style)).flatten() {
+            rows.push(row);
+            continue;
+        }
+        let Some(e) = run.first() else { continue };
         // The header of the journal is lost, so these values are unknown; a time of 0 would be shown as 1970.
         let unknown = || "unknown".to_string();
         let (time, who) = match e.unix_time {

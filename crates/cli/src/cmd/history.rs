@@ -26,7 +26,7 @@ pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     let style = crate::style::detect(common);
     let text = match (a.id, list.first()) {
         (Some(_), Some(e)) => verify_history::entry(e, &style),
-        _ => verify_history::history(&list, &style),
+        _ => verify_history::history(&list, a.all, &style),
     };
     out::answer(&text)?;
     Ok(Status::Ok)

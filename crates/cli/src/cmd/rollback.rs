@@ -109,7 +109,7 @@ fn which(common: &Common) -> Result<Fail> {
         list.retain(|e| !e.is_of_service());
     }
     list.drain(..list.len().saturating_sub(SHOWN));
-    let last = verify_history::history(&list, &crate::style::detect(common));
+    let last = verify_history::history(&list, false, &crate::style::detect(common));
     let f = Fail::usage(format!("rollback needs the number of a transaction\n\n{last}"));
     Ok(match newest {
         Some(id) => f.next(format!("ringwise rollback {id}")),

@@ -221,7 +221,8 @@ fn state(out: &mut Papers, folder: &str, dir: &Path) {
 
 /// Whether ringwise makes files of this name. Other files are skipped, because even their names may be private.
 fn is_ours(name: &str) -> bool {
-    let one = matches!(name, "first-found.json" | "learned.json" | "seen.json" | "boot.json" | "status.json");
+    let one =
+        matches!(name, "first-found.json" | "learned.json" | "seen.json" | "boot.json" | "status.json" | "daemon.json");
     let number = |first: &str, last: &str| {
         let digits = name.strip_prefix(first).and_then(|n| n.strip_suffix(last));
         digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
