@@ -14,7 +14,7 @@ printf 'version = 1\n\n[host]\ngoal = "forward"\ninterfaces = ["eth*"]\n' >/tmp/
 layout >/tmp/default
 status "the layout is applied" 0 ringwise apply --yes --goal forward $devs
 layout >/tmp/planned
-status "and put back" 0 ringwise rollback --yes
+status "and put back" 0 ringwise rollback --yes 0
 check "the layout is not the default" sh -c '! cmp -s /tmp/planned /tmp/default'
 
 # The third interface is not there yet.

@@ -90,10 +90,13 @@ impl Service<'_> {
 
     fn decide(&mut self, full: bool) -> Result<Next, String> {
         let mut next = Next::Done;
-        if full && !self.configured {
+        // A host that was as configured has no transaction; what it loses, or gets, later is applied like the first time.
+        if full && (!self.configured || self.unrecorded) {
             next = self.configure_once()?;
         }
-        let Some(seen) = self.compare()? else { return Ok(next) };
+        let seen = self.compare()?;
+        self.unrecorded = seen.is_none();
+        let Some(seen) = seen else { return Ok(next) };
         self.state.keeps = seen.in_effect.settings.len();
         self.to_read = Some(ToRead::of(&seen.in_effect, &seen.now));
         if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {

@@ -80,6 +80,8 @@ pub(crate) struct Service<'a> {
     pub reloaded: bool,
     /// The configuration was applied, or a person decides instead.
     pub configured: bool,
+    /// No transaction is recorded: nothing had to be written so far.
+    pub unrecorded: bool,
     /// When this boot counts as survived, on the clock since boot.
     pub lived_at: Option<Duration>,
     published: Option<ServiceState>,
@@ -139,6 +141,7 @@ impl<'a> Service<'a> {
             config_fault: None,
             reloaded: false,
             configured: false,
+            unrecorded: false,
             lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             published: None,
         }

@@ -273,6 +273,28 @@ fn what_is_published_is_read_back() {
     });
 }
 
+/// Nothing had to be written at the start, so there is no transaction to keep.
+#[test]
+fn what_the_configuration_covers_is_kept_although_nothing_was_written_for_it() {
+    let mut rig = Rig::applied(Goal::Forward);
+    let dir = Dir::new();
+    rig.setup.store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
+    let file = dir.0.join("ringwise.toml");
+    std::fs::write(&file, "version = 1\n[host]\ngoal = \"forward\"\n").unwrap();
+    rig.setup.config = Some(file);
+    rig.serve(|service| {
+        assert_eq!((rig.journals(), service.kept()), (0, 0));
+        rig.reset("eth0");
+        heard(service, Change::Link, "eth0");
+        later(service);
+        service.look(true);
+        assert_eq!((rig.journals(), service.state.problem.clone()), (1, None));
+        service.look(true);
+        assert!(rig.holds() && service.kept() > 0);
+        assert_eq!(rig.journals(), 1);
+    });
+}
+
 /// A file with a fault is a problem until it is loaded again, not only until the next look.
 #[test]
 fn a_fault_of_the_configuration_stays_reported() {

@@ -25,7 +25,7 @@ struct State {
 /// The CPUs that belong to single containers. Source: `CPUManagerCheckpoint` in `state_checkpoint.go`.
 ///
 /// Errors: the text is not such a checkpoint, or a list of CPUs in it is wrong.
-pub fn exclusive(text: &str) -> Result<CpuSet, ParseError> {
+pub(crate) fn exclusive(text: &str) -> Result<CpuSet, ParseError> {
     let state: State = serde_json::from_str(text).map_err(|_| {
         ParseError::new("cpu_manager_state", text, "JSON with policyName, and with entries by pod and container")
     })?;
