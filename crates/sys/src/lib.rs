@@ -3,11 +3,13 @@
 //! `kfmt` parses them into such types.
 #![warn(missing_docs)]
 
+mod bpf;
 mod call;
 mod capture;
 pub mod connections;
 mod deadline;
 mod device_call;
+pub mod entry_counter;
 pub mod guardian;
 pub mod hold;
 mod host;
@@ -19,6 +21,7 @@ pub mod local;
 pub mod log;
 pub mod memory;
 pub mod monitor;
+mod packet_socket;
 pub mod packets;
 pub mod proc;
 pub mod pty;
