@@ -3,13 +3,17 @@
 //! The hash of a received packet is that of the sending socket: each connected UDP socket has one, chosen at random, and an
 //! unconnected one has none. XPS chooses the queue. `Tap` reports the queue of each packet independently.
 
+mod ip;
 mod netns;
+mod pair;
 
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
-use netns::{in_private_netns, ip};
+use ip::ip;
+use netns::in_private_netns;
+use pair::connected_pair;
 use ringwise_sys::entry_counter::{EntryCount, EntryCounter, EntryCounts};
 use ringwise_sys::packets::Tap;
 use ringwise_sys::{Host, Real, ifindex};
@@ -26,34 +30,6 @@ fn write(path: &str, text: &str) {
 
 fn read(path: &str) -> String {
     Real::new().unwrap().read_text(path).unwrap()
-}
-
-/// What is sent to 10.1.0.2 leaves through v1 and arrives at v0; what is sent to 10.2.0.2 leaves through v0.
-fn veth() {
-    ip("link add v0 numtxqueues 4 numrxqueues 4 type veth peer name v1 numtxqueues 4 numrxqueues 4");
-    for dev in ["v0", "v1"] {
-        // Without this, the kernel sends multicast frames of its own when an interface comes up.
-        let sysctl = format!("/proc/sys/net/ipv6/conf/{dev}/disable_ipv6");
-        if std::fs::exists(&sysctl).unwrap() {
-            write(&sysctl, "1");
-        }
-    }
-    for (from, subnet, to) in [("v1", 1, "v0"), ("v0", 2, "v1")] {
-        ip(&format!("addr add 10.{subnet}.0.1/24 dev {from}"));
-        ip(&format!("link set {from} up"));
-        let address = read(&format!("/sys/class/net/{to}/address"));
-        ip(&format!("neigh add 10.{subnet}.0.2 lladdr {address} nud permanent dev {from}"));
-    }
-    // The kernel drops what is sent until a worker of its own has noticed the carrier.
-    for dev in ["v0", "v1"] {
-        let deadline = Instant::now() + PATIENCE;
-        while read(&format!("/sys/class/net/{dev}/operstate")) != "up" {
-            assert!(Instant::now() < deadline, "{dev} has no carrier");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // The worker holds the lock of rtnetlink until it is done, and this waits for the lock.
-        ip(&format!("link set {dev} up"));
-    }
 }
 
 /// Sockets that are created from now on send through this queue of v1.
@@ -135,7 +111,7 @@ fn received_packets_are_counted_by_entry_and_queue() {
     if !in_private_netns(test) {
         return;
     }
-    veth();
+    connected_pair(4);
     let Some(counter) = open(test, TABLE) else { return };
     let tap = Tap::open("v0", 4, 1).unwrap();
     let mut both = Instrument { counter, tap, before: EntryCounts::default() };
@@ -221,7 +197,7 @@ fn entries_are_remainders_and_merged_frames_are_counted() {
     if !in_private_netns(test) {
         return;
     }
-    veth();
+    connected_pair(4);
     let Some(whole) = open(test, 4000) else { return };
     let mut counters: Vec<EntryCounter> = [100, 128, 4096, 1].map(|n| open(test, n).unwrap()).into();
     counters.push(whole);
@@ -276,7 +252,7 @@ fn a_removed_interface_is_reported_and_other_tables_are_refused() {
     if !in_private_netns(test) {
         return;
     }
-    veth();
+    connected_pair(4);
     let Some(mut counter) = open(test, 64) else { return };
     let e = counter.set_table(&[0; 128]).unwrap_err();
     assert!(e.errno.is_none() && e.reason() == "expected a table of 64 entries, found 128", "{e}");

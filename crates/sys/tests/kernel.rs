@@ -3,11 +3,13 @@
 //! The private tests run this binary again under `unshare --net`. Without permission for that they print `skipped`, which is a
 //! failure if `RINGWISE_REQUIRE_ALL` is set (in the lane that exists to run them).
 
+mod ip;
 mod netns;
 
 use std::process::Command;
 
-use netns::{in_private_netns, ip};
+use ip::ip;
+use netns::in_private_netns;
 use ringwise_sys::{Clock, Error, Host, IoctlCmd, Real, Request, ifindex};
 
 const CHANNELS: &str = "channels-get";

@@ -22,9 +22,3 @@ pub(crate) fn in_private_netns(name: &str) -> bool {
     println!("{text}");
     false
 }
-
-/// Runs ip(8) with these arguments.
-pub(crate) fn ip(args: &str) {
-    let done = Command::new("ip").args(args.split(' ')).status().expect("the test needs the ip command");
-    assert!(done.success(), "ip {args}");
-}
