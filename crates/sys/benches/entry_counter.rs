@@ -13,12 +13,24 @@ use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use ringwise_sys::CountEntries as _;
 use ringwise_sys::entry_counter::EntryCounter;
 use ringwise_sys::load::{pin, thread_cpu_time};
+use ringwise_sys::packets::Tap;
 
 const INSIDE: &str = "RINGWISE_IN_NETNS";
 const PACKETS: u32 = 10_000;
 const PAIRS: usize = 200;
+
+/// What looks at the packets that arrive.
+#[derive(Clone, Copy)]
+enum Watcher {
+    Nothing,
+    /// A packet socket as `watch --per-flow` has it, with a filter that draws a random number and samples almost no packet.
+    Socket,
+    /// A counter for a table with this many entries.
+    Counter(usize),
+}
 
 struct Bench {
     socket: UdpSocket,
@@ -39,26 +51,34 @@ impl Bench {
         EntryCounter::open(self.index, &vec![0; entries]).expect("root may count")
     }
 
-    /// CPU time of a round with a counter for a table with this many entries. `None`: without a counter.
-    fn with(&self, entries: Option<usize>) -> Duration {
-        let Some(entries) = entries else { return self.round() };
-        let mut counter = self.counter(entries);
-        let time = self.round();
-        // If another thread of the kernel had received a part of them, their cost would be missing.
-        let total = counter.read().expect("the interface exists").total().packets;
-        assert_eq!(total, u64::from(PACKETS), "some packets were received later");
-        time
+    /// CPU time of a round with this on the interface.
+    fn with(&self, watcher: Watcher) -> Duration {
+        match watcher {
+            Watcher::Nothing => self.round(),
+            Watcher::Socket => {
+                let _tap = Tap::open("v0", 0, 1 << 31).expect("root may listen");
+                self.round()
+            }
+            Watcher::Counter(entries) => {
+                let mut counter = self.counter(entries);
+                let time = self.round();
+                // If another thread of the kernel had received a part of them, their cost would be missing.
+                let total = counter.read().expect("the interface exists").total().packets;
+                assert_eq!(total, u64::from(PACKETS), "some packets were received later");
+                time
+            }
+        }
     }
 
     /// Prints quartiles of the differences of pairs, in nanoseconds for each packet.
-    fn compare(&self, name: &str, entries: Option<usize>) {
+    fn compare(&self, name: &str, watcher: Watcher) {
         let (mut differences, mut without) = (Vec::new(), Vec::new());
         for pair in 0..PAIRS {
             let (off, on) = if pair % 2 == 0 {
                 let off = self.round();
-                (off, self.with(entries))
+                (off, self.with(watcher))
             } else {
-                let on = self.with(entries);
+                let on = self.with(watcher);
                 (self.round(), on)
             };
             let each = |time: Duration| time.as_nanos() as f64 / f64::from(PACKETS);
@@ -112,11 +132,12 @@ fn inside() {
     }
     let segments = bench.counter(1).counts_segments();
     println!("{PAIRS} pairs of rounds with {PACKETS} packets each; segments are counted: {segments}");
-    bench.compare("no counter (noise)", None);
-    bench.compare("128 entries", Some(128));
-    bench.compare("4,096 entries", Some(4096));
-    bench.compare("100 entries (by division)", Some(100));
-    bench.compare("no counter again (noise)", None);
+    bench.compare("nothing (noise)", Watcher::Nothing);
+    bench.compare("sampling hardly any packet", Watcher::Socket);
+    bench.compare("128 entries", Watcher::Counter(128));
+    bench.compare("4,096 entries", Watcher::Counter(4096));
+    bench.compare("100 entries (by division)", Watcher::Counter(100));
+    bench.compare("nothing again (noise)", Watcher::Nothing);
     bench.read(128);
     bench.read(4096);
 }

@@ -9,7 +9,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::bpf::{Assembler, Condition, Instruction, LoadError, Map, MapKind, Program, Register, Width};
-use crate::host::{Error, Result};
+use crate::entry_counts::{EntryCount, EntryCounts};
+use crate::host::{CountEntries, Error, Result};
 use crate::packet_socket;
 
 /// Longest table that can be counted. The longest one of a driver in the kernel has 4,096 entries (mlx5).
@@ -34,69 +35,6 @@ const OTHER_QUEUE: usize = 3;
 const UNKNOWN_QUEUE: usize = 4;
 const WORDS: usize = 5;
 
-/// What was counted for one entry, or for packets without a hash.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EntryCount {
-    /// Packets as the network stack sees them: frames that GRO or the NIC has merged are one.
-    pub packets: u64,
-    /// Bytes of these packets with their Ethernet headers; merged frames have one header together.
-    pub bytes: u64,
-    /// Frames that were merged into these packets. Equals `packets` if [`EntryCounter::counts_segments`] is false.
-    pub segments: u64,
-    /// Packets, included in `packets`, that came from another queue than the one in the table. Always 0 for packets without a
-    /// hash.
-    pub other_queue: u64,
-    /// Packets, included in `packets`, whose queue the driver does not report.
-    pub unknown_queue: u64,
-}
-
-impl EntryCount {
-    fn from_words(words: [u64; WORDS]) -> Self {
-        Self {
-            packets: words[PACKETS],
-            bytes: words[BYTES],
-            segments: words[SEGMENTS],
-            other_queue: words[OTHER_QUEUE],
-            unknown_queue: words[UNKNOWN_QUEUE],
-        }
-    }
-
-    fn with(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            packets: f(self.packets, other.packets),
-            bytes: f(self.bytes, other.bytes),
-            segments: f(self.segments, other.segments),
-            other_queue: f(self.other_queue, other.other_queue),
-            unknown_queue: f(self.unknown_queue, other.unknown_queue),
-        }
-    }
-}
-
-/// Counts of all CPUs together, since the counter was opened.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EntryCounts {
-    /// By number of the entry, as many as the table has.
-    pub entries: Vec<EntryCount>,
-    /// Packets without a hash, which belong to no entry: the NIC hashed neither addresses nor ports, or hashing is off.
-    pub unhashed: EntryCount,
-}
-
-impl EntryCounts {
-    /// Sum of all entries and of packets without a hash.
-    pub fn total(&self) -> EntryCount {
-        self.entries.iter().fold(self.unhashed, |sum, e| sum.with(*e, u64::wrapping_add))
-    }
-
-    /// What was counted since an earlier reading of the same counter.
-    pub fn since(&self, earlier: &Self) -> Self {
-        let difference = |now: &EntryCount, before: &EntryCount| now.with(*before, u64::wrapping_sub);
-        Self {
-            entries: self.entries.iter().zip(&earlier.entries).map(|(n, e)| difference(n, e)).collect(),
-            unhashed: difference(&self.unhashed, &earlier.unhashed),
-        }
-    }
-}
-
 /// Counts until it is dropped. Does not change the interface, and does not make it promiscuous. When the process ends, the
 /// kernel removes the filter and its memory.
 #[derive(Debug)]
@@ -120,11 +58,12 @@ impl EntryCounter {
     /// Errors: no errno: the table is empty or has more than [`MOST_ENTRIES`] entries; ENODEV: there is no such interface; EPERM:
     /// what is needed is in `words`; EACCES, EINVAL: the kernel's verifier rejected the filter, and `words` has its reason.
     pub fn open(index: u32, table: &[u32]) -> Result<Self> {
-        let what = format!("count packets by table entry on interface {index}");
-        if table.is_empty() || table.len() > MOST_ENTRIES {
-            let words = format!("expected a table of 1 to {MOST_ENTRIES} entries, found {}", table.len());
-            return Err(Error::other(what, words));
-        }
+        Self::open_as(format!("count packets by table entry on interface {index}"), index, table)
+    }
+
+    /// The same; `what` begins the text of errors.
+    pub(crate) fn open_as(what: String, index: u32, table: &[u32]) -> Result<Self> {
+        check_table(&what, table, None)?;
         if index == 0 || i32::try_from(index).is_err() {
             return Err(Error::other(what, "expected the number of one interface"));
         }
@@ -155,20 +94,26 @@ impl EntryCounter {
         Ok(Self { what, index, table: table.to_vec(), counts, queues, socket, segments })
     }
 
-    /// Whether the kernel lets the filter read how many frames a packet consists of.
-    pub fn counts_segments(&self) -> bool {
-        self.segments
-    }
-
     /// The table with which packets are compared.
     pub fn table(&self) -> &[u32] {
         &self.table
     }
 
-    /// Reads all counts, one system call for each entry. Packets that arrive meanwhile may be in some counts and not in others.
-    ///
-    /// Errors: ENODEV: the interface was removed or moved to another network namespace; nothing is counted any more.
-    pub fn read(&mut self) -> Result<EntryCounts> {
+    fn sum(&mut self, entry: u32) -> Result<EntryCount> {
+        let mut sum = EntryCount::default();
+        for words in self.counts.read(entry)? {
+            sum = sum.with(count(*words), u64::wrapping_add);
+        }
+        Ok(sum)
+    }
+}
+
+impl CountEntries for EntryCounter {
+    fn counts_segments(&self) -> bool {
+        self.segments
+    }
+
+    fn read(&mut self) -> Result<EntryCounts> {
         let bound = packet_socket::bound_to(&self.socket).map_err(|e| socket_error(&self.what, "getsockname", &e))?;
         if bound != Some(self.index) {
             let words = Some("the interface was removed, or moved to another network namespace".into());
@@ -178,15 +123,8 @@ impl EntryCounter {
         Ok(EntryCounts { entries, unhashed: self.sum(self.table.len() as u32)? })
     }
 
-    /// Compares with this table from now on. Only entries that differ are written. Packets that arrive while the NIC's own table
-    /// is being written may count as those of another queue, and so do those that wait in the ring of the earlier queue.
-    ///
-    /// Errors: no errno: the table has another length; then a new counter is needed.
-    pub fn set_table(&mut self, table: &[u32]) -> Result<()> {
-        if table.len() != self.table.len() {
-            let words = format!("expected a table of {} entries, found {}", self.table.len(), table.len());
-            return Err(Error::other(&self.what, words));
-        }
+    fn set_table(&mut self, table: &[u32]) -> Result<()> {
+        check_table(&self.what, table, Some(self.table.len()))?;
         for (entry, (now, queue)) in (0..).zip(self.table.iter_mut().zip(table)) {
             if now != queue {
                 self.queues.write(entry, &[*queue])?;
@@ -195,13 +133,31 @@ impl EntryCounter {
         }
         Ok(())
     }
+}
 
-    fn sum(&mut self, entry: u32) -> Result<EntryCount> {
-        let mut sum = EntryCount::default();
-        for words in self.counts.read(entry)? {
-            sum = sum.with(EntryCount::from_words(*words), u64::wrapping_add);
+/// The limits of tables that can be counted, before anything is opened; `length`: that of the table so far.
+///
+/// Errors: no errno: the table is empty, has more than [`MOST_ENTRIES`] entries, or has another length.
+pub fn check_table(what: &str, table: &[u32], length: Option<usize>) -> Result<()> {
+    let found = table.len();
+    match length {
+        Some(length) if length != found => {
+            Err(Error::other(what, format!("expected a table of {length} entries, found {found}")))
         }
-        Ok(sum)
+        None if !(1..=MOST_ENTRIES).contains(&found) => {
+            Err(Error::other(what, format!("expected a table of 1 to {MOST_ENTRIES} entries, found {found}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn count(words: [u64; WORDS]) -> EntryCount {
+    EntryCount {
+        packets: words[PACKETS],
+        bytes: words[BYTES],
+        segments: words[SEGMENTS],
+        other_queue: words[OTHER_QUEUE],
+        unknown_queue: words[UNKNOWN_QUEUE],
     }
 }
 
@@ -317,16 +273,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_difference_and_a_sum() {
-        let count = |n| EntryCount { packets: n, bytes: 60 * n, segments: 2 * n, other_queue: n / 2, unknown_queue: 1 };
-        let before = EntryCounts { entries: vec![count(4), count(0)], unhashed: count(2) };
-        let now = EntryCounts { entries: vec![count(10), count(6)], unhashed: count(3) };
-        let between = now.since(&before);
-        assert_eq!(between.entries[0], EntryCount { unknown_queue: 0, ..count(6) });
-        assert_eq!((between.total().packets, between.total().bytes, between.unhashed.packets), (13, 780, 1));
-        assert_eq!((now.total().packets, now.total().unknown_queue), (19, 3));
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use crate::entry_counts::EntryCounts;
 use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
 use ringwise_model::{Cause, Unread};
 
@@ -383,6 +384,23 @@ impl fmt::Display for Request {
     }
 }
 
+/// Counts received packets by entry of an RSS table until it is dropped.
+pub trait CountEntries: fmt::Debug + Send {
+    /// Whether the kernel lets the counter read how many frames a packet consists of.
+    fn counts_segments(&self) -> bool;
+
+    /// Reads all counts, one system call for each entry. Packets that arrive meanwhile may be in some counts and not in others.
+    ///
+    /// Errors: ENODEV: the interface was removed or moved to another network namespace; nothing is counted any more.
+    fn read(&mut self) -> Result<EntryCounts>;
+
+    /// Compares with this table from now on. Only entries that differ are written. Packets that arrive while the NIC's own table
+    /// is being written may count as those of another queue, and so do those that wait in the ring of the earlier queue.
+    ///
+    /// Errors: no errno: the table has another length; then a new counter is needed.
+    fn set_table(&mut self, table: &[u32]) -> Result<()>;
+}
+
 /// The clock that ringwise uses; tests use one that does not wait.
 pub trait Clock: Send + Sync {
     /// Time since boot, including suspend (CLOCK_BOOTTIME).
@@ -428,6 +446,16 @@ pub trait Host: Clock {
     /// Whether this is not a running machine: nothing can be written, and live state cannot be read.
     fn is_recorded(&self) -> bool {
         false
+    }
+
+    /// Counts the packets that this interface receives from now on, by entry of this RSS table, which has the queue of each entry
+    /// ([`EntryCounter`](crate::entry_counter::EntryCounter) on a real machine). Counts are momentary, and are never recorded.
+    ///
+    /// Errors: those of [`EntryCounter::open`](crate::entry_counter::EntryCounter::open); on a host that is not a running machine
+    /// always.
+    fn count_entries(&self, dev: &str, _table: &[u32]) -> Result<Box<dyn CountEntries>> {
+        let what = format!("count packets by table entry on {dev}");
+        Err(Error::other(what, "packets can be counted on a running machine only"))
     }
 
     /// `read` as text without trailing white space. Bytes that are not valid UTF-8 are replaced.

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use ip::ip;
 use netns::in_private_netns;
 use pair::connected_pair;
-use ringwise_sys::entry_counter::{EntryCount, EntryCounter, EntryCounts};
+use ringwise_sys::entry_counter::EntryCounter;
 use ringwise_sys::packets::Tap;
-use ringwise_sys::{Host, Real, ifindex};
+use ringwise_sys::{CountEntries as _, EntryCount, EntryCounts, Host, Real, ifindex};
 
 const PAYLOAD_BYTES: usize = 100;
 /// With the headers of UDP, IPv4 and Ethernet.

@@ -8,7 +8,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 
 const NO_CAPABILITY: &str = "CAP_BPF is needed (before Linux 5.8 CAP_SYS_ADMIN; root has both)";
 
-/// The advice for this errno. `None`: there is none beyond the errno.
+/// The advice for this errno. `None`: only the errno is known.
 pub(super) fn advice(errno: i32) -> Option<String> {
     match errno {
         libc::EPERM => {
