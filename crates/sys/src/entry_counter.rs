@@ -1,5 +1,6 @@
 //! Counts received packets for each entry of an RSS table, in the kernel: a filter of eBPF on a packet socket counts each packet
-//! and drops it, so that nothing is copied. Not part of [`Host`](crate::Host): counts are momentary, and are never recorded.
+//! and drops it, so that nothing is copied. Programs that also run on a simulated host open it by
+//! [`Host::count_entries`](crate::Host::count_entries).
 //!
 //! The kernel runs the filter for each packet that the driver hands over, after GRO and generic XDP. Packets that native XDP
 //! drops or redirects, or that AF_XDP receives, are not counted. Fields: `struct __sk_buff` in include/uapi/linux/bpf.h; the
@@ -13,7 +14,7 @@ use crate::entry_counts::{EntryCount, EntryCounts};
 use crate::host::{CountEntries, Error, Result};
 use crate::packet_socket;
 
-/// Longest table that can be counted. The longest one of a driver in the kernel has 4,096 entries (mlx5).
+/// Longest table that can be counted, because each entry takes memory on each CPU.
 pub const MOST_ENTRIES: usize = 4096;
 
 /// Since 4.20.
@@ -68,12 +69,13 @@ impl EntryCounter {
             return Err(Error::other(what, "expected the number of one interface"));
         }
         let entries = table.len() as u32;
-        // The packet socket is the most likely refusal.
         let failed = |words: &str, e: io::Error| socket_error(&what, words, &e);
-        let socket =
-            packet_socket::open().map_err(|e| failed("CAP_NET_RAW is needed to count packets (root has it)", e))?;
+        let socket = packet_socket::open().map_err(|e| match e.raw_os_error() {
+            Some(libc::EPERM) => failed("CAP_NET_RAW is needed to count packets (root has it)", e),
+            _ => failed("packet socket", e),
+        })?;
         packet_socket::set_option(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)
-            .map_err(|e| failed("PACKET_IGNORE_OUTGOING", e))?;
+            .map_err(|e| failed("PACKET_IGNORE_OUTGOING, which Linux has since 4.20", e))?;
         let counts = Map::create(&what, MapKind::PerCpuArray, entries + 1, "rw_counts")?;
         let queues = Map::create(&what, MapKind::Array, entries, "rw_queues")?;
         for (entry, queue) in (0..).zip(table) {
@@ -169,7 +171,8 @@ fn socket_error(what: &str, words: &str, error: &io::Error) -> Error {
 /// and behind them those of packets without a hash; and one with the queue of each entry. It returns 0, which drops the packet
 /// for this socket only.
 ///
-/// Counts need no atomic additions: each CPU has its own, and only one packet at a time is received on a CPU.
+/// Counts need no atomic additions: each CPU has its own, and receives one packet after the other. (With PREEMPT_RT one receiver
+/// may preempt another, and a count can be lost.)
 fn filter(entries: u32, counts: i32, queues: i32, segments: bool) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R6, R7, R8, R9, R10};
     /// Where the number of the element is on the stack.

@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::instruction::Instruction;
-use super::syscall::{Name, PROG_LOAD, bpf, failed, name};
+use super::syscall::{Name, PROG_LOAD, address, bpf, failed, name};
 use crate::call::own;
 use crate::host::{Error, Result};
 use crate::packet_socket;
@@ -58,8 +58,8 @@ impl Program {
             let mut attributes = Load {
                 kind: SOCKET_FILTER,
                 instructions: program.len() as u32,
-                program: program.as_ptr().addr() as u64,
-                license: LICENSE.as_ptr().addr() as u64,
+                program: address(program.as_ptr()),
+                license: address(LICENSE.as_ptr()),
                 log_level: 0,
                 log_bytes: 0,
                 log: 0,
@@ -70,7 +70,7 @@ impl Program {
             if let Some(log) = log {
                 attributes.log_level = 1;
                 attributes.log_bytes = log.len() as u32;
-                attributes.log = log.as_mut_ptr().addr() as u64;
+                attributes.log = address(log.as_mut_ptr());
             }
             // SAFETY: the part of the union that belongs to the command; program, licence and log live and have the given
             // sizes.

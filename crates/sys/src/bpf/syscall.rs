@@ -79,8 +79,9 @@ struct Element {
     flags: u64,
 }
 
-fn address<T: ?Sized>(of: *const T) -> u64 {
-    of.cast::<()>().addr() as u64
+/// For the arguments. The compiler learns that the kernel may use the memory behind it, which an address alone would not say.
+pub(super) fn address<T: ?Sized>(of: *const T) -> u64 {
+    of.cast::<()>().expose_provenance() as u64
 }
 
 /// A map with elements `0..elements`. `N`: number of words of type `W` in a value.
@@ -144,6 +145,7 @@ impl<W: Word, const N: usize> Map<W, N> {
         let untouched = bytes.iter().rev().take_while(|b| **b == UNTOUCHED).count();
         let written = (bytes.len() - untouched).div_ceil(size_of::<[W; N]>());
         self.answer.truncate(written.max(1));
+        self.answer.shrink_to_fit();
         Ok(self.answer.len())
     }
 
