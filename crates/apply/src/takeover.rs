@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_sys::{Around, Host, Request, Result};
+use ringwise_sys::{Around, CountEntries, Host, Request, Result};
 
 use crate::host_access::HostAccess;
 use crate::journal::Read;
@@ -120,6 +120,10 @@ impl Host for SignalingHost {
 
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         self.alive().kernel(request)
+    }
+
+    fn count_entries(&self, dev: &str, table: &[u32]) -> Result<Box<dyn CountEntries>> {
+        self.alive().count_entries(dev, table)
     }
 
     fn is_recorded(&self) -> bool {

@@ -26,6 +26,7 @@ errnos! {
     EINTR = 4, "Interrupted system call.";
     EIO = 5, "Input/output error.";
     ENXIO = 6, "No such device or address.";
+    E2BIG = 7, "Argument list too long.";
     EAGAIN = 11, "Resource temporarily unavailable.";
     ENOMEM = 12, "Cannot allocate memory.";
     EACCES = 13, "Permission denied.";
@@ -43,10 +44,12 @@ errnos! {
     EROFS = 30, "Read-only file system.";
     EPIPE = 32, "Broken pipe.";
     ERANGE = 34, "Numerical result out of range.";
+    ENOSYS = 38, "Function not implemented.";
     ELOOP = 40, "Too many levels of symbolic links.";
     EPROTO = 71, "Protocol error.";
     EOVERFLOW = 75, "Value too large for defined data type.";
     EMSGSIZE = 90, "Message too long.";
+    ENOPROTOOPT = 92, "Protocol not available.";
     EOPNOTSUPP = 95, "Operation not supported.";
     EAFNOSUPPORT = 97, "Address family not supported by protocol.";
     EADDRINUSE = 98, "Address already in use.";

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use crate::entry_counts::EntryCounts;
 use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
 use ringwise_model::{Cause, Unread};
 
@@ -383,6 +384,23 @@ impl fmt::Display for Request {
     }
 }
 
+/// Counts received packets by entry of an RSS table until it is dropped.
+pub trait CountEntries: fmt::Debug + Send {
+    /// Whether the kernel lets the counter read how many frames a packet consists of.
+    fn counts_segments(&self) -> bool;
+
+    /// Reads all counts, one system call for each entry. Packets that arrive meanwhile may be in some counts and not in others.
+    ///
+    /// Errors: ENODEV: the interface was removed or moved to another network namespace; nothing is counted any more.
+    fn read(&mut self) -> Result<EntryCounts>;
+
+    /// Compares with this table from now on. Only entries that differ are written. Packets that arrive while the NIC's own table
+    /// is being written may count as those of another queue, and so do those that wait in the ring of the earlier queue.
+    ///
+    /// Errors: no errno: the table has another length; then a new counter is needed.
+    fn set_table(&mut self, table: &[u32]) -> Result<()>;
+}
+
 /// The clock that ringwise uses; tests use one that does not wait.
 pub trait Clock: Send + Sync {
     /// Time since boot, including suspend (CLOCK_BOOTTIME).
@@ -430,6 +448,16 @@ pub trait Host: Clock {
         false
     }
 
+    /// Counts the packets that this interface receives from now on, by entry of this RSS table, which has the queue of each entry
+    /// ([`EntryCounter`](crate::entry_counter::EntryCounter) on a real machine). Counts are momentary, and are never recorded.
+    ///
+    /// Errors: those of [`EntryCounter::open`](crate::entry_counter::EntryCounter::open); on a host that is not a running machine
+    /// always.
+    fn count_entries(&self, dev: &str, _table: &[u32]) -> Result<Box<dyn CountEntries>> {
+        let what = format!("count packets by table entry on {dev}");
+        Err(Error::other(what, "packets can be counted on a running machine only"))
+    }
+
     /// `read` as text without trailing white space. Bytes that are not valid UTF-8 are replaced.
     fn read_text(&self, path: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.read(path)?).trim_end().to_string())
@@ -447,9 +475,9 @@ mod tests {
             ($($name:ident)*) => { [$((stringify!($name), errno::$name, libc::$name)),*] };
         }
         let all = numbers!(
-            EPERM ENOENT ESRCH EINTR EIO ENXIO EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV
-            ENOTDIR EISDIR EINVAL ENFILE EMFILE EFBIG ENOSPC EROFS EPIPE ERANGE ELOOP EPROTO
-            EOVERFLOW EMSGSIZE EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH
+            EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV
+            ENOTDIR EISDIR EINVAL ENFILE EMFILE EFBIG ENOSPC EROFS EPIPE ERANGE ENOSYS ELOOP EPROTO
+            EOVERFLOW EMSGSIZE ENOPROTOOPT EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH
             ECONNRESET ENOBUFS ETIMEDOUT ECONNREFUSED EHOSTUNREACH
         );
         for (name, ours, libc) in all {

@@ -3,11 +3,14 @@
 //! `kfmt` parses them into such types.
 #![warn(missing_docs)]
 
+mod bpf;
 mod call;
 mod capture;
 pub mod connections;
 mod deadline;
 mod device_call;
+pub mod entry_counter;
+mod entry_counts;
 pub mod guardian;
 pub mod hold;
 mod host;
@@ -19,6 +22,7 @@ pub mod local;
 pub mod log;
 pub mod memory;
 pub mod monitor;
+mod packet_socket;
 pub mod packets;
 pub mod proc;
 pub mod pty;
@@ -34,7 +38,8 @@ pub mod trust;
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};
-pub use host::{Around, Clock, Error, Host, IoctlCmd, Request, Result, errno_text, io_text};
+pub use entry_counts::{EntryCount, EntryCounts};
+pub use host::{Around, Clock, CountEntries, Error, Host, IoctlCmd, Request, Result, errno_text, io_text};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
 pub use real::{Real, ifindex, io_error};

@@ -6,10 +6,11 @@
 //! never copies what it drops. Formats: linux/if_packet.h, linux/filter.h, linux/virtio_net.h.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::host::{Error, Result};
 use crate::load::{AT_ONCE, receive_many};
+use crate::packet_socket;
 use crate::real::ifindex;
 
 /// Bytes before the frame in [`CapturedPacket::bytes`]: `struct virtio_net_hdr`, which identifies frames that the kernel has merged (GRO).
@@ -89,30 +90,16 @@ impl Tap {
 
     /// A bound socket that receives nothing until the whole group exists: otherwise frames would go to the wrong member.
     fn socket(&self, index: u32, room: u32) -> Result<OwnedFd> {
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: no pointers; the result is checked before use. Protocol 0: nothing arrives before bind.
-        let raw = unsafe { libc::socket(libc::AF_PACKET, flags, 0) };
-        if raw < 0 {
-            return Err(self.failed("CAP_NET_RAW is needed to see packets (root has it)"));
-        }
-        // SAFETY: `raw` was just opened and nothing else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        let socket =
+            packet_socket::open().map_err(|_| self.failed("CAP_NET_RAW is needed to see packets (root has it)"))?;
         self.filter(&socket, None)?;
         self.set(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1u32)?;
         // Without CAP_NET_ADMIN the limit of the system applies.
         if self.set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(room / 2)).is_err() {
             self.set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &(room / 2))?;
         }
-        // SAFETY: all-zero is a valid sockaddr_ll (plain integers).
-        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        to.sll_family = libc::AF_PACKET as u16;
-        to.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        to.sll_ifindex = index as i32;
-        // SAFETY: `to` lives, and its true length is given.
-        let rc = unsafe {
-            libc::bind(socket.as_raw_fd(), (&raw const to).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t)
-        };
-        if rc < 0 { Err(self.failed("bind")) } else { Ok(socket) }
+        packet_socket::bind(&socket, index).map_err(|_| self.failed("bind"))?;
+        Ok(socket)
     }
 
     /// `None`: drops every frame.
@@ -149,12 +136,7 @@ impl Tap {
     }
 
     fn set<T>(&self, socket: &OwnedFd, level: i32, name: i32, value: &T) -> Result<()> {
-        // SAFETY: pointer and length describe `value`, which outlives the call; a program that it points to does too.
-        let rc = unsafe {
-            let size = size_of::<T>() as libc::socklen_t;
-            libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size)
-        };
-        if rc < 0 { Err(self.failed(&format!("socket option {name}"))) } else { Ok(()) }
+        packet_socket::set_option(socket, level, name, value).map_err(|_| self.failed(&format!("socket option {name}")))
     }
 
     /// `T` must be made of plain integers.

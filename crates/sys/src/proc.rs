@@ -35,10 +35,16 @@ pub fn cpu_time() -> std::time::Duration {
 /// Whether this process can write root's files: CAP_DAC_OVERRIDE is effective. `None`: `/proc/self/status` cannot be read.
 pub fn may_override() -> Option<bool> {
     const CAP_DAC_OVERRIDE: u32 = 1;
+    has_capability(CAP_DAC_OVERRIDE)
+}
+
+/// Whether this capability (number in linux/capability.h) is effective in this process, in its own user namespace. `None`:
+/// `/proc/self/status` cannot be read.
+pub(crate) fn has_capability(number: u32) -> Option<bool> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let mask = text.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
-    Some(mask >> CAP_DAC_OVERRIDE & 1 == 1)
+    Some(mask >> number & 1 == 1)
 }
 
 /// Real user id.

@@ -3,8 +3,13 @@
 //! The private tests run this binary again under `unshare --net`. Without permission for that they print `skipped`, which is a
 //! failure if `RINGWISE_REQUIRE_ALL` is set (in the lane that exists to run them).
 
+mod ip;
+mod netns;
+
 use std::process::Command;
 
+use ip::ip;
+use netns::in_private_netns;
 use ringwise_sys::{Clock, Error, Host, IoctlCmd, Real, Request, ifindex};
 
 const CHANNELS: &str = "channels-get";
@@ -109,32 +114,6 @@ fn time_goes_on() {
     let now = host.since_boot().as_secs_f64();
     assert!((now - uptime).abs() < 5.0, "{now} {uptime}");
     assert!(host.unix_time() > 1_700_000_000);
-}
-
-/// Runs `name` again in a private network namespace. Returns true inside; false outside, after it has passed or was skipped.
-fn in_private_netns(name: &str) -> bool {
-    if std::env::var_os("RINGWISE_IN_NETNS").is_some() {
-        return true;
-    }
-    let me = std::env::current_exe().unwrap();
-    if !Command::new("unshare").args(["--net", "true"]).status().is_ok_and(|s| s.success()) {
-        ringwise_testkit::skipped(name, "no right to make a network namespace");
-        return false;
-    }
-    let mut inside = Command::new("unshare");
-    // A mount namespace with a sysfs of its own: /sys/class/net shows the namespace it was mounted in.
-    let script = "mount -t sysfs sysfs /sys && exec \"$0\" \"$@\"";
-    inside.args(["--net", "--mount", "sh", "-c", script]).arg(me).args(["--exact", name, "--nocapture"]);
-    let out = inside.env("RINGWISE_IN_NETNS", "1").output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    assert!(out.status.success() && text.contains("1 passed"), "{text}");
-    println!("{text}");
-    false
-}
-
-fn ip(args: &str) {
-    let done = Command::new("ip").args(args.split(' ')).status().expect("the test needs the ip command");
-    assert!(done.success(), "ip {args}");
 }
 
 fn veth() {

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::host::{Clock, Error, Host, Request, Result};
+use crate::entry_counter::EntryCounter;
+use crate::host::{Clock, CountEntries, Error, Host, Request, Result};
 
 pub use ioctl::ifindex;
 pub(crate) use requests::{dump_once, group};
@@ -136,6 +137,12 @@ impl Host for Real {
             Request::ThreadCpus { pid, cpus } => tasks::set_cpus(request, *pid, cpus),
             _ => requests::netlink(&self.sockets, request),
         }
+    }
+
+    fn count_entries(&self, dev: &str, table: &[u32]) -> Result<Box<dyn CountEntries>> {
+        let what = format!("count packets by table entry on {dev}");
+        let index = ifindex(&what, dev)?;
+        Ok(Box::new(EntryCounter::open_as(what, index, table)?))
     }
 }
 

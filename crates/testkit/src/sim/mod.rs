@@ -15,6 +15,7 @@ pub mod build;
 mod clock;
 mod driver;
 mod driver_kind;
+mod entries;
 mod fault;
 pub(crate) mod features;
 mod files;
@@ -33,10 +34,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
-use ringwise_sys::{Clock, Error, Host, Request, Result};
+use ringwise_sys::{Clock, CountEntries, Error, Host, Request, Result};
 
 pub use clock::Jump;
 pub use driver_kind::{Driver, Quirk};
+pub use entries::{Arrival, ArrivalQueue};
 pub use fault::{At, Fault, Killed, Times, killed};
 
 use tree::Tree;
@@ -107,6 +109,7 @@ pub(crate) struct State {
     pub sessions_unreadable: bool,
     /// Address to the interface that it is reached by.
     pub routes: BTreeMap<std::net::IpAddr, u32>,
+    pub entry_counters: entries::Counters,
 }
 
 impl Sim {
@@ -155,6 +158,7 @@ impl Sim {
                 sessions: Vec::new(),
                 sessions_unreadable: false,
                 routes: BTreeMap::new(),
+                entry_counters: entries::Counters::default(),
             }),
             released: Condvar::new(),
         }
@@ -435,6 +439,7 @@ impl State {
 
     pub(crate) fn unplug(&mut self, dev: &str) {
         if let Some(i) = self.index(dev) {
+            self.entry_counters.device_is_gone(self.nics[i].dev.ifindex);
             self.nics.remove(i);
             self.extra.remove(i);
         }
@@ -485,5 +490,9 @@ impl Host for Sim {
         } else {
             netlink::get(&self.alive(), request).map_err(named)
         }
+    }
+
+    fn count_entries(&self, dev: &str, table: &[u32]) -> Result<Box<dyn CountEntries>> {
+        entries::open(&mut self.alive(), dev, table)
     }
 }
