@@ -3,4 +3,6 @@
 #![warn(missing_docs)]
 
 pub mod buckets;
+pub mod limits;
 pub mod load;
+pub mod propose;
