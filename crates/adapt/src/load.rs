@@ -148,10 +148,24 @@ pub enum LoadState {
     Suspect(SuspectReason),
 }
 
+/// A sample, and what is computed from it once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Held {
+    sample: Sample,
+    /// The busiest CPU, its load and the mean. `None`: a load is unknown.
+    busiest: Option<(u32, f64, f64)>,
+}
+
+impl Held {
+    fn is_hot(&self) -> bool {
+        self.busiest.is_some_and(|(_, load, mean)| load >= HOT_PERCENT && load - mean >= HOT_POINTS)
+    }
+}
+
 /// The last samples, and whether the load is suspect.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LoadWindow {
-    samples: VecDeque<Sample>,
+    samples: VecDeque<Held>,
     suspect: Option<SuspectReason>,
 }
 
@@ -159,8 +173,9 @@ impl LoadWindow {
     /// Adds a sample, and returns what the window shows with it.
     pub fn push(&mut self, sample: Sample) -> LoadState {
         let now = sample.at;
-        self.samples.push_back(sample);
-        while self.samples.len() > WINDOW || self.samples.front().is_some_and(|s| s.at + OLDEST < now) {
+        let busiest = sample.cpu_loads().as_ref().and_then(busiest);
+        self.samples.push_back(Held { sample, busiest });
+        while self.samples.len() > WINDOW || self.samples.front().is_some_and(|s| s.sample.at + OLDEST < now) {
             self.samples.pop_front();
         }
         if let Some(reason) = self.hot_cpus().or_else(|| self.dropping_queue()) {
@@ -168,7 +183,7 @@ impl LoadWindow {
         } else if self.suspect.is_some() && self.is_even() {
             self.suspect = None;
         }
-        let known = self.samples.iter().filter(|s| s.cpu_loads().is_some()).count();
+        let known = self.samples.iter().filter(|s| s.busiest.is_some()).count();
         match self.suspect {
             Some(reason) => LoadState::Suspect(reason),
             None if known >= ENOUGH => LoadState::Even,
@@ -184,29 +199,29 @@ impl LoadWindow {
 
     /// The newest sample.
     pub fn last(&self) -> Option<&Sample> {
-        self.samples.back()
+        self.samples.back().map(|s| &s.sample)
     }
 
     /// Samples that ended after `since`, the newest `most` of them, oldest first.
     pub fn since(&self, since: Duration, most: usize) -> Vec<&Sample> {
-        let n = self.samples.iter().filter(|s| s.at > since).count();
-        self.samples.iter().filter(|s| s.at > since).skip(n.saturating_sub(most)).collect()
+        let newer = || self.samples.iter().map(|s| &s.sample).filter(|s| s.at > since);
+        newer().skip(newer().count().saturating_sub(most)).collect()
     }
 
     fn hot_cpus(&self) -> Option<SuspectReason> {
-        let hot = self.samples.iter().filter_map(|s| busiest(&s.cpu_loads()?));
-        let hot: Vec<_> = hot.filter(|(_, load, mean)| *load >= HOT_PERCENT && load - mean >= HOT_POINTS).collect();
-        let (cpu, busy_percent, mean_percent) = *hot.last()?;
-        let samples = hot.len() as u32;
-        (hot.len() >= HOT_SAMPLES).then_some(SuspectReason::UnevenCpus { cpu, busy_percent, mean_percent, samples })
+        let hot = || self.samples.iter().filter(|s| s.is_hot());
+        let samples = hot().count();
+        let (cpu, busy_percent, mean_percent) = hot().next_back()?.busiest?;
+        let reason = SuspectReason::UnevenCpus { cpu, busy_percent, mean_percent, samples: samples as u32 };
+        (samples >= HOT_SAMPLES).then_some(reason)
     }
 
     fn dropping_queue(&self) -> Option<SuspectReason> {
         let mut times: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-        for s in &self.samples {
-            let Some((_, _, mean)) = s.cpu_loads().as_ref().and_then(busiest) else { continue };
-            for (queue, q) in s.balanced() {
-                let load = q.cpu.and_then(|c| s.cpus.get(&c)?.busy_percent);
+        for Held { sample, busiest } in &self.samples {
+            let Some((_, _, mean)) = busiest else { continue };
+            for (queue, q) in sample.balanced().filter(|(_, q)| q.drops != Some(0)) {
+                let load = q.cpu.and_then(|c| sample.cpus.get(&c)?.busy_percent);
                 // With every CPU at its limit no queue is hotter than another.
                 let hot = load.is_some_and(|l| l >= DROP_PERCENT && l - mean >= EVEN_POINTS);
                 if let (true, Some(cpu), Some(1..)) = (hot, q.cpu, q.drops) {
@@ -215,13 +230,13 @@ impl LoadWindow {
             }
         }
         let ((queue, cpu), samples) = times.into_iter().max_by_key(|(_, n)| *n)?;
-        let samples_32 = samples as u32;
-        (samples >= DROP_SAMPLES).then_some(SuspectReason::DropsOnHotQueue { queue, cpu, samples: samples_32 })
+        let reason = SuspectReason::DropsOnHotQueue { queue, cpu, samples: samples as u32 };
+        (samples >= DROP_SAMPLES).then_some(reason)
     }
 
     /// The mean of each CPU is compared, because the largest of several noisy loads is above the mean in every sample.
     fn is_even(&self) -> bool {
-        mean_loads(self.samples.iter(), ENOUGH)
+        mean_loads(self.samples.iter().map(|s| &s.sample), ENOUGH)
             .as_ref()
             .and_then(busiest)
             .is_some_and(|(_, load, mean)| load - mean < EVEN_POINTS)

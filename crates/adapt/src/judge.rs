@@ -1,0 +1,218 @@
+//! Stage 4: did a step keep its promise? Compares the seconds before it with those after it.
+//!
+//! The load of the host may change meanwhile. So the loads after a step are compared with those before it, scaled to the
+//! present mean.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::{Sample, busiest, mean_loads};
+use crate::propose::{Gain, Proposal, variance};
+
+/// A step is judged this long after it was written.
+pub const AFTER: Duration = Duration::from_secs(5);
+/// Samples before and after a step.
+pub const SAMPLES: usize = 5;
+/// Samples with known loads that a judgement needs.
+pub const ENOUGH: usize = 3;
+/// Part of the predicted gain that must be measured.
+const KEPT: f64 = 0.5;
+/// A CPU at this load, in percent, has more work than it can do: its load does not show what a step took from it.
+const SATURATED_PERCENT: f64 = 95.0;
+/// Drops vary by this part from second to second.
+const DROPS_VARY: f64 = 1.1;
+/// Times as many segments out of order as before are too many.
+const OUT_OF_ORDER: f64 = 2.0;
+/// Fewer segments out of order per second than this are ignored, because a step itself reorders what is in the ring.
+const OUT_OF_ORDER_IGNORED: f64 = 200.0;
+
+/// Means of some seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The load of each CPU, in percent.
+    pub loads: BTreeMap<u32, f64>,
+    /// Dropped packets per second. `None`: unknown.
+    pub drops_per_s: Option<f64>,
+    /// Segments out of order per second. `None`: unknown.
+    pub out_of_order_per_s: Option<f64>,
+}
+
+impl Measured {
+    /// Means of the samples. `None`: the loads are known in too few of them.
+    pub fn new(samples: &[&Sample]) -> Option<Self> {
+        let mean = |value: fn(&Sample) -> Option<u64>| {
+            let known: Vec<u64> = samples.iter().filter_map(|s| value(s)).collect();
+            (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64)
+        };
+        Some(Self {
+            loads: mean_loads(samples.iter().copied(), ENOUGH)?,
+            drops_per_s: mean(Sample::drops),
+            out_of_order_per_s: mean(|s| s.out_of_order),
+        })
+    }
+}
+
+/// Why a step stays.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepReason {
+    /// It gained enough.
+    Gained {
+        /// The prediction.
+        predicted: Gain,
+        /// What was measured.
+        measured: Gain,
+    },
+    /// A CPU has more work than it can do before and after the step, so that its load shows no gain; drops did not rise.
+    Saturated,
+}
+
+/// Why a step is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RestoreReason {
+    /// It gained less than half of the prediction.
+    TooLittle {
+        /// The prediction.
+        predicted: Gain,
+        /// What was measured.
+        measured: Gain,
+    },
+    /// More packets are dropped.
+    Drops {
+        /// Per second, before.
+        before: f64,
+        /// Per second, after.
+        after: f64,
+    },
+    /// Twice as many segments arrive out of order.
+    OutOfOrder {
+        /// Per second, before.
+        before: f64,
+        /// Per second, after.
+        after: f64,
+    },
+    /// The loads after the step are unknown.
+    NotMeasured,
+}
+
+/// Judges a step.
+pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result<KeepReason, RestoreReason> {
+    if let (Some(b), Some(a)) = (before.drops_per_s, after.drops_per_s)
+        // Three standard errors of a count over the samples.
+        && a > b * DROPS_VARY + 3.0 * (b.max(1.0) / SAMPLES as f64).sqrt()
+    {
+        return Err(RestoreReason::Drops { before: b, after: a });
+    }
+    if let (Some(b), Some(a)) = (before.out_of_order_per_s, after.out_of_order_per_s)
+        && a >= b * OUT_OF_ORDER
+        && a > OUT_OF_ORDER_IGNORED
+    {
+        return Err(RestoreReason::OutOfOrder { before: b, after: a });
+    }
+    let of = |loads: &BTreeMap<u32, f64>| -> Option<BTreeMap<u32, f64>> {
+        proposal.predicted.keys().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
+    };
+    let (Some(was), Some(is)) = (of(&before.loads), of(&after.loads)) else {
+        return Err(RestoreReason::NotMeasured);
+    };
+    let (Some((_, was_most, was_mean)), Some((_, is_most, is_mean))) = (busiest(&was), busiest(&is)) else {
+        return Err(RestoreReason::NotMeasured);
+    };
+    if was_most >= SATURATED_PERCENT && is_most >= SATURATED_PERCENT {
+        return Ok(KeepReason::Saturated);
+    }
+    let scale = if was_mean > 0.0 { is_mean / was_mean } else { 1.0 };
+    let predicted = proposal.why;
+    let (measured, enough) = match predicted {
+        Gain::Maximum { points } => {
+            let gained = (was_most * scale).min(100.0) - is_most;
+            (Gain::Maximum { points: gained }, gained >= KEPT * points * scale)
+        }
+        Gain::Variance { percent } => {
+            let expected = variance(&was) * scale * scale;
+            let gained = if expected > 0.0 { 100.0 * (1.0 - variance(&is) / expected) } else { 0.0 };
+            (Gain::Variance { percent: gained }, gained >= KEPT * percent)
+        }
+    };
+    if enough {
+        Ok(KeepReason::Gained { predicted, measured })
+    } else {
+        Err(RestoreReason::TooLittle { predicted, measured })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loads(list: &[f64]) -> BTreeMap<u32, f64> {
+        (0..).zip(list.iter().copied()).collect()
+    }
+
+    fn measured(list: &[f64]) -> Measured {
+        Measured { loads: loads(list), drops_per_s: Some(0.0), out_of_order_per_s: Some(10.0) }
+    }
+
+    fn proposal(why: Gain) -> Proposal {
+        let (before, predicted) = (loads(&[90.0, 50.0, 40.0]), loads(&[70.0, 55.0, 55.0]));
+        Proposal { moves: Vec::new(), before, predicted, why }
+    }
+
+    const MAXIMUM: Gain = Gain::Maximum { points: 20.0 };
+
+    #[test]
+    fn half_of_the_predicted_gain_is_enough() {
+        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        let gained = |after: &[f64]| judge(&p, &before, &measured(after));
+        assert_eq!(
+            gained(&[79.0, 51.0, 50.0]),
+            Ok(KeepReason::Gained { predicted: MAXIMUM, measured: Gain::Maximum { points: 11.0 } })
+        );
+        assert!(matches!(gained(&[81.0, 49.0, 50.0]), Err(RestoreReason::TooLittle { .. })));
+        let v = proposal(Gain::Variance { percent: 60.0 });
+        assert!(judge(&v, &before, &measured(&[80.0, 50.0, 50.0])).is_ok());
+        assert!(judge(&v, &before, &measured(&[87.0, 50.0, 43.0])).is_err());
+    }
+
+    #[test]
+    fn a_load_that_changes_everywhere_is_no_gain_and_no_loss() {
+        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        // Half of the traffic has ended, and nothing became more even.
+        assert!(judge(&p, &before, &measured(&[45.0, 25.0, 20.0])).is_err());
+        // Traffic has grown by a ninth, and the step works.
+        assert!(judge(&p, &before, &measured(&[78.0, 61.0, 61.0])).is_ok());
+    }
+
+    #[test]
+    fn drops_and_reordering_restore() {
+        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        let good = measured(&[70.0, 55.0, 55.0]);
+        let after = Measured { drops_per_s: Some(20.0), ..good.clone() };
+        assert_eq!(judge(&p, &before, &after), Err(RestoreReason::Drops { before: 0.0, after: 20.0 }));
+        let unknown = Measured { drops_per_s: None, ..before.clone() };
+        assert!(judge(&p, &unknown, &after).is_ok(), "nothing to compare with");
+        let after = Measured { out_of_order_per_s: Some(150.0), ..good.clone() };
+        assert!(judge(&p, &before, &after).is_ok(), "few");
+        let after = Measured { out_of_order_per_s: Some(1000.0), ..good };
+        assert_eq!(judge(&p, &before, &after), Err(RestoreReason::OutOfOrder { before: 10.0, after: 1000.0 }));
+    }
+
+    #[test]
+    fn at_overload_drops_decide() {
+        let p = proposal(MAXIMUM);
+        let before = Measured { drops_per_s: Some(9000.0), ..measured(&[100.0, 50.0, 40.0]) };
+        let after = Measured { drops_per_s: Some(5000.0), ..measured(&[100.0, 60.0, 60.0]) };
+        assert_eq!(judge(&p, &before, &after), Ok(KeepReason::Saturated));
+        let after = Measured { drops_per_s: Some(12_000.0), ..after };
+        assert!(matches!(judge(&p, &before, &after), Err(RestoreReason::Drops { .. })));
+    }
+
+    #[test]
+    fn a_cpu_that_vanished_is_not_zero() {
+        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        assert_eq!(judge(&p, &before, &measured(&[70.0, 55.0])), Err(RestoreReason::NotMeasured));
+    }
+}
