@@ -113,7 +113,7 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
         return Err(RestoreReason::OutOfOrder { before: b, after: a });
     }
     let of = |loads: &BTreeMap<u32, f64>| -> Option<BTreeMap<u32, f64>> {
-        proposal.predicted.keys().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
+        proposal.predicted.loads.keys().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
     };
     let (Some(was), Some(is)) = (of(&before.loads), of(&after.loads)) else {
         return Err(RestoreReason::NotMeasured);
@@ -125,15 +125,21 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
         return Ok(KeepReason::Saturated);
     }
     let scale = if was_mean > 0.0 { is_mean / was_mean } else { 1.0 };
+    let expected: BTreeMap<u32, f64> = was.iter().map(|(cpu, l)| (*cpu, (l * scale).min(100.0))).collect();
+    let expected = proposal.before.avoidable(&expected, scale);
+    let is = proposal.predicted.avoidable(&is, scale);
     let predicted = proposal.why;
     let (measured, enough) = match predicted {
         Gain::Maximum { points } => {
-            let gained = (was_most * scale).min(100.0) - is_most;
+            let maximum = |loads: &BTreeMap<u32, f64>| busiest(loads).map_or(0.0, |(_, load, _)| load);
+            let gained = maximum(&expected) - maximum(&is);
             (Gain::Maximum { points: gained }, gained >= KEPT * points * scale)
         }
         Gain::Variance { percent } => {
-            let expected = variance(&was) * scale * scale;
-            let gained = if expected > 0.0 { 100.0 * (1.0 - variance(&is) / expected) } else { 0.0 };
+            let gained = match variance(&expected) {
+                0.0 => 0.0,
+                v => 100.0 * (1.0 - variance(&is) / v),
+            };
             (Gain::Variance { percent: gained }, gained >= KEPT * percent)
         }
     };
@@ -147,6 +153,7 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::propose::Predicted;
 
     fn loads(list: &[f64]) -> BTreeMap<u32, f64> {
         (0..).zip(list.iter().copied()).collect()
@@ -157,7 +164,8 @@ mod tests {
     }
 
     fn proposal(why: Gain) -> Proposal {
-        let (before, predicted) = (loads(&[90.0, 50.0, 40.0]), loads(&[70.0, 55.0, 55.0]));
+        let of = |list| Predicted { loads: loads(list), unavoidable: BTreeMap::new() };
+        let (before, predicted) = (of(&[90.0, 50.0, 40.0]), of(&[70.0, 55.0, 55.0]));
         Proposal { moves: Vec::new(), before, predicted, why }
     }
 
@@ -208,6 +216,19 @@ mod tests {
         assert_eq!(judge(&p, &before, &after), Ok(KeepReason::Saturated));
         let after = Measured { drops_per_s: Some(12_000.0), ..after };
         assert!(matches!(judge(&p, &before, &after), Err(RestoreReason::Drops { .. })));
+    }
+
+    #[test]
+    fn what_no_table_can_avoid_is_not_judged() {
+        let mut p = proposal(Gain::Variance { percent: 90.0 });
+        p.before.unavoidable.insert(0, 30.0);
+        p.predicted.unavoidable.insert(0, 30.0);
+        let before = measured(&[100.0, 55.0, 55.0]);
+        // Of 45 points above the others, 15 could be moved, and 10 were.
+        assert!(judge(&p, &before, &measured(&[93.0, 58.0, 59.0])).is_ok());
+        p.before.unavoidable.clear();
+        p.predicted.unavoidable.clear();
+        assert!(judge(&p, &before, &measured(&[93.0, 58.0, 59.0])).is_err());
     }
 
     #[test]

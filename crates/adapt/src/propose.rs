@@ -20,6 +20,11 @@ const STEP_PACKETS_PERCENT: u64 = 10;
 const MAXIMUM_FALL_POINTS: f64 = 10.0;
 /// A step is worth it if it lowers the variance of the loads by this much, in percent.
 const VARIANCE_FALL_PERCENT: f64 = 25.0;
+/// A fall of the variance counts only if the busiest CPU's load falls by this much, too, in points: twice the error of
+/// loads that were measured for five seconds with ticks of 250 Hz.
+const NOISE_POINTS: f64 = 3.0;
+/// The other entries of an elephant's CPU have this part of its weight at most when it is named.
+const NEIGHBOURS: f64 = 0.05;
 /// A receiver may get up to this load, in percent.
 const RECEIVER_PERCENT: f64 = 60.0;
 /// A receiver may get up to this much above the mean, in points, if that is more.
@@ -52,9 +57,9 @@ pub struct Proposal {
     /// The entries that move.
     pub moves: Vec<TableMove>,
     /// The load of each CPU before, in percent. The CPU of a named elephant is left out.
-    pub before: BTreeMap<u32, f64>,
+    pub before: Predicted,
     /// Its load after the step, in percent.
-    pub predicted: BTreeMap<u32, f64>,
+    pub predicted: Predicted,
     /// Why it is worth it.
     pub why: Gain,
 }
@@ -66,16 +71,34 @@ impl Proposal {
     }
 }
 
+/// Loads that follow from a table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Predicted {
+    /// The load of each CPU, in percent.
+    pub loads: BTreeMap<u32, f64>,
+    /// The part that no table can avoid: by how much entries on the CPU are heavier than the mean, in points. CPUs without
+    /// such entries are missing.
+    pub unavoidable: BTreeMap<u32, f64>,
+}
+
+impl Predicted {
+    /// These loads without what no table can avoid, in percent. `scale`: present mean over the mean of the prediction.
+    pub fn avoidable(&self, loads: &BTreeMap<u32, f64>, scale: f64) -> BTreeMap<u32, f64> {
+        let unavoidable = |cpu: &u32| self.unavoidable.get(cpu).copied().unwrap_or(0.0) * scale;
+        loads.iter().map(|(cpu, l)| (*cpu, (l - unavoidable(cpu)).max(0.0))).collect()
+    }
+}
+
 /// What a step gains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gain {
-    /// The load of the busiest CPU falls.
+    /// The load of the busiest CPU, without the part that no table can avoid, falls.
     Maximum {
         /// By this much, in points.
         points: f64,
     },
-    /// The variance of the loads falls.
+    /// The variance of the loads, without the part that no table can avoid, falls.
     Variance {
         /// By this much, in percent.
         percent: f64,
@@ -188,14 +211,21 @@ impl Bins {
         Some(Self { cpus, table, weights, fixed })
     }
 
-    fn load_percent(&self, table: &[u32]) -> BTreeMap<u32, f64> {
+    /// The loads with this table, without those of `left_out`.
+    fn predict(&self, table: &[u32], mean: f64, left_out: Option<u32>) -> Predicted {
         let mut sums = self.fixed.clone();
+        let mut excess = vec![0.0; self.cpus.len()];
         for (b, w) in table.iter().zip(&self.weights) {
             if let Some(sum) = sums.get_mut(*b as usize) {
                 *sum += w;
+                excess[*b as usize] += (*w as f64 / UNITS - mean).max(0.0);
             }
         }
-        self.cpus.iter().copied().zip(sums.iter().map(|s| *s as f64 / UNITS)).collect()
+        let cpus = || self.cpus.iter().copied().enumerate().filter(|(_, cpu)| Some(*cpu) != left_out);
+        Predicted {
+            loads: cpus().map(|(b, cpu)| (cpu, sums[b] as f64 / UNITS)).collect(),
+            unavoidable: cpus().filter(|(b, _)| excess[*b] > 0.0).map(|(b, cpu)| (cpu, excess[b])).collect(),
+        }
     }
 
     /// The heaviest entry of the CPU.
@@ -225,12 +255,16 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
     };
     let named = s.named.and_then(elephant_of);
     let left_out = named.map(|e| e.cpu);
-    let pinned = |entry: usize| {
+    // What an entry has above the mean stays wherever it is: the balance sees the rest, and moves its neighbours.
+    let heaviest = (mean * UNITS) as u64;
+    let weights: Vec<u64> = bins.weights.iter().map(|w| (*w).min(heaviest)).collect();
+    let kept = |entry: usize| {
         let cpu = bins.cpus.get(bins.table[entry] as usize).copied();
-        cpu.is_none() || cpu == left_out || (s.pinned)(entry)
+        cpu.is_none() || cpu == left_out || bins.weights[entry] > heaviest
     };
-    let start = bins.load_percent(&bins.table);
-    let load_before = |bin: u32| bins.cpus.get(bin as usize).map_or(0.0, |c| start[c]);
+    let pinned = |entry: usize| kept(entry) || (s.pinned)(entry);
+    let start = bins.predict(&bins.table, mean, None);
+    let load_before = |bin: u32| bins.cpus.get(bin as usize).map_or(0.0, |c| start.loads[c]);
     let accepts = |from: u32, _: u32, load: u64| {
         let load = load as f64 / UNITS;
         let most = RECEIVER_PERCENT.max(mean + RECEIVER_POINTS).min(load_before(from) - BELOW_DONOR_POINTS);
@@ -239,39 +273,36 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
     let node = |bin: u32| bins.cpus.get(bin as usize).and_then(|c| s.sample.cpus.get(c)?.node);
     let near = |a: u32, b: u32| node(a).is_some() && node(a) == node(b);
     let packets: Vec<u64> = s.counts.entries.iter().map(|e| e.packets).collect();
-    let limits = MoveLimits {
-        entries: step_entries(s.table.len()).min(s.most),
-        pinned: &pinned,
-        costs: &packets,
-        cost: s.counts.packets * STEP_PACKETS_PERCENT / 100,
-        accepts: &accepts,
-        near: &near,
-    };
-    let may = |bin: u32| bins.cpus.get(bin as usize).copied() != left_out;
     let n = bins.cpus.len() as u32;
-    let b = balance_within(&bins.table, &bins.weights, &bins.fixed, n, may, TARGET, &limits);
-    let judged = |mut loads: BTreeMap<u32, f64>| {
-        loads.retain(|cpu, _| Some(*cpu) != left_out);
-        loads
+    let may = |bin: u32| bins.cpus.get(bin as usize).copied() != left_out;
+    let balanced = |entries: usize, cost: u64| {
+        let limits = MoveLimits { entries, pinned: &pinned, costs: &packets, cost, accepts: &accepts, near: &near };
+        balance_within(&bins.table, &weights, &bins.fixed, n, may, TARGET, &limits)
     };
-    let (before, predicted) = (judged(start.clone()), judged(bins.load_percent(&b.table)));
-    let maximum = |loads: &BTreeMap<u32, f64>| busiest(loads).map_or(0.0, |(_, load, _)| load);
-    let maximum_points = maximum(&before) - maximum(&predicted);
-    let variance_percent = match variance(&before) {
-        0.0 => 0.0,
-        v => 100.0 * (1.0 - variance(&predicted) / v),
+    let step = step_entries(s.table.len()).min(s.most);
+    let b = balanced(step, s.counts.packets * STEP_PACKETS_PERCENT / 100);
+    let before = bins.predict(&bins.table, mean, left_out);
+    let predicted = bins.predict(&b.table, mean, left_out);
+    let gain = Gains::new(&before, &predicted);
+    // Steps are small. All steps together must be worth it; this one must be more than noise.
+    let all = match gain.worth() {
+        Some(_) => gain,
+        None => Gains::new(&before, &bins.predict(&balanced(usize::MAX, u64::MAX).table, mean, left_out)),
     };
-    let why = if b.moves.is_empty() {
-        None
-    } else if maximum_points >= MAXIMUM_FALL_POINTS {
-        Some(Gain::Maximum { points: maximum_points })
-    } else {
-        (variance_percent >= VARIANCE_FALL_PERCENT).then_some(Gain::Variance { percent: variance_percent })
-    };
+    let why = all.worth().filter(|_| !b.moves.is_empty() && gain.is_measurable()).map(|_| gain.kind());
     let Some(why) = why else {
-        let hot = busiest(&start).and_then(|(cpu, ..)| bins.cpus.binary_search(&cpu).ok());
-        let elephant = hot.and_then(|bin| bins.heaviest(bin as u32)).and_then(elephant_of);
-        let little = NoProposal::TooLittle { entries: b.moves.len(), maximum_points, variance_percent };
+        let hot = busiest(&start.loads).and_then(|(cpu, load, _)| Some((bins.cpus.binary_search(&cpu).ok()?, load)));
+        let elephant = hot.and_then(|(bin, load)| {
+            let elephant = elephant_of(bins.heaviest(bin as u32)?)?;
+            // Neighbours that only rest will move later.
+            let resting = (0..bins.table.len()).any(|e| bins.table[e] == bin as u32 && (s.pinned)(e));
+            (!resting || load - elephant.points <= elephant.points * NEIGHBOURS).then_some(elephant)
+        });
+        let little = NoProposal::TooLittle {
+            entries: b.moves.len(),
+            maximum_points: all.maximum_points,
+            variance_percent: all.variance_percent,
+        };
         return Err(elephant.map_or(little, NoProposal::Elephant));
     };
     let mut received = queue_packets(s);
@@ -282,6 +313,44 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
         Ok(TableMove { entry: m.entry, from: s.table[m.entry], to, packets: packets[m.entry], points })
     });
     Ok(Proposal { moves: moves.collect::<Result<_, _>>()?, before, predicted, why })
+}
+
+/// What a table gains, without what no table can avoid.
+#[derive(Debug, Clone, Copy)]
+struct Gains {
+    maximum_points: f64,
+    variance_percent: f64,
+}
+
+impl Gains {
+    fn new(before: &Predicted, after: &Predicted) -> Self {
+        let (was, is) = (before.avoidable(&before.loads, 1.0), after.avoidable(&after.loads, 1.0));
+        let maximum = |loads: &BTreeMap<u32, f64>| busiest(loads).map_or(0.0, |(_, load, _)| load);
+        let variance_percent = match variance(&was) {
+            0.0 => 0.0,
+            v => 100.0 * (1.0 - variance(&is) / v),
+        };
+        Self { maximum_points: maximum(&was) - maximum(&is), variance_percent }
+    }
+
+    fn kind(self) -> Gain {
+        if self.maximum_points >= MAXIMUM_FALL_POINTS {
+            Gain::Maximum { points: self.maximum_points }
+        } else {
+            Gain::Variance { percent: self.variance_percent }
+        }
+    }
+
+    /// `Some`: it is enough to act.
+    fn worth(self) -> Option<Gain> {
+        let variance = self.variance_percent >= VARIANCE_FALL_PERCENT && self.maximum_points >= NOISE_POINTS;
+        (self.maximum_points >= MAXIMUM_FALL_POINTS || variance).then(|| self.kind())
+    }
+
+    /// Whether a judgement can tell it from noise.
+    fn is_measurable(self) -> bool {
+        self.maximum_points >= NOISE_POINTS || self.variance_percent >= VARIANCE_FALL_PERCENT
+    }
 }
 
 fn queue_packets(s: &Situation<'_>) -> BTreeMap<u32, u64> {

@@ -73,7 +73,7 @@ fn four_entries_of_the_busiest_cpu_move_to_its_node() {
     assert_eq!(p.moves.len(), 4);
     assert!(p.moves.iter().all(|m| m.from == 0 && (1..4).contains(&m.to)), "{p:?}");
     assert!((p.moves[0].points - 5.625).abs() < 1e-3, "a sixteenth of 90 %: {p:?}");
-    assert!((p.predicted[&0] - 67.5).abs() < 1e-2, "{p:?}");
+    assert!((p.predicted.loads[&0] - 67.5).abs() < 1e-2, "{p:?}");
     assert!(matches!(p.why, Gain::Maximum { points } if (points - 22.5).abs() < 1e-2), "{p:?}");
     let back = p.back();
     assert_eq!((back[0].from, back[0].to), (p.moves[0].to, 0));
@@ -175,7 +175,7 @@ fn nothing_moves_for_a_named_elephant_but_others_are_still_balanced() {
     c.named = Some(0);
     let p = c.propose().unwrap();
     assert!(p.moves.iter().all(|m| m.from == 1 && m.to != 0), "{p:?}");
-    assert!(!p.before.contains_key(&0) && !p.predicted.contains_key(&0), "its CPU is not judged");
+    assert!(!p.before.loads.contains_key(&0) && !p.predicted.loads.contains_key(&0), "its CPU is not judged");
     // The flow has ended: the entry is no elephant any more, and its CPU is balanced again.
     c.packets[0] = 4000;
     let p = c.propose().unwrap();

@@ -1,1 +1,5 @@
-//! Tests of the control loop.
+//! The adapter in a closed loop.
+
+#[allow(dead_code, unreachable_pub, reason = "the benchmark uses the rest")]
+mod closed_loop;
+mod scenarios;
