@@ -28,10 +28,14 @@ const OUT_OF_ORDER: f64 = 2.0;
 /// Fewer segments out of order per second than this are ignored, because a step itself reorders what is in the ring.
 const OUT_OF_ORDER_IGNORED: f64 = 200.0;
 
+/// Drops raise the load of a saturated CPU to this multiple at most, because some drivers count other things as drops.
+const MOST_DEMAND: f64 = 3.0;
+
 /// Means of some seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The load of each CPU, in percent.
+    /// The load of each CPU, in percent. That of a saturated CPU is what it would need to handle the packets that
+    /// its queues dropped as well, so it may be above 100.
     pub loads: BTreeMap<u32, f64>,
     /// Dropped packets per second. `None`: unknown.
     pub drops_per_s: Option<f64>,
@@ -46,12 +50,20 @@ impl Measured {
             let known: Vec<u64> = samples.iter().filter_map(|s| value(s)).collect();
             (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64)
         };
-        Some(Self {
-            loads: mean_loads(samples.iter().copied(), ENOUGH)?,
-            drops_per_s: mean(Sample::drops),
-            out_of_order_per_s: mean(|s| s.out_of_order),
-        })
+        let mut loads = mean_loads(samples.iter().copied(), ENOUGH)?;
+        for (cpu, load) in loads.iter_mut().filter(|(_, load)| **load >= SATURATED_PERCENT) {
+            *load *= demand(samples, *cpu).unwrap_or(1.0);
+        }
+        Some(Self { loads, drops_per_s: mean(Sample::drops), out_of_order_per_s: mean(|s| s.out_of_order) })
     }
+}
+
+/// Received and dropped packets of the CPU's queues over the received ones. `None`: unknown.
+fn demand(samples: &[&Sample], cpu: u32) -> Option<f64> {
+    let queues = || samples.iter().flat_map(|s| &s.queues).filter(|q| q.cpu == Some(cpu));
+    let packets: u64 = queues().map(|q| q.packets).sum::<Option<_>>()?;
+    let drops: u64 = queues().map(|q| q.drops).sum::<Option<_>>()?;
+    Some(((packets + drops) as f64 / packets.max(1) as f64).min(MOST_DEMAND))
 }
 
 /// Why a step stays.
@@ -65,7 +77,7 @@ pub enum KeepReason {
         /// What was measured.
         measured: Gain,
     },
-    /// A CPU has more work than it can do before and after the step, so that its load shows no gain; drops did not rise.
+    /// A CPU has more work than it can do before and after the step, and drops are unknown: its load shows no gain.
     Saturated,
 }
 
@@ -121,11 +133,14 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
     let (Some((_, was_most, was_mean)), Some((_, is_most, is_mean))) = (busiest(&was), busiest(&is)) else {
         return Err(RestoreReason::NotMeasured);
     };
-    if was_most >= SATURATED_PERCENT && is_most >= SATURATED_PERCENT {
+    // With drops, the load of a saturated CPU is known.
+    let drops_known = before.drops_per_s.is_some() && after.drops_per_s.is_some();
+    if !drops_known && was_most >= SATURATED_PERCENT && is_most >= SATURATED_PERCENT {
         return Ok(KeepReason::Saturated);
     }
     let scale = if was_mean > 0.0 { is_mean / was_mean } else { 1.0 };
-    let expected: BTreeMap<u32, f64> = was.iter().map(|(cpu, l)| (*cpu, (l * scale).min(100.0))).collect();
+    let most = if drops_known { f64::INFINITY } else { 100.0 };
+    let expected: BTreeMap<u32, f64> = was.iter().map(|(cpu, l)| (*cpu, (l * scale).min(most))).collect();
     let expected = proposal.before.avoidable(&expected, scale);
     let is = proposal.predicted.avoidable(&is, scale);
     let predicted = proposal.why;
@@ -209,13 +224,43 @@ mod tests {
     }
 
     #[test]
-    fn at_overload_drops_decide() {
+    fn a_saturated_cpu_needs_the_time_for_its_drops_too() {
+        use crate::load::{CpuSample, QueueSample};
+        let sample = |drops: Option<u64>| Sample {
+            queues: [(0, 1000, drops), (1, 400, Some(100))]
+                .map(|(cpu, packets, drops)| QueueSample {
+                    cpu: Some(cpu),
+                    packets: Some(packets),
+                    drops,
+                    excluded: None,
+                })
+                .to_vec(),
+            cpus: [(0, 100.0), (1, 40.0)]
+                .map(|(cpu, busy)| (cpu, CpuSample { busy_percent: Some(busy), node: None }))
+                .into(),
+            ..Sample::default()
+        };
+        let measure = |drops| {
+            let samples = vec![sample(drops); 5];
+            Measured::new(&samples.iter().collect::<Vec<_>>()).unwrap()
+        };
+        // Queue 1 drops because its ring is short: its CPU has time left.
+        assert_eq!(measure(Some(500)).loads, loads(&[150.0, 40.0]));
+        assert_eq!(measure(Some(1_000_000)).loads, loads(&[300.0, 40.0]));
+        assert_eq!((measure(None).loads, measure(None).drops_per_s), (loads(&[100.0, 40.0]), None));
+    }
+
+    #[test]
+    fn overload_is_judged_by_demand_or_not_at_all() {
         let p = proposal(MAXIMUM);
-        let before = Measured { drops_per_s: Some(9000.0), ..measured(&[100.0, 50.0, 40.0]) };
-        let after = Measured { drops_per_s: Some(5000.0), ..measured(&[100.0, 60.0, 60.0]) };
-        assert_eq!(judge(&p, &before, &after), Ok(KeepReason::Saturated));
-        let after = Measured { drops_per_s: Some(12_000.0), ..after };
-        assert!(matches!(judge(&p, &before, &after), Err(RestoreReason::Drops { .. })));
+        let before = Measured { drops_per_s: Some(9000.0), ..measured(&[140.0, 50.0, 40.0]) };
+        let after = Measured { drops_per_s: Some(5000.0), ..measured(&[120.0, 55.0, 55.0]) };
+        assert!(matches!(judge(&p, &before, &after), Ok(KeepReason::Gained { .. })));
+        let more = Measured { drops_per_s: Some(12_000.0), ..after.clone() };
+        assert!(matches!(judge(&p, &before, &more), Err(RestoreReason::Drops { .. })));
+        let unknown = |list| Measured { drops_per_s: None, ..measured(list) };
+        let verdict = judge(&p, &unknown(&[100.0, 50.0, 40.0]), &unknown(&[100.0, 60.0, 60.0]));
+        assert_eq!(verdict, Ok(KeepReason::Saturated));
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Display for KeepReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Gained { predicted, measured } => write!(f, "{measured}; predicted: {predicted}"),
-            Self::Saturated => f.write_str("a CPU is saturated before and after, and no more packets are dropped"),
+            Self::Saturated => f.write_str("a CPU is saturated before and after, and drops are unknown"),
         }
     }
 }
