@@ -298,7 +298,7 @@ impl Adapter {
             Ok(most) => most,
             Err(limit) => return Action::Suspect { why, waiting: Waiting::Limit(limit) },
         };
-        let before = Measured::new(&self.window.since(Duration::ZERO, SAMPLES));
+        let before = Measured::new(&self.window.since(Duration::ZERO, 2 * SAMPLES));
         let proposed = match (&before, self.window.last(), counts.check(table)) {
             (Some(before), Some(sample), Ok(counts)) => propose(&Situation {
                 table,
@@ -306,6 +306,7 @@ impl Adapter {
                 loads: &before.loads,
                 sample,
                 pinned: &|entry| self.limits.rests(entry, now),
+                rests: &|entry| self.limits.rests(entry, now) && !self.limits.frozen(entry, now),
                 most,
                 named: self.named.map(|e| e.entry),
             }),

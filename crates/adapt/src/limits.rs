@@ -94,8 +94,12 @@ impl Limits {
 
     /// Whether the entry must keep its queue.
     pub fn rests(&self, entry: usize, now: Duration) -> bool {
+        self.frozen(entry, now) || self.moved.iter().any(|m| m.entry == entry && now < m.at + REST)
+    }
+
+    /// Whether the entry must keep its queue for long.
+    pub fn frozen(&self, entry: usize, now: Duration) -> bool {
         self.frozen.get(&entry).is_some_and(|f| now < f.until)
-            || self.moved.iter().any(|m| m.entry == entry && now < m.at + REST)
     }
 
     /// A step was written. `Some`: entries move to and fro, so the interface is off until then.

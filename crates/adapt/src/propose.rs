@@ -20,9 +20,9 @@ const STEP_PACKETS_PERCENT: u64 = 10;
 const MAXIMUM_FALL_POINTS: f64 = 10.0;
 /// A step is worth it if it lowers the variance of the loads by this much, in percent.
 const VARIANCE_FALL_PERCENT: f64 = 25.0;
-/// A fall of the variance counts only if the busiest CPU's load falls by this much, too, in points: twice the error of
-/// loads that were measured for five seconds with ticks of 250 Hz.
-const NOISE_POINTS: f64 = 3.0;
+/// A fall of the variance counts only if it is at least the square of this, in points: twice the error of loads that were
+/// measured for ten seconds with ticks of 250 Hz.
+const NOISE_POINTS: f64 = 2.0;
 /// The other entries of an elephant's CPU have this part of its weight at most when it is named.
 const NEIGHBOURS: f64 = 0.05;
 /// A receiver may get up to this load, in percent.
@@ -151,6 +151,8 @@ pub struct Situation<'a> {
     pub sample: &'a Sample,
     /// Whether an entry must keep its queue.
     pub pinned: &'a dyn Fn(usize) -> bool,
+    /// Whether such an entry may move soon.
+    pub rests: &'a dyn Fn(usize) -> bool,
     /// Entries that may move at most.
     pub most: usize,
     /// The entry of an elephant that was named: nothing is moved for it while it is one.
@@ -295,7 +297,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
         let elephant = hot.and_then(|(bin, load)| {
             let elephant = elephant_of(bins.heaviest(bin as u32)?)?;
             // Neighbours that only rest will move later.
-            let resting = (0..bins.table.len()).any(|e| bins.table[e] == bin as u32 && (s.pinned)(e));
+            let resting = (0..bins.table.len()).any(|e| bins.table[e] == bin as u32 && (s.rests)(e));
             (!resting || load - elephant.points <= elephant.points * NEIGHBOURS).then_some(elephant)
         });
         let little = NoProposal::TooLittle {
@@ -319,6 +321,8 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
 #[derive(Debug, Clone, Copy)]
 struct Gains {
     maximum_points: f64,
+    /// In points squared.
+    variance: f64,
     variance_percent: f64,
 }
 
@@ -326,11 +330,9 @@ impl Gains {
     fn new(before: &Predicted, after: &Predicted) -> Self {
         let (was, is) = (before.avoidable(&before.loads, 1.0), after.avoidable(&after.loads, 1.0));
         let maximum = |loads: &BTreeMap<u32, f64>| busiest(loads).map_or(0.0, |(_, load, _)| load);
-        let variance_percent = match variance(&was) {
-            0.0 => 0.0,
-            v => 100.0 * (1.0 - variance(&is) / v),
-        };
-        Self { maximum_points: maximum(&was) - maximum(&is), variance_percent }
+        let (before, fall) = (variance(&was), variance(&was) - variance(&is));
+        let variance_percent = if before > 0.0 { 100.0 * fall / before } else { 0.0 };
+        Self { maximum_points: maximum(&was) - maximum(&is), variance: fall, variance_percent }
     }
 
     fn kind(self) -> Gain {
@@ -343,13 +345,13 @@ impl Gains {
 
     /// `Some`: it is enough to act.
     fn worth(self) -> Option<Gain> {
-        let variance = self.variance_percent >= VARIANCE_FALL_PERCENT && self.maximum_points >= NOISE_POINTS;
+        let variance = self.variance_percent >= VARIANCE_FALL_PERCENT && self.variance >= NOISE_POINTS * NOISE_POINTS;
         (self.maximum_points >= MAXIMUM_FALL_POINTS || variance).then(|| self.kind())
     }
 
     /// Whether a judgement can tell it from noise.
     fn is_measurable(self) -> bool {
-        self.maximum_points >= NOISE_POINTS || self.variance_percent >= VARIANCE_FALL_PERCENT
+        self.maximum_points >= NOISE_POINTS || self.variance >= NOISE_POINTS * NOISE_POINTS
     }
 }
 

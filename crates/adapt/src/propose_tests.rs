@@ -51,6 +51,7 @@ impl Case {
             loads: &self.loads,
             sample: &self.sample,
             pinned: &pinned,
+            rests: &pinned,
             most: self.most,
             named: self.named,
         })
