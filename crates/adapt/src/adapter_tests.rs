@@ -156,7 +156,7 @@ fn more_drops_restore_a_step_that_balances() {
     h.write(&p.moves);
     h.drops = 500;
     let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
-    assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { after: 4000.0, .. }, .. }), "{action:?}");
+    assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { before: 0.0, .. }, .. }), "{action:?}");
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub struct Measured {
     /// The load of each CPU, in percent. That of a saturated CPU is what it would need to handle the packets that
     /// its queues dropped as well, so it may be above 100.
     pub loads: BTreeMap<u32, f64>,
-    /// Dropped packets per second. `None`: unknown.
-    pub drops_per_s: Option<f64>,
+    /// Dropped packets per second of the queues of each CPU. A CPU is missing if they are unknown.
+    pub drops_per_s: BTreeMap<u32, f64>,
     /// Segments out of order per second. `None`: unknown.
     pub out_of_order_per_s: Option<f64>,
 }
@@ -46,16 +46,27 @@ pub struct Measured {
 impl Measured {
     /// Means of the samples. `None`: the loads are known in too few of them.
     pub fn new(samples: &[&Sample]) -> Option<Self> {
-        let mean = |value: fn(&Sample) -> Option<u64>| {
-            let known: Vec<u64> = samples.iter().filter_map(|s| value(s)).collect();
-            (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64)
-        };
         let mut loads = mean_loads(samples.iter().copied(), ENOUGH)?;
+        let drops_per_s = loads.keys().filter_map(|cpu| Some((*cpu, drops_per_s(samples, *cpu)?))).collect();
         for (cpu, load) in loads.iter_mut().filter(|(_, load)| **load >= SATURATED_PERCENT) {
             *load *= demand(samples, *cpu).unwrap_or(1.0);
         }
-        Some(Self { loads, drops_per_s: mean(Sample::drops), out_of_order_per_s: mean(|s| s.out_of_order) })
+        let known: Vec<u64> = samples.iter().filter_map(|s| s.out_of_order).collect();
+        let out_of_order_per_s = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
+        Some(Self { loads, drops_per_s, out_of_order_per_s })
     }
+
+    /// Drops per second of all these CPUs. `None`: those of one are unknown.
+    fn drops_of(&self, cpus: &[u32]) -> Option<f64> {
+        cpus.iter().map(|cpu| self.drops_per_s.get(cpu)).sum()
+    }
+}
+
+/// Dropped packets per second of the CPU's queues. `None`: unknown in too many samples.
+fn drops_per_s(samples: &[&Sample], cpu: u32) -> Option<f64> {
+    let of = |s: &&Sample| s.queues.iter().filter(|q| q.cpu == Some(cpu)).map(|q| q.drops).sum::<Option<u64>>();
+    let known: Vec<u64> = samples.iter().filter_map(of).collect();
+    (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64)
 }
 
 /// Received and dropped packets of the CPU's queues over the received ones. `None`: unknown.
@@ -110,9 +121,11 @@ pub enum RestoreReason {
     NotMeasured,
 }
 
-/// Judges a step.
+/// Judges a step by the CPUs from which and to which entries moved: what changes on others is not its effect.
 pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result<KeepReason, RestoreReason> {
-    if let (Some(b), Some(a)) = (before.drops_per_s, after.drops_per_s)
+    let involved = proposal.involved();
+    let drops = (before.drops_of(&involved), after.drops_of(&involved));
+    if let (Some(b), Some(a)) = drops
         // Three standard errors of a count over the samples.
         && a > b * DROPS_VARY + 3.0 * (b.max(1.0) / SAMPLES as f64).sqrt()
     {
@@ -125,7 +138,7 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
         return Err(RestoreReason::OutOfOrder { before: b, after: a });
     }
     let of = |loads: &BTreeMap<u32, f64>| -> Option<BTreeMap<u32, f64>> {
-        proposal.predicted.loads.keys().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
+        involved.iter().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
     };
     let (Some(was), Some(is)) = (of(&before.loads), of(&after.loads)) else {
         return Err(RestoreReason::NotMeasured);
@@ -134,16 +147,16 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
         return Err(RestoreReason::NotMeasured);
     };
     // With drops, the load of a saturated CPU is known.
-    let drops_known = before.drops_per_s.is_some() && after.drops_per_s.is_some();
+    let drops_known = drops.0.is_some() && drops.1.is_some();
     if !drops_known && was_most >= SATURATED_PERCENT && is_most >= SATURATED_PERCENT {
         return Ok(KeepReason::Saturated);
     }
     let scale = if was_mean > 0.0 { is_mean / was_mean } else { 1.0 };
+    let predicted = proposal.gain_of(&involved);
     let most = if drops_known { f64::INFINITY } else { 100.0 };
     let expected: BTreeMap<u32, f64> = was.iter().map(|(cpu, l)| (*cpu, (l * scale).min(most))).collect();
     let expected = proposal.before.avoidable(&expected, scale);
     let is = proposal.predicted.avoidable(&is, scale);
-    let predicted = proposal.why;
     let (measured, enough) = match predicted {
         Gain::Maximum { points } => {
             let maximum = |loads: &BTreeMap<u32, f64>| busiest(loads).map_or(0.0, |(_, load, _)| load);
@@ -175,34 +188,54 @@ mod tests {
     }
 
     fn measured(list: &[f64]) -> Measured {
-        Measured { loads: loads(list), drops_per_s: Some(0.0), out_of_order_per_s: Some(10.0) }
+        Measured { loads: loads(list), drops_per_s: drops(0.0, list.len()), out_of_order_per_s: Some(10.0) }
     }
 
-    fn proposal(why: Gain) -> Proposal {
+    fn drops(per_cpu: f64, cpus: usize) -> BTreeMap<u32, f64> {
+        (0..cpus as u32).map(|cpu| (cpu, per_cpu)).collect()
+    }
+
+    fn proposal(before: &[f64], predicted: &[f64]) -> Proposal {
         let of = |list| Predicted { loads: loads(list), unavoidable: BTreeMap::new() };
-        let (before, predicted) = (of(&[90.0, 50.0, 40.0]), of(&[70.0, 55.0, 55.0]));
-        Proposal { moves: Vec::new(), before, predicted, why }
+        Proposal { moves: Vec::new(), before: of(before), predicted: of(predicted), why: MAXIMUM }
+    }
+
+    /// From CPU 0 to the others.
+    fn twenty() -> (Proposal, Measured) {
+        (proposal(&[90.0, 50.0, 40.0], &[70.0, 55.0, 55.0]), measured(&[90.0, 50.0, 40.0]))
     }
 
     const MAXIMUM: Gain = Gain::Maximum { points: 20.0 };
 
     #[test]
     fn half_of_the_predicted_gain_is_enough() {
-        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        let (p, before) = twenty();
         let gained = |after: &[f64]| judge(&p, &before, &measured(after));
         assert_eq!(
             gained(&[79.0, 51.0, 50.0]),
             Ok(KeepReason::Gained { predicted: MAXIMUM, measured: Gain::Maximum { points: 11.0 } })
         );
         assert!(matches!(gained(&[81.0, 49.0, 50.0]), Err(RestoreReason::TooLittle { .. })));
-        let v = proposal(Gain::Variance { percent: 60.0 });
-        assert!(judge(&v, &before, &measured(&[80.0, 50.0, 50.0])).is_ok());
-        assert!(judge(&v, &before, &measured(&[87.0, 50.0, 43.0])).is_err());
+        // A small step is judged by the variance.
+        let (p, before) = (proposal(&[70.0, 50.0, 45.0], &[64.0, 52.0, 49.0]), measured(&[70.0, 50.0, 45.0]));
+        assert!(judge(&p, &before, &measured(&[66.0, 51.0, 48.0])).is_ok());
+        assert!(judge(&p, &before, &measured(&[69.0, 50.0, 46.0])).is_err());
+    }
+
+    #[test]
+    fn what_changes_on_other_cpus_is_not_the_effect_of_the_step() {
+        let p = proposal(&[90.0, 50.0, 40.0, 45.0], &[70.0, 55.0, 55.0, 45.0]);
+        let before = measured(&[90.0, 50.0, 40.0, 45.0]);
+        let mut after = measured(&[70.0, 55.0, 55.0, 100.0]);
+        after.drops_per_s.insert(3, 5000.0);
+        assert!(judge(&p, &before, &after).is_ok());
+        after.drops_per_s.insert(2, 5000.0);
+        assert!(matches!(judge(&p, &before, &after), Err(RestoreReason::Drops { .. })), "CPU 2 got entries");
     }
 
     #[test]
     fn a_load_that_changes_everywhere_is_no_gain_and_no_loss() {
-        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        let (p, before) = twenty();
         // Half of the traffic has ended, and nothing became more even.
         assert!(judge(&p, &before, &measured(&[45.0, 25.0, 20.0])).is_err());
         // Traffic has grown by a ninth, and the step works.
@@ -211,11 +244,11 @@ mod tests {
 
     #[test]
     fn drops_and_reordering_restore() {
-        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        let (p, before) = twenty();
         let good = measured(&[70.0, 55.0, 55.0]);
-        let after = Measured { drops_per_s: Some(20.0), ..good.clone() };
-        assert_eq!(judge(&p, &before, &after), Err(RestoreReason::Drops { before: 0.0, after: 20.0 }));
-        let unknown = Measured { drops_per_s: None, ..before.clone() };
+        let after = Measured { drops_per_s: drops(20.0, 3), ..good.clone() };
+        assert_eq!(judge(&p, &before, &after), Err(RestoreReason::Drops { before: 0.0, after: 60.0 }));
+        let unknown = Measured { drops_per_s: BTreeMap::new(), ..before.clone() };
         assert!(judge(&p, &unknown, &after).is_ok(), "nothing to compare with");
         let after = Measured { out_of_order_per_s: Some(150.0), ..good.clone() };
         assert!(judge(&p, &before, &after).is_ok(), "few");
@@ -247,38 +280,39 @@ mod tests {
         // Queue 1 drops because its ring is short: its CPU has time left.
         assert_eq!(measure(Some(500)).loads, loads(&[150.0, 40.0]));
         assert_eq!(measure(Some(1_000_000)).loads, loads(&[300.0, 40.0]));
-        assert_eq!((measure(None).loads, measure(None).drops_per_s), (loads(&[100.0, 40.0]), None));
+        let unknown = measure(None);
+        assert_eq!((unknown.loads, unknown.drops_per_s), (loads(&[100.0, 40.0]), [(1, 100.0)].into()));
     }
 
     #[test]
     fn overload_is_judged_by_demand_or_not_at_all() {
-        let p = proposal(MAXIMUM);
-        let before = Measured { drops_per_s: Some(9000.0), ..measured(&[140.0, 50.0, 40.0]) };
-        let after = Measured { drops_per_s: Some(5000.0), ..measured(&[120.0, 55.0, 55.0]) };
+        let p = proposal(&[140.0, 50.0, 40.0], &[110.0, 65.0, 55.0]);
+        let before = Measured { drops_per_s: drops(9000.0, 3), ..measured(&[140.0, 50.0, 40.0]) };
+        let after = Measured { drops_per_s: drops(5000.0, 3), ..measured(&[120.0, 55.0, 55.0]) };
         assert!(matches!(judge(&p, &before, &after), Ok(KeepReason::Gained { .. })));
-        let more = Measured { drops_per_s: Some(12_000.0), ..after.clone() };
+        let more = Measured { drops_per_s: drops(12_000.0, 3), ..after.clone() };
         assert!(matches!(judge(&p, &before, &more), Err(RestoreReason::Drops { .. })));
-        let unknown = |list| Measured { drops_per_s: None, ..measured(list) };
+        let unknown = |list| Measured { drops_per_s: BTreeMap::new(), ..measured(list) };
         let verdict = judge(&p, &unknown(&[100.0, 50.0, 40.0]), &unknown(&[100.0, 60.0, 60.0]));
         assert_eq!(verdict, Ok(KeepReason::Saturated));
     }
 
     #[test]
     fn what_no_table_can_avoid_is_not_judged() {
-        let mut p = proposal(Gain::Variance { percent: 90.0 });
+        let mut p = proposal(&[100.0, 55.0, 55.0], &[91.0, 59.0, 60.0]);
+        let (before, after) = (measured(&[100.0, 55.0, 55.0]), measured(&[94.0, 58.0, 58.0]));
+        // Of 45 points above the others, 15 could be moved, and 9 were to be.
         p.before.unavoidable.insert(0, 30.0);
         p.predicted.unavoidable.insert(0, 30.0);
-        let before = measured(&[100.0, 55.0, 55.0]);
-        // Of 45 points above the others, 15 could be moved, and 10 were.
-        assert!(judge(&p, &before, &measured(&[93.0, 58.0, 59.0])).is_ok());
-        p.before.unavoidable.clear();
-        p.predicted.unavoidable.clear();
-        assert!(judge(&p, &before, &measured(&[93.0, 58.0, 59.0])).is_err());
+        let Ok(KeepReason::Gained { measured: Gain::Variance { percent }, .. }) = judge(&p, &before, &after) else {
+            panic!("{:?}", judge(&p, &before, &after))
+        };
+        assert!((percent - 84.0).abs() < 0.1, "the square of 6 over 15: {percent}");
     }
 
     #[test]
     fn a_cpu_that_vanished_is_not_zero() {
-        let (p, before) = (proposal(MAXIMUM), measured(&[90.0, 50.0, 40.0]));
+        let (p, before) = twenty();
         assert_eq!(judge(&p, &before, &measured(&[70.0, 55.0])), Err(RestoreReason::NotMeasured));
     }
 }

@@ -133,9 +133,9 @@ impl Limits {
         self.apart = (self.apart * 2).min(LONGEST_APART);
     }
 
-    /// A step has kept its promise: the next one waits no longer than usual.
+    /// A step has kept its promise: the next one waits half as long, but not less than usual.
     pub fn kept(&mut self) {
-        self.apart = APART;
+        self.apart = (self.apart / 2).max(APART);
     }
 
     /// Begins a time without steps, and returns its end. Each one is twice as long as the last.
@@ -212,6 +212,8 @@ mod tests {
         (0..20).for_each(|_| l.delay(s(200)));
         assert_eq!(l.may_step(s(200)), Err(LimitReached::Apart { until: s(3800) }));
         l.kept();
+        assert_eq!(l.may_step(s(210)), Err(LimitReached::Apart { until: s(2000) }));
+        (0..20).for_each(|_| l.kept());
         assert!(l.may_step(s(210)).is_ok());
     }
 

@@ -65,6 +65,24 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// CPUs whose load changes.
+    pub fn involved(&self) -> Vec<u32> {
+        let changes = |(cpu, load): (&u32, &f64)| {
+            let predicted = self.predicted.loads.get(cpu)?;
+            ((predicted - load).abs() > 1.0 / UNITS).then_some(*cpu)
+        };
+        self.before.loads.iter().filter_map(changes).collect()
+    }
+
+    /// What these CPUs gain.
+    pub fn gain_of(&self, cpus: &[u32]) -> Gain {
+        let of = |p: &Predicted| Predicted {
+            loads: p.loads.iter().filter(|(cpu, _)| cpus.contains(cpu)).map(|(cpu, l)| (*cpu, *l)).collect(),
+            unavoidable: p.unavoidable.clone(),
+        };
+        Gains::new(&of(&self.before), &of(&self.predicted)).kind()
+    }
+
     /// The moves that restore the table.
     pub fn back(&self) -> Vec<TableMove> {
         self.moves.iter().map(|m| TableMove { from: m.to, to: m.from, ..*m }).collect()
