@@ -298,7 +298,7 @@ impl Adapter {
             Ok(most) => most,
             Err(limit) => return Action::Suspect { why, waiting: Waiting::Limit(limit) },
         };
-        let before = Measured::new(&self.window.since(Duration::ZERO, 2 * SAMPLES));
+        let before = Measured::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
         let proposed = match (&before, self.window.last(), counts.check(table)) {
             (Some(before), Some(sample), Ok(counts)) => propose(&Situation {
                 table,

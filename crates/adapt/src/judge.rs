@@ -31,6 +31,9 @@ const OUT_OF_ORDER_IGNORED: f64 = 200.0;
 /// Drops raise the load of a saturated CPU to this multiple at most, because some drivers count other things as drops.
 const MOST_DEMAND: f64 = 3.0;
 
+/// A CPU whose load changes by more than this from five seconds to the next is not steady, in points.
+const STEADY_POINTS: f64 = 5.0;
+
 /// Means of some seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -54,6 +57,20 @@ impl Measured {
         let known: Vec<u64> = samples.iter().filter_map(|s| s.out_of_order).collect();
         let out_of_order_per_s = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
         Some(Self { loads, drops_per_s, out_of_order_per_s })
+    }
+
+    /// Means of the newest samples: all of them if the loads were steady, otherwise the newer half, because an earlier load
+    /// predicts nothing.
+    pub fn steady(samples: &[&Sample]) -> Option<Self> {
+        let newer = &samples[samples.len().saturating_sub(SAMPLES)..];
+        let older = &samples[..samples.len() - newer.len()];
+        let moved = |a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>| {
+            a.len() != b.len() || a.iter().any(|(cpu, l)| b.get(cpu).is_none_or(|m| (l - m).abs() > STEADY_POINTS))
+        };
+        match (mean_loads(older.iter().copied(), ENOUGH), mean_loads(newer.iter().copied(), ENOUGH)) {
+            (Some(a), Some(b)) if moved(&a, &b) => Self::new(newer),
+            _ => Self::new(samples),
+        }
     }
 
     /// Drops per second of all these CPUs. `None`: those of one are unknown.

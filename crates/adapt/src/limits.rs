@@ -12,6 +12,10 @@ pub const APART: Duration = Duration::from_secs(10);
 /// The time between steps doubles with each step that was restored, up to this.
 const LONGEST_APART: Duration = Duration::from_secs(3600);
 const HOUR: Duration = Duration::from_secs(3600);
+/// After so many entries within an hour, the traffic changes faster than steps can follow. Then steps are [`SLOW_APART`]
+/// apart: entries do not return within [`RETURN`], and the hour's entries last for the hour.
+const QUICK_ENTRIES: usize = 24;
+const SLOW_APART: Duration = Duration::from_secs(190);
 /// Entries that may move in an hour, restored ones included.
 pub const HOURLY_ENTRIES: usize = 60;
 /// An entry that moved keeps its queue for this long.
@@ -82,14 +86,21 @@ impl Limits {
     /// Entries that a step may move now. Room for restoring them is kept, so that a restored step does not break the
     /// limit of the hour either.
     pub fn may_step(&self, now: Duration) -> Result<usize, LimitReached> {
-        if let Some(until) = self.last_step.map(|l| l + self.apart).filter(|until| now < *until) {
+        let recent = || self.moved.iter().filter(|m| m.at + HOUR > now);
+        let moved = recent().count();
+        if let Some(until) = self.last_step.map(|l| l + self.apart(now)).filter(|until| now < *until) {
             return Err(LimitReached::Apart { until });
         }
-        let recent = || self.moved.iter().filter(|m| m.at + HOUR > now);
-        match HOURLY_ENTRIES.saturating_sub(recent().count()) / 2 {
+        match HOURLY_ENTRIES.saturating_sub(moved) / 2 {
             0 => Err(LimitReached::HourlyEntries { until: recent().next().map_or(now, |m| m.at + HOUR) }),
             n => Ok(n),
         }
+    }
+
+    /// The time from one step to the next.
+    fn apart(&self, now: Duration) -> Duration {
+        let moved = self.moved.iter().filter(|m| m.at + HOUR > now).count();
+        if moved < QUICK_ENTRIES { self.apart } else { self.apart.max(SLOW_APART) }
     }
 
     /// Whether the entry must keep its queue.
@@ -120,17 +131,17 @@ impl Limits {
     /// A step was restored: its entries keep their queues for long, and the next step waits twice as long.
     pub fn restored(&mut self, moves: &[TableMove], now: Duration) {
         self.forget(now);
+        self.delay(now);
         for m in moves {
             self.frozen.entry(m.entry).or_insert(Frozen { until: now + FROZEN, to_and_fro: false });
         }
         self.remember(moves, now);
-        self.delay(now);
     }
 
     /// A step was not possible: the next one waits twice as long.
     pub fn delay(&mut self, now: Duration) {
         self.last_step = Some(now);
-        self.apart = (self.apart * 2).min(LONGEST_APART);
+        self.apart = (self.apart(now) * 2).min(LONGEST_APART);
     }
 
     /// A step has kept its promise: the next one waits half as long, but not less than usual.
@@ -220,16 +231,19 @@ mod tests {
     #[test]
     fn sixty_entries_an_hour_even_if_the_last_step_is_restored() {
         let mut l = Limits::default();
-        let (mut now, mut moves) = (0, 0);
-        while let Ok(most) = l.may_step(s(now)) {
-            let step: Vec<_> = (0..most.min(4)).map(|i| moved(1000 + moves + i, 0, 1)).collect();
-            assert!(moves + 2 * step.len() <= 60);
-            moves += step.len();
-            l.stepped(&step, s(now));
-            now += 10;
+        let (mut moves, mut after_a_minute) = (0, 0);
+        for now in 0..3600 {
+            if let Ok(most) = l.may_step(s(now)) {
+                let step: Vec<_> = (0..most.min(4)).map(|i| moved(1000 + moves + i, 0, 1)).collect();
+                assert!(moves + 2 * step.len() <= 60);
+                moves += step.len();
+                l.stepped(&step, s(now));
+            }
+            after_a_minute = if now == 60 { moves } else { after_a_minute };
         }
+        assert_eq!(after_a_minute, 24, "six steps without a wait");
         assert!((57..=60).contains(&moves), "{moves}");
-        assert_eq!(l.may_step(s(now)), Err(LimitReached::HourlyEntries { until: s(3600) }));
+        assert_eq!(l.may_step(s(3599)), Err(LimitReached::HourlyEntries { until: s(3600) }));
         assert!(l.may_step(s(3600)).is_ok(), "the first step is an hour ago");
     }
 
