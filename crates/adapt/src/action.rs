@@ -132,6 +132,8 @@ pub enum Forbidden {
 pub enum OffReason {
     /// Two entries moved to and fro.
     ToAndFro,
+    /// Two steps were restored within an hour.
+    Restored,
     /// Another program or a user changed the table after a step.
     ChangedOutside,
     /// Table writes failed.

@@ -142,7 +142,8 @@ impl Adapter {
             }
             (Phase::Restoring { moves }, Settled::Written) => {
                 self.written(&moves);
-                self.limits.restored(&moves, now);
+                let off = self.limits.restored(&moves, now);
+                self.off = off.map(|until| (Some(until), OffReason::Restored));
             }
             (Phase::Proposed { .. }, Settled::Refused) => {
                 self.refusals += 1;

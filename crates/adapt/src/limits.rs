@@ -15,6 +15,10 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// After so many entries within an hour, the traffic changes faster than steps can follow. Then steps are [`SLOW_APART`]
 /// apart: entries do not return within [`RETURN`], and the hour's entries last for the hour.
 const QUICK_ENTRIES: usize = 24;
+/// Entries of a step that may move after that, or within an hour after a step was restored.
+const SMALL_STEP: usize = 2;
+/// A second step that is restored within an hour switches the interface off.
+const RESTORED_STEPS: usize = 2;
 const SLOW_APART: Duration = Duration::from_secs(190);
 /// Entries that may move in an hour, restored ones included.
 pub const HOURLY_ENTRIES: usize = 60;
@@ -70,6 +74,8 @@ struct Frozen {
 pub struct Limits {
     moved: VecDeque<Moved>,
     frozen: BTreeMap<usize, Frozen>,
+    /// When steps were restored.
+    restored: VecDeque<Duration>,
     last_step: Option<Duration>,
     apart: Duration,
     offs: u32,
@@ -78,7 +84,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { moved: VecDeque::new(), frozen: BTreeMap::new(), last_step: None, apart: APART, offs: 0, last_off: None }
+        Self {
+            moved: VecDeque::new(),
+            frozen: BTreeMap::new(),
+            restored: VecDeque::new(),
+            last_step: None,
+            apart: APART,
+            offs: 0,
+            last_off: None,
+        }
     }
 }
 
@@ -91,7 +105,10 @@ impl Limits {
         if let Some(until) = self.last_step.map(|l| l + self.apart(now)).filter(|until| now < *until) {
             return Err(LimitReached::Apart { until });
         }
-        match HOURLY_ENTRIES.saturating_sub(moved) / 2 {
+        // Traffic that changes faster than steps can follow gets small ones.
+        let restored = self.restored.iter().any(|at| *at + HOUR > now);
+        let most = if restored || moved >= QUICK_ENTRIES { SMALL_STEP } else { usize::MAX };
+        match (HOURLY_ENTRIES.saturating_sub(moved) / 2).min(most) {
             0 => Err(LimitReached::HourlyEntries { until: recent().next().map_or(now, |m| m.at + HOUR) }),
             n => Ok(n),
         }
@@ -129,13 +146,19 @@ impl Limits {
     }
 
     /// A step was restored: its entries keep their queues for long, and the next step waits twice as long.
-    pub fn restored(&mut self, moves: &[TableMove], now: Duration) {
+    /// `Some`: it is the second one within an hour, so the interface is off until then.
+    pub fn restored(&mut self, moves: &[TableMove], now: Duration) -> Option<Duration> {
         self.forget(now);
+        self.restored.push_back(now);
         self.delay(now);
         for m in moves {
             self.frozen.entry(m.entry).or_insert(Frozen { until: now + FROZEN, to_and_fro: false });
         }
         self.remember(moves, now);
+        (self.restored.len() >= RESTORED_STEPS).then(|| {
+            self.restored.clear();
+            self.off(now)
+        })
     }
 
     /// A step was not possible: the next one waits twice as long.
@@ -172,6 +195,7 @@ impl Limits {
     fn forget(&mut self, now: Duration) {
         self.moved.retain(|m| m.at + HOUR > now);
         self.frozen.retain(|_, f| f.until > now);
+        self.restored.retain(|at| *at + HOUR > now);
     }
 }
 
@@ -242,9 +266,14 @@ mod tests {
             after_a_minute = if now == 60 { moves } else { after_a_minute };
         }
         assert_eq!(after_a_minute, 24, "six steps without a wait");
-        assert!((57..=60).contains(&moves), "{moves}");
+        assert!((50..=60).contains(&moves), "{moves}");
+        let mut l = Limits::default();
+        let step: Vec<_> = (0..58).map(|entry| moved(entry, 0, 1)).collect();
+        l.stepped(&step, s(0));
+        assert_eq!(l.may_step(s(1000)), Ok(1), "and one to restore it");
+        l.stepped(&[moved(99, 0, 1)], s(1000));
         assert_eq!(l.may_step(s(3599)), Err(LimitReached::HourlyEntries { until: s(3600) }));
-        assert!(l.may_step(s(3600)).is_ok(), "the first step is an hour ago");
+        assert_eq!(l.may_step(s(3600)), Ok(29), "the first step is an hour ago");
     }
 
     #[test]
@@ -277,6 +306,17 @@ mod tests {
         l.restored(&step.map(|m| moved(m.entry, m.to, m.from)), s(5));
         assert!((1..=3).all(|e| l.rests(e, s(1804)) && !l.rests(e, s(1805))));
         assert_eq!(l.stepped(&[moved(9, 0, 1)], s(60)), None);
+        assert_eq!(l.may_step(s(100)), Ok(2), "small steps for an hour");
+    }
+
+    #[test]
+    fn a_second_restored_step_within_an_hour_switches_off() {
+        let mut l = Limits::default();
+        assert_eq!(l.restored(&[moved(1, 1, 0)], s(0)), None);
+        assert_eq!(l.restored(&[moved(2, 1, 0)], s(3600)), None, "an hour later");
+        assert_eq!(l.restored(&[moved(3, 1, 0)], s(4000)), Some(s(4000 + 1800)));
+        assert_eq!(l.restored(&[moved(4, 1, 0)], s(6000)), None, "counted anew");
+        assert_eq!(l.restored(&[moved(5, 1, 0)], s(6500)), Some(s(6500 + 3600)), "twice as long");
     }
 
     #[test]

@@ -163,6 +163,7 @@ impl Display for OffReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(match self {
             Self::ToAndFro => "two table entries moved to another queue and returned",
+            Self::Restored => "two steps were restored within an hour",
             Self::ChangedOutside => "the table was changed outside ringwise",
             Self::WriteRefused => "the table could not be written",
         })

@@ -58,7 +58,7 @@ fn an_elephant_is_named_when_nothing_better_is_possible() {
         let mut traffic = Traffic::zipf(128, 10_000, 1.1, 8.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
         let (mut now, mut policy) = (interface(), Adaptive::default());
-        let report = run(&mut now, &mut traffic, &mut policy, 900, seed);
+        let report = run(&mut now, &mut traffic, &mut policy, 1800, seed);
         let (after, best) = (now.max_to_mean(&entries), possible(&entries));
         let heaviest = (0..128).max_by(|a, b| entries[*a].total_cmp(&entries[*b])).unwrap();
         println!(
@@ -95,23 +95,28 @@ fn an_even_load_moves_nothing_for_a_day() {
 #[test]
 fn flows_that_come_and_go_are_not_chased() {
     let (mut returns, mut simulated) = (0, 0);
-    for seed in SEEDS {
+    for seed in SEEDS.step_by(2) {
         for share in [0.3, 0.45] {
             let traffic = Traffic::zipf(128, 10_000, 0.9, 8.0 * 0.4, seed).with_on_off(2, share);
             let mut policy = Adaptive::default();
             let report = hours(&traffic, &mut policy, 3, seed);
             println!(
-                "seed {seed}, {share}: {} entries, at most {} returns in an hour, {} steps restored",
-                report.moves, report.most_returns_in_an_hour, policy.restored
+                "seed {seed}, {share}: {} entries, at most {} returns in an hour, {} steps restored, off {} s, lost {:.3} %, hot {:.1} %",
+                report.moves,
+                report.most_returns_in_an_hour,
+                policy.restored,
+                policy.off_seconds,
+                report.lost_percent,
+                report.hot_seconds_percent
             );
             assert!(report.most_moves_in_an_hour <= 60, "seed {seed}: {}", report.most_moves_in_an_hour);
+            assert!(report.most_returns_in_an_hour <= 4, "seed {seed}: {}", report.most_returns_in_an_hour);
             let state = serde_json::to_string(&policy.adapter).unwrap();
             assert!(state.len() < 50_000, "the state does not grow: {}", state.len());
             (returns, simulated) = (returns + report.returns, simulated + 3);
         }
     }
     println!("{returns} returns in {simulated} hours");
-    assert!(returns <= 4 * simulated, "{returns} in {simulated} hours");
 }
 
 #[test]
