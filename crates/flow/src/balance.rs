@@ -41,6 +41,36 @@ impl Balanced {
     }
 }
 
+/// What limits the moves of [`balance_within`]. [`MoveLimits::NONE`] limits nothing.
+#[derive(Clone, Copy)]
+pub struct MoveLimits<'a> {
+    /// Number of entries that may change.
+    pub entries: usize,
+    /// Whether the entry with this index keeps its queue.
+    pub pinned: &'a dyn Fn(usize) -> bool,
+    /// `costs[i]` is the cost of moving entry i, for example its packets if `loads` are CPU time. An entry without a
+    /// cost costs nothing.
+    pub costs: &'a [u64],
+    /// The costs of all entries that change sum up to at most this.
+    pub cost: u64,
+    /// Whether queue `to` may have this load after it got an entry of queue `from`: `accepts(from, to, load)`.
+    pub accepts: &'a dyn Fn(u32, u32, u64) -> bool,
+    /// Whether two queues are near each other: a near queue is tried before the others.
+    pub near: &'a dyn Fn(u32, u32) -> bool,
+}
+
+impl MoveLimits<'_> {
+    /// No limits.
+    pub const NONE: MoveLimits<'static> = MoveLimits {
+        entries: usize::MAX,
+        pinned: &|_| false,
+        costs: &[],
+        cost: u64::MAX,
+        accepts: &|_, _, _| true,
+        near: &|_, _| true,
+    };
+}
+
 /// Balances `table`. `loads[i]` is the packets of entry i. `fixed[q]` is the packets that reach queue q without the
 /// table, for example by rules. Queues are numbered below `queues`; `may` returns whether a queue may get entries.
 pub fn balance(
@@ -50,6 +80,20 @@ pub fn balance(
     queues: u32,
     may: impl Fn(u32) -> bool,
     target: f64,
+) -> Balanced {
+    balance_within(table, loads, fixed, queues, may, target, &MoveLimits::NONE)
+}
+
+/// Balances `table` as [`balance`] does, with limits on the moves. `loads` and `fixed` may be any weight instead of
+/// packets, for example CPU time; [`Move::packets`] is this weight then.
+pub fn balance_within(
+    table: &[u32],
+    loads: &[u64],
+    fixed: &[u64],
+    queues: u32,
+    may: impl Fn(u32) -> bool,
+    target: f64,
+    limits: &MoveLimits<'_>,
 ) -> Balanced {
     let n = queues as usize;
     let mut load: Vec<u64> = (0..n).map(|q| fixed.get(q).copied().unwrap_or(0)).collect();
@@ -70,6 +114,7 @@ pub fn balance(
         b.sort();
     }
     let mut out = table.to_vec();
+    let mut spent = Spent { entries: 0, cost: 0 };
     let limit = (mean * target.max(1.0)) as u64;
     let mut stuck = vec![false; n];
     // Each move makes the two queues more even, so the loop ends. The bound is for unreasonably large numbers.
@@ -79,26 +124,28 @@ pub fn balance(
         if high <= limit || total == 0 {
             break;
         }
-        let others = (0..n).filter(|q| may(*q as u32) && *q != from);
-        let Some(to) = others.min_by_key(|q| (load[*q], *q)) else { break };
-        let low = load[to];
-        let room = limit.saturating_sub(low);
-        let excess = high - limit;
-        let b = &buckets[from];
-        // An entry that removes the excess and fits; otherwise the largest that fits; otherwise the smallest, if it
-        // helps.
-        let fits = b.partition_point(|(l, _)| *l <= room);
-        let enough = b.partition_point(|(l, _)| *l < excess);
-        let at = if enough < fits { Some(enough) } else { fits.checked_sub(1).filter(|i| b[*i].0 > 0) };
-        let at = at.or_else(|| b.iter().position(|(l, _)| *l > 0)).filter(|i| low + b[*i].0 < high);
-        let Some(at) = at else {
+        let emptiest = |near: bool| {
+            let others = (0..n).filter(|q| may(*q as u32) && *q != from);
+            let others = others.filter(|q| !near || (limits.near)(from as u32, *q as u32));
+            others.min_by_key(|q| (load[*q], *q))
+        };
+        let chosen = [true, false].into_iter().filter_map(emptiest).find_map(|to| {
+            let fits = |(l, entry): (u64, usize)| {
+                !(limits.pinned)(entry)
+                    && spent.allows(limits, entry, out[entry] != table[entry])
+                    && (limits.accepts)(from as u32, to as u32, load[to] + l)
+            };
+            Some((to, choose(&buckets[from], high, load[to], limit, fits)?))
+        });
+        let Some((to, at)) = chosen else {
             stuck[from] = true;
             continue;
         };
         let (l, entry) = buckets[from].remove(at);
         let into = &mut buckets[to];
         into.insert(into.partition_point(|x| *x < (l, entry)), (l, entry));
-        (load[from], load[to]) = (high - l, low + l);
+        (load[from], load[to]) = (high - l, load[to] + l);
+        spent.moved(limits, entry, out[entry] != table[entry], table[entry] != to as u32);
         out[entry] = to as u32;
         stuck[to] = false;
     }
@@ -106,6 +153,52 @@ pub fn balance(
     let moves =
         moves.map(|(entry, (a, b))| Move { entry, from: *a, to: *b, packets: loads.get(entry).copied().unwrap_or(0) });
     Balanced { before, after: ratio(&load), floor, target, moves: moves.collect(), table: out }
+}
+
+/// What the entries that differ from the given table use of the limits.
+struct Spent {
+    entries: usize,
+    cost: u64,
+}
+
+impl Spent {
+    fn cost(limits: &MoveLimits<'_>, entry: usize) -> u64 {
+        limits.costs.get(entry).copied().unwrap_or(0)
+    }
+
+    /// Whether the limits allow to move `entry`. An entry that has moved already may move on.
+    fn allows(&self, limits: &MoveLimits<'_>, entry: usize, moved: bool) -> bool {
+        moved || (self.entries < limits.entries && self.cost.saturating_add(Self::cost(limits, entry)) <= limits.cost)
+    }
+
+    /// `before`, `after`: whether the entry differs from the given table.
+    fn moved(&mut self, limits: &MoveLimits<'_>, entry: usize, before: bool, after: bool) {
+        let cost = Self::cost(limits, entry);
+        match (before, after) {
+            (false, true) => (self.entries, self.cost) = (self.entries + 1, self.cost + cost),
+            (true, false) => (self.entries, self.cost) = (self.entries - 1, self.cost - cost),
+            _ => {}
+        }
+    }
+}
+
+/// The entry to move from a queue with the load `high` to one with the load `low`, as an index into `entries`, which are
+/// sorted: one that removes the excess and fits below `limit`; otherwise the largest that fits; otherwise the smallest,
+/// if it helps.
+fn choose(
+    entries: &[(u64, usize)],
+    high: u64,
+    low: u64,
+    limit: u64,
+    may: impl Fn((u64, usize)) -> bool,
+) -> Option<usize> {
+    let room = limit.saturating_sub(low);
+    let fits = entries.partition_point(|(l, _)| *l <= room);
+    let enough = entries.partition_point(|(l, _)| *l < high - limit);
+    let at = (enough..fits).find(|i| may(entries[*i]));
+    let at = at.or_else(|| (0..fits.min(enough)).rev().find(|i| entries[*i].0 > 0 && may(entries[*i])));
+    let at = at.or_else(|| (0..entries.len()).find(|i| entries[*i].0 > 0 && may(entries[*i])));
+    at.filter(|i| low + entries[*i].0 < high)
 }
 
 #[cfg(test)]
@@ -146,5 +239,52 @@ mod tests {
     fn packets_of_rules_count() {
         let b = balance(&[0, 1, 0, 1], &[10, 10, 10, 10], &[0, 40], 2, |_| true, 1.0);
         assert!(b.table.iter().filter(|q| **q == 0).count() >= 3, "{b:?}");
+    }
+
+    #[test]
+    fn at_most_as_many_entries_move_as_the_limit_allows() {
+        let (table, loads) = ([0, 0, 0, 0, 0, 0, 1, 2], [10; 8]);
+        let free = balance(&table, &loads, &[], 3, |_| true, 1.0);
+        assert!(free.moves.len() > 2, "{free:?}");
+        let b = balance_within(&table, &loads, &[], 3, |_| true, 1.0, &MoveLimits { entries: 2, ..MoveLimits::NONE });
+        assert_eq!(b.moves.len(), 2);
+        assert!(b.after < b.before, "{b:?}");
+    }
+
+    #[test]
+    fn pinned_entries_keep_their_queue() {
+        let pinned = |entry| entry != 1;
+        let limits = MoveLimits { pinned: &pinned, ..MoveLimits::NONE };
+        let b = balance_within(&[0, 0, 0, 0], &[40, 10, 20, 30], &[], 2, |_| true, 1.0, &limits);
+        assert_eq!(b.table, [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn the_moved_entries_cost_at_most_what_the_limit_allows() {
+        let limits = MoveLimits { costs: &[5, 50, 5, 5], cost: 10, ..MoveLimits::NONE };
+        let b = balance_within(&[0, 0, 0, 0], &[10; 4], &[], 4, |_| true, 1.0, &limits);
+        assert_eq!(b.moves.len(), 2, "{b:?}");
+        assert_eq!(b.table[1], 0, "too expensive");
+    }
+
+    #[test]
+    fn a_near_queue_is_preferred_and_a_remote_one_is_better_than_none() {
+        let near = |a: u32, b: u32| a / 2 == b / 2;
+        let fixed = [0, 1, 0, 0];
+        let limits = MoveLimits { near: &near, ..MoveLimits::NONE };
+        let b = balance_within(&[0, 0], &[10, 10], &fixed, 4, |_| true, 2.2, &limits);
+        assert_eq!((b.moves.len(), b.moves[0].to), (1, 1), "queue 1 has more than queue 2, but is near: {b:?}");
+        let full = |_: u32, to: u32, _: u64| to != 1;
+        let limits = MoveLimits { near: &near, accepts: &full, ..MoveLimits::NONE };
+        let b = balance_within(&[0, 0], &[10, 10], &fixed, 4, |_| true, 2.2, &limits);
+        assert!(!b.moves.is_empty() && b.moves.iter().all(|m| m.to >= 2), "{b:?}");
+    }
+
+    #[test]
+    fn a_receiver_refuses_more_than_it_may_have() {
+        let below = |_: u32, _: u32, load: u64| load <= 12;
+        let limits = MoveLimits { accepts: &below, ..MoveLimits::NONE };
+        let b = balance_within(&[0, 0, 0], &[30, 20, 9], &[], 2, |_| true, 1.0, &limits);
+        assert_eq!(b.table, [0, 0, 1]);
     }
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod closed_loop;
 pub mod counting;
 pub mod dir;
 pub mod golden;

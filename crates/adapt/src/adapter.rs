@@ -1,0 +1,341 @@
+//! The control step of one interface: a state machine that is called once a second.
+//!
+//! ```text
+//!   Watching ── suspect ──► Counting ── worth it ──► Proposed ── written ──► Judging ── kept ──► Watching
+//!      ▲                        │ no                    │ refused               │ not kept
+//!      └────────────────────────┴───────────────────────┴──────── Restoring ◄───┘
+//! ```
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Action, Forbidden, OffReason, RestReason, Settled, Waiting};
+use crate::buckets::{CountMethod, EntryEvidence, Unusable};
+use crate::judge::{AFTER, ENOUGH, Measured, RestoreReason, SAMPLES, judge};
+use crate::limits::Limits;
+use crate::load::{LoadState, LoadWindow, Sample, SuspectReason, busiest};
+use crate::propose::{Elephant, NoProposal, Proposal, Situation, TableMove, propose};
+
+/// How long entries are counted.
+pub const COUNT: Duration = Duration::from_secs(3);
+/// Calls after which counts, or samples for a judgement, are given up.
+const PATIENCE: u32 = 10;
+/// A second of which a write is a part counts as a second after it if less than this is from before.
+const OVERLAP: Duration = Duration::from_millis(500);
+/// The first wait after counts that led to no step; each further one is twice as long.
+const RETRY: Duration = Duration::from_secs(30);
+const LONGEST_RETRY: Duration = Duration::from_secs(300);
+/// If another CPU is the busiest, the wait ends after this.
+const OTHER_CPU_RETRY: Duration = Duration::from_secs(10);
+/// Writes that fail one after the other before the interface is off.
+const REFUSALS: u32 = 3;
+
+/// What the caller read in this second.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Signals<'a> {
+    /// Loads and counters. `None`: they could not be read.
+    pub sample: Option<&'a Sample>,
+    /// Receive queue of each entry of the indirection table. `None`: unknown.
+    pub table: Option<&'a [u32]>,
+    /// Facts that forbid to write the table.
+    pub forbidden: &'a [Forbidden],
+    /// The counts, once [`Action::CountEntries`] is done.
+    pub counts: Option<&'a EntryEvidence>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+enum Phase {
+    #[default]
+    Watching,
+    Counting {
+        method: CountMethod,
+        until: Duration,
+        calls: u32,
+    },
+    Proposed {
+        proposal: Proposal,
+        before: Measured,
+    },
+    Judging {
+        proposal: Proposal,
+        before: Measured,
+        written: Duration,
+        calls: u32,
+    },
+    Restoring {
+        moves: Vec<TableMove>,
+    },
+}
+
+/// A wait before entries are counted again.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Retry {
+    since: Duration,
+    pause: Duration,
+    /// The busiest CPU.
+    cpu: Option<u32>,
+    waiting: Waiting,
+}
+
+/// The state of one interface. It can be stored and continued by another process of the same boot.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Adapter {
+    window: LoadWindow,
+    limits: Limits,
+    phase: Phase,
+    retry: Option<Retry>,
+    named: Option<Elephant>,
+    /// The table as it was last seen or written.
+    table: Option<Vec<u32>>,
+    /// Whether a step of this adapter is in the table.
+    wrote: bool,
+    refusals: u32,
+    off: Option<(Option<Duration>, OffReason)>,
+}
+
+impl Adapter {
+    /// One second. `now` is the time since boot.
+    pub fn step(&mut self, now: Duration, signals: &Signals<'_>) -> Action {
+        let state = match signals.sample {
+            Some(sample) => self.window.push(sample.clone()),
+            None => LoadState::Unknown { known: 0 },
+        };
+        if let Some((until, why)) = self.off {
+            if until.is_none_or(|u| now < u) {
+                return Action::Off { until, why };
+            }
+            self.off = None;
+        }
+        if matches!(self.phase, Phase::Proposed { .. } | Phase::Restoring { .. }) {
+            return Action::Rest(RestReason::WritePending);
+        }
+        if let Some(off) = self.compare_table(signals.table) {
+            return off;
+        }
+        if let Some(forbidden) = signals.forbidden.first() {
+            self.phase = Phase::Watching;
+            return Action::Rest(RestReason::Forbidden(*forbidden));
+        }
+        match std::mem::take(&mut self.phase) {
+            Phase::Judging { proposal, before, written, calls } => {
+                self.judge_step(now, proposal, before, written, calls + 1)
+            }
+            phase => self.watch(now, signals, state, phase),
+        }
+    }
+
+    /// Reports what became of the last [`Action::Propose`] or [`Action::Restore`].
+    pub fn settled(&mut self, now: Duration, settled: Settled) {
+        let phase = std::mem::take(&mut self.phase);
+        match (phase, settled) {
+            (Phase::Proposed { .. } | Phase::Restoring { .. }, Settled::ChangedOutside) => {
+                self.off = Some((None, OffReason::ChangedOutside));
+            }
+            (Phase::Proposed { proposal, before }, Settled::Written) => {
+                self.written(&proposal.moves);
+                let off = self.limits.stepped(&proposal.moves, now);
+                self.off = off.map(|until| (Some(until), OffReason::ToAndFro));
+                if self.off.is_none() {
+                    self.phase = Phase::Judging { proposal, before, written: now, calls: 0 };
+                }
+            }
+            (Phase::Restoring { moves }, Settled::Written) => {
+                self.written(&moves);
+                let off = self.limits.restored(&moves, now);
+                self.off = off.map(|until| (Some(until), OffReason::Restored));
+            }
+            (Phase::Proposed { .. }, Settled::Refused) => {
+                self.refusals += 1;
+                self.limits.delay(now);
+                if self.refusals >= REFUSALS {
+                    self.off = Some((Some(self.limits.off(now)), OffReason::WriteRefused));
+                }
+            }
+            // The step is still in the table, although it is not good: another try would most likely fail as well.
+            (Phase::Restoring { .. }, Settled::Refused) => {
+                self.off = Some((Some(self.limits.off(now)), OffReason::WriteRefused));
+            }
+            (Phase::Proposed { .. }, Settled::NotWritten) => {
+                self.wait(now, |until| Waiting::NotWritten { until });
+            }
+            // A restoration waits for its turn.
+            (phase @ Phase::Restoring { .. }, Settled::NotWritten) => self.phase = phase,
+            (phase, _) => self.phase = phase,
+        }
+    }
+
+    /// Ends [`Action::Off`]. The present table is the new base.
+    pub fn resume(&mut self) {
+        self.off = None;
+        self.phase = Phase::Watching;
+        (self.table, self.wrote, self.refusals) = (None, false, 0);
+    }
+
+    fn written(&mut self, moves: &[TableMove]) {
+        for m in moves {
+            if let Some(queue) = self.table.as_mut().and_then(|t| t.get_mut(m.entry)) {
+                *queue = m.to;
+            }
+        }
+        (self.wrote, self.refusals, self.retry) = (true, 0, None);
+        self.window.clear();
+    }
+
+    /// A table that differs is a manual change. It takes precedence over the steps of this adapter.
+    fn compare_table(&mut self, table: Option<&[u32]>) -> Option<Action> {
+        let table = table.filter(|t| self.table.as_deref() != Some(*t))?;
+        let first = self.table.replace(table.to_vec()).is_none();
+        self.phase = Phase::Watching;
+        if first || !self.wrote {
+            return None;
+        }
+        self.off = Some((None, OffReason::ChangedOutside));
+        Some(Action::Off { until: None, why: OffReason::ChangedOutside })
+    }
+
+    fn judge_step(
+        &mut self,
+        now: Duration,
+        proposal: Proposal,
+        before: Measured,
+        written: Duration,
+        calls: u32,
+    ) -> Action {
+        let after = Measured::new(&self.window.since(written + OVERLAP, SAMPLES));
+        let verdict = match after {
+            Some(after) if now >= written + AFTER => judge(&proposal, &before, &after),
+            None if calls >= PATIENCE => Err(RestoreReason::NotMeasured),
+            _ => {
+                self.phase = Phase::Judging { proposal, before, written, calls };
+                return Action::Rest(RestReason::Judging { until: written + AFTER });
+            }
+        };
+        match verdict {
+            Ok(why) => {
+                self.limits.kept();
+                Action::Rest(RestReason::Kept(why))
+            }
+            Err(why) => {
+                let moves = proposal.back();
+                self.phase = Phase::Restoring { moves: moves.clone() };
+                Action::Restore { moves, why }
+            }
+        }
+    }
+
+    fn watch(&mut self, now: Duration, signals: &Signals<'_>, state: LoadState, phase: Phase) -> Action {
+        let why = match state {
+            LoadState::Suspect(why) => why,
+            LoadState::Unknown { known } => {
+                self.phase = phase;
+                return Action::Rest(RestReason::TooFewSamples { known });
+            }
+            LoadState::Even => {
+                (self.retry, self.named) = (None, None);
+                return Action::Rest(RestReason::Even);
+            }
+        };
+        let Some(table) = signals.table else { return Action::Rest(RestReason::TableUnknown) };
+        match phase {
+            Phase::Counting { method, until, calls } => {
+                let checked = match signals.counts.filter(|c| c.method == method) {
+                    Some(counts) => counts.check(table).map(|_| counts),
+                    None if calls < PATIENCE => {
+                        self.phase = Phase::Counting { method, until, calls: calls + 1 };
+                        return Action::CountEntries { method, why, until };
+                    }
+                    None => Err(Unusable::NotCounted),
+                };
+                match (checked, method) {
+                    (Ok(counts), _) => self.decide(now, table, counts, why),
+                    // The filter and the table disagree: the hash of sampled headers is another way.
+                    (Err(_), CountMethod::Filter) => self.count(now, CountMethod::SampledHeaders, why),
+                    (Err(unusable), CountMethod::SampledHeaders) => {
+                        let waiting = self.wait(now, |until| Waiting::Unusable { why: unusable, until });
+                        Action::Suspect { why, waiting }
+                    }
+                }
+            }
+            _ => match self.waiting(now) {
+                Some(waiting) => Action::Suspect { why, waiting },
+                None => self.count(now, CountMethod::Filter, why),
+            },
+        }
+    }
+
+    fn count(&mut self, now: Duration, method: CountMethod, why: SuspectReason) -> Action {
+        let until = now + COUNT;
+        self.phase = Phase::Counting { method, until, calls: 0 };
+        Action::CountEntries { method, why, until }
+    }
+
+    /// What a suspect load waits for before entries are counted.
+    fn waiting(&self, now: Duration) -> Option<Waiting> {
+        if let Some(retry) = self.retry.filter(|r| now < r.since + r.pause) {
+            let other = self.busiest_cpu().is_some_and(|cpu| Some(cpu) != retry.cpu);
+            if !other || now < retry.since + OTHER_CPU_RETRY {
+                return Some(retry.waiting);
+            }
+        }
+        // The counts are ready when the limit ends.
+        self.limits.may_step(now + COUNT).err().map(Waiting::Limit)
+    }
+
+    fn busiest_cpu(&self) -> Option<u32> {
+        let loads = Measured::new(&self.window.since(Duration::ZERO, SAMPLES))?.loads;
+        busiest(&loads).map(|(cpu, ..)| cpu)
+    }
+
+    fn wait(&mut self, now: Duration, waiting: impl Fn(Duration) -> Waiting) -> Waiting {
+        let pause = self.retry.map_or(RETRY, |r| (r.pause * 2).min(LONGEST_RETRY));
+        let waiting = waiting(now + pause);
+        self.retry = Some(Retry { since: now, pause, cpu: self.busiest_cpu(), waiting });
+        waiting
+    }
+
+    fn decide(&mut self, now: Duration, table: &[u32], counts: &EntryEvidence, why: SuspectReason) -> Action {
+        let most = match self.limits.may_step(now) {
+            Ok(most) => most,
+            Err(limit) => return Action::Suspect { why, waiting: Waiting::Limit(limit) },
+        };
+        let before = Measured::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
+        let proposed = match (&before, self.window.last(), counts.check(table)) {
+            (Some(before), Some(sample), Ok(counts)) => propose(&Situation {
+                table,
+                counts,
+                loads: &before.loads,
+                sample,
+                pinned: &|entry| self.limits.rests(entry, now),
+                rests: &|entry| self.limits.rests(entry, now) && !self.limits.frozen(entry, now),
+                most,
+                named: self.named.map(|e| e.entry),
+            }),
+            _ => Err(NoProposal::Unknown),
+        };
+        match (proposed, before) {
+            (Ok(proposal), Some(before)) => {
+                self.phase = Phase::Proposed { proposal: proposal.clone(), before };
+                Action::Propose(proposal)
+            }
+            (Err(no), _) => {
+                let waiting = self.wait(now, |until| Waiting::NoStep { why: no, until });
+                match no {
+                    NoProposal::Elephant(elephant) => {
+                        let earlier = self.named.replace(elephant);
+                        if earlier.is_none_or(|e| e.entry != elephant.entry) {
+                            return Action::Named { elephant };
+                        }
+                    }
+                    _ => self.named = None,
+                }
+                Action::Suspect { why, waiting }
+            }
+            (Ok(_), None) => Action::Rest(RestReason::TooFewSamples { known: ENOUGH as u32 }),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "adapter_tests.rs"]
+mod tests;

@@ -1,0 +1,285 @@
+use super::*;
+use crate::buckets::EntryCount;
+use crate::judge::KeepReason;
+use crate::load::{CpuSample, QueueSample};
+
+const fn s(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// An interface whose 128 entries have `work` each; queue i is served by CPU i, whose load follows from the table.
+struct Host {
+    adapter: Adapter,
+    now: Duration,
+    table: Vec<u32>,
+    work: Vec<u64>,
+    forbidden: Vec<Forbidden>,
+    /// Packets per entry that come by another queue, by method.
+    elsewhere: fn(CountMethod) -> u64,
+    /// The table is written, but the loads do not change.
+    no_effect: Option<Vec<u32>>,
+    drops: u64,
+    counting: Option<CountMethod>,
+}
+
+impl Host {
+    /// CPU 0 has 80 %, the others 40 %.
+    fn uneven() -> Self {
+        let table: Vec<u32> = (0..128).map(|i| i % 8).collect();
+        Self {
+            adapter: Adapter::default(),
+            now: s(1000),
+            work: table.iter().map(|q| if *q == 0 { 500 } else { 250 }).collect(),
+            table,
+            forbidden: Vec::new(),
+            elsewhere: |_| 0,
+            no_effect: None,
+            drops: 0,
+            counting: None,
+        }
+    }
+
+    fn loads(&self) -> Vec<f64> {
+        let mut loads = vec![0.0; 8];
+        let table = self.no_effect.as_ref().unwrap_or(&self.table);
+        table.iter().zip(&self.work).for_each(|(q, w)| loads[*q as usize] += *w as f64 / 100.0);
+        loads
+    }
+
+    fn second(&mut self) -> Action {
+        self.now += s(1);
+        let drops = self.drops;
+        let queue = |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(drops), excluded: None };
+        let cpu = |(i, l): (u32, f64)| (i, CpuSample { busy_percent: Some(l), node: Some(0) });
+        let sample = Sample {
+            at: self.now,
+            queues: (0..8).map(queue).collect(),
+            cpus: (0..).zip(self.loads()).map(cpu).collect(),
+            out_of_order: Some(0),
+        };
+        let counts = self.counting.map(|method| EntryEvidence {
+            method,
+            duration: COUNT,
+            entries: self
+                .work
+                .iter()
+                .map(|w| EntryCount { packets: *w, segments: None, bytes: 0, elsewhere: (self.elsewhere)(method) })
+                .collect(),
+            unhashed: 0,
+            unknown_queue: 0,
+        });
+        let signals = Signals {
+            sample: Some(&sample),
+            table: Some(&self.table),
+            forbidden: &self.forbidden,
+            counts: counts.as_ref(),
+        };
+        let action = self.adapter.step(self.now, &signals);
+        self.counting = match action {
+            Action::CountEntries { method, until, .. } if self.now + s(1) >= until => Some(method),
+            _ => None,
+        };
+        action
+    }
+
+    /// Seconds until an action matches.
+    fn until(&mut self, most: u64, found: impl Fn(&Action) -> bool) -> Action {
+        for _ in 0..most {
+            let action = self.second();
+            if found(&action) {
+                return action;
+            }
+        }
+        panic!("not within {most} s: {:?}", self.second());
+    }
+
+    fn write(&mut self, moves: &[TableMove]) {
+        for m in moves {
+            assert_eq!(self.table[m.entry], m.from);
+            self.table[m.entry] = m.to;
+        }
+        self.adapter.settled(self.now, Settled::Written);
+    }
+
+    fn proposal(&mut self, most: u64) -> Proposal {
+        let Action::Propose(p) = self.until(most, |a| matches!(a, Action::Propose(_))) else { unreachable!() };
+        p
+    }
+}
+
+#[test]
+fn from_the_first_sample_to_an_even_load() {
+    let mut h = Host::uneven();
+    assert_eq!(h.second(), Action::Rest(RestReason::TooFewSamples { known: 1 }));
+    let p = h.proposal(10);
+    assert_eq!(h.now, s(1009), "six samples, then three seconds of counting");
+    assert_eq!(p.moves.len(), 4);
+    assert_eq!(h.second(), Action::Rest(RestReason::WritePending));
+    h.write(&p.moves);
+    let written = h.now;
+    assert_eq!(h.second(), Action::Rest(RestReason::Judging { until: written + s(5) }));
+    h.until(4, |a| matches!(a, Action::Rest(RestReason::Kept(KeepReason::Gained { .. }))));
+    assert_eq!(h.now, written + s(5));
+    let p = h.proposal(10);
+    assert_eq!(h.now, written + s(10), "the counts are ready when the limit allows a step");
+    h.write(&p.moves);
+    h.until(15, |a| *a == Action::Rest(RestReason::Even));
+    let loads = h.loads();
+    assert!(loads.iter().all(|l| *l <= 45.0 * 1.17), "{loads:?}");
+    // Half an hour later nothing more has moved.
+    (0..1800).for_each(|_| assert_eq!(h.second(), Action::Rest(RestReason::Even)));
+}
+
+#[test]
+fn a_step_without_effect_is_restored_and_the_next_one_waits() {
+    let mut h = Host::uneven();
+    h.no_effect = Some(h.table.clone());
+    let base = h.table.clone();
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    let written = h.now;
+    let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
+    let Action::Restore { moves, why: RestoreReason::TooLittle { .. } } = action else { panic!("{action:?}") };
+    assert!(h.now <= written + s(5));
+    h.write(&moves);
+    assert_eq!(h.table, base);
+    let restored = h.now;
+    let next = h.proposal(60);
+    assert!(h.now >= restored + s(20), "the pause is doubled");
+    assert!(next.moves.iter().all(|m| p.moves.iter().all(|e| e.entry != m.entry)), "its entries are frozen");
+}
+
+#[test]
+fn more_drops_restore_a_step_that_balances() {
+    let mut h = Host::uneven();
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    h.drops = 500;
+    let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
+    assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { before: 0.0, .. }, .. }), "{action:?}");
+}
+
+#[test]
+fn a_manual_change_stops_it() {
+    let mut h = Host::uneven();
+    // Before the first step it is only another table.
+    (0..3).for_each(|_| _ = h.second());
+    h.table.swap(0, 1);
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    h.second();
+    h.table.swap(2, 3);
+    let off = Action::Off { until: None, why: OffReason::ChangedOutside };
+    assert_eq!(h.second(), off);
+    (0..100).for_each(|_| assert_eq!(h.second(), off));
+    h.adapter.resume();
+    h.proposal(20);
+    // The caller found the change before it wrote.
+    h.adapter.settled(h.now, Settled::ChangedOutside);
+    assert_eq!(h.second(), off);
+}
+
+#[test]
+fn forbidden_writes_are_not_proposed() {
+    for forbidden in [Forbidden::WriteResetsDevice, Forbidden::HashOff, Forbidden::Rps, Forbidden::Unknown] {
+        let mut h = Host::uneven();
+        h.forbidden = vec![forbidden];
+        (0..60).for_each(|_| assert_eq!(h.second(), Action::Rest(RestReason::Forbidden(forbidden))));
+    }
+}
+
+#[test]
+fn counts_that_disagree_are_counted_another_way_and_then_not_used() {
+    let mut h = Host::uneven();
+    h.elsewhere = |method| if method == CountMethod::Filter { 100 } else { 0 };
+    h.until(12, |a| matches!(a, Action::CountEntries { method: CountMethod::SampledHeaders, .. }));
+    h.proposal(5);
+    let mut h = Host::uneven();
+    h.elsewhere = |_| 100;
+    let mut unusable = 0;
+    for _ in 0..600 {
+        match h.second() {
+            Action::Suspect { waiting: Waiting::Unusable { why: Unusable::Elsewhere { .. }, .. }, .. } => unusable += 1,
+            Action::Propose(p) => panic!("{p:?}"),
+            _ => {}
+        }
+    }
+    assert!(unusable > 500, "{unusable}");
+}
+
+#[test]
+fn writes_that_fail_switch_it_off_for_longer_each_time() {
+    let mut h = Host::uneven();
+    for _ in 0..3 {
+        h.proposal(300);
+        h.adapter.settled(h.now, Settled::Refused);
+    }
+    let Action::Off { until: Some(until), why: OffReason::WriteRefused } = h.second() else { panic!() };
+    assert_eq!(until, h.now - s(1) + s(1800));
+    h.until(1800, |a| !matches!(a, Action::Off { .. }));
+    assert_eq!(h.now, until);
+    h.proposal(5000);
+}
+
+#[test]
+fn a_caller_that_observes_sees_fewer_and_fewer_proposals() {
+    let mut h = Host::uneven();
+    let mut proposals = 0;
+    for _ in 0..3600 {
+        if matches!(h.second(), Action::Propose(_)) {
+            proposals += 1;
+            h.adapter.settled(h.now, Settled::NotWritten);
+        }
+    }
+    assert!((10..=20).contains(&proposals), "{proposals}");
+}
+
+#[test]
+fn an_elephant_is_named_once() {
+    let mut h = Host::uneven();
+    // Entry 0 takes 75 % of CPU 0 alone.
+    h.work[0] = 7500;
+    (8..128).step_by(8).for_each(|i| h.work[i] = 0);
+    let (mut named, mut moved) = (0, 0);
+    for _ in 0..3600 {
+        match h.second() {
+            Action::Named { elephant } => {
+                assert_eq!((elephant.entry, elephant.cpu), (0, 0));
+                named += 1;
+            }
+            Action::Propose(_) => moved += 1,
+            _ => {}
+        }
+    }
+    assert_eq!((named, moved), (1, 0));
+}
+
+#[test]
+fn the_state_survives_a_restart_between_write_and_judgement() {
+    let mut h = Host::uneven();
+    h.no_effect = Some(h.table.clone());
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    h.second();
+    let stored = serde_json::to_string(&h.adapter).unwrap();
+    h.adapter = serde_json::from_str(&stored).unwrap();
+    // The new process needs 20 s to start.
+    h.now += s(20);
+    h.until(5, |a| matches!(a, Action::Restore { why: RestoreReason::TooLittle { .. }, .. }));
+}
+
+#[test]
+fn seconds_without_samples_do_not_count_as_idle() {
+    let mut h = Host::uneven();
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    for n in 1..=10 {
+        h.now += s(1);
+        let signals = Signals { table: Some(&h.table), ..Signals::default() };
+        let action = h.adapter.step(h.now, &signals);
+        match n {
+            10 => assert!(matches!(action, Action::Restore { why: RestoreReason::NotMeasured, .. }), "{action:?}"),
+            _ => assert!(matches!(action, Action::Rest(RestReason::Judging { .. })), "{action:?}"),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The adapter, and greedy rebalancing, as policies of the closed loop.
+
+use std::time::Duration;
+
+use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
+use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
+use ringwise_adapt::propose::Elephant;
+use ringwise_adapt::{Action, Adapter, Settled, Signals};
+use ringwise_flow::balance::balance;
+use ringwise_testkit::closed_loop::{Change, Interface, Observed, Policy};
+
+/// The adapter with a caller that writes whatever it proposes.
+#[derive(Default)]
+pub struct Adaptive {
+    pub adapter: Adapter,
+    /// Packets of each entry since the count began.
+    counting: Option<(CountMethod, u64, Vec<u64>)>,
+    pub named: Vec<Elephant>,
+    pub restored: usize,
+    pub off_seconds: u64,
+    /// Actions with their seconds, without those that repeat.
+    pub log: Vec<(u64, Action)>,
+}
+
+impl Policy for Adaptive {
+    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+        let now = Duration::from_secs(seen.second);
+        let queue = |q: usize| QueueSample {
+            cpu: Some(interface.cpus[q]),
+            packets: Some(seen.packets[q]),
+            drops: Some(seen.drops[q]),
+            excluded: None,
+        };
+        let cpu = |(i, busy): (u32, &f64)| (i, CpuSample { busy_percent: Some(*busy), node: Some(0) });
+        let sample = Sample {
+            at: now,
+            queues: (0..interface.cpus.len()).map(queue).collect(),
+            cpus: (0..).zip(&seen.busy_percent).map(cpu).collect(),
+            out_of_order: Some(seen.out_of_order),
+        };
+        if let Some((_, seconds, sums)) = &mut self.counting {
+            *seconds += 1;
+            sums.iter_mut().zip(&seen.entries).for_each(|(sum, n)| *sum += n);
+        }
+        let counts = self.counting.take_if(|(_, seconds, _)| *seconds >= 3);
+        let counts = counts.map(|(method, seconds, sums)| EntryEvidence {
+            method,
+            duration: Duration::from_secs(seconds),
+            entries: sums
+                .into_iter()
+                .map(|n| EntryCount { packets: n, segments: Some(n), bytes: n * 1000, elsewhere: 0 })
+                .collect(),
+            unhashed: 0,
+            unknown_queue: 0,
+        });
+        let signals =
+            Signals { sample: Some(&sample), table: Some(&interface.table), forbidden: &[], counts: counts.as_ref() };
+        let action = self.adapter.step(now, &signals);
+        let kind = std::mem::discriminant(&action);
+        if self.log.last().is_none_or(|(_, a)| std::mem::discriminant(a) != kind) && self.log.len() < 10_000 {
+            self.log.push((seen.second, action.clone()));
+        }
+        let moves = match action {
+            Action::CountEntries { method, .. } => {
+                if self.counting.as_ref().is_none_or(|(m, ..)| *m != method) {
+                    self.counting = Some((method, 0, vec![0; interface.table.len()]));
+                }
+                return Change::default();
+            }
+            Action::Propose(proposal) => proposal.moves,
+            Action::Restore { moves, .. } => {
+                self.restored += 1;
+                moves
+            }
+            Action::Named { elephant } => {
+                self.named.push(elephant);
+                Vec::new()
+            }
+            Action::Off { .. } => {
+                self.off_seconds += 1;
+                Vec::new()
+            }
+            Action::Rest(_) | Action::Suspect { .. } => Vec::new(),
+        };
+        self.counting = None;
+        if moves.is_empty() {
+            return Change::default();
+        }
+        assert!(moves.iter().all(|m| interface.table[m.entry] == m.from));
+        self.adapter.settled(now, Settled::Written);
+        Change { entries: moves.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
+    }
+}
+
+/// RSS++, simplified: every second all entries are counted, and entries move until the busiest CPU is within 2 % of the
+/// mean. There is no limit, and no memory.
+#[derive(Default)]
+pub struct Greedy;
+
+impl Policy for Greedy {
+    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+        let mut packets = vec![0u64; interface.cpu_count];
+        let cpu = |queue: u32| interface.cpus[queue as usize] as usize;
+        for (queue, n) in interface.table.iter().zip(&seen.entries) {
+            packets[cpu(*queue)] += n;
+        }
+        let weight = |(queue, n): (&u32, &u64)| {
+            let c = cpu(*queue);
+            (seen.busy_percent[c] * 10_000.0 * *n as f64 / packets[c].max(1) as f64) as u64
+        };
+        let weights: Vec<u64> = interface.table.iter().zip(&seen.entries).map(weight).collect();
+        // Balanced by queue: with several queues on a CPU its other queues are fixed load for each.
+        let b = balance(&interface.table, &weights, &[], interface.cpus.len() as u32, |_| true, 1.02);
+        Change { entries: b.moves.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
+    }
+}
