@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
-use crate::replan::{Basis, part, plan_again, standing};
+use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Records, Service};
 use crate::state::Cause;
 use crate::unchanged::{Seen, ToRead};
@@ -253,7 +253,8 @@ impl Service<'_> {
         let parts = standing.parts(&seen.now);
         let undone = self.undone(&seen.now);
         let has = |dev: &str| seen.in_effect.settings.iter().any(|s| s.want.dev() == Some(dev));
-        let covered = |dev: &str| part(&parts.list, dev).is_some();
+        let wanted = configured(&seen.now, basis);
+        let covered = |dev: &str| part(&parts.list, dev, wanted.as_ref()).is_some();
         let tunable = seen.now.tunable().map(|n| n.name().to_string());
         tunable.filter(|d| !has(d) && covered(d) && !undone.contains(d)).collect()
     }

@@ -37,11 +37,18 @@ pub(crate) fn standing(s: &Snapshot, basis: &Basis) -> Standing {
     Standing::live(s, Some(basis.in_effect), basis.store, basis.store.learned().unwrap_or_default())
 }
 
+/// What the configuration requests of the host as it is now: a pattern may match more interfaces than when it was applied.
+/// `None`: there is no configuration, or it does not fit this host.
+pub(crate) fn configured(s: &Snapshot, basis: &Basis) -> Option<Intent> {
+    basis.wanted.filter(|w| w.file().is_some()).and_then(|w| w.intent(s).ok()).map(|(intent, _)| intent)
+}
+
 /// The part that decides an interface. `None`: nothing was requested for it.
-pub(crate) fn part<'a>(parts: &'a [Part], dev: &str) -> Option<&'a Part> {
+pub(crate) fn part<'a>(parts: &'a [Part], dev: &str, configured: Option<&Intent>) -> Option<&'a Part> {
     let named = parts.iter().find(|p| !p.whole && p.devs.iter().any(|d| d == dev));
-    let whole = || parts.iter().find(|p| p.whole && (p.devs.is_empty() || p.devs.iter().any(|d| d == dev)));
-    named.or_else(whole)
+    let covers = |devs: &[String]| devs.is_empty() || devs.iter().any(|d| d == dev);
+    let now = |p: &&Part| p.from_config && configured.is_some_and(|i| covers(&i.devs));
+    named.or_else(|| parts.iter().find(|p| p.whole && (covers(&p.devs) || now(p))))
 }
 
 /// Plans each part of the intent again, with manual changes kept, and takes the steps of these interfaces.
@@ -50,12 +57,13 @@ pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Repla
     let s = ringwise_discover::snapshot(basis.host, &options).map_err(|e| e.to_string())?;
     let standing = standing(&s, basis);
     let parts = standing.parts(&s);
+    let wanted = configured(&s, basis);
     let mut out = Replanned::default();
     if parts.unknown.is_some() && parts.list.is_empty() {
         out.why_not.push("what was requested was recorded by an earlier version: run ringwise apply once".into());
     }
     for p in &parts.list {
-        let own = |dev: &&String| part(&parts.list, dev).is_some_and(|x| std::ptr::eq(x, p));
+        let own = |dev: &&String| part(&parts.list, dev, wanted.as_ref()).is_some_and(|x| std::ptr::eq(x, p));
         let own: BTreeSet<String> = devs.iter().filter(own).cloned().collect();
         if own.is_empty() {
             continue;
