@@ -5,6 +5,7 @@ use std::fmt;
 use ringwise_apply::Event as Step;
 use ringwise_knob::ManualChange;
 
+use crate::follow::LoadFinding;
 use crate::state::{Action, ActionEnding};
 
 /// Something that an administrator reads in the log.
@@ -36,6 +37,8 @@ pub enum Event {
     Problem(String),
     /// The last problem is over.
     Well,
+    /// A finding about the load of an interface.
+    Load(LoadFinding),
     /// A sentence.
     Note(String),
     /// The configuration was read again.
@@ -74,6 +77,7 @@ impl fmt::Display for Event {
             }
             Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),
             Self::Well => f.write_str("keeps the layout again"),
+            Self::Load(l) => write!(f, "{}: {}", l.interface, l.finding),
             Self::Note(text) => f.write_str(text),
             Self::Loaded { config: Some(config) } => write!(f, "loaded {config}"),
             Self::Loaded { config: None } => f.write_str("no configuration file; settings that were applied are kept"),

@@ -17,6 +17,7 @@ mod act;
 mod control;
 mod event;
 pub mod evidence;
+mod follow;
 pub mod keep;
 mod look;
 pub mod losses;
@@ -35,6 +36,7 @@ mod tests;
 
 pub use control::{Answer, Ask, ask};
 pub use event::Event;
+pub use follow::{EntryMove, Finding, LoadFinding};
 pub use run::run;
 pub use service::Setup;
 pub use state::{Action, ActionEnding, Cause, ServiceState, Totals};

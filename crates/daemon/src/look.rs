@@ -10,6 +10,7 @@ use ringwise_model::{CpuSet, Snapshot};
 use crate::act::Work;
 use crate::event::Event;
 use crate::evidence::Evidence;
+use crate::follow::{Finding, LoadFinding};
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
@@ -45,6 +46,9 @@ impl Service<'_> {
             self.schedule.looked(now);
             return;
         }
+        if let Some(follow) = &mut self.follow {
+            follow.changed();
+        }
         let before = self.to_read.take();
         let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full) };
         // What was read before the host was read is a basis only if the same has to be read again.
@@ -71,6 +75,39 @@ impl Service<'_> {
         }
         self.tell();
         ringwise_sys::memory::give_back();
+    }
+
+    /// Reads the load of the last second, and reports what is new about it.
+    pub(crate) fn follow_load(&mut self) {
+        let Some(mut follow) = self.follow.take() else { return };
+        let news = match self.state.paused {
+            true => follow.skip(self.now()),
+            false => follow.second(self.host, &self.pauses.names()),
+        };
+        self.follow = Some(follow);
+        for text in news.notes {
+            self.say(&Event::Note(text));
+        }
+        let mut changed = false;
+        for (interface, finding) in news.findings {
+            let at = self.state.loads.iter().position(|l| l.interface == interface);
+            if !finding.is_news_after(at.and_then(|i| self.state.loads.get(i)).map(|l| &l.finding)) {
+                continue;
+            }
+            changed = true;
+            at.map(|i| self.state.loads.remove(i));
+            if matches!(finding, Finding::WouldMove { .. }) {
+                self.state.totals.better_tables += 1;
+            }
+            let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
+            self.say(&Event::Load(load.clone()));
+            if load.finding != Finding::Even {
+                self.state.loads.push(load);
+            }
+        }
+        if changed {
+            self.tell();
+        }
     }
 
     /// Nothing that the last comparison depended on has changed.

@@ -83,6 +83,14 @@ impl Service<'_> {
                 }
                 Due::Wait(wait) => wait,
             };
+            let wait = match self.follow.as_ref().and_then(|f| f.wait(now)) {
+                Some(Duration::ZERO) => {
+                    self.follow_load();
+                    continue;
+                }
+                Some(next) => wait.min(next),
+                None => wait,
+            };
             // A signal between the check above and the wait is seen after the wait, which is at most 10 s.
             let wait = self.manager.watchdog.map_or(wait, |w| wait.min(w / 2));
             let mut fds: Vec<BorrowedFd> = monitor.descriptors();

@@ -14,6 +14,7 @@ use ringwise_sys::{Host, io_text};
 
 use crate::event::Event;
 use crate::evidence::Evidence;
+use crate::follow::Follow;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
@@ -33,6 +34,8 @@ pub struct Setup {
     pub config: Option<PathBuf>,
     /// Starts the guard of each transaction.
     pub guard: Option<Arc<dyn Guardian>>,
+    /// Follows the load, and says which indirection tables would be better.
+    pub follow: bool,
 }
 
 /// The journals, parsed once: all of them, and those that the service did not write.
@@ -84,6 +87,8 @@ pub(crate) struct Service<'a> {
     pub unrecorded: bool,
     /// When this boot counts as survived, on the clock since boot.
     pub lived_at: Option<Duration>,
+    /// Follows the load. `None`: it was switched off.
+    pub follow: Option<Follow>,
     published: Option<ServiceState>,
 }
 
@@ -119,6 +124,7 @@ impl<'a> Service<'a> {
             totals: Totals::default(),
             problem: None,
             deaf: Vec::new(),
+            loads: Vec::new(),
         };
         Self {
             host,
@@ -143,6 +149,7 @@ impl<'a> Service<'a> {
             configured: false,
             unrecorded: false,
             lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
+            follow: setup.follow.then(Follow::default),
             published: None,
         }
     }

@@ -35,7 +35,7 @@ impl Rig {
         let dir = Dir::new();
         let host: Arc<dyn Host> = sim.clone();
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
-        let setup = Setup { store, config: Some("none".into()), guard: None };
+        let setup = Setup { store, config: Some("none".into()), guard: None, follow: false };
         let rig = Self { sim, host, setup, _dir: dir };
         rig.apply(goal);
         rig

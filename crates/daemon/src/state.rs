@@ -11,6 +11,7 @@ use ringwise_sys::trust::{self, Beside};
 use ringwise_sys::{Host, io_text};
 use serde::{Deserialize, Serialize};
 
+use crate::follow::LoadFinding;
 use crate::losses::Loss;
 use crate::pauses::Pause;
 
@@ -54,6 +55,9 @@ pub struct ServiceState {
     pub problem: Option<String>,
     /// Notifications that this kernel does not send to it; changes are found by the comparison.
     pub deaf: Vec<String>,
+    /// Interfaces whose load is uneven, with the last finding. Nothing is written because of it.
+    #[serde(default)]
+    pub loads: Vec<LoadFinding>,
 }
 
 /// A transaction of the service, or one that was refused.
@@ -137,6 +141,9 @@ pub struct Totals {
     pub settings: u64,
     /// Manual changes that were found.
     pub manual: u64,
+    /// Indirection tables that would have been better.
+    #[serde(default)]
+    pub better_tables: u64,
     /// How often notifications were lost.
     pub overflows: u64,
 }

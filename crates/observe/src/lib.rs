@@ -34,5 +34,5 @@ pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
 pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
-pub use sampler::Sampler;
+pub use sampler::{Sampler, cpu_times};
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};

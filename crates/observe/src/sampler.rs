@@ -321,11 +321,30 @@ fn drops_of_qdiscs(all: &[qdisc::Qdisc], links: &mut BTreeMap<String, Link>) {
     }
 }
 
-fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, CpuSample>, notes: &mut Notes) {
+/// Only the times of the CPUs, from `/proc/stat`: the cheapest sample.
+pub fn cpu_times(host: &dyn Host) -> Counters {
+    let mut notes = Notes(Vec::new());
+    let at = host.since_boot();
+    let mut out = Counters {
+        at_us: u64::try_from(at.as_micros()).unwrap_or(u64::MAX),
+        unix_time: host.unix_time(),
+        ..Counters::default()
+    };
+    let stat = notes.take(host.read_text("/proc/stat")).unwrap_or_default();
+    times(&stat, &mut out.cpus, &mut notes);
+    out.unread = notes.0;
+    out
+}
+
+fn times(stat: &str, out: &mut BTreeMap<CpuId, CpuSample>, notes: &mut Notes) {
     for (cpu, ticks) in notes.parsed(procstat::cpus(stat)).unwrap_or_default() {
         let sample = CpuSample { counts: procstat::COLUMNS.into_iter().zip(ticks).collect(), ..CpuSample::default() };
         out.insert(cpu, sample);
     }
+}
+
+fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, CpuSample>, notes: &mut Notes) {
+    times(stat, out, notes);
     let Some(text) = notes.take(host.read_text("/proc/net/softnet_stat")) else { return };
     for row in notes.parsed(softnet::parse(&text)).unwrap_or_default() {
         // The kernel has no rows for offline CPUs, so a row without a CPU number cannot be assigned to a CPU.

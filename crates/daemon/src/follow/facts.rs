@@ -1,0 +1,79 @@
+//! What a device says about its receive queues: the indirection table, what forbids to write it, and queues that others use.
+
+use std::collections::BTreeMap;
+
+use ringwise_adapt::Forbidden;
+use ringwise_adapt::load::Exclusion;
+use ringwise_flow::stack::RXHASH;
+use ringwise_flow::steering::NTUPLE;
+use ringwise_model::{Fact, Nic, User};
+
+/// Drivers that stop and start the device when its table is written: `bnxt_set_rxfh` closes and opens the NIC.
+const RESET_BY_TABLE: [&str; 1] = ["bnxt_en"];
+/// `threaded` of a NAPI instance whose kernel thread polls without a pause.
+const BUSY_POLL: u32 = 2;
+
+/// Facts about one interface that rarely change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Facts {
+    /// Receive queue of each entry. `None`: unknown, or the device has no table.
+    pub table: Option<Vec<u32>>,
+    pub forbidden: Vec<Forbidden>,
+    pub excluded: BTreeMap<u32, Exclusion>,
+}
+
+/// The facts of a device of which every part was read.
+pub(crate) fn facts(nic: &Nic) -> Facts {
+    let table = nic.rss.known().map(|r| r.table.clone()).filter(|t| !t.is_empty());
+    Facts { table, forbidden: forbidden(nic), excluded: excluded(nic) }
+}
+
+fn forbidden(nic: &Nic) -> Vec<Forbidden> {
+    let mut out = Vec::new();
+    match nic.driver.known() {
+        Some(d) if RESET_BY_TABLE.contains(&d.as_str()) => out.push(Forbidden::WriteResetsDevice),
+        Some(_) => {}
+        None => out.push(Forbidden::Unknown),
+    }
+    let feature = |name: &str| nic.features.known().map(|f| f.get(name).map(|f| f.on));
+    match feature(RXHASH) {
+        Some(Some(false)) => out.push(Forbidden::HashOff),
+        // Some drivers always hash and have no such feature. Packets without a hash are noticed when they are counted.
+        Some(_) => {}
+        None => out.push(Forbidden::Unknown),
+    }
+    let mut flow_tables = false;
+    for q in &nic.rx_queues {
+        match &q.rps_cpus {
+            Fact::Known(cpus) if !cpus.is_empty() => out.push(Forbidden::Rps),
+            Fact::Unknown(_) => out.push(Forbidden::Unknown),
+            _ => {}
+        }
+        flow_tables |= q.rps_flow_cnt.known().is_some_and(|n| *n > 0);
+    }
+    match &nic.rules {
+        Fact::Known(r) if !r.rules.is_empty() => out.push(Forbidden::Rules),
+        Fact::Unknown(_) => out.push(Forbidden::Unknown),
+        _ => {}
+    }
+    if flow_tables && feature(NTUPLE) == Some(Some(true)) {
+        out.push(Forbidden::Rfs);
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn excluded(nic: &Nic) -> BTreeMap<u32, Exclusion> {
+    let xdp = nic.users.known().into_iter().flatten().filter_map(|u| match u {
+        User::AfXdp { queue } => Some((*queue, Exclusion::AfXdp)),
+        _ => None,
+    });
+    let instances = nic.napi.known().into_iter().flat_map(|n| &n.instances);
+    let polled = instances.filter(|i| {
+        i.values
+            .known()
+            .is_some_and(|v| v.threaded == Some(BUSY_POLL) || v.irq_suspend_timeout_ns.is_some_and(|n| n > 0))
+    });
+    polled.flat_map(|i| i.rx.iter().map(|q| (*q, Exclusion::BusyPolled))).chain(xdp).collect()
+}

@@ -1,0 +1,217 @@
+//! Follows the load once a second, and says which indirection table would be better. It writes nothing.
+//!
+//! ```text
+//!   /proc/stat ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding
+//! ```
+//!
+//! As long as no CPU is busy, only `/proc/stat` is read: below that load nothing can be suspect.
+
+mod count;
+mod facts;
+mod finding;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
+use ringwise_adapt::{Action, Adapter, RestReason, Settled, Signals};
+use ringwise_discover::{Options, Parts, device, snapshot, table_now};
+use ringwise_observe::{Counters, Layout, Rates, Sampler, Wiring};
+use ringwise_sys::Host;
+
+use count::Counting;
+use facts::{Facts, facts};
+use sample::{balanced, busiest, sample};
+
+pub use finding::{EntryMove, Finding, LoadFinding};
+
+/// How often the load is read.
+pub(crate) const EVERY: Duration = Duration::from_secs(1);
+/// Below this load of every CPU nothing can be suspect, and only `/proc/stat` is read. In percent.
+const BUSY_PERCENT: f64 = 45.0;
+/// So long after the last busy second all counters are read.
+const STAYS: Duration = Duration::from_secs(15);
+/// For each device of a discovery.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// One interface.
+#[derive(Debug, Default)]
+struct Followed {
+    adapter: Adapter,
+    /// Read when the load is suspect, and forgotten when it is even again or the device has changed.
+    facts: Option<Facts>,
+    counting: Option<Counting>,
+    counts: Option<EntryEvidence>,
+    /// Counting failed, and was reported.
+    mute: bool,
+}
+
+/// The load of all interfaces.
+#[derive(Default)]
+pub(crate) struct Follow {
+    /// `None`: it is read before the next second.
+    layout: Option<Layout>,
+    /// Reads all counters, while a CPU is busy.
+    sampler: Option<Sampler>,
+    before: Option<Counters>,
+    busy_at: Option<Duration>,
+    followed: BTreeMap<String, Followed>,
+    next: Duration,
+}
+
+/// What a second brought.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub findings: Vec<(String, Finding)>,
+    pub notes: Vec<String>,
+}
+
+impl Follow {
+    /// Interfaces, queues or interrupts may have changed.
+    pub(crate) fn changed(&mut self) {
+        (self.layout, self.sampler, self.before) = (None, None, None);
+        for f in self.followed.values_mut() {
+            (f.facts, f.counting, f.counts) = (None, None, None);
+        }
+    }
+
+    /// How long until the next second. `None`: nothing can be balanced on this host.
+    pub(crate) fn wait(&self, now: Duration) -> Option<Duration> {
+        let idle = self.layout.as_ref().is_some_and(|l| balanced(l).next().is_none());
+        (!idle).then(|| self.next.saturating_sub(now))
+    }
+
+    /// Reads nothing in this second.
+    pub(crate) fn skip(&mut self, now: Duration) -> News {
+        self.next = now + EVERY;
+        self.before = None;
+        News::default()
+    }
+
+    /// Reads the load, and passes it on. `left_alone`: interfaces for which nothing is found.
+    pub(crate) fn second(&mut self, host: &Arc<dyn Host>, left_alone: &BTreeSet<String>) -> News {
+        let mut news = News::default();
+        let now = host.since_boot();
+        self.next = now + EVERY;
+        let Some(layout) = self.layout.take().or_else(|| layout(host)) else { return news };
+        if balanced(&layout).next().is_some() {
+            self.followed.retain(|dev, _| layout.links.contains_key(dev));
+            if let Some(rates) = self.rates(host.as_ref(), &layout, now) {
+                for (dev, wiring) in balanced(&layout).filter(|(dev, _)| !left_alone.contains(*dev)) {
+                    let one = self.followed.entry(dev.clone()).or_default();
+                    one.second(host, dev, wiring, &rates, &mut news);
+                }
+            }
+        }
+        self.layout = Some(layout);
+        news
+    }
+
+    /// The rates of the last second: those of all counters if a CPU is busy, otherwise those of the CPUs.
+    fn rates(&mut self, host: &dyn Host, layout: &Layout, now: Duration) -> Option<Rates> {
+        let counters = match &mut self.sampler {
+            Some(sampler) => sampler.read(host),
+            None => ringwise_observe::cpu_times(host),
+        };
+        let before = self.before.replace(counters);
+        let rates = Rates::between(layout, before.as_ref()?, self.before.as_ref()?)?;
+        if busiest(layout, &rates).is_some_and(|p| p >= BUSY_PERCENT) {
+            self.busy_at = Some(now);
+        }
+        match self.busy_at.is_some_and(|at| now < at + STAYS) {
+            true if self.sampler.is_none() => self.sampler = Some(Sampler::new(host, layout, false)),
+            false => self.sampler = None,
+            true => {}
+        }
+        Some(rates)
+    }
+}
+
+/// `None`: the host does not answer at present.
+fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
+    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::all() };
+    snapshot(host, &options).ok().map(|s| Layout::of(&s, &[]))
+}
+
+impl Followed {
+    fn second(&mut self, host: &Arc<dyn Host>, dev: &str, wiring: &Wiring, rates: &Rates, news: &mut News) {
+        let now = host.since_boot();
+        let none = BTreeMap::new();
+        if let Some(table) = self.facts.as_ref().and_then(|f| f.table.as_ref())
+            && table_now(host.as_ref(), dev, 0).is_some_and(|t| t != *table)
+        {
+            (self.facts, self.counting, self.counts) = (None, None, None);
+        }
+        let s = sample(dev, wiring, rates, self.facts.as_ref().map_or(&none, |f| &f.excluded), now);
+        let counts = self.counts.take();
+        let action = self.adapter.step(
+            now,
+            &Signals {
+                sample: Some(&s),
+                table: self.facts.as_ref().and_then(|f| f.table.as_deref()),
+                forbidden: self.facts.as_ref().map_or(&[], |f| &f.forbidden),
+                counts: counts.as_ref(),
+            },
+        );
+        self.follow_up(host, dev, now, &action, news);
+        if let Some(finding) = finding_of(&action) {
+            news.findings.push((dev.to_string(), finding));
+        }
+    }
+
+    fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, action: &Action, news: &mut News) {
+        match action {
+            Action::Rest(RestReason::TableUnknown) if self.facts.is_none() => {
+                self.facts = device(host, dev, DEADLINE).ok().map(|nic| facts(&nic));
+            }
+            Action::Rest(RestReason::Even) => (self.facts, self.counting) = (None, None),
+            Action::CountEntries { method: CountMethod::Filter, until, .. } => self.count(host, dev, now, *until, news),
+            Action::Propose(_) => self.adapter.settled(now, Settled::NotWritten),
+            _ => self.counting = None,
+        }
+    }
+
+    fn count(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, until: Duration, news: &mut News) {
+        let done = match self.counting.take() {
+            Some(counting) if now >= until => counting.finish(host.as_ref()).map(|counts| {
+                (self.counts, self.mute) = (Some(counts), false);
+            }),
+            Some(counting) => {
+                self.counting = Some(counting);
+                Ok(())
+            }
+            None if self.counts.is_some() || now >= until => Ok(()),
+            None => {
+                let table = self.facts.as_ref().and_then(|f| f.table.as_deref()).unwrap_or_default();
+                Counting::start(host.as_ref(), dev, table).map(|counting| self.counting = Some(counting))
+            }
+        };
+        match done {
+            Ok(()) => {}
+            Err(_) if self.mute => {}
+            Err(e) => {
+                self.mute = true;
+                news.notes.push(e.to_string());
+            }
+        }
+    }
+}
+
+/// `None`: nothing that a person has to know.
+fn finding_of(action: &Action) -> Option<Finding> {
+    match action {
+        Action::Rest(RestReason::Even) => Some(Finding::Even),
+        Action::CountEntries { why, .. } => Some(Finding::uneven(*why, None)),
+        Action::Suspect { why, waiting } => match waiting {
+            ringwise_adapt::Waiting::NotWritten { .. } => None,
+            waiting => Some(Finding::uneven(*why, Some(waiting.to_string()))),
+        },
+        Action::Propose(p) => Some(Finding::would_move(p)),
+        Action::Named { elephant } => Some(Finding::elephant(elephant)),
+        _ => None,
+    }
+}
