@@ -68,16 +68,16 @@ back "and come home when the cpuset is gone" /tmp/planned 40
 
 # A kubelet that gives CPUs to a container. Only its file is here.
 mkdir -p /var/lib/kubelet
-state() {
+kubelet() {
 	echo "$1" >/var/lib/kubelet/new
 	mv /var/lib/kubelet/new /var/lib/kubelet/cpu_manager_state
 }
-state '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
+kubelet '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
 quiet 13 "a kubelet without exclusive CPUs changes nothing"
-state '{"policyName":"static","defaultCpuSet":"0-5","entries":{"5f0e":{"app":"6-7"}},"checksum":2}'
+kubelet '{"policyName":"static","defaultCpuSet":"0-5","entries":{"5f0e":{"app":"6-7"}},"checksum":2}'
 check "the queues leave the first CPU of a container" keeps_off 6 40
 check "and the second" keeps_off 7 10
-state '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
+kubelet '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
 back "and come home when the container has gone" /tmp/planned 40
 rm -r /var/lib/kubelet
 

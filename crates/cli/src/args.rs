@@ -27,7 +27,7 @@ pub use bench::{
     SearchArgs, SearchFor, ServeArgs, StateArgs,
 };
 pub use check::{CheckArgs, CheckOutput, FailOn};
-pub use daemon::{DaemonArgs, DaemonCmd};
+pub use daemon::{DaemonArgs, DaemonCmd, FollowArg};
 pub(crate) use duration::{duration, duration_or_none};
 pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};

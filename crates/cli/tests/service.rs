@@ -42,8 +42,17 @@ fn document() -> Value {
             action(4000, Some(14), "cpus", &["eth1", "eth2"], 3, "restored", Some("ENOSPC (No space left on device)")),
             action(4100, None, "appeared", &["eth3"], 0, "refused", Some("eth3 carries your ssh session")),
         ],
-        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0 },
+        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1 },
         "problem": null, "deaf": ["netdev: ENOENT (No such file or directory)"],
+        "loads": [
+            { "interface": "eth1", "unix_time": 1_795_187_400, "finding": { "would_move": {
+                "moves": [{ "entry": 5, "from": 1, "to": 6 }, { "entry": 77, "from": 1, "to": 2 }],
+                "before_percent": 91, "predicted_percent": 68 } } },
+            { "interface": "eth2", "unix_time": 1_795_187_400, "finding": { "uneven": {
+                "cpu": 3, "busy_percent": 71, "mean_percent": 30, "why_not": null } } },
+            { "interface": "eth3", "unix_time": 1_795_187_400, "finding": { "elephant": {
+                "entry": 9, "queue": 4, "percent": 83 } } },
+        ],
     })
 }
 

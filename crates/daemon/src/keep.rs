@@ -7,7 +7,7 @@ use ringwise_knob::{
     Address, FOR_GROUPS, FOR_SHARES, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName,
     diff, irq,
 };
-use ringwise_model::{Nic, Snapshot};
+use ringwise_model::{CpuSet, Nic, Snapshot};
 
 use crate::evidence::Evidence;
 use crate::losses::{About, Loss, judge};
@@ -27,6 +27,8 @@ pub struct Look<'a> {
     pub anew: &'a BTreeSet<String>,
     /// Interfaces that the service leaves alone.
     pub resting: &'a BTreeSet<String>,
+    /// CPUs that were isolated while the service ran, so after the layout was applied.
+    pub newly_isolated: &'a CpuSet,
     /// Values that were seen as manual changes before. They stay manual changes until the device is set up again.
     pub known: &'a SettingMap,
 }
@@ -64,7 +66,7 @@ pub fn todo(look: Look) -> Todo {
         let first = losses.reduce(|a, b| if b == Loss::Ban { b } else { a });
         out.lost.extend(first.map(|l| (dev.to_string(), l)));
         let lost = first.is_some();
-        let fits = base.get(dev).is_some_and(|b| fits(b, nic, look.now));
+        let fits = base.get(dev).is_some_and(|b| fits(b, nic, look));
         let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
         let heard = look.evidence.of(&nic.dev);
         if fits {
@@ -153,7 +155,8 @@ fn other_channels(settings: &[&Standing]) -> bool {
 
 /// Whether what was applied can be written to this interface as it is now: each of its queues exists, no queue is without a
 /// setting, and every CPU is online.
-fn fits(base: &[&Standing], nic: &Nic, now: &Snapshot) -> bool {
+fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
+    let now = look.now;
     let exist = base.iter().all(|s| s.how != Match::Gone);
     let cpus = |s: &Setting| match s {
         Setting::IrqCpus { cpus, .. } => Some(cpus.clone()),
@@ -161,9 +164,11 @@ fn fits(base: &[&Standing], nic: &Nic, now: &Snapshot) -> bool {
     };
     let isolated = now.topology.isolated_all();
     let online = base.iter().filter_map(|s| cpus(&s.want)).all(|c| c.iter().all(|c| now.topology.online.contains(c)));
-    let newly_isolated = base
-        .iter()
-        .any(|s| s.how == Match::Differs && cpus(&s.want).is_some_and(|c| !c.intersection(&isolated).is_empty()));
+    // A setting that holds on an isolated CPU may be meant so, unless the CPU was isolated later.
+    let newly_isolated = base.iter().any(|s| {
+        let since = if s.how == Match::Differs { &isolated } else { look.newly_isolated };
+        cpus(&s.want).is_some_and(|c| !c.intersection(since).is_empty())
+    });
     let own = |s: &&Standing| match s.want.address() {
         Some(Address::IrqCpus { of, .. }) => irq::vector(nic, of).and_then(irq::canonical),
         _ => None,

@@ -145,7 +145,7 @@ impl Service<'_> {
         if let Some(newer) = seen.in_effect.newer.first() {
             return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
         }
-        self.notice_isolation(&seen.now);
+        let newly_isolated = self.notice_isolation(&seen.now);
         let resting = self.pauses.names();
         let t = todo(Look {
             now: &seen.now,
@@ -154,6 +154,7 @@ impl Service<'_> {
             evidence: &self.evidence,
             anew: &seen.anew,
             resting: &resting,
+            newly_isolated: &newly_isolated,
             known: &self.known,
         });
         self.report_manual(&t, &seen);
@@ -199,12 +200,16 @@ impl Service<'_> {
     }
 
     /// Neither a cpuset that isolates CPUs at run time nor a kubelet sends a notification.
-    fn notice_isolation(&mut self, now: &Snapshot) {
+    /// Returns the CPUs that were isolated since the first look.
+    fn notice_isolation(&mut self, now: &Snapshot) -> CpuSet {
         let isolated: CpuSet = now.topology.isolated_all();
         if self.isolated.as_ref().is_some_and(|before| *before != isolated) {
             self.evidence.cpus = true;
         }
+        let first = self.isolated_at_first.get_or_insert_with(|| isolated.clone());
+        let newly = isolated.difference(first);
         self.isolated = Some(isolated);
+        newly
     }
 
     /// Reports each manual change once.

@@ -76,6 +76,8 @@ pub(crate) struct Service<'a> {
     pub noted: Vec<String>,
     /// CPUs that were isolated at the last look.
     pub isolated: Option<CpuSet>,
+    /// CPUs that were isolated at the first look.
+    pub isolated_at_first: Option<CpuSet>,
     pub wanted: Option<Wanted>,
     /// Why the configuration is not in effect. It is a problem until it is loaded again.
     pub config_fault: Option<String>,
@@ -143,6 +145,7 @@ impl<'a> Service<'a> {
             known: known.collect(),
             noted: Vec::new(),
             isolated: None,
+            isolated_at_first: None,
             wanted: None,
             config_fault: None,
             reloaded: false,

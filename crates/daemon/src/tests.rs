@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Standing, Verify};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
-use ringwise_knob::{Setting, SettingMap, VectorName, compare, live};
+use ringwise_knob::{Match, Setting, SettingMap, VectorName, compare, live};
 use ringwise_model::{CpuSet, Fact, Rss, Snapshot};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -57,7 +57,16 @@ fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) ->
     let anew: BTreeSet<String> = anew.iter().map(ToString::to_string).collect();
     let resting = BTreeSet::new();
     let known = SettingMap::new();
-    todo(Look { now, in_effect: &v, base: &v, evidence, anew: &anew, resting: &resting, known: &known })
+    todo(Look {
+        now,
+        in_effect: &v,
+        base: &v,
+        evidence,
+        anew: &anew,
+        resting: &resting,
+        newly_isolated: &CpuSet::new(),
+        known: &known,
+    })
 }
 
 fn heard(change: Change) -> Evidence {
@@ -188,6 +197,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
         evidence: &e,
         anew: &none,
         resting: &none,
+        newly_isolated: &CpuSet::new(),
         known: &known,
     });
     assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
@@ -200,6 +210,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
         evidence: &e,
         anew: &none,
         resting: &resting,
+        newly_isolated: &CpuSet::new(),
         known: &known,
     });
     assert_eq!(t, Todo::default());
@@ -250,4 +261,35 @@ fn traffic_is_interrupted_only_where_the_device_was_set_up_again() {
         t.steps.iter().map(|s| (s.setting.clone(), s.interrupts_traffic)).collect::<Vec<_>>(),
         [(channels(2), true)]
     );
+}
+
+/// A layout that was applied on an isolated CPU is meant so; one whose CPU was isolated later is not.
+#[test]
+fn queues_leave_only_cpus_that_were_isolated_later() {
+    let now = host();
+    let mut v = verify(&now, &applied());
+    v.settings.iter_mut().for_each(|s| s.how = Match::Same);
+    let own = applied().iter().find_map(|s| match s {
+        Setting::IrqCpus { cpus, .. } => Some(cpus.clone()),
+        _ => None,
+    });
+    let own = own.unwrap();
+    let mut e = Evidence::default();
+    e.cpus = true;
+    let (none, known) = (BTreeSet::new(), SettingMap::new());
+    let plan = |newly_isolated: &CpuSet| {
+        let look = Look {
+            now: &now,
+            in_effect: &v,
+            base: &v,
+            evidence: &e,
+            anew: &none,
+            resting: &none,
+            newly_isolated,
+            known: &known,
+        };
+        todo(look).plan
+    };
+    assert_eq!(plan(&own), BTreeSet::from(["eth0".to_string()]));
+    assert_eq!(plan(&CpuSet::new()), BTreeSet::new());
 }

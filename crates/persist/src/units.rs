@@ -61,6 +61,15 @@ RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET
 # UMask: all users may read /run/ringwise/status.json. PrivateTmp: the state directory may be in /tmp.
 ";
 
+/// What the service needs in addition, to count packets by entry of the RSS table.
+const FOLLOWS: &str = "# To count packets by entry of the RSS table while the load is uneven: a packet socket with a socket filter, whose counters
+# Linux 5.10 counts as locked memory. With --follow off these can be removed.
+CapabilityBoundingSet=CAP_NET_RAW CAP_BPF
+RestrictAddressFamilies=AF_PACKET
+SystemCallFilter=bpf
+LimitMEMLOCK=64M
+";
+
 /// Hardening of the unit that writes one file of the state directory.
 const REMEMBERS: &str = "CapabilityBoundingSet=
 RestrictAddressFamilies=AF_UNIX
@@ -178,7 +187,7 @@ WatchdogSec=3min
 # Only the service is stopped, not a guard that was started without systemd: when the service is killed during a
 # transaction, the guard restores the settings.
 KillMode=process
-{sandbox}
+{sandbox}{FOLLOWS}
 [Install]
 WantedBy=multi-user.target
 ",

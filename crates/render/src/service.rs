@@ -34,6 +34,10 @@ pub(super) fn lines(s: &ServiceState, style: &Style) -> String {
     for d in s.deaf.iter().take(if style.verbose > 0 { NAMES } else { 0 }) {
         out.push_str(&line("unheard", None, &cut(d, LONGEST_TEXT), style));
     }
+    for l in s.loads.iter().take(NAMES) {
+        let text = format!("{}: {}", cut(&l.interface, LONGEST_NAME), cut(&l.finding.to_string(), LONGEST_TEXT));
+        out.push_str(&line("load", Some(Tint::Yellow), &text, style));
+    }
     for a in s.actions.iter().rev().take(ACTIONS) {
         let tint = match a.ending {
             ActionEnding::Kept => None,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Arguments of `daemon`.
 #[derive(Debug, Clone, Default, Args)]
@@ -11,9 +11,22 @@ pub struct DaemonArgs {
     /// was applied [default: /etc/ringwise/ringwise.toml, if it exists]
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub config: Option<PathBuf>,
+    /// observe: report uneven load of receive queues, and which RSS table would be better; off: do not read the load
+    #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Request")]
+    pub follow: FollowArg,
     /// What to ask of the service that runs.
     #[command(subcommand)]
     pub command: Option<DaemonCmd>,
+}
+
+/// What the service does about the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum FollowArg {
+    /// Report.
+    #[default]
+    Observe,
+    /// Nothing.
+    Off,
 }
 
 /// Requests to the service that runs.

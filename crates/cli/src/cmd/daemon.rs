@@ -8,7 +8,7 @@ use ringwise_daemon::{Ask, Event, Setup};
 use ringwise_sys::proc;
 
 use super::transaction::store;
-use crate::args::{Common, DaemonArgs, DaemonCmd};
+use crate::args::{Common, DaemonArgs, DaemonCmd, FollowArg};
 use crate::exit::{Fail, Result, Status, io_reason};
 use crate::{out, source};
 
@@ -27,7 +27,12 @@ fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
         return Err(Fail::error("daemon needs root; nothing was touched").next("sudo ringwise daemon"));
     }
     let source = source::live()?;
-    let setup = Setup { store: store(common), config: a.config.clone(), guard: Some(Arc::new(Process::default())) };
+    let setup = Setup {
+        store: store(common),
+        config: a.config.clone(),
+        guard: Some(Arc::new(Process::default())),
+        follow: a.follow == FollowArg::Observe,
+    };
     let (quiet, verbose) = (common.quiet, common.verbose > 0);
     let mut log = |e: &Event| {
         let text = e.to_string();
