@@ -77,6 +77,7 @@ case $PHASE in
 	same "persist" $? 0
 	cat /tmp/persist
 	check "names what says something else" grep -q '90-lab.conf sets net.core.netdev_budget = 500; ringwise applies its configuration later and sets 450' /tmp/persist
+	check "and how to start the unit now" grep -q 'inactive until the next boot.*systemctl start ringwise$' /tmp/persist
 	rm /etc/sysctl.d/90-lab.conf
 	check "systemd knows it" systemctl is-enabled ringwise.service
 	check "the units are sound" systemd-analyze verify --man=no /etc/systemd/system/ringwise.service /etc/systemd/system/ringwise@.service /etc/systemd/system/ringwise-lived.timer

@@ -1,7 +1,7 @@
 //! Debian packages through a separate apt configuration.
 //!
 //! The archives are those of the machine's configuration, none is named here: their
-//! addresses are taken from its sources and only the suites are replaced. Lists and downloads
+//! addresses come from its sources, and only the suites are replaced. Lists and downloads
 //! stay in our cache, so the machine's own apt state does not change.
 
 use crate::{cmd, paths, progress};
@@ -40,8 +40,8 @@ pub(crate) fn codename() -> Result<String> {
 }
 
 impl Apt {
-    /// `suites` from the archive that carries the machine's own release, those that end in
-    /// `-security` from the one that carries its security suite.
+    /// `suites` from the archive that has the machine's own release, those that end in
+    /// `-security` from the one that has its security suite.
     pub(crate) fn new(name: &str, suites: &[&str]) -> Result<Apt> {
         Self::for_machines(name, suites, &[])
     }
@@ -63,7 +63,7 @@ impl Apt {
             known
                 .iter()
                 .find(|a| a.suites.iter().any(|s| s == suite))
-                .with_context(|| format!("no configured apt source carries the suite {suite}"))
+                .with_context(|| format!("no configured apt source has the suite {suite}"))
         };
         let (security, plain): (Vec<&str>, Vec<&str>) = suites.iter().partition(|s| s.ends_with("-security"));
         let mut text = String::new();

@@ -239,7 +239,7 @@ impl<'a> Guest<'a> {
             .args(["-accel", self.accel.option()])
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-serial", "stdio", "-monitor", "none"])
-            // It has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
+            // This device has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
             .args(["-device", "nvme,bus=pcie.0,serial=map,msix_qsize=9", "-fsdev"])
             .arg(format!("local,id=lab,path={},security_model=none,multidevs=remap", self.share().display()))
             .args(["-device", "virtio-9p-pci,bus=pcie.0,fsdev=lab,mount_tag=lab"])

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     }
     let skipped = skipped()?;
     skipped.lines().for_each(|line| println!("test skipped: {line}"));
-    println!("took {:.0} min in all", begin.elapsed().as_secs_f64() / 60.0);
+    println!("took {:.0} min in total", begin.elapsed().as_secs_f64() / 60.0);
     // Whole steps are never skipped. Single tests are skipped if the machine lacks what they need.
     let tests = skipped.lines().count();
     println!("steps: {} passed, {} failed, {tests} skipped", steps.len() - failed.len(), failed.len());

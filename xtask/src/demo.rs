@@ -63,7 +63,7 @@ pub(crate) fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Opt
             if demo {
                 let (all, story) = (start.elapsed().as_secs_f64(), ended.took.as_secs_f64());
                 println!(
-                    "{all:.0} s in all: {:.0} s to fetch and build, {story:.0} s in the guest{}",
+                    "{all:.0} s in total: {:.0} s to fetch and build, {story:.0} s in the guest{}",
                     prepared.as_secs_f64(),
                     if n > 1 {
                         format!(", {:.0} s in guests that were lost", all - story - prepared.as_secs_f64())

@@ -1,4 +1,4 @@
-//! `cargo xtask figures`: the pages of made-up sessions, as a test of crates/bench writes them, in a headless Chromium.
+//! `cargo xtask figures`: the pages of generated sessions, as a test of crates/bench writes them, in a headless Chromium.
 //! A script that only this check inserts into a copy reports which figures have no size, which texts leave their figure
 //! or cover another one, and whether the page is wider than its window. Screenshots of the untouched pages stay in
 //! target/figures.

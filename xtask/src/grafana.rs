@@ -305,7 +305,7 @@ fn inside(dashboard: &Value, program: &Path, bin: &Path) -> Result<ExitCode> {
     );
     for r in &mut all {
         if let Ok(Some(status)) = r.0.try_wait() {
-            bail!("{} ended with {status}: {}", r.1, dir.join(format!("{}.log", r.1)).display());
+            bail!("{} exited with {status}: {}", r.1, dir.join(format!("{}.log", r.1)).display());
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -25,7 +25,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
     apt.unpack(&packages, &tmp)?;
     fs::rename(&tmp, &root)?;
     if !program(&root).is_file() {
-        bail!("the package irqbalance holds no usr/sbin/irqbalance");
+        bail!("the package irqbalance contains no usr/sbin/irqbalance");
     }
     Ok(root)
 }

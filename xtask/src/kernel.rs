@@ -102,7 +102,7 @@ fn ready(arch: Arch, dir: &Path, release: &str) -> Result<Ready> {
         .iter()
         .map(|n| dir.join(n))
         .find(|p| p.is_file())
-        .with_context(|| format!("{} holds no kernel: delete it and run setup", dir.display()))?;
+        .with_context(|| format!("{} contains no kernel: delete it and run cargo xtask setup", dir.display()))?;
     Ok(Ready { arch, release: release.to_string(), root: dir.join("root"), image })
 }
 
@@ -163,7 +163,7 @@ fn tidy(root: &Path, release: &str) -> Result<()> {
         fs::rename(&new, root.join("lib/modules"))?;
     }
     if !root.join("lib/modules").join(release).is_dir() {
-        bail!("the packages hold no modules for {release}");
+        bail!("the packages contain no modules for {release}");
     }
     Ok(())
 }
@@ -173,7 +173,7 @@ fn vmlinuz(root: &Path, release: &str) -> Result<PathBuf> {
     [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz"), modules.join("vmlinuz.unsigned")]
         .into_iter()
         .find(|p| p.is_file())
-        .with_context(|| format!("the packages of {release} hold no vmlinuz"))
+        .with_context(|| format!("the packages of {release} contain no vmlinuz"))
 }
 
 /// Unpacks the ELF from a bzImage: it boots almost a second faster through PVH.

@@ -50,9 +50,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     crate::circles::check(&root.join("crates"), &mut wrong)?;
     crate::host_access::check(root, &mut wrong)?;
     if !wrong.is_empty() {
-        bail!("directions:\n  {}", wrong.join("\n  "));
+        bail!("dependencies:\n  {}", wrong.join("\n  "));
     }
-    println!("directions: {} crates conform to ARCHITECTURE.md", actual.len());
+    println!("dependencies: {} crates conform to ARCHITECTURE.md", actual.len());
     Ok(())
 }
 

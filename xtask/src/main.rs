@@ -78,20 +78,20 @@ usage: cargo xtask TASK
                         an earlier run stopped
       --crate C         only in this crate (plan, knob, flow, kfmt, check or config)
       --since REV       only in files that changed since that revision
-      --count N         number of faults, selected by the seed (300)
-      --seed N          select other faults (18)
+      --count N         number of faults, selected by the seed (default 300)
+      --seed N          select other faults (default 18)
       --minutes N       stop after that time
       --again           forget the outcomes of earlier runs
       --list            show which would be tested, with the known outcomes, and stop
   ci [--again] [--all [--since REV]] [--step NAME]
-                        what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
+                        what `make test` runs: format, dependencies, shell, clippy, tests, figures, the quick lab;
                         --again: repeats boots that passed, even if nothing has changed since;
                         --all: what `make test-all` runs, with the dashboard, the packages and the whole lab
                         --step: only this step (may be repeated)
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
   figures               check in a headless Chromium that the pages of bench's tests are drawn completely and nothing overlaps
-  layering              compare the directions between crates with ARCHITECTURE.md
+  layering              compare the dependencies between crates with ARCHITECTURE.md
   words [PATH]          check that texts use the terms of the field; with a path, list the terms to replace there
       --lower           write the remaining counts into xtask/words.toml
       --strings [PATH]  list the strings of the program that a user may see
@@ -153,14 +153,14 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         other => {
-            eprintln!("xtask: no task {other:?}\n\n{HELP}");
+            eprintln!("error: xtask has no task {other:?}\n\n{HELP}");
             Ok(ExitCode::from(2))
         }
     };
     match done {
         Ok(code) => code,
         Err(e) => {
-            eprintln!("xtask {task}: {e:#}");
+            eprintln!("error: xtask {task}: {e:#}");
             ExitCode::FAILURE
         }
     }

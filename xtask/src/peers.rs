@@ -49,7 +49,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
     for dir in ["proc", "sys", "dev", "tmp", "bin"] {
         fs::create_dir_all(root.join(dir))?;
     }
-    // The work of the packages' own scripts.
+    // What the packages' own scripts would do.
     for (link, to) in [("bin/sh", "dash"), ("usr/bin/sar", "sar.sysstat")] {
         if !root.join(link).exists() {
             std::os::unix::fs::symlink(to, root.join(link))?;

@@ -72,7 +72,7 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     let status = child.wait()?;
     progress::end("building");
     if !status.success() {
-        bail!("building the static ringwise: cargo ended with {status}");
+        bail!("building the static ringwise: cargo exited with {status}");
     }
     Ok(paths::target().join(TARGET).join(profile.name()).join("ringwise"))
 }

@@ -80,7 +80,7 @@ pub(crate) struct Qemu {
 }
 
 impl Qemu {
-    /// The words of a command line, to be put behind `setpriv` and the like.
+    /// The words of a command line, to be placed after `setpriv` and similar programs.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
@@ -214,9 +214,9 @@ pub(crate) fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
     let kvm = match fs::read_to_string(&answer) {
         Ok(text) => text.trim() == "yes",
         Err(_) => {
-            println!("setup: /dev/kvm is there: trying to boot a guest with it");
+            println!("setup: /dev/kvm exists; booting a test guest with it");
             let works = boots_with_kvm(q, ready)?;
-            println!("setup: KVM {}", if works { "works" } else { "cannot boot a guest here and is not used" });
+            println!("setup: KVM {}", if works { "works" } else { "cannot boot a guest here, so it is not used" });
             fs::write(&answer, if works { "yes\n" } else { "no\n" })?;
             works
         }

@@ -199,5 +199,5 @@ pub(crate) fn busybox(arch: Arch) -> Result<PathBuf> {
         .iter()
         .map(|p| root.join(p))
         .find(|p| p.is_file())
-        .context("busybox-static holds no busybox")
+        .context("the package busybox-static contains no busybox")
 }

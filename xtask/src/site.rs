@@ -58,7 +58,7 @@ pub(crate) fn build(out: &Path) -> Result<usize> {
     }
     let broken = broken_links(&pages, out)?;
     if !broken.is_empty() {
-        bail!("links of the site that lead nowhere:\n{}", broken.join("\n"));
+        bail!("broken links of the site:\n{}", broken.join("\n"));
     }
     Ok(pages.len())
 }

@@ -34,7 +34,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
     if image.is_file() {
         return Ok(image);
     }
-    println!("setup: making a Debian {release} with {} (not on this machine: in an image)", PACKAGES.join(" "));
+    println!("setup: making a Debian {release} with {} (in an image, not on this machine)", PACKAGES.join(" "));
     let suites = [release.clone(), format!("{release}-updates"), format!("{release}-security")];
     let suites: Vec<&str> = suites.iter().map(String::as_str).collect();
     let sources = apt::Apt::new("userland", &suites)?.sources();

@@ -73,7 +73,7 @@ fn list(folder: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The strings of the program's sources that a user may see, for whoever reads them through.
+/// The strings of the program's sources that a user may see, for a reader who checks them.
 fn strings(folder: &str) -> Result<ExitCode> {
     let root = paths::root();
     let mut git = Command::new("git");

@@ -369,9 +369,15 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     target
 }
 
-/// The value of each setting as the last of these transactions left it.
+/// The value of each setting as the last of these transactions left it. Settings that a transaction removed, for example
+/// with fewer channels, are left out.
 fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
-    in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).collect::<BTreeMap<_, _>>()
+    let mut left = SettingMap::new();
+    for k in in_force(journals, now).into_iter().filter(|k| k.id >= id) {
+        left.retain(|a, _| !k.start.contains_key(a));
+        left.extend(k.after);
+    }
+    left
 }
 
 fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {

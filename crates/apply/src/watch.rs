@@ -55,7 +55,7 @@ impl Watch {
             cx.reading(move |h| ringwise_discover::carrier(h, &dev)) == Some(Fact::Known(true))
         };
         let up: BTreeSet<String> = self.devs.iter().filter(carrier).cloned().collect();
-        self.stalls.look(&self.layout, &counters, &up);
+        self.stalls.observe(&self.layout, &counters, &up);
     }
 
     /// Looks until `time` is over, or until `enough` returns true after a look.

@@ -398,3 +398,24 @@ fn journals_of_the_service_are_pruned() {
     assert_eq!((in_effect(), undo(1)), (effect, back));
     assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 2).unwrap(), 0);
 }
+
+/// On igb with one queue, `tx-0/xps_cpus` is not there either.
+#[test]
+fn what_fewer_channels_removed_is_no_manual_change() {
+    for (from, to) in [(2, 1), (4, 2), (8, 5)] {
+        let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, from).done()));
+        let dir = Dir::new();
+        let start = look(&sim);
+        apply(&sim, &dir, &layout("eth0", from)).unwrap();
+        sim.traffic("eth0");
+        let out = apply(&sim, &dir, &[channels("eth0", to)]).unwrap();
+        assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+        for id in 0..=2 {
+            let would = ringwise_apply::would_undo(&look(&sim), &dir.store(), id).unwrap();
+            assert!(would.moved.is_empty() && would.notes.is_empty(), "{from} to {to}, {id}: {would:?}");
+        }
+        let out = rollback(&sim, &dir, 1, &policy()).unwrap();
+        assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+        assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
+    }
+}

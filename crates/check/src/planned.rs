@@ -16,8 +16,8 @@ use crate::wording;
 pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink) -> Option<()> {
     let _plan = cx.i.plan.as_ref().ok()?;
     let mut by_dev: BTreeMap<Option<&str>, Vec<&Step>> = BTreeMap::new();
-    let steps = cx.planned.get(rule).map_or(&[][..], Vec::as_slice);
-    let addresses: Vec<(Address, &Step)> = steps.iter().filter_map(|s| Some((s.setting.address()?, *s))).collect();
+    let steps = cx.planned.get(rule).into_iter().flatten().filter(|s| !follows(rule, &s.reason));
+    let addresses: Vec<(Address, &Step)> = steps.filter_map(|s| Some((s.setting.address()?, *s))).collect();
     for (a, s) in &addresses {
         by_dev.entry(a.dev()).or_default().push(s);
     }
@@ -50,6 +50,18 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
     say.of_host();
     not_known(cx, say);
     Some(())
+}
+
+/// Whether the setting only follows from another one with this rule: from another number of queues, or from interrupts that
+/// may go to remote CPUs. It is no finding of its own.
+fn follows(rule: &str, reason: &Reason) -> bool {
+    match reason {
+        Reason::Reset { reason, .. } => follows(rule, reason),
+        Reason::PlacedForCount { .. } => true,
+        Reason::NearestQueue | Reason::QueueWithoutCpu { .. } => !matches!(rule, "Q15" | "Q16"),
+        Reason::RfsShare { .. } => rule != "Q09",
+        _ => false,
+    }
 }
 
 /// The severity where it differs from the rule's.

@@ -31,6 +31,10 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
         R::QueuesShareCore => {
             format!("{what} {} with other queues, although a local core has none", by("shares its core", "share cores"))
         }
+        R::RemoteRequested => format!(
+            "{what} {} local CPUs with other queues, although remote CPUs are permitted (--far-node ok)",
+            by("shares", "share")
+        ),
         R::CrowdedCpu => format!(
             "{what} {} queues of other interfaces too, although a local CPU has fewer",
             by("is on a CPU that handles", "are on CPUs that handle")

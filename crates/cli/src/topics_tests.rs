@@ -172,6 +172,19 @@ const HEADINGS: &[&str] = &[
     "counted by",
     "Better",
     "Costs",
+    "control",
+    "frames",
+    "rx interrupt CPU",
+    "tx interrupt CPU",
+    "heavy",
+    "floor",
+    "Zipf",
+    "wake-up",
+    "governor",
+    "preference",
+    "turbo",
+    "PCIe",
+    "PCIe ASPM",
 ];
 
 #[test]
@@ -182,5 +195,18 @@ fn every_word_of_the_glossary_and_every_column_has_a_page() {
     let command = |name: &str| crate::args::command().find_subcommand(name).is_some();
     let words = glossary.iter().chain(&watch).map(String::as_str).chain(HEADINGS.iter().copied());
     let missing: Vec<&str> = words.filter(|w| find(w).is_none() && !command(w)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_part_of_the_page_of_a_rule_has_a_topic() {
+    let mut parts = BTreeSet::new();
+    for r in ringwise_check::rules() {
+        let page = ringwise_check::explain(r.id, 100).unwrap();
+        let named = page.lines().skip(1).filter(|l| l.starts_with(|c: char| c.is_ascii_uppercase()));
+        parts.extend(named.map(|l| l.chars().take(18).collect::<String>().trim_end().to_string()));
+    }
+    assert!(parts.contains("Confidence") && parts.contains("Other ids"), "{parts:?}");
+    let missing: Vec<&String> = parts.iter().filter(|p| find(p).is_none()).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

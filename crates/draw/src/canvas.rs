@@ -136,7 +136,7 @@ impl Canvas {
     }
 
     fn put(&mut self, args: std::fmt::Arguments<'_>) {
-        let _ = self.body.write_fmt(args); // a String takes everything
+        let _ = self.body.write_fmt(args); // Writing to a String cannot fail.
         self.body.push('\n');
     }
 
@@ -221,7 +221,7 @@ impl Canvas {
         ));
     }
 
-    /// Puts another picture of this size below everything drawn so far.
+    /// Adds another picture of this size below everything drawn so far.
     pub fn below(&mut self, other: Canvas, size: crate::Size) {
         let top = num(self.bottom);
         self.reach(size.w, self.bottom + size.h);

@@ -495,11 +495,11 @@ mod tests {
         (c.bars, c.left.prefix) = (true, false);
         let svg = draw(&c).unwrap();
         let (at, size) = (attributes(&svg, "rect", ["x", "y"]), attributes(&svg, "rect", ["width", "height"]));
-        // The page, two bars of each state, two boxes in the legend.
+        // The background, two bars of each state, two boxes in the legend.
         assert_eq!(at.len(), 7, "{svg}");
         let foot = |i: usize| at[i].1 + size[i].1;
         assert!((1..5).all(|i| (foot(i) - 308.0).abs() < 0.11), "{at:?} {size:?}");
         assert!((size[1].1 / size[3].1 - 2.0).abs() < 0.01 && (size[4].1 / size[3].1 - 4.0).abs() < 0.01);
-        assert!(at[3].0 >= at[1].0 + size[1].0, "they do not cover each other");
+        assert!(at[3].0 >= at[1].0 + size[1].0, "the bars do not overlap");
     }
 }

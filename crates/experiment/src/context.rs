@@ -151,7 +151,7 @@ pub enum Event<'a> {
         state: &'a str,
         /// What is loaded, without the rate.
         point: &'a Point,
-        /// Offered packets a second.
+        /// Offered packets per second.
         per_s: f64,
         /// Of what was sent, 0 to 100.
         lost_percent: f64,

@@ -66,7 +66,7 @@ pub fn environment(host: &dyn Host, s: &Snapshot, devs: &[String], load: &dyn Wo
     add("cpus online".into(), &Fact::Known(s.topology.online.to_string()));
     add("smt".into(), &s.topology.smt_active.as_ref().map(|b| if *b { "on" } else { "off" }.to_string()));
     add(
-        "irqbalance and other rivals".into(),
+        "irqbalance and competing programs".into(),
         &h.rivals.as_ref().map(|r| if r.is_empty() { "none".into() } else { r.join(", ") }),
     );
     if let Some(p) = &h.power {

@@ -29,7 +29,7 @@ pub enum Class {
     NotPutBack,
 }
 
-/// Why an interface has no address to load.
+/// Why an interface has no address that the peer can send to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressFault {
     /// The snapshot has no such interface.
@@ -39,7 +39,7 @@ pub enum AddressFault {
     #[error("has addresses that could not be read: {}", .0.why)]
     Unread(Unread),
     /// It has none, or only link-local ones.
-    #[error("has no address that a peer could load")]
+    #[error("has no address that the peer can send to")]
     NoAddress,
 }
 
@@ -106,8 +106,8 @@ pub enum Error {
     NoiseUnknown,
     /// The change that `--detect` requests is too small to be found with this noise.
     #[error(
-        "a change of {wanted} % in {metric} would not be found: the first state measured against itself varies by {noise:.1} %, and \
-         {pairs} pairs find {}", .can.map_or("none at all".to_string(), |c| format!("{c:.1} % at best"))
+        "a change of {wanted} % in {metric} would not be found: repeated trials of the first state vary by {noise:.1} %, so \
+         {pairs} pairs of trials find {}", .can.map_or("no change of any size".to_string(), |c| format!("changes of {c:.1} % or more"))
     )]
     NotDetectable {
         /// The requested change in per cent.
@@ -141,7 +141,7 @@ pub enum Error {
     /// A host name that ssh would read as an option.
     #[error("\"{0}\" is not a host name for ssh")]
     NotAHost(String),
-    /// The interface under test has no address that the peer could load.
+    /// The interface under test has no address that the peer can send to.
     #[error("{dev} {why}")]
     NoAddress {
         /// The interface.

@@ -216,9 +216,9 @@ impl Forward {
             (n > 0.001 * from? * m.seconds).then_some(n as u64)
         };
         let places = [
-            ("wire or ring in", lost(Some(l.sent_per_s), received_per_s)),
+            ("wire or ring before this host", lost(Some(l.sent_per_s), received_per_s)),
             ("between the ports", lost(received_per_s, forwarded_per_s)),
-            ("wire or ring behind", lost(forwarded_per_s, Some(l.done_per_s))),
+            ("wire or ring after this host", lost(forwarded_per_s, Some(l.done_per_s))),
         ];
         for (place, n) in places {
             if let Some(n) = n {

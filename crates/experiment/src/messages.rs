@@ -452,10 +452,10 @@ impl Workload for Messages {
         for l in &loads {
             let who = if l.group.is_empty() { String::new() } else { format!("{}: ", l.group) };
             if let Some(o) = l.offered_per_s.filter(|o| l.sent_per_s < 0.98 * o) {
-                doubts.push(format!("{who}only {:.0} of {o:.0} a second were sent", l.sent_per_s));
+                doubts.push(format!("{who}only {:.0} of {o:.0} messages/s were sent", l.sent_per_s));
             }
             if l.done_per_s == 0.0 && l.bits_per_s == 0.0 {
-                doubts.push(format!("{who}nothing got through"));
+                doubts.push(format!("{who}nothing arrived"));
             }
         }
         let busiest = loads.iter().filter_map(|l| l.busiest_thread_percent).reduce(f64::max);

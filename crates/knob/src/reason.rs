@@ -119,6 +119,13 @@ pub enum Reason {
         /// Interface.
         dev: String,
     },
+    /// The user permits remote CPUs, and the planned one is remote.
+    RemoteRequested,
+    /// The CPUs of the queues that stay are chosen for the new number of queues.
+    PlacedForCount {
+        /// New number of queues.
+        queues: u32,
+    },
     /// The planned CPU is less loaded.
     LessLoaded {
         /// CPU that the plan proposes.

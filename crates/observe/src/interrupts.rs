@@ -109,7 +109,7 @@ mod tests {
         let b = at(&[0, 1], &[(36, &[(0, 3), (1, 50)])]);
         assert_eq!(of(&a, &b), None);
         let b = at(&[0, 1], &[(36, &[(1, 50)])]);
-        assert_eq!(of(&a, &b), None, "the CPU is there and has counted none");
+        assert_eq!(of(&a, &b), None, "the CPU is online and has counted none");
     }
 
     #[test]

@@ -7,13 +7,13 @@ use crate::layout::Layout;
 use crate::sampler::Sampler;
 
 /// Reads the layout of these interfaces; `None`: they do not answer at the moment.
-type Look<'a> = Box<dyn FnMut(&[String]) -> Option<Layout> + 'a>;
+type ReadLayout<'a> = Box<dyn FnMut(&[String]) -> Option<Layout> + 'a>;
 
 /// Reads counters along a layout, and reads the layout again when it is stale.
 pub struct LiveCounters<'a> {
     host: &'a dyn Host,
     devs: Vec<String>,
-    look: Look<'a>,
+    read_layout: ReadLayout<'a>,
     layout: Layout,
     sampler: Sampler,
     names: Vec<String>,
@@ -22,18 +22,18 @@ pub struct LiveCounters<'a> {
 
 impl<'a> LiveCounters<'a> {
     /// Watches `devs`; if this is empty, all interfaces with queues of their own. `layout`: their present layout.
-    /// `look` reads it again for those of `devs` that exist; `None`: they do not answer at the moment. `detail`: see
+    /// `read_layout` reads it again for those of `devs` that exist; `None`: they do not answer at the moment. `detail`: see
     /// [`Sampler::new`].
     pub fn new(
         host: &'a dyn Host,
         devs: &[String],
         layout: Layout,
         detail: bool,
-        look: impl FnMut(&[String]) -> Option<Layout> + 'a,
+        read_layout: impl FnMut(&[String]) -> Option<Layout> + 'a,
     ) -> Self {
         let sampler = Sampler::new(host, &layout, detail);
-        let (devs, look, names) = (devs.to_vec(), Box::new(look), interfaces(host));
-        Self { host, devs, look, layout, sampler, names, before: None }
+        let (devs, read_layout, names) = (devs.to_vec(), Box::new(read_layout), interfaces(host));
+        Self { host, devs, read_layout, layout, sampler, names, before: None }
     }
 
     /// The layout of the counters that were read last.
@@ -49,7 +49,7 @@ impl<'a> LiveCounters<'a> {
         self.names = there;
         // Devices that are being changed may not answer; the known layout stays.
         if changed
-            && let Some(layout) = self.look_again()
+            && let Some(layout) = self.read_again()
             && layout != self.layout
         {
             self.layout = layout;
@@ -61,12 +61,12 @@ impl<'a> LiveCounters<'a> {
     }
 
     /// Reads the layout of those named interfaces that exist now.
-    fn look_again(&mut self) -> Option<Layout> {
+    fn read_again(&mut self) -> Option<Layout> {
         let there: Vec<String> = self.devs.iter().filter(|d| self.names.contains(d)).cloned().collect();
         if there.is_empty() && !self.devs.is_empty() {
             return None;
         }
-        (self.look)(&there)
+        (self.read_layout)(&there)
     }
 }
 

@@ -93,7 +93,7 @@ fn queues_with_their_vectors() {
         (q.interrupts, q.cpu, q.cpus.to_string(), q.node),
         (Some(90), Some(CpuId(0)), "0-1".into(), Some(NodeId(0)))
     );
-    assert_eq!(q.packets_per_interrupt, None, "the transmit queue of the vector is not told");
+    assert_eq!(q.packets_per_interrupt, None, "the transmit queue of the vector is not reported");
     let idle = &l.queues[1];
     assert_eq!((idle.interrupts, idle.cpu, idle.node), (Some(0), Some(CpuId(1)), Some(NodeId(1))));
     let even = l.rx_balance.unwrap();
@@ -153,7 +153,7 @@ fn vectors_that_were_freed_and_cpus_that_left() {
         (r.links["eth1"].queues[0].interrupts, r.cpus_gone, r.cpus_came)
     };
     let a = with(0, &[(0, 100), (1, 50)], &[0, 1]);
-    assert_eq!(took(&a, &with(1, &[(0, 7)], &[0, 1])).0, None, "given out again");
+    assert_eq!(took(&a, &with(1, &[(0, 7)], &[0, 1])).0, None, "the number was reused");
     let (n, gone, came) = took(&a, &with(1, &[(0, 101)], &[0]));
     assert_eq!((n, gone, came), (Some(1), vec![CpuId(1)], vec![]));
     assert_eq!(took(&with(0, &[(0, 101)], &[0]), &with(1, &[(0, 200)], &[0, 1])).2, [CpuId(1)]);
@@ -183,7 +183,7 @@ fn time_of_a_cpu() {
         (Some(30.0), Some(70.0), Some(0.0), Some(30))
     );
     assert_eq!((c.ksoftirqd_percent, c.reset.as_slice()), (Some(15.0), &[][..]));
-    assert_eq!(super::cpu(&ticks(0, 1, 1), &ticks(0, 1, 1), 1.0).softirq_percent, None, "no tick went by");
+    assert_eq!(super::cpu(&ticks(0, 1, 1), &ticks(0, 1, 1), 1.0).softirq_percent, None, "no tick passed");
     assert_eq!(super::cpu(&CpuSample::default(), &CpuSample::default(), 1.0), CpuRates::default());
 }
 

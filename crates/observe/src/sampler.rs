@@ -233,13 +233,13 @@ impl Sampler {
         let mut told = Vec::new();
         for ((_, reader), left) in self.devs.iter_mut().zip(all.part()) {
             let (next, answer) = match left {
-                Left::Told(dev, reading, said) => (Reader::Apart(apart(dev, host)), Some((reading, said))),
-                Left::Waits(dev) => {
+                Left::Read(dev, reading, said) => (Reader::Apart(apart(dev, host)), Some((reading, said))),
+                Left::NotRead(dev) => {
                     let mut worker = apart(dev, host);
                     worker.ask();
                     (Reader::Apart(worker), None)
                 }
-                Left::Asked(late) => (Reader::Late(late), None),
+                Left::Unanswered(late) => (Reader::Late(late), None),
             };
             *reader = next;
             told.push(answer);

@@ -110,7 +110,11 @@ fn everything_by_its_name() {
         (Source::Device, Some(0), Some(1)),
         "one queue, no other source"
     );
-    assert_eq!(c.irqs[&IrqId(30)], BTreeMap::from([(CpuId(1), 12), (CpuId(3), 4)]), "possible CPUs have holes");
+    assert_eq!(
+        c.irqs[&IrqId(30)],
+        BTreeMap::from([(CpuId(1), 12), (CpuId(3), 4)]),
+        "the numbers of possible CPUs have gaps"
+    );
     let cpu = &c.cpus[&CpuId(1)].counts;
     let some = [CpuCounter::Softirq, CpuCounter::SoftnetProcessed, CpuCounter::SoftnetBacklog, CpuCounter::KsoftirqdNs];
     assert_eq!(some.map(|c| cpu.get(c)), [Some(2), Some(10), Some(5), Some(5000)]);
@@ -150,7 +154,7 @@ fn another_list_of_the_same_length_is_learned_when_the_link_went_away_meanwhile(
     let (first, then) = ([vec![Some(10)], vec![Some(20), Some(30)]], [vec![Some(10), Some(20)], vec![Some(30)]]);
     assert_eq!(look(&host), first);
     host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), after.clone());
-    assert_eq!(look(&host), first, "nothing says that the list is another one");
+    assert_eq!(look(&host), first, "nothing shows that the list has changed");
     host.replies.insert("link-get eth1".into(), link_of(2, 5));
     assert_eq!(look(&host), then);
     // The names are refused once because the device is busy: no queue is reported, and the next sample has them again.

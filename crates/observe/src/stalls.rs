@@ -12,7 +12,7 @@ use crate::layout::{Layout, Wiring};
 /// A queue that completed nothing for this long is stuck.
 pub const STUCK_MS: u64 = 3000;
 
-/// The time between two looks counts up to this value, which a device may take to answer. During the rest the host may
+/// The time between two observations counts up to this value, which a device may take to answer. During the rest the host may
 /// have been suspended, when no queue sends.
 const LOOK_US: u64 = 2_000_000;
 
@@ -24,12 +24,12 @@ pub enum How {
     NothingCompleted {
         /// For how long no progress was seen, in milliseconds.
         ms: u64,
-        /// Bytes in flight at the last look.
+        /// Bytes in flight at the last observation.
         bytes: u64,
     },
     /// The kernel's watchdog found the queue stuck this many times (`tx_timeout`).
     TimedOut {
-        /// Increase of the watchdog's counter since the first look; at least 1.
+        /// Increase of the watchdog's counter since the first observation; at least 1.
         times: u64,
     },
 }
@@ -46,7 +46,7 @@ pub struct Stuck {
     pub how: How,
 }
 
-/// Looks at the same queues repeatedly.
+/// Observes the same queues repeatedly.
 #[derive(Debug, Default)]
 pub struct Stalls {
     queues: BTreeMap<(String, u32), Queue>,
@@ -56,16 +56,16 @@ pub struct Stalls {
 
 #[derive(Debug, Clone, Default)]
 struct Queue {
-    last: QueueLook,
+    last: QueueReading,
     timeouts_at_first: Option<u64>,
-    /// For how long there was no progress, if there was none at the last look.
+    /// For how long there was no progress, if there was none at the last observation.
     still_us: Option<u64>,
     observed: bool,
 }
 
-/// One look at one queue.
+/// One observation of one queue.
 #[derive(Debug, Clone, Default)]
-struct QueueLook {
+struct QueueReading {
     at_us: u64,
     inflight: Option<u64>,
     packets: Option<u64>,
@@ -75,22 +75,22 @@ struct QueueLook {
 }
 
 impl Stalls {
-    /// A new observer, before its first look.
+    /// A new observer, before its first observation.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// `has_carrier`: devices with a carrier. A queue may wait while there is no carrier, or when pause frames arrived.
-    pub fn look(&mut self, layout: &Layout, now: &Counters, has_carrier: &BTreeSet<String>) {
+    pub fn observe(&mut self, layout: &Layout, now: &Counters, has_carrier: &BTreeSet<String>) {
         for (dev, link) in &now.links {
             let Some(wiring) = layout.links.get(dev) else { continue };
             let pauses = link.counts.get("rx_pause").copied().unwrap_or(0);
             let was_paused = self.paused.insert(dev.clone(), pauses).is_some_and(|before| pauses != before);
             let may_wait = was_paused || !has_carrier.contains(dev);
             for (id, counts) in &link.tx {
-                let seen = QueueLook::of(*id, counts, wiring, now);
+                let seen = QueueReading::of(*id, counts, wiring, now);
                 let queue = self.queues.entry((dev.clone(), *id)).or_default();
-                queue.look(seen, may_wait);
+                queue.observe(seen, may_wait);
             }
         }
     }
@@ -112,12 +112,12 @@ impl Stalls {
         self.queues.iter().filter_map(one).collect()
     }
 
-    /// Whether some queue had bytes in flight at the last look.
+    /// Whether some queue had bytes in flight at the last observation.
     pub fn in_flight(&self) -> bool {
         self.queues.values().any(|q| q.last.inflight.is_some_and(|n| n > 0))
     }
 
-    /// Whether some queue had bytes in flight and no progress at the last look; it may be stuck soon.
+    /// Whether some queue had bytes in flight and no progress at the last observation; it may be stuck soon.
     pub fn suspects(&self) -> bool {
         self.queues.values().any(|q| q.still_us.is_some())
     }
@@ -128,7 +128,7 @@ impl Stalls {
     }
 }
 
-impl QueueLook {
+impl QueueReading {
     fn of(id: u32, counts: &QueueCounts, wiring: &Wiring, now: &Counters) -> Self {
         let sum = |irq: IrqId| now.irqs.get(&irq).map(|by_cpu: &BTreeMap<CpuId, u64>| by_cpu.values().sum());
         Self {
@@ -153,7 +153,7 @@ impl QueueLook {
 }
 
 impl Queue {
-    fn look(&mut self, seen: QueueLook, may_wait: bool) {
+    fn observe(&mut self, seen: QueueReading, may_wait: bool) {
         self.timeouts_at_first = self.timeouts_at_first.or(seen.timeouts);
         self.observed |= seen.inflight.is_some() && (seen.packets.is_some() || seen.interrupts.is_some());
         if may_wait {
@@ -203,9 +203,9 @@ mod tests {
         }
     }
 
-    fn after(looks: &[Counters], carrier: bool) -> Stalls {
+    fn after(readings: &[Counters], carrier: bool) -> Stalls {
         let (mut s, up) = (Stalls::new(), if carrier { [String::from("eth0")].into() } else { BTreeSet::new() });
-        looks.iter().for_each(|c| s.look(&layout(), c, &up));
+        readings.iter().for_each(|c| s.observe(&layout(), c, &up));
         s
     }
 
@@ -225,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn a_suspend_between_two_looks_is_no_stall() {
+    fn a_suspend_between_two_readings_is_no_stall() {
         let list = [("bql_inflight", 3028), ("bql_limit", 9000), ("irq", 7)];
-        let looks = [0, 200, 3_600_000, 3_600_200, 3_600_400].map(|ms| at(ms, &list));
-        let s = after(&looks, true);
+        let readings = [0, 200, 3_600_000, 3_600_200, 3_600_400].map(|ms| at(ms, &list));
+        let s = after(&readings, true);
         assert_eq!((s.stuck(), s.suspects()), (Vec::new(), true));
     }
 
@@ -242,33 +242,33 @@ mod tests {
             &|n| vec![("bql_inflight", 9000 - n), ("bql_limit", 9000), ("irq", 7)],
         ];
         for list in moving {
-            let looks: Vec<_> = (0..6).map(|n| at(n * 1000, &list(n))).collect();
-            let s = after(&looks, true);
+            let readings: Vec<_> = (0..6).map(|n| at(n * 1000, &list(n))).collect();
+            let s = after(&readings, true);
             assert_eq!((s.stuck(), s.not_observed()), (Vec::new(), Vec::new()));
         }
         // Interrupts, perhaps for receiving, are no progress where packets are counted.
-        let looks: Vec<_> = (0..4)
+        let readings: Vec<_> = (0..4)
             .map(|n| at(n * 1000, &[("bql_inflight", 60), ("bql_limit", 9), ("packets", 5), ("irq", n)]))
             .collect();
-        assert_eq!(after(&looks, true).stuck().len(), 1);
+        assert_eq!(after(&readings, true).stuck().len(), 1);
     }
 
     #[test]
     fn without_a_carrier_or_under_pause_frames_it_may_wait() {
         assert_eq!(after(&still(&[("irq", 7)]), false).stuck(), []);
-        let looks: Vec<_> = (0..5)
+        let readings: Vec<_> = (0..5)
             .map(|n| {
                 at(n * 1000, &[("bql_inflight", 60), ("bql_limit", 90), ("irq", 7), ("rx_pause", n), ("timeouts", n)])
             })
             .collect();
-        assert_eq!(after(&looks, true).stuck(), []);
+        assert_eq!(after(&readings, true).stuck(), []);
     }
 
     #[test]
-    fn the_watchdog_counts_from_the_first_look() {
-        let looks = |times: [u64; 2]| times.map(|t| at(t * 1000, &[("timeouts", 4 + t), ("bql_inflight", 0)]));
-        assert_eq!(after(&looks([0, 0]), true).stuck(), []);
-        let s = after(&looks([0, 2]), true);
+    fn the_watchdog_counts_from_the_first_observation() {
+        let readings = |times: [u64; 2]| times.map(|t| at(t * 1000, &[("timeouts", 4 + t), ("bql_inflight", 0)]));
+        assert_eq!(after(&readings([0, 0]), true).stuck(), []);
+        let s = after(&readings([0, 2]), true);
         assert_eq!(s.stuck()[0].how, How::TimedOut { times: 2 });
     }
 

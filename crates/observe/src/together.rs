@@ -11,22 +11,22 @@ use crate::device::{Dev, Notes, Reading};
 use crate::worker::Worker;
 
 pub(crate) struct SharedReader {
-    seats: Seats,
+    slots: Slots,
     worker: Worker<()>,
 }
 
 /// A device, and its reading of this round.
-struct Seat {
+struct Slot {
     /// Absent while the device is being read.
     dev: Option<Box<Dev>>,
-    told: Option<(Reading, Vec<Unread>)>,
+    reading: Option<(Reading, Vec<Unread>)>,
 }
 
 #[derive(Clone)]
-struct Seats(Arc<Mutex<Vec<Seat>>>);
+struct Slots(Arc<Mutex<Vec<Slot>>>);
 
-impl Seats {
-    fn lock(&self) -> MutexGuard<'_, Vec<Seat>> {
+impl Slots {
+    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -34,15 +34,15 @@ impl Seats {
 /// The state of a device when another one was too late.
 pub(crate) enum Left {
     /// It has been read.
-    Told(Box<Dev>, Reading, Vec<Unread>),
+    Read(Box<Dev>, Reading, Vec<Unread>),
     /// It has not been read yet.
-    Waits(Box<Dev>),
+    NotRead(Box<Dev>),
     /// It is the one that does not answer.
-    Asked(UnansweredDevice),
+    Unanswered(UnansweredDevice),
 }
 
-/// The seat of a device that does not answer.
-pub(crate) struct UnansweredDevice(Seats, usize);
+/// The slot of a device that does not answer.
+pub(crate) struct UnansweredDevice(Slots, usize);
 
 impl UnansweredDevice {
     /// Returns the device once it has answered. The late reading is dropped.
@@ -53,8 +53,8 @@ impl UnansweredDevice {
 
 impl SharedReader {
     pub(crate) fn start(devs: impl Iterator<Item = Box<Dev>>, host: &Arc<dyn Host>) -> Self {
-        let seats = Seats(Arc::new(Mutex::new(devs.map(|d| Seat { dev: Some(d), told: None }).collect())));
-        let (all, host) = (seats.clone(), host.clone());
+        let slots = Slots(Arc::new(Mutex::new(devs.map(|d| Slot { dev: Some(d), reading: None }).collect())));
+        let (all, host) = (slots.clone(), host.clone());
         let work = move || {
             let count = all.lock().len();
             for i in 0..count {
@@ -62,12 +62,12 @@ impl SharedReader {
                 let Some(mut dev) = all.lock().get_mut(i).and_then(|s| s.dev.take()) else { continue };
                 let mut notes = Notes(Vec::new());
                 let reading = dev.read(host.as_ref(), &mut notes);
-                if let Some(seat) = all.lock().get_mut(i) {
-                    *seat = Seat { dev: Some(dev), told: Some((reading, notes.0)) };
+                if let Some(slot) = all.lock().get_mut(i) {
+                    *slot = Slot { dev: Some(dev), reading: Some((reading, notes.0)) };
                 }
             }
         };
-        Self { seats, worker: Worker::start(work) }
+        Self { slots, worker: Worker::start(work) }
     }
 
     pub(crate) fn ask(&mut self) {
@@ -77,16 +77,16 @@ impl SharedReader {
     /// The readings in the order of the devices; `None` if one is late: see [`SharedReader::part`].
     pub(crate) fn answer(&mut self, until: Instant) -> Option<Vec<(Reading, Vec<Unread>)>> {
         self.worker.answer(until)?;
-        self.seats.lock().iter_mut().map(|s| s.told.take()).collect()
+        self.slots.lock().iter_mut().map(|s| s.reading.take()).collect()
     }
 
     /// Ends reading in one thread. Returns the state of each device, in their order.
     pub(crate) fn part(self) -> Vec<Left> {
-        let mut seats = self.seats.lock();
-        let left = seats.iter_mut().enumerate().map(|(i, s)| match (s.dev.take(), s.told.take()) {
-            (Some(dev), Some((reading, said))) => Left::Told(dev, reading, said),
-            (Some(dev), None) => Left::Waits(dev),
-            (None, _) => Left::Asked(UnansweredDevice(self.seats.clone(), i)),
+        let mut slots = self.slots.lock();
+        let left = slots.iter_mut().enumerate().map(|(i, s)| match (s.dev.take(), s.reading.take()) {
+            (Some(dev), Some((reading, said))) => Left::Read(dev, reading, said),
+            (Some(dev), None) => Left::NotRead(dev),
+            (None, _) => Left::Unanswered(UnansweredDevice(self.slots.clone(), i)),
         });
         left.collect()
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Confidence, FarNode, Goal, Intent, Smt};
+use ringwise_knob::{Address, Setting, irq as knob_irq};
+use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
+use crate::entries::Entry;
 use crate::machine::{Class, Machine, Near};
 use crate::{DevLayout, DoubledCore, Expected, Placed, shares};
 
@@ -308,6 +310,38 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         }
     }
     out
+}
+
+/// Interrupts of queues that may move among several CPUs. `None`: the number stays the same, or an affinity is unknown.
+pub(crate) fn free_to_move(devs: &[Dev], entries: &[Entry]) -> Option<Expected> {
+    let planned: BTreeMap<&Address, &CpuSet> = entries
+        .iter()
+        .filter_map(|(address, setting, step)| match setting {
+            Setting::IrqCpus { cpus, .. } if step.is_some() => Some((address, cpus)),
+            _ => None,
+        })
+        .collect();
+    let (mut before, mut after) = (0, 0);
+    for d in devs {
+        for v in d.nic.queue_vectors().filter(|v| v.confidence != Confidence::None) {
+            let now = v.asked.known()?.len() > 1;
+            let of = knob_irq::canonical(v)?;
+            let then = planned.get(&Address::IrqCpus { dev: d.name().to_string(), of }).map(|cpus| cpus.len() > 1);
+            // A change of channels also removes interrupts.
+            let then = then.unwrap_or(now && d.channels.is_none());
+            before += u32::from(now);
+            after += u32::from(then);
+        }
+    }
+    let mut out = Vec::new();
+    push(&mut out, None, Some(f64::from(before)), Some(f64::from(after)), "interrupts", |_, _| {
+        format!("interrupts that may move among several CPUs: {after} instead of {before}")
+    });
+    let mut e = out.pop()?;
+    if after > before {
+        tell(&mut e, Some("as requested".into()));
+    }
+    Some(e)
 }
 
 /// The benefit of interrupts away from the device's node.

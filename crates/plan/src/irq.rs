@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Reason, Setting, VectorName, irq as knob_irq};
+use ringwise_knob::{Address, Reason, Setting, VectorName, irq as knob_irq};
 use ringwise_model::{Dir, Fact, Vector};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -10,7 +10,7 @@ use crate::machine::{Class, Machine, Zone};
 use crate::place::Placement;
 use crate::target::{PlanBuilder, SCALING, StepReason};
 use crate::wanted::RequestedSetting;
-use crate::{Refusal, goal};
+use crate::{Refusal, explain_rule, goal, wishes};
 
 /// Current CPUs of the interrupts of all devices.
 pub(crate) struct CurrentLoads {
@@ -58,10 +58,29 @@ struct Diagnosis<'a> {
     /// the maximum of the plan.
     best: u32,
     best_of_all: u32,
+    /// The same for the device's queues on one core.
+    best_of_core: u32,
+    /// The number of queues, if the plan changes it.
+    recount: Option<Recount>,
+}
+
+/// Another number of queues that the plan sets, and the rule of that step.
+#[derive(Clone, Copy)]
+struct Recount {
+    rule: &'static str,
+    queues: u32,
+    fewer: bool,
 }
 
 impl<'a> Diagnosis<'a> {
-    fn new(m: &'a Machine, place: &'a Placement, d: &Dev, now: &'a CurrentLoads, usable: &'a [bool]) -> Self {
+    fn new(
+        m: &'a Machine,
+        place: &'a Placement,
+        d: &Dev,
+        now: &'a CurrentLoads,
+        usable: &'a [bool],
+        recount: Option<Recount>,
+    ) -> Self {
         let zone = &place.zone;
         let mut x = Self {
             m,
@@ -75,10 +94,13 @@ impl<'a> Diagnosis<'a> {
             near_core_free: false,
             best: 1,
             best_of_all: 1,
+            best_of_core: 1,
+            recount,
         };
-        for (_, cpu) in pairs(m, d) {
+        let pairs = pairs(m, d);
+        for (_, cpu) in &pairs {
             x.vectors += 1;
-            if let Some(c) = cpu {
+            if let Some(c) = *cpu {
                 x.per_cpu[c] += 1;
                 x.per_core[m.core[c]] += 1;
             }
@@ -93,6 +115,19 @@ impl<'a> Diagnosis<'a> {
         if near().all(|c| now.all[c] > 0) {
             x.best_of_all = near().map(|c| now.planned[c]).max().unwrap_or(1);
         }
+        if place.remote_requested || recount.is_some_and(|r| r.fewer) {
+            // Remote CPUs and fewer queues make room that the local CPUs do not have now. It is no fault of the present
+            // layout, and `check` does not report it, as long as the local CPUs share the present queues evenly.
+            let all = place.cands.iter().flat_map(|c| &c.threads);
+            let of_local: Vec<usize> = all.copied().filter(|c| zone.class[*c] != Class::Far).collect();
+            let cores = of_local.iter().map(|c| m.core[*c]).collect::<BTreeSet<_>>().len() as u32;
+            let local = of_local.len() as u32;
+            let queues = pairs.iter().map(|(queue, _)| queue).collect::<BTreeSet<_>>().len() as u32;
+            x.best = x.best.max(queues.div_ceil(local.max(1)));
+            x.best_of_core = queues.div_ceil(cores.max(1)).max(1);
+            let of_all: u32 = near().map(|c| now.all[c]).sum();
+            x.best_of_all = x.best_of_all.max(of_all.div_ceil(local.max(1)));
+        }
         x
     }
 
@@ -106,6 +141,10 @@ impl<'a> Diagnosis<'a> {
             return with("A02", Reason::CpuUnknown, SCALING);
         };
         let at = m.cpus[now];
+        let pinned = matches!(&v.asked, Fact::Known(asked) if asked.len() == 1);
+        if let Some(Recount { rule, queues, .. }) = self.recount.filter(|_| pinned && now == to) {
+            return with(rule, Reason::PlacedForCount { queues }, SCALING);
+        }
         if m.isolated.contains(at) && !self.usable[now] {
             return with("A08", Reason::IsolatedCpu { cpu: at }, "kernel parameters: isolcpus, nohz_full");
         }
@@ -118,17 +157,18 @@ impl<'a> Diagnosis<'a> {
         if self.zone.class[now] > self.zone.class[to] {
             return with("A03", Reason::FarNode { dev: dev(), node: m.node[now] }, SCALING);
         }
-        if self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
+        let crowded = self.per_cpu[now] > self.best;
+        if crowded && self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
             return with(
                 "A01",
                 Reason::MostOnOneCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], of: self.vectors },
                 SCALING,
             );
         }
-        if now != to && self.per_cpu[now] > self.best {
+        if now != to && crowded {
             return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now] }, SCALING);
         }
-        if self.per_core[m.core[now]] > 1 && self.near_core_free {
+        if self.per_core[m.core[now]] > self.best_of_core && self.near_core_free {
             return with("A04", Reason::QueuesShareCore, SCALING);
         }
         let wide = matches!(&v.asked, Fact::Known(asked) if asked.len() > 1);
@@ -145,8 +185,26 @@ impl<'a> Diagnosis<'a> {
                 };
                 with("A02", reason, SCALING)
             }
-            _ => with("R0.09", self.why_at_all(d, now, to), SCALING),
+            _ => match self.why_at_all(d, now, to) {
+                Reason::SameNumberOneCpu | Reason::CrowdedCache { .. } | Reason::LessLoaded { .. }
+                    if self.only_as_requested(to) =>
+                {
+                    with(wishes::RULE, Reason::RemoteRequested, "the user")
+                }
+                reason @ (Reason::SameNumberOneCpu | Reason::CrowdedCache { .. } | Reason::LessLoaded { .. }) => {
+                    match self.recount {
+                        Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }, SCALING),
+                        None => with("R0.09", reason, SCALING),
+                    }
+                }
+                reason => with("R0.09", reason, SCALING),
+            },
         }
+    }
+
+    /// Whether the CPU gets a queue only because the user permits remote CPUs.
+    fn only_as_requested(&self, to: usize) -> bool {
+        self.place.remote_requested && self.zone.class[to] == Class::Far
     }
 
     /// Queues of the device that are handled now by CPUs with the same L3 cache as `cpu`.
@@ -192,6 +250,22 @@ impl<'a> Diagnosis<'a> {
     }
 }
 
+/// The rule behind the moves of a device's interrupts, if all of them follow from what the user requested or from the new
+/// number of queues. Settings that follow the interrupts cite it too.
+pub(crate) fn requested_by(dev: &str, out: &PlanBuilder) -> Option<&'static str> {
+    let mut rule = None;
+    let first = Address::IrqCpus { dev: dev.to_string(), of: VectorName::Rx(0) };
+    for step in out.entries.alike(&first).into_iter().filter_map(|(_, _, step)| step.as_ref()) {
+        match &step.reason {
+            Reason::RemoteRequested | Reason::PlacedForCount { .. } | Reason::Reset { .. } => {
+                rule = rule.or(explain_rule(&step.rule).map(|r| r.id));
+            }
+            _ => return None,
+        }
+    }
+    rule
+}
+
 pub(crate) fn plan(
     m: &Machine,
     d: &Dev,
@@ -201,7 +275,10 @@ pub(crate) fn plan(
     learned: &LearnedIndex,
     out: &mut PlanBuilder,
 ) -> Result<(), Refusal> {
-    let x = Diagnosis::new(m, place, d, now, usable);
+    let rule = out.rule_at(&Address::Channels { dev: d.name().to_string() });
+    let (queues, fewer) = (d.pairs() as u32, d.pairs() < d.pairs_now() as usize);
+    let recount = rule.map(|rule| Recount { rule, queues, fewer });
+    let x = Diagnosis::new(m, place, d, now, usable, recount);
     let mut push = |of: VectorName, v: Option<&Vector>, cpu: usize, anew: bool| {
         let cpus = m.set([cpu]);
         let dev = d.name().to_string();

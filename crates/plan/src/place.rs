@@ -27,6 +27,8 @@ pub(crate) struct Placement {
     pub far_instead: bool,
     /// Whether remote CPUs are left that only `--far-node ok` would use.
     pub remote_left: bool,
+    /// Whether the user permits remote CPUs beside local ones (`--far-node ok`).
+    pub remote_requested: bool,
 }
 
 pub(crate) type Placements = BTreeMap<(Near, Goal), Placement>;
@@ -89,7 +91,8 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead, remote_left });
+        let remote_requested = far == FarNode::Ok;
+        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead, remote_left, remote_requested });
     }
     Ok(out)
 }

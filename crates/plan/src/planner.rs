@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Learned, Match, Reason, ResetBy, Setting};
 use ringwise_model::words::plural;
-use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
+use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Resolved;
@@ -122,6 +122,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
     rfs::plan(s, &devs, &learned, &mut out);
+    rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &learned, &mut out);
     irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
@@ -159,6 +160,7 @@ fn on_one_cpu(
         want_channels(d, &intent, one, learned, &mut out);
     }
     wishes::configure(s, &devs, laid, &intent, learned, &mut out);
+    rfs::warn_half(s, &devs, &intent, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
@@ -332,7 +334,8 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     let mut entries = out.entries.into_list();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
-    let expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
+    let mut expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
+    expected.extend(effect::free_to_move(devs, &entries));
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
     let by_device = by_device(&groups);
     for d in &mut doubled {
@@ -342,7 +345,8 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     }
     warn_about_pairs(&doubled, &mut out.warnings);
     // If manual changes put several queues on one CPU, the plan does not recommend fewer queues.
-    let stacks = devs.iter().filter(|d| !out.keep.moves(d.name())).filter_map(|d| Stack::of(d, &out.left_out));
+    let remote = intent.far_node == Some(FarNode::Ok);
+    let stacks = devs.iter().filter(|d| !out.keep.moves(d.name())).filter_map(|d| Stack::of(d, &out.left_out, remote));
     warn_about_stacks(&stacks.collect::<Vec<_>>(), devs.len(), &mut out.warnings);
     let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
@@ -390,6 +394,8 @@ struct Stack<'a> {
     /// The number of queues to propose.
     fewer: u32,
     goal: Goal,
+    /// Whether the user permits remote CPUs (`--far-node ok`).
+    remote: bool,
     why: StackCause,
 }
 
@@ -402,7 +408,7 @@ enum StackCause {
 }
 
 impl<'a> Stack<'a> {
-    fn of(d: &'a Dev, proposed: &[ProposedChange]) -> Option<Self> {
+    fn of(d: &'a Dev, proposed: &[ProposedChange], remote: bool) -> Option<Self> {
         let mut per: BTreeMap<usize, u32> = BTreeMap::new();
         for c in d.cpu.iter().flatten() {
             *per.entry(*c).or_default() += 1;
@@ -418,9 +424,11 @@ impl<'a> Stack<'a> {
         let why = StackCause::of(d);
         let fewer = match why {
             StackCause::FewInterrupts => goal.map_or(cpus as u32, |n| n.min(cpus as u32)),
+            // The goal counts local cores only.
+            StackCause::FewCpus { .. } if remote => cpus as u32,
             StackCause::FewCpus { .. } => goal.unwrap_or(cpus as u32),
         };
-        Some(Self { dev, queues, cpus, most, fewer, goal: d.goal, why })
+        Some(Self { dev, queues, cpus, most, fewer, goal: d.goal, remote, why })
     }
 }
 
@@ -450,7 +458,10 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
         // --queues is for all interfaces of the command, so others must not be part of it.
         let command = match alike.len() == devices {
             true => String::new(),
-            false => format!("plan {} --goal {} ", alike.join(" "), s.goal),
+            false => {
+                let remote = if s.remote { "--far-node ok " } else { "" };
+                format!("plan {} --goal {} {remote}", alike.join(" "), s.goal)
+            }
         };
         let reduce = format!("reduce the queues ({command}--queues {} --allow-disruption)", s.fewer);
         let on = plural(s.cpus, "CPU");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Match, Reason, Setting, rfs as knob_rfs};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_knob::{Address, Match, Reason, Setting, rfs as knob_rfs};
+use ringwise_model::{Fact, Intent, Knob, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
@@ -89,6 +89,8 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             continue;
         }
         let each = if want == Rfs::Off { 0 } else { share(entries, d.rx) };
+        let channels = Address::Channels { dev: d.name().to_string() };
+        let recount = out.rule_at(&channels).filter(|_| want != Rfs::Off && entries == found);
         for q in 0..d.rx {
             let dev = d.name().to_string();
             let live = d.rx_queue(q).map_or(Fact::Absent, |r| {
@@ -105,8 +107,59 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             let setting = Setting::RpsFlowCnt { dev, queue: q, entries: each };
             let anew = d.channels.is_some() && !exists;
             let w = RequestedSetting { setting, live, matched, anew, needed: want != Rfs::Off };
-            out.want(Some(d.nic), learned, w, || why_queue(want, entries, d.rx));
+            let had = d.rx_queue(q).and_then(|r| r.rps_flow_cnt.known()).copied();
+            // The share was right for the queues that there are now.
+            let recount = recount.filter(|_| had == Some(share(entries, d.rx_now)));
+            out.want(Some(d.nic), learned, w, || {
+                let why = why_queue(want, entries, d.rx);
+                StepReason { rule: recount.unwrap_or(why.rule), ..why }
+            });
         }
+    }
+}
+
+/// Warns if the user configures one of the two tables and the other one stays empty: RFS needs both, and the kernel reports
+/// nothing (rule Q10 of `check`).
+pub(crate) fn warn_half(s: &Snapshot, devs: &[Dev], intent: &Intent, out: &mut PlanBuilder) {
+    let requested = |of: fn(&Knob) -> bool| intent.wishes.iter().any(|w| of(&w.knob));
+    let host = requested(|k| matches!(k, Knob::RfsEntries { entries: 1.. }));
+    let queues = requested(|k| matches!(k, Knob::RpsFlowCnt { entries: 1.., .. }));
+    if !host && !queues {
+        return;
+    }
+    let planned = |a: &Address| out.entries.get(a).map(|(_, setting, _)| setting);
+    let of_host = match planned(&Address::RfsEntries) {
+        Some(Setting::RfsEntries { entries }) => Some(*entries),
+        _ => s.host.rps_sock_flow_entries.known().copied(),
+    };
+    // By queue of the interfaces, those outside of the plan included. `None`: unknown.
+    let mut of_queues: Vec<(&str, Option<u32>)> = Vec::new();
+    for n in &s.nics {
+        let rx = devs.iter().find(|d| d.name() == n.name()).map_or(u32::MAX, |d| d.rx);
+        for q in n.rx_queues.iter().filter(|q| q.id < rx) {
+            let entries = match planned(&Address::RpsFlowCnt { dev: n.name().to_string(), queue: q.id }) {
+                Some(Setting::RpsFlowCnt { entries, .. }) => Some(*entries),
+                _ => q.rps_flow_cnt.known().copied(),
+            };
+            of_queues.push((n.name(), entries));
+        }
+    }
+    if queues && of_host == Some(0) {
+        let devs: BTreeSet<&str> =
+            of_queues.iter().filter(|(_, n)| n.is_some_and(|n| n > 0)).map(|(dev, _)| *dev).collect();
+        for dev in devs {
+            let text = "its queues have RFS entries (rps_flow_cnt), but the host's RFS socket table has none, so RFS stays \
+                        off; it needs both: --set host.rfs_entries=32768";
+            out.warnings.about(dev, text);
+        }
+    }
+    if host && of_host.is_some_and(|n| n > 0) && of_queues.iter().all(|(_, n)| *n == Some(0)) {
+        let dev = devs.first().map_or("DEV", |d| d.name());
+        let each = share(of_host.unwrap_or(0), devs.first().map_or(1, |d| d.rx));
+        out.warnings.push(format!(
+            "the host's RFS socket table has entries, but no receive queue has any (rps_flow_cnt), so RFS stays off; it needs \
+             both, for example: --set {dev}.rps_flow_cnt={each}"
+        ));
     }
 }
 

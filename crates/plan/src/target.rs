@@ -10,7 +10,7 @@ use crate::entries::Entries;
 use crate::manual_changes::{KeptSettings, MadeByDevice};
 use crate::messages::Messages;
 use crate::wanted::RequestedSetting;
-use crate::{NotPossible, Obstacle, ProposedChange, SkippedInterface};
+use crate::{NotPossible, Obstacle, ProposedChange, SkippedInterface, explain_rule};
 
 /// Rule id, reason, source.
 pub(crate) struct StepReason {
@@ -94,6 +94,12 @@ impl PlanBuilder {
             blocked_by: None,
         }));
         all
+    }
+
+    /// The rule of the step for this setting, if there is one.
+    pub(crate) fn rule_at(&self, address: &Address) -> Option<&'static str> {
+        let step = self.entries.get(address)?.2.as_ref()?;
+        explain_rule(&step.rule).map(|r| r.id)
     }
 
     /// Adds a setting of the goal, unless the user configured that setting.

@@ -12,7 +12,7 @@ use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
 use crate::target::{PlanBuilder, SCALING, StepReason};
 use crate::wanted::RequestedSetting;
-use crate::{NotPossible, Obstacle};
+use crate::{NotPossible, Obstacle, irq};
 
 /// Queues by the number of CPUs that send through them.
 struct Share<'a> {
@@ -171,6 +171,7 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
         out.warnings
             .push(format!("{name}: xps_rxqs is set and takes precedence over the XPS CPUs; it stays unchanged"));
     }
+    let requested_by = irq::requested_by(name, out);
     for (q, cpus) in masks.into_iter().enumerate() {
         let q = q as u32;
         let dev = name.to_string();
@@ -182,7 +183,13 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
             _ => Match::Gone,
         };
         let at = d.cpu[q as usize].map(|c| m.cpus[c]);
-        let why = || why(found, at, &cpus, n, m.cpus.len());
+        let why = || {
+            let why = why(found, at, &cpus, n, m.cpus.len());
+            match (&why.reason, requested_by) {
+                (Reason::NearestQueue | Reason::QueueWithoutCpu { .. }, Some(rule)) => StepReason { rule, ..why },
+                _ => why,
+            }
+        };
         let setting = Setting::XpsCpus { dev, queue: q, cpus: cpus.clone() };
         out.want(Some(d.nic), learned, RequestedSetting { setting, live, matched, anew, needed: false }, why);
     }

@@ -32,7 +32,7 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
     plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
 }
 
-/// Programs that would be slow on a few CPUs.
+/// Programs that would be slow on the CPUs of the interrupts.
 const MANY: &str = "many processes or threads (a database)";
 
 /// CPUs for programs, one line each, and how to set them with systemd: for every configured unit, and one example.
@@ -55,7 +55,7 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
         out.push_str(&hang("  ", &file, w));
         out.extend(p.drop_in.lines().map(|l| format!("      {l}\n")));
         if let Some(node) = p.node_cpus.as_ref().filter(|_| p.group.is_none()) {
-            out.push_str(&format!("      # for {MANY}: CPUAffinity={node}\n"));
+            out.push_str(&format!("      # for a busy program, or many threads: CPUAffinity={node}\n"));
         }
         out.push_str(&format!("  or {}\n", p.cpuset));
     }
@@ -77,13 +77,17 @@ fn limits(plan: &Plan) -> Option<String> {
     all().next()?;
     let sets: Vec<String> = node.iter().map(|(cpus, devs)| format!("{}: CPUs {cpus}", devs.join(" "))).collect();
     let many = match (sets.is_empty(), all().all(|p| p.node_cpus.is_some())) {
-        (true, _) => format!("The node has no more, so leave the file out for one of {MANY}."),
-        (false, true) => format!("One of {MANY} gets those of the node ({}).", sets.join("; ")),
-        (false, false) => {
-            format!("One of {MANY} gets those of the node ({}), or no limit if it has no more.", sets.join("; "))
-        }
+        (true, _) => format!("The node has no more, so leave the file out for a busy program, or one of {MANY}."),
+        (false, true) => format!("A busy program, or one of {MANY}, gets those of the node ({}).", sets.join("; ")),
+        (false, false) => format!(
+            "A busy program, or one of {MANY}, gets those of the node ({}), or no limit if it has no more.",
+            sets.join("; ")
+        ),
     };
-    Some(format!("These CPUs suit a program of few threads. {many} One that uses several interfaces needs no limit."))
+    Some(format!(
+        "These CPUs suit a program of few threads that does not keep them busy. {many} One that uses several interfaces \
+         needs no limit."
+    ))
 }
 
 /// The systemd unit, or a placeholder if its name is not known.

@@ -14,7 +14,7 @@ pub enum Numbering {
     Adjacent,
     /// First threads of all cores, then the second ones.
     ThreadsLast,
-    /// As before, but the packages take turns.
+    /// As before, but the packages alternate.
     RoundRobin,
 }
 
@@ -29,15 +29,15 @@ pub struct CpuSpec {
     /// CPU sockets of the machine, at least 1.
     #[serde(default = "one")]
     pub packages: u32,
-    /// NUMA nodes a package; 0: a kernel without NUMA.
+    /// NUMA nodes per package; 0: a kernel without NUMA.
     #[serde(default = "one")]
     pub nodes: u32,
-    /// L3 domains of a node.
+    /// L3 domains per node.
     #[serde(default = "one")]
     pub l3s: u32,
-    /// Cores an L3 domain.
+    /// Cores per L3 domain.
     pub cores: u32,
-    /// Hardware threads of a core.
+    /// Hardware threads per core.
     #[serde(default = "one")]
     pub threads: u32,
     /// Which CPU numbers the threads of a core have.

@@ -1,4 +1,4 @@
-//! Writes cells to a terminal: only those that changed, with sequences that old terminals know, too.
+//! Writes cells to a terminal: only those that changed, with sequences that old terminals also support.
 
 use std::io::{Error, Write, stdout};
 

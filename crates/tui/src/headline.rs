@@ -80,8 +80,8 @@ fn bottleneck(v: &View) -> Cell {
     let b = &v.bottleneck;
     let mut full = String::new();
     for f in &b.full {
-        let what = if f.by_packets { "packets of 64 bytes" } else { "bits" };
-        full += &format!("LINK  {} {} at {:.0} % of its {what}; ", f.link, f.dir, f.percent);
+        let what = if f.by_packets { "64-byte packets" } else { "bits" };
+        full += &format!("LINK  {} {} at {:.0} % of its line rate in {what}; ", f.link, f.dir, f.percent);
     }
     let Some(c) = &b.busiest else {
         return Cell::new(format!("{full}CPU times are not available: the busiest CPU is unknown"), Some(Tint::Yellow));

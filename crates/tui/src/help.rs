@@ -16,7 +16,7 @@ KEYS
 ";
 const REPLAY: &str = "\
 RECORDING
- left, right one interval back or on    [ ]          ten intervals
+ left, right one interval back, forward [ ]          ten intervals
  g, G        first, last interval       + -          faster, slower
 ";
 const COLUMNS: &str = "\
@@ -24,10 +24,10 @@ COLUMNS
  pps         packets per second         line         % of the line rate, in
  avg B       mean size in bytes                      64-byte packets / in bits
  share       of the interface's packets p/irq        packets per interrupt
- BQL         bytes in flight / limit    max/mean     busiest queue by the mean
- soft, irq   % of time in softirqs and  CV           deviation by the mean
-             in interrupts              stl          % taken by the host
- ksoft       % of time in ksoftirqd     squ/s        NAPI polls cut short
+ BQL         bytes in flight / limit    max/mean     busiest queue / mean
+ soft, irq   % of time in softirqs and  CV           std. deviation / mean
+             in interrupts              stl          % taken by hypervisor
+ ksoft       % of time in ksoftirqd     squ/s        softirqs cut short
  rps/s       wake-ups by RPS            flim         drops by the flow limit
  nd          NUMA node                  blog         packets in the backlog
 ";

@@ -33,7 +33,7 @@ pub(crate) struct PackagedFile {
     /// The administrator may change it; an upgrade keeps the change.
     #[serde(default)]
     pub config: bool,
-    /// Compressed with gzip, as Debian's policy wants it for documents.
+    /// Compressed with gzip, as Debian's policy requires for documents.
     #[serde(default)]
     pub compress: bool,
 }

@@ -77,7 +77,7 @@ struct RpmAsset {
 
 const LICENCE: &str = "Apache-2.0 OR MIT";
 
-/// Writes `work/Cargo.toml`, with a source file that cargo wants to see. Returns its path.
+/// Writes `work/Cargo.toml`, with a source file that cargo requires. Returns its path.
 pub(crate) fn write(work: &Path, root: &Path, d: &Description, stage: &Stage, version: &str) -> Result<PathBuf> {
     fs::create_dir_all(work.join("src"))?;
     fs::write(work.join("src/lib.rs"), "")?;

@@ -31,7 +31,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Makes what the build makes, and puts every file at its place below `work/tree`.
+    /// Generates what the build generates, and puts every file at its place below `work/tree`.
     pub(crate) fn make(
         root: &Path,
         work: &Path,
@@ -77,7 +77,7 @@ impl Stage {
     }
 }
 
-/// What the program and the build write.
+/// The files that the program and the build write.
 fn generate(
     made: &Path,
     root: &Path,

@@ -174,7 +174,7 @@ fn debian(root: &Path, deb: &Path, rated: bool, t: &mut Tally) -> Result<()> {
     fs::write(root.join("run/ringwise/in-effect"), "")?;
     let purged = succeeds(root, &["dpkg", "--purge", "ringwise"])?;
     t.check("purge keeps the state while something is in effect", root.join("var/lib/ringwise/tx-0001.jsonl").exists());
-    t.check("purge says so", purged.contains("/var/lib/ringwise stays"));
+    t.check("purge reports that", purged.contains("/var/lib/ringwise stays"));
     t.check("purge removes the configuration", !root.join("etc/ringwise").exists());
 
     succeeds(root, &["dpkg", "--install", &file])?;

@@ -106,22 +106,30 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     };
     out::note(common.quiet, done);
     if a.root.is_none() {
-        running(mode, common)?;
+        let runs = service_runs(common)?;
+        out::note(common.quiet, until_boot(mode, runs));
     }
     Ok(Status::Ok)
 }
 
-/// What the files do not change: whether the service runs now.
-fn running(mode: Mode, common: &Common) -> Result<()> {
-    let runs = ServiceState::running(&store(common), source::live()?.host.as_ref()).is_ok_and(|s| s.is_some());
-    match (mode, runs) {
-        (Mode::Service, false) => out::note(common.quiet, "Start it now: systemctl start ringwise-daemon"),
-        (Mode::Service, true) => out::note(common.quiet, "It runs already: systemctl restart ringwise-daemon"),
-        (Mode::AtBoot, true) => out::note(common.quiet, "The service still runs: systemctl stop ringwise-daemon"),
-        (Mode::AtBoot, false) => {}
-    }
-    Ok(())
+fn service_runs(common: &Common) -> Result<bool> {
+    Ok(ServiceState::running(&store(common), source::live()?.host.as_ref()).is_ok_and(|s| s.is_some()))
 }
+
+/// What the files do not change before the next boot. `runs`: the service runs now.
+fn until_boot(mode: Mode, runs: bool) -> &'static str {
+    match (mode, runs) {
+        (Mode::Service, false) => "Start it now: systemctl start ringwise-daemon",
+        (Mode::Service, true) => "It runs already: systemctl restart ringwise-daemon",
+        (Mode::AtBoot, true) => SERVICE_RUNS,
+        (Mode::AtBoot, false) => {
+            "The unit is inactive until the next boot, unless you start it, which applies the configuration now: \
+             systemctl start ringwise"
+        }
+    }
+}
+
+const SERVICE_RUNS: &str = "The service still runs: systemctl stop ringwise-daemon";
 
 /// What `persist` does, for the question before it.
 fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation, mode: Mode, units: &Units) -> String {
@@ -215,7 +223,9 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
     if a.root.is_none() {
         ringwise_persist::forget(state_dir)?;
         reload(common)?;
-        running(Mode::AtBoot, common)?;
+        if service_runs(common)? {
+            out::note(common.quiet, SERVICE_RUNS);
+        }
     }
     Ok(Status::Ok)
 }
@@ -314,5 +324,19 @@ fn next(n: Next) -> String {
         Next::ReadHistory => {
             "ringwise history, and read the log of that boot; then ringwise persist, so that the next boot applies again".into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_command_until_the_next_boot() {
+        let text = until_boot(Mode::AtBoot, false);
+        assert!(text.contains("inactive until the next boot") && text.ends_with("systemctl start ringwise"), "{text}");
+        assert!(until_boot(Mode::AtBoot, true).ends_with("systemctl stop ringwise-daemon"));
+        assert!(until_boot(Mode::Service, false).ends_with("systemctl start ringwise-daemon"));
+        assert!(until_boot(Mode::Service, true).ends_with("systemctl restart ringwise-daemon"));
     }
 }

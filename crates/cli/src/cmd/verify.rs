@@ -162,7 +162,7 @@ impl Meanwhile {
         }
         let up = |d: &&String| source.host.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
         let up = self.layout.links.keys().filter(up).cloned().collect::<BTreeSet<_>>();
-        self.stalls.look(&self.layout, &self.last, &up);
+        self.stalls.observe(&self.layout, &self.last, &up);
         Ok(())
     }
 

@@ -70,6 +70,10 @@ fn text(r: &Reason) -> String {
         R::SameNumberOneCpu => "queues with the same number share a CPU, so that a forwarded packet stays on it".into(),
         R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than another local L3 cache"),
         R::LessLoaded { planned } => format!("CPU {planned} is less loaded, given where the other queues are now"),
+        R::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)".into(),
+        R::PlacedForCount { queues } => {
+            format!("placed for the new number of queues: {}", plural(*queues as usize, "queue"))
+        }
         R::OneQueue { cpu, helpers } => {
             let at = cpu.map_or_else(|| "one CPU".to_string(), |c| format!("CPU {c}"));
             let s = if helpers.len() == 1 { "" } else { "s" };

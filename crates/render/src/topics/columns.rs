@@ -45,11 +45,104 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|ringwise help rps, rfs, xps"],
     ),
     word(
-        &["driver", "count", "serves", "name", "link"],
+        &["driver", "count", "name", "link"],
         "show and status: columns about a device and its interrupts",
         "DRIVER is the kernel driver, LINK the speed of the link. With -v, SERVES is the queue of an interrupt, COUNT \
          how often it was raised since boot, NAME what the driver calls it.",
-        &["Show|ringwise show DEV -v", "See|ringwise help map, pinned, irq, 8/8"],
+        &["Show|ringwise show DEV -v", "See|ringwise help serves, map, pinned, irq, 8/8"],
+    ),
+    word(
+        &["serves", "control", "control interrupt", "idle interrupt"],
+        "show -v: the queues that an interrupt is for",
+        "TxRx-3, rx-3 or tx-3: queues. control: no queue; the device reports events such as a change of the link, so plans \
+         do not move it. idle: no queue uses it now. unknown: it could not be matched to a queue.",
+        &["Show|ringwise show DEV -v: column SERVES", "See|rules A08 A18; ringwise help map, irq, control path"],
+    ),
+    word(
+        &["frames", "frame", "max frames", "rx frames", "tx frames"],
+        "moderation: packets before an interrupt",
+        "A frame is a packet as the NIC sends or receives it. rx 50 us 32 frames: the NIC interrupts 50 us after a packet, or \
+         when 32 packets are waiting, whichever comes first.",
+        &[
+            "Kernel|ethtool -c DEV: rx-frames and tx-frames (rx-max-frames and tx-max-frames in netlink)",
+            "Show|ringwise show DEV: line moderation",
+            "See|docs/knobs/coalesce.md; ringwise help moderation",
+        ],
+    ),
+    word(
+        &["turbo", "governor", "preference", "frequency", "clock rate"],
+        "show -v: what decides the clock rate of the CPUs",
+        "governor is the kernel's rule for the clock rate, preference the hint to the CPU whether to save energy or time, turbo \
+         whether it may exceed its base rate. ringwise reports these values and does not change them.",
+        &[
+            "Why|A CPU with a low clock rate processes fewer packets. Rates that change make measurements differ.",
+            "Kernel|/sys/devices/system/cpu/cpufreq/policyN/scaling_governor and energy_performance_preference; \
+             cpufreq/boost or intel_pstate/no_turbo",
+            "Show|ringwise show DEV -v: lines governor, preference and turbo",
+            "See|rule H08; ringwise help cpu latency",
+        ],
+    ),
+    word(
+        &["pcie aspm", "aspm", "pcie"],
+        "show -v: power saving of the PCI Express link",
+        "Active state power management (ASPM) lets the link to a device sleep when it is idle. Waking it up takes \
+         microseconds, which the next packet waits for. PCIe is the speed and width of the link.",
+        &[
+            "Kernel|/sys/module/pcie_aspm/parameters/policy; lspci -vv: LnkCtl, LnkSta",
+            "Show|ringwise show DEV -v: lines PCIe and PCIe ASPM",
+            "See|rules H04 H06",
+        ],
+    ),
+    word(
+        &["heavy", "heavy flow", "heavy flows", "floor"],
+        "explain: flows with a large part of the packets",
+        "A queue cannot share the packets of one flow with another queue. A flow that is heavier than a queue's share \
+         therefore limits every RSS table: floor is the best max/mean that a table can reach. The lines heavy list the \
+         largest flows; with --balance, those that get a rule and a queue of their own.",
+        &[
+            "Show|ringwise explain --sockets DEV --balance; live: ringwise watch --per-flow DEV",
+            "See|docs/explain.md; rule Q23; ringwise help flow, share, flow rules, zipf",
+        ],
+    ),
+    word(
+        &["zipf", "skew", "zipf exponent"],
+        "explain and bench: how unevenly flows share the packets",
+        "In generated traffic, flow number k has a share of the packets in proportion to 1/k^s. s is the exponent: with 0 all \
+         flows are equal, with 1 (common in real traffic) a few flows carry most packets.",
+        &[
+            "Set|ringwise explain --synthetic count=10000,zipf=1.0 DEV; ringwise bench rr --skew 1.0",
+            "See|docs/explain.md, docs/bench.md; ringwise help heavy",
+        ],
+    ),
+    word(
+        &["confidence", "certain"],
+        "check: whether a finding is certain or likely",
+        "certain: the problem exists. likely: the condition of the rule is met, and whether it matters depends on the load. \
+         In ringwise show, MAP is the confidence of the match between interrupt and queue: sure or likely.",
+        &["Show|ringwise check --explain A03; ringwise check -j", "See|ringwise help finding, map"],
+    ),
+    word(
+        &[
+            "other ids",
+            "rule page",
+            "inputs",
+            "precondition",
+            "condition",
+            "impact",
+            "confirmation",
+            "fix",
+            "manual steps",
+            "other severity",
+            "consequence of",
+            "background",
+            "source",
+            "terms",
+        ],
+        "check: parts of the page of a rule",
+        "Other ids are further names of the same rule, which --explain accepts too. Precondition is where \
+         the rule applies, Condition what it reports, Confirmation how to see it without ringwise. Consequence of: if one of \
+         these rules is found too, this finding is listed below it.",
+        &["Show|ringwise check --explain A03", "See|docs/rules.md; ringwise help finding, confidence"],
     ),
     word(
         &["applied"],

@@ -240,6 +240,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "irq affinity",
             "interrupt affinity",
             "interrupt cpu",
+            "rx interrupt cpu",
+            "tx interrupt cpu",
             "interrupt",
             "interrupts",
             "smp affinity",

@@ -18,7 +18,7 @@ pub struct Build {
     next_irq: u32,
 }
 
-/// `cpus` CPUs on `nodes` nodes, two threads a core (thread t of core c is CPU c + t * cores), one L3 a node.
+/// `cpus` CPUs on `nodes` nodes, two threads per core (thread t of core c is CPU c + t * cores), one L3 per node.
 pub fn host(cpus: u32, nodes: u32) -> Build {
     let cores = (cpus / 2).max(1);
     let node_of = |c: u32| NodeId((c % cores) * nodes / cores);

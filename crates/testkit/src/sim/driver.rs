@@ -231,7 +231,7 @@ pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Resul
             Driver::Vmxnet3 => Ok(n.next_multiple_of(32)),
             // lab: "virtio: rings that are no power of two"
             Driver::Virtio if !n.is_power_of_two() => Err(Error::errno("rings-set", ENOMEM)),
-            // Before 5.17 without words. lab: "mqnic: rings below 64"
+            // Before 5.17 without a message. lab: "mqnic: rings below 64"
             Driver::Mqnic if n < 64 => {
                 let mut e = Error::errno("rings-set", EINVAL);
                 e.words = Some("ring size below 64".into());

@@ -75,7 +75,7 @@ pub(crate) struct State {
     /// CPUs, nodes and what else does not change.
     pub fixed: Tree,
     pub now: Duration,
-    /// What was added to the wall clock by setting it, in seconds.
+    /// By how many seconds the wall clock was set forward.
     pub wall: i64,
     /// What will happen to the clocks, by time since boot.
     pub jumps: Vec<(Duration, Jump)>,
@@ -90,7 +90,7 @@ pub(crate) struct State {
     pub stalled: CpuSet,
     /// Reads of `/proc/interrupts` so far: between two of them every timer has fired.
     pub ticks: u64,
-    /// Of an interrupt: how many reads after a write still show the mask before it, and that mask.
+    /// By interrupt: how many reads after a write still show the earlier mask, and that mask.
     pub old_masks: BTreeMap<u32, (usize, Option<CpuSet>)>,
     /// Devices with traffic on every queue whenever time passes.
     pub in_use: Vec<String>,
@@ -100,7 +100,7 @@ pub(crate) struct State {
     pub log: Vec<String>,
     pub dead: bool,
     pub release: bool,
-    /// Writes from outside: not counted, no faults.
+    /// Writes of other programs: not counted, no faults.
     pub outside: bool,
     pub hung: BTreeSet<String>,
     pub others: others::Others,
@@ -254,7 +254,7 @@ impl Sim {
         s.stale_all();
     }
 
-    /// So many reads after the next write show the mask from before, as between `irqd_clr_move_pending` and
+    /// The number of reads after the next write that show the mask from before, as between `irqd_clr_move_pending` and
     /// `irq_do_set_affinity` of `irq_move_masked_irq` (kernel/irq/migration.c), which a reader does not wait for.
     /// Not shown in the lab: the window cannot be hit on purpose.
     pub fn old_mask(&self, irq: u32, reads: usize) {

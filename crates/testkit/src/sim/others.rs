@@ -25,7 +25,7 @@ pub(crate) struct Others {
 pub(crate) struct Daemon {
     pid: u32,
     start: u64,
-    /// As systemd starts it, without our addition.
+    /// As systemd starts it, without the addition of ringwise.
     args: Vec<String>,
     /// Those of this run.
     running: Vec<String>,

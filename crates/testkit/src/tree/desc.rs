@@ -64,9 +64,9 @@ pub(crate) enum Arch {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cpu {
     pub packages: u32,
-    /// Cores a package.
+    /// Cores per package.
     pub cores: u32,
-    /// Threads a core.
+    /// Threads per core.
     pub threads: u32,
     #[serde(default)]
     pub numbering: Numbering,
@@ -105,7 +105,7 @@ pub(crate) enum Numbering {
     SiblingsLast,
     /// Threads of a core next to each other.
     SiblingsAdjacent,
-    /// Packages in turns: even numbers on the first of two, odd ones on the second.
+    /// Packages alternate: even numbers on the first of two, odd ones on the second.
     PackagesInTurns,
 }
 
@@ -191,7 +191,7 @@ pub(crate) struct Vectors {
     pub count: u32,
     #[serde(default)]
     pub from: u32,
-    /// Rings a vector, for `{first}` and `{last}`.
+    /// Rings per vector, for `{first}` and `{last}`.
     #[serde(default = "one")]
     pub rings: u32,
     #[serde(default)]

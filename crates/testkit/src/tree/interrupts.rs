@@ -45,7 +45,7 @@ pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus, vectors: &[Vector
     }
     lines.sort_by_key(|l| l.irq);
     if let Some(twice) = lines.windows(2).find(|w| w[0].irq == w[1].irq) {
-        return Err(format!("interrupt {} is given twice", twice[0].irq));
+        return Err(format!("interrupt {} is described twice", twice[0].irq));
     }
     tree.file("/proc/interrupts", table(host, cpus, &lines));
     tree.line("/proc/irq/default_smp_affinity", text::mask(&cpus.online, cpus.bits));

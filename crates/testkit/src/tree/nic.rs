@@ -129,7 +129,7 @@ fn bus_links(tree: &mut Tree, nic: &Nic, device: &str) {
             tree.line(format!("{device}/modalias"), "virtio:d00000001v00001AF4");
         }
         _ => {
-            // One channel a queue; the CPU that the host signals (since 5.8 it can be written).
+            // One channel per queue; the CPU that the host signals (since 5.8 it can be written).
             tree.line(format!("{device}/class_id"), "{f8615163-df3e-46c5-913f-f2d2f965ed0e}");
             for q in 0..nic.rx {
                 tree.line(format!("{device}/channels/{}/cpu", 15 + q), q);

@@ -1,0 +1,126 @@
+//! Plans with `--far-node ok` or another number of queues cite only rules that `check` reports for the host, and the request.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::Reason;
+use ringwise_model::{ConfiguredBy, FarNode, Goal, Intent, Knob, Snapshot, Wish};
+use ringwise_plan::{Plan, plan};
+use ringwise_testkit::machines::{self, Irqs, NicSpec};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::CpuSpec;
+
+fn ok(s: &Snapshot, intent: &Intent) -> Plan {
+    plan(s, intent, &[]).expect("can be planned")
+}
+
+fn rules(p: &Plan) -> BTreeSet<&str> {
+    p.steps.iter().map(|s| s.rule.as_str()).collect::<BTreeSet<_>>()
+}
+
+/// Each of the ten machines as a plan without the request leaves it: `check` reports nothing about its layout.
+#[test]
+fn a_layout_without_findings_gets_none_by_a_request() {
+    let (mut far, mut fewer) = (0, 0);
+    for host in machines::ten() {
+        // Groups of queues may use remote CPUs in any case, and move queues for other reasons.
+        for goal in Goal::ALL.into_iter().filter(|g| *g != Goal::Mixed) {
+            let plain = Intent { goal, ..Intent::default() };
+            let s = host.snapshot();
+            let Ok(p) = plan(&s, &plain, &[]) else { continue };
+            let s = project(&s, &p.target);
+            assert_eq!(rules(&ok(&s, &plain)), BTreeSet::new(), "{} {goal}", host.name);
+            let p = ok(&s, &Intent { far_node: Some(FarNode::Ok), ..plain.clone() });
+            assert!(rules(&p).is_subset(&["W01"].into()), "{} {goal}: {:#?}", host.name, p.steps);
+            far += p.steps.len();
+            for queues in [1, 2, 3] {
+                let p = plan(&s, &Intent { queues: Some(queues), allow_disruption: true, ..plain.clone() }, &[]);
+                let Ok(p) = p else { continue };
+                // A single queue is a finding of its own: RPS helps it.
+                let allowed = BTreeSet::from(["R0.11", "R0.12", "Q04", "Q07", "W01"]);
+                let moved = p.steps.iter().filter(|s| !matches!(s.reason, Reason::Reset { .. }));
+                let cited: BTreeSet<&str> = moved.map(|s| s.rule.as_str()).collect();
+                assert!(cited.is_subset(&allowed), "{} {goal} {queues}: {:?} {:#?}", host.name, cited, p.steps);
+                fewer += p.steps.len();
+            }
+        }
+    }
+    assert!(far > 100 && fewer > 100, "{far} {fewer}");
+}
+
+/// Eight queues on the four cores of node 0, with two nodes.
+fn host(irqs: Irqs, queues: u32) -> Snapshot {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 1) };
+    let nic = NicSpec { irqs, ..NicSpec::new("eth0", "igb", Some(0), queues, 8) };
+    machines::host("db1", cpu, vec![nic]).snapshot()
+}
+
+#[test]
+fn queues_on_one_cpu_are_still_a_finding() {
+    let s = host(Irqs::AllOnFirst, 8);
+    for intent in [
+        Intent { far_node: Some(FarNode::Ok), ..Intent::default() },
+        Intent { queues: Some(2), allow_disruption: true, ..Intent::default() },
+    ] {
+        assert!(rules(&ok(&s, &intent)).contains("A01"), "{intent:?}");
+    }
+}
+
+#[test]
+fn the_warning_proposes_a_queue_for_each_cpu_that_was_permitted() {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 1) };
+    let nic = |name, node| NicSpec::new(name, "ice", Some(node), 32, 32);
+    let s = machines::host("db1", cpu, vec![nic("eth0", 0), NicSpec::new("eth1", "igb", Some(1), 2, 8)]).snapshot();
+    let warning = |far_node| {
+        let p = ok(&s, &Intent { goal: Goal::Rpc, far_node, ..Intent::default() });
+        p.warnings.into_iter().find(|w| w.contains("queues share CPUs")).expect("32 queues on 8 CPUs")
+    };
+    let local = warning(None);
+    assert!(local.contains("plan eth0 --goal rpc --queues 4 --allow-disruption"), "{local}");
+    let far = warning(Some(FarNode::Ok));
+    assert!(far.contains("plan eth0 --goal rpc --far-node ok --queues 8 --allow-disruption"), "{far}");
+}
+
+#[test]
+fn better_counts_interrupts_that_may_move() {
+    let s = host(Irqs::Round, 4);
+    let p = ok(&s, &Intent::default());
+    let text = |p: &Plan| p.expected.iter().find(|e| e.unit == "interrupts" && e.text.contains("may move")).cloned();
+    let e = text(&p).expect("they were free");
+    assert_eq!(e.text, "interrupts that may move among several CPUs: 0 instead of 4");
+    assert_eq!((e.before, e.after, e.worth), (Some(4.0), Some(0.0), None));
+    let s = project(&s, &p.target);
+    assert!(text(&ok(&s, &Intent::default())).is_none());
+    let knob = Knob::IrqCpus { queues: None, cpus: "0-3".parse().unwrap() };
+    let by = ConfiguredBy::Argument { argument: "eth0.irq_cpus=0-3".into() };
+    let wish = Wish { dev: Some("eth0".into()), knob, by };
+    let e = text(&ok(&s, &Intent { wishes: vec![wish], ..Intent::default() })).expect("they get free");
+    assert_eq!(e.text, "interrupts that may move among several CPUs: 4 instead of 0: as requested");
+}
+
+#[test]
+fn one_of_the_two_tables_of_rfs_is_not_enough() {
+    let s = host(Irqs::Round, 4);
+    let set = |dev: Option<&str>, knob| Wish {
+        dev: dev.map(str::to_string),
+        knob,
+        by: ConfiguredBy::Argument { argument: "the test".into() },
+    };
+    let of_host = || set(None, Knob::RfsEntries { entries: 32768 });
+    let of_queues = || set(Some("eth0"), Knob::RpsFlowCnt { queues: None, entries: 4096 });
+    let off = || set(None, Knob::RfsEntries { entries: 0 });
+    let warnings = |s: &Snapshot, goal, wishes| -> Vec<String> {
+        let p = ok(s, &Intent { goal, wishes, ..Intent::default() });
+        p.warnings.into_iter().filter(|w| w.contains("RFS stays off")).collect()
+    };
+    let w = warnings(&s, Goal::Balanced, vec![of_host()]);
+    assert!(w.len() == 1 && w[0].ends_with("--set eth0.rps_flow_cnt=8192"), "{w:?}");
+    let w = warnings(&s, Goal::Balanced, vec![of_queues()]);
+    assert!(w.len() == 1 && w[0].starts_with("eth0: ") && w[0].ends_with("--set host.rfs_entries=32768"), "{w:?}");
+    assert_eq!(warnings(&s, Goal::Balanced, vec![of_host(), of_queues()]), Vec::<String>::new());
+    // The goal sets the other one, or RFS is turned off.
+    assert_eq!(warnings(&s, Goal::Rpc, vec![of_queues()]), Vec::<String>::new());
+    assert_eq!(warnings(&s, Goal::Balanced, vec![off()]), Vec::<String>::new());
+    // The other one is there already.
+    let p = ok(&s, &Intent { wishes: vec![of_host(), of_queues()], ..Intent::default() });
+    assert_eq!(warnings(&project(&s, &p.target), Goal::Balanced, vec![of_host()]), Vec::<String>::new());
+}
