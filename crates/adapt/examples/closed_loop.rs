@@ -68,7 +68,7 @@ fn main() {
             println!("|---|---|---|---|---|---|---|");
             let still = reports(&RULES[0], load, queues);
             for rule in &RULES {
-                let all = reports(rule, load, queues);
+                let all = if rule.name == RULES[0].name { still.clone() } else { reports(rule, load, queues) };
                 let mean = |f: fn(&Report) -> f64| all.iter().map(f).sum::<f64>() / all.len() as f64;
                 let times: Vec<f64> = all.iter().zip(&still).map(|(a, s)| a.p95_wait_us / s.p95_wait_us).collect();
                 println!(
