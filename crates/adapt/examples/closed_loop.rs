@@ -63,16 +63,16 @@ fn main() {
             println!("{} ({queues} queues)\n", load.name);
             println!(
                 "| rule | moves an hour | A-B-A an hour | work above 100 % | seconds with a CPU above 90 % | p95 wait | \
-                 times the wait of the even table: middle, lowest, highest |"
+                 times lower: middle, lowest, highest |"
             );
             println!("|---|---|---|---|---|---|---|");
             let still = reports(&RULES[0], load, queues);
             for rule in &RULES {
                 let all = if rule.name == RULES[0].name { still.clone() } else { reports(rule, load, queues) };
                 let mean = |f: fn(&Report) -> f64| all.iter().map(f).sum::<f64>() / all.len() as f64;
-                let times: Vec<f64> = all.iter().zip(&still).map(|(a, s)| a.p95_wait_us / s.p95_wait_us).collect();
+                let times: Vec<f64> = all.iter().zip(&still).map(|(a, s)| s.p95_wait_us / a.p95_wait_us).collect();
                 println!(
-                    "| {} | {:.1} | {:.1} | {:.2} % | {:.1} % | {:.1} µs | {:.2}, {:.2}, {:.2} |",
+                    "| {} | {:.1} | {:.1} | {:.2} % | {:.1} % | {:.1} µs | {:.1}, {:.1}, {:.1} |",
                     rule.name,
                     mean(|r| r.moves as f64) / HOURS as f64,
                     mean(|r| r.returns as f64) / HOURS as f64,
