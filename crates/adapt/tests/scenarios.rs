@@ -147,3 +147,19 @@ fn a_flash_crowd_is_spread_within_seconds() {
     }
     assert!(crowds >= 6, "{crowds}");
 }
+
+/// A larger table moves more entries in a step.
+#[test]
+fn a_table_of_512_entries_over_16_queues() {
+    for seed in 3001..3005 {
+        let mut now = Interface::even(512, 16, 16);
+        let mut traffic = Traffic::zipf(512, 100_000, 0.9, 16.0 * MEAN, seed);
+        let entries = traffic.base().to_vec();
+        let before = now.max_to_mean(&entries);
+        let mut policy = Adaptive::default();
+        let report = run(&mut now, &mut traffic, &mut policy, 3600, seed);
+        let after = now.max_to_mean(&entries);
+        println!("seed {seed}: {before:.2} to {after:.2} with {} entries", report.moves);
+        assert!(after - 1.0 <= 0.5 * (before - 1.0) && report.moves <= 60, "seed {seed}: {before:.2} to {after:.2}");
+    }
+}
