@@ -65,6 +65,9 @@ enum Phase {
     },
     Restoring {
         moves: Vec<TableMove>,
+        why: RestoreReason,
+        /// Whether the caller has the action, and has not reported yet.
+        pending: bool,
     },
 }
 
@@ -107,8 +110,13 @@ impl Adapter {
             }
             self.off = None;
         }
-        if matches!(self.phase, Phase::Proposed { .. } | Phase::Restoring { .. }) {
-            return Action::Rest(RestReason::WritePending);
+        match &mut self.phase {
+            Phase::Restoring { moves, why, pending } if !*pending => {
+                *pending = true;
+                return Action::Restore { moves: moves.clone(), why: *why };
+            }
+            Phase::Proposed { .. } | Phase::Restoring { .. } => return Action::Rest(RestReason::WritePending),
+            _ => {}
         }
         if let Some(off) = self.compare_table(signals.table) {
             return off;
@@ -140,7 +148,7 @@ impl Adapter {
                     self.phase = Phase::Judging { proposal, before, written: now, calls: 0 };
                 }
             }
-            (Phase::Restoring { moves }, Settled::Written) => {
+            (Phase::Restoring { moves, .. }, Settled::Written) => {
                 self.written(&moves);
                 let off = self.limits.restored(&moves, now);
                 self.off = off.map(|until| (Some(until), OffReason::Restored));
@@ -159,10 +167,28 @@ impl Adapter {
             (Phase::Proposed { .. }, Settled::NotWritten) => {
                 self.wait(now, |until| Waiting::NotWritten { until });
             }
-            // A restoration waits for its turn.
-            (phase @ Phase::Restoring { .. }, Settled::NotWritten) => self.phase = phase,
+            // A restoration is requested again in the next second.
+            (Phase::Restoring { moves, why, .. }, Settled::NotWritten) => {
+                self.phase = Phase::Restoring { moves, why, pending: false };
+            }
             (phase, _) => self.phase = phase,
         }
+    }
+
+    /// Continues a stored state in another process: what became of a write that was not reported is read from the table.
+    pub fn handed_over(&mut self, now: Duration, table: &[u32]) {
+        let moves = match &self.phase {
+            Phase::Proposed { proposal, .. } => &proposal.moves,
+            Phase::Restoring { moves, .. } => moves,
+            _ => return,
+        };
+        let all = |queue: fn(&TableMove) -> u32| moves.iter().all(|m| table.get(m.entry) == Some(&queue(m)));
+        let settled = match () {
+            () if all(|m| m.to) => Settled::Written,
+            () if all(|m| m.from) => Settled::NotWritten,
+            () => Settled::ChangedOutside,
+        };
+        self.settled(now, settled);
     }
 
     /// Ends [`Action::Off`]. The present table is the new base.
@@ -218,7 +244,7 @@ impl Adapter {
             }
             Err(why) => {
                 let moves = proposal.back();
-                self.phase = Phase::Restoring { moves: moves.clone() };
+                self.phase = Phase::Restoring { moves: moves.clone(), why, pending: true };
                 Action::Restore { moves, why }
             }
         }

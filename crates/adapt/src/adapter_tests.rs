@@ -283,3 +283,46 @@ fn seconds_without_samples_do_not_count_as_idle() {
         }
     }
 }
+
+#[test]
+fn a_restoration_that_could_not_be_written_is_requested_again() {
+    let mut h = Host::uneven();
+    h.no_effect = Some(h.table.clone());
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    let first = h.until(6, |a| matches!(a, Action::Restore { .. }));
+    assert_eq!(h.second(), Action::Rest(RestReason::WritePending));
+    h.adapter.settled(h.now, Settled::NotWritten);
+    assert_eq!(h.second(), first);
+    let Action::Restore { moves, .. } = first else { unreachable!() };
+    h.write(&moves);
+    assert!(matches!(h.second(), Action::Suspect { .. }));
+}
+
+#[test]
+fn the_next_process_finds_out_whether_a_step_was_written() {
+    let proposed = || {
+        let mut h = Host::uneven();
+        let p = h.proposal(20);
+        (h, p.moves)
+    };
+    // The process ended before the write.
+    let (mut h, _) = proposed();
+    h.adapter.handed_over(h.now, &h.table);
+    assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
+    // After it.
+    let (mut h, moves) = proposed();
+    moves.iter().for_each(|m| h.table[m.entry] = m.to);
+    h.adapter.handed_over(h.now, &h.table);
+    assert!(matches!(h.second(), Action::Rest(RestReason::Judging { .. })));
+    h.until(6, |a| matches!(a, Action::Rest(RestReason::Kept(_))));
+    // Another program wrote meanwhile.
+    let (mut h, moves) = proposed();
+    h.table[moves[0].entry] = 7 - moves[0].to;
+    h.adapter.handed_over(h.now, &h.table);
+    assert_eq!(h.second(), Action::Off { until: None, why: OffReason::ChangedOutside });
+    // Nothing to find out.
+    let mut h = Host::uneven();
+    h.adapter.handed_over(h.now, &h.table);
+    h.proposal(20);
+}

@@ -15,11 +15,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// After so many entries within an hour, the traffic changes faster than steps can follow. Then steps are [`SLOW_APART`]
 /// apart: entries do not return within [`RETURN`], and the hour's entries last for the hour.
 const QUICK_ENTRIES: usize = 24;
+const SLOW_APART: Duration = Duration::from_secs(190);
 /// Entries of a step that may move after that, or within an hour after a step was restored.
 const SMALL_STEP: usize = 2;
 /// A second step that is restored within an hour switches the interface off.
 const RESTORED_STEPS: usize = 2;
-const SLOW_APART: Duration = Duration::from_secs(190);
 /// Entries that may move in an hour, restored ones included.
 pub const HOURLY_ENTRIES: usize = 60;
 /// An entry that moved keeps its queue for this long.

@@ -294,7 +294,9 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
     let near = |a: u32, b: u32| node(a).is_some() && node(a) == node(b);
     let packets: Vec<u64> = s.counts.entries.iter().map(|e| e.packets).collect();
     let n = bins.cpus.len() as u32;
-    let may = |bin: u32| bins.cpus.get(bin as usize).copied() != left_out;
+    let may = |bin: u32| {
+        bins.cpus.get(bin as usize).is_some_and(|c| Some(*c) != left_out && !start.unavoidable.contains_key(c))
+    };
     let balanced = |entries: usize, cost: u64| {
         let limits = MoveLimits { entries, pinned: &pinned, costs: &packets, cost, accepts: &accepts, near: &near };
         balance_within(&bins.table, &weights, &bins.fixed, n, may, TARGET, &limits)

