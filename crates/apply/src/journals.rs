@@ -49,7 +49,8 @@ impl Journals {
         history::verify_of(&self.all, now, &self.store)
     }
 
-    /// What people and the configuration have applied, as if the service had never written.
+    /// What people and the configuration have applied, also to interfaces that appeared: as if the service had never corrected
+    /// anything.
     #[must_use]
     pub fn without_service(&self) -> Self {
         let own = |r: &Read| r.header.as_ref().is_some_and(|h| matches!(h.title, Title::Keep { .. }));

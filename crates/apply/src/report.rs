@@ -119,9 +119,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether the service wrote again what was lost. It requests nothing new.
+    /// Whether the service wrote again what was lost, or applied what was requested to another interface. It requests nothing
+    /// new.
     pub fn is_of_service(&self) -> bool {
-        matches!(self.title, Title::Keep { .. })
+        matches!(self.title, Title::Keep { .. } | Title::SetUp { .. })
     }
 }
 

@@ -60,7 +60,10 @@ impl Service<'_> {
         let mut steps = work.steps;
         order(&mut steps, |s| (&s.from, &s.setting));
         let mut request = Request {
-            title: Title::Keep { devs: names(&steps) },
+            title: match work.cause {
+                Cause::Appeared => Title::SetUp { devs: names(&steps) },
+                _ => Title::Keep { devs: names(&steps) },
+            },
             devices: devices(&steps, now),
             steps,
             already: work.already,

@@ -47,6 +47,11 @@ pub enum Title {
         /// Interface names.
         devs: Vec<String>,
     },
+    /// The service applied the configuration to interfaces that appeared.
+    SetUp {
+        /// Interface names.
+        devs: Vec<String>,
+    },
     /// A state of a measurement. `None`: its name was removed.
     Bench {
         /// Its name.
@@ -87,13 +92,15 @@ impl Title {
         match self {
             Self::Plan { .. } => Self::Plan { file: None },
             Self::Bench { .. } => Self::Bench { state: None },
-            Self::Adopt { devs } | Self::Keep { devs }
+            Self::Adopt { devs } | Self::Keep { devs } | Self::SetUp { devs }
                 if devs.iter().all(|d| interfaces.iter().any(|i| i.as_ref() == d)) =>
             {
                 self.clone()
             }
             Self::Text(text) if text.is_empty() => self.clone(),
-            Self::Adopt { .. } | Self::Keep { .. } | Self::Text(_) | Self::Other { .. } => Self::Text(LEFT_OUT.into()),
+            Self::Adopt { .. } | Self::Keep { .. } | Self::SetUp { .. } | Self::Text(_) | Self::Other { .. } => {
+                Self::Text(LEFT_OUT.into())
+            }
             Self::Goal { .. } | Self::Rollback { .. } | Self::BackToBefore { .. } | Self::RestOf { .. } => self.clone(),
         }
     }
@@ -118,6 +125,7 @@ impl fmt::Display for Title {
             Self::BackToBefore { transaction } => write!(f, "state before transaction {transaction}"),
             Self::RestOf { transaction } => write!(f, "rest of transaction {transaction}"),
             Self::Keep { devs } => write!(f, "keep {}", devs.join(" ")),
+            Self::SetUp { devs } => write!(f, "set up {}", devs.join(" ")),
             Self::Bench { state: Some(state) } => write!(f, "bench: {state}"),
             Self::Bench { state: None } => f.write_str("bench"),
             Self::Text(text) | Self::Other { title: text, .. } => f.write_str(text),
@@ -177,6 +185,7 @@ mod tests {
             (Title::BackToBefore { transaction: 4 }, "state before transaction 4"),
             (Title::RestOf { transaction: 4 }, "rest of transaction 4"),
             (Title::Keep { devs: vec!["eth0".into()] }, "keep eth0"),
+            (Title::SetUp { devs: vec!["eth2".into()] }, "set up eth2"),
             (Title::Bench { state: Some("acme".into()) }, "bench: acme"),
             (Title::Text("own text".into()), "own text"),
             (Title::default(), ""),
@@ -207,6 +216,7 @@ mod tests {
         assert_eq!(clean(Title::Adopt { devs: vec!["acme".into()] }), "(left out)");
         assert_eq!(clean(Title::Keep { devs: vec!["eth0".into()] }), "keep eth0");
         assert_eq!(clean(Title::Keep { devs: vec!["acme".into()] }), "(left out)");
+        assert_eq!(clean(Title::SetUp { devs: vec!["acme".into()] }), "(left out)");
         assert_eq!(clean(Title::Adopt { devs: Vec::new() }), "adopt --all");
         assert_eq!(clean(Title::Rollback { of: 13 }), "rollback of 13");
         assert_eq!(clean(Title::Text("plan /home/anna/x.json".into())), "(left out)");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Kind, Standing, TrialResult, Verdict, Verify, WouldUndo};
 use ringwise_knob::{Match, Origin, Setting};
-use ringwise_model::{CpuId, CpuSet, Fact};
+use ringwise_model::{CpuId, CpuSet, Fact, Title};
 use ringwise_observe::How;
 use serde::Serialize;
 
@@ -299,7 +299,8 @@ const RUN: usize = 3;
 
 /// Transactions by which the service kept the layout, with nothing between them. Others are alone.
 fn runs<'a>(newest_first: &[&'a Entry], all: bool) -> Vec<Vec<&'a Entry>> {
-    let kept = |e: &Entry| e.is_of_service() && e.ending == Ending::Kept && e.undone_by.is_none() && e.damaged == 0;
+    let keep = |e: &Entry| matches!(e.title, Title::Keep { .. });
+    let kept = |e: &Entry| keep(e) && e.ending == Ending::Kept && e.undone_by.is_none() && e.damaged == 0;
     let together = newest_first.chunk_by(|a, b| kept(a) && kept(b) && a.this_boot == b.this_boot);
     together
         .flat_map(|run| if all || run.len() < RUN { run.chunks(1).collect() } else { vec![run] })
