@@ -26,7 +26,7 @@ fn fresh(cx: &HostAccess, bond: &str) -> Option<Bond> {
 
 /// The device, if the setting at this address interrupts a member of a bond.
 fn interrupted<'a>(now: &Snapshot, address: Option<&'a Address>) -> Option<&'a str> {
-    let dev = address.filter(|a| a.interrupts_traffic())?.dev()?;
+    let dev = address.filter(|a| a.interrupts_traffic_on(now))?.dev()?;
     of(now, dev).map(|_| dev)
 }
 

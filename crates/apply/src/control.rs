@@ -12,7 +12,7 @@ use crate::{Error, Refusal};
 /// forced.
 pub(crate) fn check(cx: &HostAccess, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
     let todo = steps.iter().filter(|s| !compare(&s.setting, now).holds()).filter_map(|s| s.setting.address());
-    let todo: Vec<Address> = todo.filter(Address::interrupts_traffic).collect();
+    let todo: Vec<Address> = todo.filter(|a| a.interrupts_traffic_on(now)).collect();
     if todo.is_empty() {
         return Ok(Vec::new());
     }

@@ -224,7 +224,7 @@ impl Tx<'_> {
 }
 
 fn interrupting(steps: &[Step]) -> BTreeSet<Address> {
-    steps.iter().filter_map(|s| s.setting.address()).filter(Address::interrupts_traffic).collect::<BTreeSet<_>>()
+    steps.iter().filter(|s| s.interrupts_traffic).filter_map(|s| s.setting.address()).collect::<BTreeSet<_>>()
 }
 
 fn state_failure(e: &Error) -> Failure {

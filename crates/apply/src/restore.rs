@@ -40,7 +40,7 @@ impl Tx<'_> {
         }
         let mut errors: BTreeMap<Address, String> = BTreeMap::new();
         // A call that exceeded its deadline may have restarted a device.
-        let restarted = self.start.keys().filter(|a| a.interrupts_traffic()).filter_map(Address::dev);
+        let restarted = self.start.keys().filter(|a| a.interrupts_traffic_on(&self.now)).filter_map(Address::dev);
         self.stale.extend(restarted.map(str::to_string).collect::<Vec<_>>());
         for _ in 0..ROUNDS {
             // An earlier call that exceeded its deadline may have taken effect since the last look.

@@ -227,7 +227,7 @@ impl Tx<'_> {
 
     /// Notes that writing this setting restarted its device.
     fn wrote(&mut self, address: &Address) {
-        if address.interrupts_traffic()
+        if address.interrupts_traffic_on(&self.now)
             && let Some(dev) = address.dev()
         {
             self.stale.insert(dev.to_string());

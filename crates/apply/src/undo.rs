@@ -389,14 +389,14 @@ fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {
 fn steps(now: &Snapshot, target: &SettingMap, reason: &Reason) -> Vec<Step> {
     let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).collect();
     let restarted: BTreeSet<&str> =
-        differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).collect();
+        differs.iter().filter(|a| a.interrupts_traffic_on(now)).filter_map(Address::dev).collect();
     let step = |(a, s): (&Address, &Setting)| Step {
         setting: s.clone(),
         from: live(now, a),
         rule: "rollback".into(),
         reason: reason.clone(),
         source: "the journal of ringwise".into(),
-        interrupts_traffic: a.interrupts_traffic(),
+        interrupts_traffic: a.interrupts_traffic_on(now),
         if_refused: IfRefused::PutBack,
         instead: Vec::new(),
     };

@@ -87,7 +87,7 @@ pub fn todo(look: Look) -> Todo {
             rule: rule(look, &c.address).into(),
             reason: Reason::AppliedBefore { transaction: applied.get(&c.address).copied().unwrap_or_default() },
             source: "ringwise daemon".into(),
-            interrupts_traffic: c.address.interrupts_traffic(),
+            interrupts_traffic: c.address.interrupts_traffic_on(look.now),
             if_refused: IfRefused::Skip,
             instead: Vec::new(),
             setting: c.to,
@@ -181,5 +181,5 @@ fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
 
 /// Traffic is interrupted only for an interface that was just set up again, whose traffic has been interrupted anyway.
 fn may_write(address: &Address, look: Look, dev: &str) -> bool {
-    !address.interrupts_traffic() || look.anew.contains(dev)
+    !address.interrupts_traffic_on(look.now) || look.anew.contains(dev)
 }

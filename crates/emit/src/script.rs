@@ -30,7 +30,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let found = by_address(&found);
     let addresses: Vec<_> = wanted.keys().cloned().collect();
     let restarted: BTreeSet<String> =
-        addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).collect();
+        addresses.iter().filter(|a| a.interrupts_traffic_on(s)).filter_map(|a| a.dev().map(str::to_string)).collect();
     let mut before = collateral(s, &addresses);
     before.extend(found.clone());
     // The undo goes from the planned values to the previous ones. There, too, rules are removed before the number of

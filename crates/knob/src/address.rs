@@ -2,6 +2,7 @@
 
 use std::mem::discriminant;
 
+use ringwise_model::{Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Family};
@@ -37,6 +38,15 @@ pub fn alike<'a, V: 'a>(
     range.take_while(move |(a, _)| discriminant(*a) == discriminant(first) && a.dev() == first.dev())
 }
 
+/// Drivers that stop and start the device when its RSS table, hash or hash fields are written, and drop flow rules then
+/// (`bnxt_set_rxfh` and `bnxt_srxfh` in drivers/net/ethernet/broadcom/bnxt/bnxt_ethtool.c).
+const RESTART_FOR_RSS: [&str; 1] = ["bnxt_en"];
+
+/// Whether the driver stops and starts the device when its RSS table is written.
+pub fn restarts_for_rss(nic: &Nic) -> bool {
+    nic.driver.known().is_some_and(|d| RESTART_FOR_RSS.contains(&d.as_str()))
+}
+
 impl Address {
     /// Families of the same device that a write to this setting may reset or renumber. The effect differs by driver (lab:
     /// igb loses affinity and RSS, virtio_net rewrites affinity and XPS, vmxnet3 loses RSS on a ring change), so ringwise
@@ -45,9 +55,20 @@ impl Address {
         self.family().descriptor().invalidates(self)
     }
 
-    /// Whether a write takes the link down or loses packets for a moment.
+    /// Whether a write takes the link down or loses packets for a moment, on every device.
     pub fn interrupts_traffic(&self) -> bool {
         self.family().descriptor().interrupts_traffic(self)
+    }
+
+    /// The same on this device. `None`: it is not there.
+    pub fn interrupts_traffic_of(&self, nic: Option<&Nic>) -> bool {
+        let hash = matches!(self, Self::RssTable { .. } | Self::RssHash { .. } | Self::RssFields { .. });
+        self.interrupts_traffic() || (hash && nic.is_some_and(restarts_for_rss))
+    }
+
+    /// The same on this host.
+    pub fn interrupts_traffic_on(&self, now: &Snapshot) -> bool {
+        self.interrupts_traffic_of(self.dev().and_then(|d| now.nic(d)))
     }
 
     /// The one file that holds the setting. `None` if the setting is written by a request, has several files, or has a

@@ -191,7 +191,7 @@ fn propose(cx: &mut GroupPlanner, intent: &Intent, w: GroupSetting) {
         return;
     }
     let untried = std::iter::once(&w.setting).chain(&w.instead).find(|s| cx.learned.why(cx.d.nic, s).is_none());
-    let harms = address.interrupts_traffic() && !compare(&w.setting, cx.s).holds();
+    let harms = address.interrupts_traffic_of(Some(cx.d.nic)) && !compare(&w.setting, cx.s).holds();
     let Some(setting) = untried.filter(|_| harms && !intent.allow_disruption).cloned() else { return cx.want(w) };
     cx.out.left_out.push(ProposedChange {
         setting,

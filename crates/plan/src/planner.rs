@@ -81,6 +81,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     }
     laid.refuse()?;
     out.laid = laid.names(s);
+    out.permission = (!intent.allow_disruption).then(|| channels::with_word(&intent, &[]));
     let pins = pins(&m, &devs, &teams, &laid);
     name_no_more_than_needed(&intent, devs.len(), &mut out);
     let mut groups = if article {
@@ -156,6 +157,7 @@ fn on_one_cpu(
     laid.settings(s, &devs, &out.left_alone, &intent);
     laid.refuse()?;
     out.laid = laid.names(s);
+    out.permission = (!intent.allow_disruption).then(|| channels::with_word(&intent, &[]));
     for d in &devs {
         want_channels(d, &intent, one, learned, &mut out);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
+use crate::channels;
 use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::manual_changes::{KeptSettings, MadeByDevice};
@@ -56,6 +57,9 @@ pub(crate) struct PlanBuilder {
     pub made: MadeByDevice,
     pub entries: Entries,
     pub left_out: Vec<ProposedChange>,
+    /// The command that permits to interrupt traffic; `None`: it is permitted. Settings that interrupt it on some devices
+    /// only, the RSS table, are skipped then. The others ask before they are entered.
+    pub permission: Option<String>,
     pub wanted_counts: Vec<u32>,
     pub left_alone: Vec<SkippedInterface>,
     pub refused: Vec<NotPossible>,
@@ -144,6 +148,19 @@ impl PlanBuilder {
             self.refused.push(NotPossible { address: Some(address), what, why, needed: w.needed, blocked_by: None });
             return;
         }
+        let restarts = !holds && address.interrupts_traffic_of(nic) && !address.interrupts_traffic();
+        if let (true, Some(command)) = (restarts, &self.permission) {
+            let (why, outage) = (why(), channels::outage(nic.and_then(|n| n.driver.known()).map(String::as_str)));
+            self.left_out.push(ProposedChange {
+                setting: w.setting,
+                from: w.live,
+                rule: why.rule.into(),
+                reason: why.reason,
+                command: command.clone(),
+                outage: outage.to_string(),
+            });
+            return;
+        }
         let step = (!holds).then(|| {
             let why = why();
             let (reason, rule) = if w.matched.holds() {
@@ -166,7 +183,7 @@ impl PlanBuilder {
                 rule: rule.to_string(),
                 reason,
                 source: why.source,
-                interrupts_traffic: address.interrupts_traffic(),
+                interrupts_traffic: address.interrupts_traffic_of(nic),
                 if_refused,
                 instead: why.instead,
             }

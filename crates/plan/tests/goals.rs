@@ -68,7 +68,10 @@ fn run(host: &str) {
             let p = plan(&snapshot, &intent, &[]).expect("every goal is possible here");
             for s in &p.steps {
                 assert!(explain_rule(&s.rule).is_some(), "{} has no text", s.rule);
-                assert_eq!(s.interrupts_traffic, s.setting.address().is_some_and(|a| a.interrupts_traffic()));
+                assert_eq!(
+                    s.interrupts_traffic,
+                    s.setting.address().is_some_and(|a| a.interrupts_traffic_on(&snapshot))
+                );
                 assert!(allow_disruption || !s.interrupts_traffic);
             }
             for e in p.expected.iter().filter(|e| e.before.is_some() && e.after > e.before) {

@@ -162,3 +162,21 @@ fn the_recommended_number_of_queues_uses_every_cpu() {
     let six = plan(&s, &of(Some(6), true), &[]).unwrap();
     assert!(load(&six) > load(&fewer), "{:?}", six.expected);
 }
+
+/// bnxt_en stops and starts the device when the table is written.
+#[test]
+fn a_table_that_restarts_the_device_needs_permission() {
+    let mut s = host(4, 6);
+    s.nics[0].driver = Fact::Known("bnxt_en".into());
+    let p = ok(&s, Goal::Forward);
+    assert_eq!(table(&p), None);
+    let skipped: Vec<_> = p.left_out.iter().filter(|l| matches!(l.setting, Setting::RssTable { .. })).collect();
+    assert_eq!(skipped.len(), 1, "{:?}", p.left_out);
+    assert!(skipped[0].command.contains("--allow-disruption"), "{}", skipped[0].command);
+    assert!(!p.interrupts_traffic());
+    let p = plan(&s, &Intent { allow_disruption: true, ..intent(Goal::Forward) }, &[]).unwrap();
+    let step = p.steps.iter().find(|s| matches!(s.setting, Setting::RssTable { .. })).expect("the table is permitted");
+    assert!(step.interrupts_traffic);
+    // The same table on a device that stays up.
+    assert!(ok(&host(4, 6), Goal::Forward).steps.iter().all(|s| !s.interrupts_traffic));
+}

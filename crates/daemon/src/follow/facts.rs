@@ -6,10 +6,9 @@ use ringwise_adapt::Forbidden;
 use ringwise_adapt::load::Exclusion;
 use ringwise_flow::stack::RXHASH;
 use ringwise_flow::steering::NTUPLE;
+use ringwise_knob::restarts_for_rss;
 use ringwise_model::{Fact, Nic, User};
 
-/// Drivers that stop and start the device when its table is written: `bnxt_set_rxfh` closes and opens the NIC.
-const RESET_BY_TABLE: [&str; 1] = ["bnxt_en"];
 /// `threaded` of a NAPI instance whose kernel thread polls without a pause.
 const BUSY_POLL: u32 = 2;
 
@@ -30,10 +29,11 @@ pub(crate) fn facts(nic: &Nic) -> Facts {
 
 fn forbidden(nic: &Nic) -> Vec<Forbidden> {
     let mut out = Vec::new();
-    match nic.driver.known() {
-        Some(d) if RESET_BY_TABLE.contains(&d.as_str()) => out.push(Forbidden::WriteResetsDevice),
-        Some(_) => {}
-        None => out.push(Forbidden::Unknown),
+    if nic.driver.known().is_none() {
+        out.push(Forbidden::Unknown);
+    }
+    if restarts_for_rss(nic) {
+        out.push(Forbidden::WriteResetsDevice);
     }
     let feature = |name: &str| nic.features.known().map(|f| f.get(name).map(|f| f.on));
     match feature(RXHASH) {

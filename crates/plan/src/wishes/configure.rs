@@ -227,7 +227,11 @@ pub(crate) fn configure(
         let after = if resets { ResetBy::Channels } else { before.map_or(ResetBy::Channels, |b| b.1) };
         let anew = resets || before.is_some();
         let holds = matched.holds() && !anew;
-        if address.interrupts_traffic() && !holds && !intent.allow_disruption && !matches!(live, Fact::Unknown(_)) {
+        if address.interrupts_traffic_of(dev.map(|d| d.nic))
+            && !holds
+            && !intent.allow_disruption
+            && !matches!(live, Fact::Unknown(_))
+        {
             out.left_out.push(left_out(intent, &setting, live, &one.by, dev.map(|d| d.nic)));
             continue;
         }
