@@ -278,6 +278,10 @@ fn metrics_of_a_service() {
         "ringwise_service_settings_written_total 53",
         "ringwise_service_manual_changes_total 1",
         "ringwise_service_notifications_lost_total 0",
+        "ringwise_service_uneven_load{device=\"eth1\"} 1",
+        "ringwise_service_uneven_load{device=\"eth2\"} 1",
+        "ringwise_service_uneven_load{device=\"eth3\"} 1",
+        "ringwise_service_better_tables_total 1",
         "ringwise_service_last_action_timestamp_seconds 1795187427",
     ];
     assert_eq!(page(), expected);

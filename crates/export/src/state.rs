@@ -70,6 +70,10 @@ pub struct Service {
     pub manual: u64,
     /// How often it lost notifications.
     pub lost: u64,
+    /// Interfaces whose load is uneven.
+    pub uneven: Vec<String>,
+    /// RSS tables that would have been better.
+    pub better_tables: u64,
     /// Its last transaction, seconds since 1970. `None`: there was none.
     pub last_unix: Option<u64>,
 }
@@ -115,6 +119,10 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     page.add(&t::SERVICE_WRITTEN, &[], Value::Int(s.written));
     page.add(&t::SERVICE_MANUAL, &[], Value::Int(s.manual));
     page.add(&t::SERVICE_LOST, &[], Value::Int(s.lost));
+    for device in &s.uneven {
+        page.add(&t::SERVICE_UNEVEN, &[("device", device)], Value::Int(1));
+    }
+    page.add(&t::SERVICE_BETTER, &[], Value::Int(s.better_tables));
     if let Some(at) = s.last_unix {
         page.add(&t::SERVICE_ACTION, &[], Value::Int(at));
     }

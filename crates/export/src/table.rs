@@ -96,6 +96,10 @@ families! {
         "Manual changes that the service has found since it was started; it does not overwrite them.";
     SERVICE_LOST = "ringwise_service_notifications_lost_total" Counter "" []
         "Number of times that the kernel dropped notifications to the service since it was started; the service then compares everything.";
+    SERVICE_UNEVEN = "ringwise_service_uneven_load" Gauge "" ["device"]
+        "1: the load of the receive queues of this interface is uneven; ringwise status shows the finding. Absent if it is even.";
+    SERVICE_BETTER = "ringwise_service_better_tables_total" Counter "" []
+        "RSS tables that would have been better, found by the service since it was started; it writes none.";
     SERVICE_ACTION = "ringwise_service_last_action_timestamp_seconds" Gauge "seconds" []
         "Unix time of the last transaction of the service, refused ones included. Absent if there was none in this boot.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]

@@ -315,6 +315,8 @@ fn numbers(s: &ServiceState) -> Service {
         written: s.totals.settings,
         manual: s.totals.manual,
         lost: s.totals.overflows,
+        uneven: s.loads.iter().map(|l| l.interface.clone()).collect(),
+        better_tables: s.totals.better_tables,
         last_unix: s.actions.last().map(|a| a.unix_time),
     }
 }

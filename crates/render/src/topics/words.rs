@@ -257,6 +257,20 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
+        &["load", "uneven load", "follow", "observe", "better table"],
+        "what the service finds about the load of receive queues",
+        "A hash spreads flows, not work: some entries of the RSS table get more packets than others. The service looks \
+         once a second. If one CPU of an interface stays much busier with packets than the others, it counts the \
+         packets of each table entry for 3 s, and reports a table that would be better. The loads of such a report are \
+         predicted. Nothing is written. An entry that takes more than a CPU can give is named, because no table can \
+         split it.",
+        &[
+            "Show|the line load of ringwise status; daemon.json: loads",
+            "Off|ringwise daemon --follow off",
+            "See|docs/daemon.md; ringwise help rss, service, rfs, flow rules",
+        ],
+    ),
+    word(
         &["paused", "resume", "daemon pause"],
         "interfaces that the service does not change for a while",
         "The service does not change a paused interface. ringwise daemon pause DEV lasts until ringwise daemon resume \
