@@ -441,7 +441,7 @@ pub struct HistoryArgs {
     #[arg(value_name = "ID", value_parser = at_least::<u64>(0))]
     pub id: Option<u64>,
     /// One line for each transaction of the service, too
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// `--output`.
     #[command(flatten)]

@@ -323,8 +323,13 @@ const PERSIST: Page = Page {
     notes: "A configuration file that exists is applied as it is; options that would change
 it are refused. Without one, persist writes it from the options, else from the
 settings in effect: with the goal of the last apply, and with allow_disruption
-if changes that interrupt traffic were allowed. --remove stops applying at boot,
-and leaves that file and the settings in effect as they are.
+if changes that interrupt traffic were allowed.
+
+--remove stops applying at boot, and leaves that file and the settings in effect
+as they are. It does not stop a service that runs. To undo everything:
+  ringwise persist --remove         no boot applies anything any more
+  ringwise daemon stop --restore    if the service runs: ends it and restores
+  ringwise rollback 0               otherwise: every setting as first found
 
 No unit waits for the units of ringwise, and one that fails only appears in
 systemctl --failed. An interface that appears late, or is renamed, has a unit of

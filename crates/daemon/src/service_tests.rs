@@ -193,6 +193,28 @@ fn another_number_of_queues_is_kept_and_laid_out() {
 }
 
 #[test]
+fn the_table_is_weighted_for_another_number_of_queues() {
+    let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 8).done()));
+    let rig = Rig::of(sim, Goal::Forward);
+    rig.serve(|service| {
+        rig.sim.ethtool_l("eth0", 6).unwrap();
+        rig.sim.sleep_past_link();
+        heard(service, Change::Channels, "eth0");
+        service.look(true);
+        let nic = rig.now().nic("eth0").unwrap().clone();
+        let table = &nic.rss.known().unwrap().table;
+        let mut entries = [0; 4];
+        for q in table {
+            let vector = nic.vector_of(ringwise_model::Dir::Rx, *q).unwrap();
+            let cpu = vector.asked.known().unwrap().iter().next().unwrap();
+            entries[cpu.0 as usize] += 1;
+        }
+        assert_eq!(nic.rx_queues.len(), 6, "two of the four CPUs have two queues");
+        assert_eq!(entries, [table.len() / 4; 4], "each CPU gets a quarter: {table:?}");
+    });
+}
+
+#[test]
 fn queues_leave_a_cpu_and_come_home() {
     let rig = Rig::applied(Goal::Forward);
     let on = |cpu: u32| {

@@ -1,7 +1,7 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
-use ringwise_model::CpuSet;
+use ringwise_model::{CpuSet, Goal};
 use ringwise_plan::{Group, Plan, Program};
 
 use ringwise_text::{hang, plural};
@@ -34,6 +34,9 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
 
 /// Programs that would be slow on the CPUs of the interrupts.
 const MANY: &str = "many processes or threads (a database)";
+/// Comments of a drop-in: short enough for one line, because a folded one would not be a comment.
+const MANY_OR_BUSY: &str = "many processes or threads (a database), or a busy program";
+const FEW: &str = "few threads that do not keep their CPUs busy";
 
 /// CPUs for programs, one line each, and how to set them with systemd: for every configured unit, and one example.
 pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
@@ -53,13 +56,34 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     for p in shown {
         let file = format!("for {}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
-        out.extend(p.drop_in.lines().map(|l| format!("      {l}\n")));
-        if let Some(node) = p.node_cpus.as_ref().filter(|_| p.group.is_none()) {
-            out.push_str(&format!("      # for a busy program, or many threads: CPUAffinity={node}\n"));
+        match p.node_cpus.as_ref().filter(|_| p.group.is_none()) {
+            Some(node) => out.push_str(&alternatives(p, node, plan.intent.goal_of(&p.dev))),
+            None => {
+                out.extend(p.drop_in.lines().map(|l| format!("      {l}\n")));
+                out.push_str(&format!("  or {}\n", p.cpuset));
+            }
         }
-        out.push_str(&format!("  or {}\n", p.cpuset));
     }
     out.push('\n');
+    out
+}
+
+/// The drop-in and the line for a cgroup with both sets of CPUs, each with the kind of program that it suits. With goal `rpc`
+/// the CPUs of the node come first: most servers, databases among them, have many processes or threads.
+fn alternatives(p: &Program, node: &CpuSet, goal: Goal) -> String {
+    let kinds = [(MANY_OR_BUSY, node), (FEW, &p.cpus)];
+    let [(kind, cpus), (other, instead)] = if goal == Goal::Rpc { kinds } else { [kinds[1], kinds[0]] };
+    let mut out = String::new();
+    for l in p.drop_in.lines() {
+        if l.starts_with("CPUAffinity=") {
+            out.push_str(&format!("      # {kind}:\n      CPUAffinity={cpus}\n"));
+            out.push_str(&format!("      # instead, {other}:\n      # CPUAffinity={instead}\n"));
+        } else {
+            out.push_str(&format!("      {l}\n"));
+        }
+    }
+    let cpuset = p.cpuset.replacen(&p.cpus.to_string(), &cpus.to_string(), 1);
+    out.push_str(&format!("  or {cpuset}\n"));
     out
 }
 
@@ -78,9 +102,13 @@ fn limits(plan: &Plan) -> Option<String> {
     let sets: Vec<String> = node.iter().map(|(cpus, devs)| format!("{}: CPUs {cpus}", devs.join(" "))).collect();
     let many = match (sets.is_empty(), all().all(|p| p.node_cpus.is_some())) {
         (true, _) => format!("The node has no more, so leave the file out for a busy program, or one of {MANY}."),
-        (false, true) => format!("A busy program, or one of {MANY}, gets those of the node ({}).", sets.join("; ")),
+        (false, true) => format!(
+            "A busy program, or one of {MANY}, gets those of the node, CPUs without a queue included ({}).",
+            sets.join("; ")
+        ),
         (false, false) => format!(
-            "A busy program, or one of {MANY}, gets those of the node ({}), or no limit if it has no more.",
+            "A busy program, or one of {MANY}, gets those of the node, CPUs without a queue included ({}), or no limit \
+             if it has no more.",
             sets.join("; ")
         ),
     };

@@ -26,6 +26,7 @@ mod matrix;
 mod misplaced;
 mod moderation;
 pub mod outcome;
+mod pending;
 pub mod plan;
 mod plan_index;
 pub mod report;

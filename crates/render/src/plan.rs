@@ -12,6 +12,7 @@ use super::control;
 use super::gains;
 use super::groups;
 use super::manual_changes;
+use super::pending;
 use super::plan_index::PlanIndex;
 use super::skipped;
 use ringwise_emit::summary::{name, summary};
@@ -74,6 +75,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
             let so = n.saturating_sub(kept);
             hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
         };
+        out.push_str(&s.map(|s| pending::of_plan(plan, &PlanIndex::new(plan), s, w)).unwrap_or_default());
         out.push_str(&rest(plan, again, style));
         out.push_str(&manual_changes::kept(plan, again, style));
         return out;
@@ -105,6 +107,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     }
     out.push_str(&groups::programs(plan, w));
     out.push_str(&gains::text(plan, w));
+    out.push_str(&s.map(|s| pending::of_plan(plan, &index, s, w)).unwrap_or_default());
     out.push_str(&rest(plan, again, style));
     out.push_str(&groups::advice(plan, w));
     out.push_str(&manual_changes::kept(plan, again, style));

@@ -7,7 +7,7 @@ use ringwise_model::{
 };
 
 use super::steering;
-use super::{facts, matrix, moderation, rules};
+use super::{facts, matrix, moderation, pending, rules};
 use ringwise_text::{self as text, unread};
 use ringwise_text::{Style, Tint};
 use ringwise_text::{
@@ -177,6 +177,8 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         _ => {}
     }
     if n.has_own_queues() {
+        let limit = if style.width.is_none() || style.verbose > 0 { usize::MAX } else { 4 };
+        out.extend(pending::line(n, limit).map(|text| ("pending", text)));
         out.push(("IRQ map", map(n)));
         if let Some(fixed) = fixed(n) {
             out.push(("not movable", fixed));

@@ -5,6 +5,10 @@ use ringwise_model::Fact;
 use ringwise_plan::ProposedChange;
 use ringwise_text::{Style, hang};
 
+/// A reader takes the command below a change for one that includes this change alone.
+const WHOLE: &str = "--allow-disruption includes every change of this list on the interfaces that a command names, or on \
+                     all of them if it names none.";
+
 /// One line for the same change on several devices.
 struct Line {
     devs: Vec<String>,
@@ -56,6 +60,9 @@ pub(super) fn text<'a>(
                 out.push_str(&hang(&format!("  {}  ", l.devs.join(" ")), &l.text, style.width));
             }
             out.push_str(&format!("      {}\n", style.recording.reads(g.command)));
+        }
+        if outage && mine.iter().map(|g| g.lines.len()).sum::<usize>() > 1 {
+            out.push_str(&hang("  ", WHOLE, style.width));
         }
         if let Some(all) = all.filter(|all| outage && mine.len() > 1 && mine.iter().all(|g| g.command != *all)) {
             out.push_str(&format!("  all of them\n      {}\n", style.recording.reads(all)));

@@ -16,7 +16,8 @@ pub struct PersistArgs {
     /// apply once
     #[arg(long, help_heading = "Files")]
     pub daemon: bool,
-    /// Stop applying at boot, and remove the files; the configuration file stays
+    /// Stop applying at boot, and remove the files; the configuration file, the settings in effect and a service that
+    /// runs stay
     #[arg(long, conflicts_with_all = ["goal", "config", "set", "daemon"], help_heading = "Files")]
     pub remove: bool,
     /// Write below DIR instead of /, to prepare an image

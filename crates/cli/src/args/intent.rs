@@ -103,20 +103,21 @@ impl IntentArgs {
 /// Which hardware threads get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SmtArg {
-    /// At most one queue for each physical core
+    /// One thread of each core takes interrupts; queues beyond the number of cores share it. Default of rpc, stream, latency
     OnePerCore,
-    /// Siblings as well, after every core has a queue
+    /// Siblings as well, after every core has a queue. Default of balanced, forward, mixed
     All,
 }
 
 /// Whether CPUs of remote nodes get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum FarNodeArg {
+    /// No queue there; refuse if no local CPU may be used
     Never,
-    /// Only if no CPU of the local node is left
+    /// Only if no local CPU may be used; until then queues share local CPUs (goal mixed: as soon as each of them has a
+    /// queue). The default
     Last,
-    /// Like CPUs of the local node
+    /// Like CPUs of the local node, the nearest first
     Ok,
 }
 

@@ -37,16 +37,21 @@ pub(super) const TOPICS: &[Topic] = &[
         &["forward", "router", "firewall", "gateway"],
         "routers and firewalls: packets are passed on",
         "Packets leave by the queue of the CPU that received them, so one CPU does all the work for a packet. All \
-         ports of a node get the same layout. A packet that leaves by a port of another node is also sent by the \
+         ports of a node that are planned together get the same layout: queue 3 of each is on the same CPU. A packet that leaves by a port of another node is also sent by the \
          CPU that received it, but an interrupt on that other node completes it.",
         &[
             "Use it|on hosts that pass on more packets than they answer",
-            "Queues|one for each local CPU, hardware threads included (with --allow-disruption). If there are \
-             fewer, the RSS table is weighted by what each CPU carries.",
+            "Queues|one for each local CPU, hardware threads included (with --allow-disruption)",
+            "Ports|plan all ports in one command. A plan that names one port (plan eth1 --goal forward) neither reads \
+             nor changes the layout of the others: queue 3 of eth1 may then be on another CPU than queue 3 of eth0.",
+            "RSS|the table is weighted if that takes 5 % or more off the busiest CPU: a CPU whose core has another \
+             CPU with queues carries two thirds of one that has its core alone. Queues of all interfaces of the plan \
+             count; interfaces that are not part of it do not. Queues that share a CPU share what it carries. A table \
+             that was changed outside ringwise, or is configured, stays.",
             "RPS|for a device with one queue, on both threads; RFS is off",
             "Rest|LRO off and pause frames off (both with --allow-disruption); moderation is kept",
             "Try|ringwise plan --goal forward",
-            "See|ringwise help goal, lro, pause, skipped",
+            "See|rule Q33; ringwise help goal, rss, lro, pause, skipped",
         ],
     ),
     word(

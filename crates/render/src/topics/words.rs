@@ -61,8 +61,17 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Why|A queue on a remote CPU loses speed: rule A03 reports it if a local CPU is free.",
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
-            "Change|ringwise plan moves such queues to local CPUs. --far-node never, last or ok (configuration key \
-             far_node) decides whether remote CPUs may get queues.",
+            "Change|ringwise plan moves such queues to local CPUs.",
+            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): remote \
+             CPUs get queues only if no local CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). If \
+             there are more queues than local CPUs, the queues share the local CPUs. Goal mixed alone gives the queues \
+             beyond the number of local CPUs to remote CPUs.",
+            "Never|no queue on a remote CPU: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
+            "Ok|remote CPUs count like local ones: each core of the host gets a queue before any second thread does, \
+             the nearest node first. The number of queues of a goal still counts local cores or CPUs only.",
+            "Nodes|For --far-node, other nodes of the same socket, or at a distance of at most 12, are not remote: \
+             they are used before two queues share a CPU (goal forward: at a distance of at most 12 also before second \
+             threads).",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
@@ -71,8 +80,12 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["local", "near", "local node", "near node", "local cpu", "local core"],
         title: "on the NUMA node of the interface",
         body: "A CPU is local (near) if it is on the NUMA node of the interface: memory and cache that the NIC writes to \
-         are close. Plans use remote CPUs only if no local one is left.",
-        parts: &["Kernel|/sys/class/net/DEV/device/local_cpulist", "See|rule A03; ringwise help remote, smt"],
+         are close. By default plans use remote CPUs only if no local one may be used.",
+        parts: &[
+            "Kernel|/sys/class/net/DEV/device/local_cpulist",
+            "Set|ringwise plan --far-node HOW: ringwise help far-node",
+            "See|rule A03; ringwise help remote, smt",
+        ],
         knob: Some(KnobValues::RemoteQueues),
     },
     Topic {
@@ -90,12 +103,15 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["pending", "not yet seen"],
         "set, but the interrupt has not moved yet",
-        "In apply and verify: the new affinity is written, but the interrupt moves only when it is next raised. A \
-         queue without traffic stays pending. This is not a failure. In ringwise status, the line pending lists what \
+        "The affinity is written, but on x86 the interrupt moves only when it is next raised. A queue without traffic \
+         stays pending. This is not a failure: the setting is as planned, while show marks the CPU that took the last \
+         interrupt, and rule A10 of check reports the difference. In ringwise status, the line pending lists what \
          needs you: a trial, an unfinished transaction, settings that can be restored now.",
         &[
+            "Show|ringwise show DEV: line pending; ringwise plan: line Pending",
+            "Traffic|An interrupt that stays pending under traffic found no free vector on its CPU: rule A10",
             "Check|ringwise verify --for 5s counts interrupts while traffic flows",
-            "See|ringwise help trial, journal, irq",
+            "See|rule A10; ringwise help trial, journal, irq",
         ],
     ),
     Topic {
@@ -144,11 +160,15 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["smt", "sibling", "siblings", "hardware thread", "hardware threads", "second thread", "one per core"],
         title: "two CPUs (hardware threads) of one physical core",
         body: "With SMT a physical core has two CPUs that share its resources: two queues on one core slow each other \
-         down. Goals rpc, stream and latency use one thread of each core; balanced, forward and mixed use the second \
-         one too, after every core has a queue.",
+         down. The option --smt decides which threads take the interrupts of queues.",
         parts: &[
-            "Set|ringwise plan --smt one-per-core: at most one queue per core; --smt all: both threads. \
-             Configuration key smt in [host].",
+            "Set|ringwise plan --smt one-per-core or --smt all; configuration key smt in [host]",
+            "Single|one-per-core: only the first usable thread of each core takes interrupts. If there are more queues than \
+             cores, several queues share that thread, and the second threads still take none. Default of rpc, stream \
+             and latency; if only one core may be used, these goals use both of its threads.",
+            "Both|all: second threads take interrupts too, after every local core has a queue; queues share a CPU only after \
+             every thread has one. Default of balanced, forward and mixed.",
+            "Sending|XPS is not limited by --smt: every CPU has a transmit queue",
             "Kernel|/sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
             "See|rules A04 Q08; ringwise help local",
         ],
@@ -286,9 +306,18 @@ pub(super) const TOPICS: &[Topic] = &[
         &["skipped", "proposed", "disruption", "allow disruption", "interrupts traffic"],
         "in the plan, but only made with --allow-disruption",
         "Changes of channels, rings, pause frames and most features restart the device: packets are lost, and the \
-         link may go down for seconds. A plan lists them as skipped, with the command that includes them.",
+         link may go down for seconds. A plan lists those that the goal proposes under \"Skipped because it interrupts \
+         traffic\", with the command that includes them. Those that you requested yourself (--set, --queues, \
+         configuration file) are listed first, under \"Requested but not planned because it interrupts traffic\".",
         &[
             "Set|--allow-disruption; configuration key allow_disruption in [host]",
+            "Command|--allow-disruption applies to the whole plan: a command includes every listed change of the \
+             interfaces that it names, or of all interfaces if it names none, not only the change above it. To allow \
+             one interface, name it: ringwise plan eth1 --allow-disruption",
+            "Status|plan --exit-code: 3 while a requested change is not planned. apply makes the other changes.",
+            "Heading|\"Skipped:\" behind \"Considered\" lists interfaces that are not part of the plan, with the \
+             reason. \"only its channels are skipped\": the interface is part of the plan, but its number of queues \
+             stays, because AF_XDP sockets, an XDP program or another user depends on it.",
             "See|ringwise help channels, control path",
         ],
     ),
@@ -306,8 +335,9 @@ pub(super) const TOPICS: &[Topic] = &[
         "~ is a setting that changes: the present value (now) above the new one (then), below it the reason. For an \
          interrupt now has the CPUs that it may be delivered to, and on the CPU that takes it (? if unknown); without \
          the row on, each has one CPU. ! behind a CPU: it is on a remote node. x: not possible here, with the reason. [A02] is the rule of check behind the reason; the sources \
-         of the rules are listed at the end. With --full, = is a setting that is already as planned.",
-        &["See|ringwise plan --help; ringwise help skipped, remote"],
+         of the rules are listed at the end. With --full, = is a setting that is already as planned. A plan compares what is configured: an interrupt \
+         that is set to its CPU but has not moved there yet counts as planned, and the line Pending names it.",
+        &["See|ringwise plan --help; ringwise help skipped, remote, pending"],
     ),
     word(
         &["refused", "ignored", "adjusted", "instead", "learned settings"],
