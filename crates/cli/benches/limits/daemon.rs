@@ -52,10 +52,11 @@ fn follow(table: &mut Table, host: &Arc<dyn Host>, now: &Snapshot, limit_ms: f64
     // 0.2 % of a CPU with 64 queues, in proportion for the other machine.
     let quiet = median(15, || Ok::<_, &str>(cpu_times(host.as_ref())));
     table.time(&what, limit_ms * 0.4, quiet);
-    table.note("  of one CPU", format!("{:.3} %", quiet.cpu.as_secs_f64() * 100.0));
+    // Too short for the kernel's count of CPU time.
+    table.note("  of one CPU", format!("{:.3} %", quiet.wall.as_secs_f64() * 100.0));
     let mut sampler = Sampler::new(host.as_ref(), &layout, false);
     let busy = median(15, || Ok::<_, &str>(sampler.read(host.as_ref())));
-    table.note("  while a CPU is busy", format!("{:.3} %", busy.cpu.as_secs_f64() * 100.0));
+    table.note("  while a CPU is busy", format!("{:.3} %", busy.wall.as_secs_f64() * 100.0));
     Ok(())
 }
 
