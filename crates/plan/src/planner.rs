@@ -122,7 +122,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
-    rfs::plan(s, &devs, &learned, &mut out);
+    rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &learned, &mut out);
     irqbalance::plan(s, &devs, &learned, &mut out);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::Reason;
+use ringwise_knob::{Reason, Setting};
 use ringwise_model::{ConfiguredBy, FarNode, Goal, Intent, Knob, Snapshot, Wish};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{self, Irqs, NicSpec};
@@ -123,4 +123,29 @@ fn one_of_the_two_tables_of_rfs_is_not_enough() {
     // The other one is there already.
     let p = ok(&s, &Intent { wishes: vec![of_host(), of_queues()], ..Intent::default() });
     assert_eq!(warnings(&project(&s, &p.target), Goal::Balanced, vec![of_host()]), Vec::<String>::new());
+}
+
+#[test]
+fn queues_share_the_configured_number_of_rfs_entries() {
+    let s = host(Irqs::Round, 4);
+    let plan = |entries| {
+        let by = ConfiguredBy::Argument { argument: "the test".into() };
+        let wish = Wish { dev: None, knob: Knob::RfsEntries { entries }, by };
+        ok(&s, &Intent { goal: Goal::Rpc, wishes: vec![wish], ..Intent::default() })
+    };
+    let of_queues = |p: &Plan| -> Vec<u32> {
+        let entries = |t: &Setting| match t {
+            Setting::RpsFlowCnt { entries, .. } => Some(*entries),
+            _ => None,
+        };
+        p.target.iter().filter_map(entries).collect()
+    };
+    let p = plan(65_536);
+    assert_eq!(of_queues(&p), [16_384; 4], "not a share of the 32768 of the goal");
+    let why = p.steps.iter().find(|s| matches!(s.setting, Setting::RpsFlowCnt { .. })).unwrap().reason.to_string();
+    assert_eq!(why, "65536 entries divided among 4 queues, rounded down to a power of two");
+    assert!(p.target.contains(&Setting::RfsEntries { entries: 65_536 }));
+    // The kernel rounds the table up.
+    assert_eq!(of_queues(&plan(40_000)), [16_384; 4]);
+    assert_eq!(of_queues(&plan(0)), [0; 4], "RFS is off");
 }
