@@ -51,6 +51,7 @@ fn wish(knob: Knob) -> Wish {
         dev: Some("eth1".into()),
         knob,
         by: ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 7 },
+        params_by: Default::default(),
     }
 }
 
@@ -236,17 +237,20 @@ fn all_mistakes_are_reported_together() {
         dev: Some("eth9".into()),
         knob: Knob::Pause { autoneg: None, rx: None, tx: Some(false) },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     });
     let sysctl = |name: &str| Knob::Sysctl { name: name.into(), value: "600".into() };
     i.wishes.push(Wish {
         dev: None,
         knob: sysctl("net.ipv4.ip_forward"),
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     });
     i.wishes.push(Wish {
         dev: None,
         knob: Knob::CpuLatency { cpus: vec![CpuId(1)], value: "fast".into() },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     });
     let got = wrong(&host(), &i);
     let want = [
@@ -552,7 +556,12 @@ fn napi_threads_run_on_the_cpu_of_their_queue() {
 fn a_sysctl_is_configured_if_the_kernel_has_it() {
     let knob = Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() };
     let i = Intent {
-        wishes: vec![Wish { dev: None, knob, by: ConfiguredBy::Flag { name: "--set".into() } }],
+        wishes: vec![Wish {
+            dev: None,
+            knob,
+            by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
+        }],
         ..Intent::default()
     };
     let mut s = host();

@@ -144,7 +144,8 @@ fn known(
             out.insert(k.clone(), *v);
         } else if !switch || *v != 0 {
             let what = format!("{} moderation{of} {k}", cx.name());
-            cx.cannot_any(None, what, Obstacle::NotAmongParameters { has: has.keys().cloned().collect() });
+            let (why, wish) = (Obstacle::NotAmongParameters { has: has.keys().cloned().collect() }, cx.wish);
+            cx.cannot_of(None, what, why, wish.by_of(k));
         }
     }
     out
