@@ -282,6 +282,7 @@ pub(crate) fn reason(intent: &Intent, now: u32, near: Share) -> (&'static str, R
     match intent.goal {
         Goal::Latency => ("R3.16", Reason::FewestQueues { cores }),
         Goal::Forward => (if now > cpus { "Q03" } else { "Q01" }, Reason::OneQueueACpu { now, cpus }),
+        _ if goal::counts_permitted(intent) => ("Q02", Reason::OneQueueAPermittedCpu { now, cpus: cores }),
         _ => (if now > cores { "Q02" } else { "Q01" }, Reason::OneQueueACore { now, cores }),
     }
 }

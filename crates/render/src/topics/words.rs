@@ -63,6 +63,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
             "Change|ringwise plan moves such queues to local CPUs. --far-node never, last or ok (configuration key \
              far_node) decides whether remote CPUs may get queues.",
+            "Number|With --far-node ok, goal rpc counts remote CPUs too for the most queues that it keeps. The \
+             numbers of the other goals do not depend on it.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
@@ -149,6 +151,8 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Set|ringwise plan --smt one-per-core: at most one queue per core; --smt all: both threads. \
              Configuration key smt in [host].",
+            "Number|Goal rpc keeps at most one queue per physical core of the node; with --smt all, one per CPU. \
+             The numbers of the other goals do not depend on it.",
             "Kernel|/sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
             "See|rules A04 Q08; ringwise help local",
         ],
