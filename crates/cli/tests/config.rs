@@ -128,7 +128,8 @@ fn a_setting_that_the_driver_does_not_support_is_reported() {
     assert!(err.contains("eth0 moderation use-adaptive-tx: not supported by the driver"), "{err}");
     // The option at fault is named, not the last one for the same setting.
     let set = ["--set", "eth0.coalesce.adaptive-tx=true", "--set", "eth0.coalesce.rx-usecs=62"];
-    let args = [&["plan", "--from", &host()], &set[..]].concat();
+    let from = host();
+    let args = [&["plan", "--from", &from], &set[..]].concat();
     let (code, out, err) = text(&ringwise(&args));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("(configured in --set eth0.coalesce.adaptive-tx=true)"), "{out}");
