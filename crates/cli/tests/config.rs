@@ -132,7 +132,7 @@ fn a_setting_that_the_driver_does_not_support_is_reported() {
     let args = [&["plan", "--from", &from], &set[..]].concat();
     let (code, out, err) = text(&ringwise(&args));
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("(configured in --set eth0.coalesce.adaptive-tx=true)"), "{out}");
+    assert!(out.contains("(configured by --set eth0.coalesce.adaptive-tx=true)"), "{out}");
     let (_, _, err) = text(&ringwise(&[&args[..], &["--strict"]].concat()));
     assert!(err.contains("--set eth0.coalesce.adaptive-tx=true: eth0 moderation use-adaptive-tx"), "{err}");
     // What does not exist is off.
