@@ -36,7 +36,7 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
                 meant.extend(inner);
                 let inside = inner.map(|table| match v.get_ref().as_str() {
                     Some(text) if !t.keys().any(|k| k.get_ref() == table) => {
-                        format!("{table} = {{ {name} = {} }}", crate::set::quote(text))
+                        format!("{table} = {{ {name} = {text:?} }}")
                     }
                     _ => format!("\"{name}\" in {table}"),
                 });

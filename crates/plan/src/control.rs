@@ -3,7 +3,7 @@
 use ringwise_knob::Step;
 use ringwise_model::{ControlPath, Fact, Nic, Snapshot};
 
-use crate::{ControlPathCut, Outage, channels};
+use crate::{ControlPathCut, Outage};
 
 /// The control paths whose devices are known, for the head of the plan.
 pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
@@ -31,6 +31,15 @@ pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<ControlPathCut> {
     out
 }
 
+/// The observed effect of a channel change on the link, by driver.
+pub(crate) fn outage(driver: Option<&str>) -> &'static str {
+    match driver {
+        Some("igb") => "link down about 3 s",
+        Some("virtio_net") => "packets may be lost for a moment, the link stays up",
+        _ => "link may drop for some seconds",
+    }
+}
+
 fn is_down(n: &Nic) -> bool {
     let down = n.link.carrier.known() == Some(&false) || n.link.operstate.known().is_some_and(|s| s == "down");
     down && !n.link_is_up()
@@ -44,7 +53,7 @@ pub(crate) fn outages(s: &Snapshot, steps: &[Step]) -> Vec<Outage> {
         match out.iter_mut().find(|o| o.dev == nic.name()) {
             Some(o) => o.steps += 1,
             None => {
-                let effect = channels::outage(nic.driver.known().map(String::as_str)).to_string();
+                let effect = outage(nic.driver.known().map(String::as_str)).to_string();
                 out.push(Outage { dev: nic.name().to_string(), effect, steps: 1 });
             }
         }
