@@ -102,8 +102,10 @@ same "and brings that back" "$(theirs $igb | grep -c -e 'segmentation on')" "$be
 fixed=$(theirs $igb | awk '/off \[fixed\]/ { print $1; exit }')
 check "a feature that is fixed: the kernel says nothing" sh -c "ethtool -K $igb $fixed on 2>&1 | grep -v -q 'netlink error'"
 same "and changes nothing" "$(feature $igb $fixed)" off
-status "a wish for a fixed one is refused" 1 ringwise plan $igb --config none --set $igb.features.$fixed=true
+status "a fixed one that is configured is reported" 0 ringwise plan $igb --config none --set $igb.features.$fixed=true
 says "and why" "fixed"
+status "and an error with --strict" 1 ringwise plan $igb --config none --set $igb.features.$fixed=true --strict
+says "with the same reason" "fixed"
 
 # --- each driver: a feature of its own, and the side effects of a change
 for dev in $devs; do

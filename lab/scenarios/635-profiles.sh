@@ -26,8 +26,9 @@ change() {
 }
 # lacks TITLE KEY=VALUE: the device does not report it on this kernel, so nothing is planned
 lacks() {
-	status "$1" 1 ringwise plan mq0 --config none --set "mq0.coalesce.$2"
+	status "$1" 0 ringwise plan mq0 --config none --set "mq0.coalesce.$2"
 	says "$1: and that is said" "not supported by the driver"
+	status "$1: an error with --strict" 1 ringwise plan mq0 --config none --set "mq0.coalesce.$2" --strict
 }
 held >/tmp/before
 ethtool -c mq0 >/tmp/before.c

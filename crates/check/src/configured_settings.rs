@@ -67,7 +67,12 @@ mod tests {
 
     #[test]
     fn another_value_for_the_same_setting() {
-        let wish = |dev: Option<&str>, knob| Wish { dev: dev.map(str::to_string), knob, by: ConfiguredBy::InEffect };
+        let wish = |dev: Option<&str>, knob| Wish {
+            dev: dev.map(str::to_string),
+            knob,
+            by: ConfiguredBy::InEffect,
+            params_by: Default::default(),
+        };
         let gro = Knob::Feature { name: "gro".into(), on: false };
         let sysctl = Knob::Sysctl { name: "net.core.busy_read".into(), value: "50".into() };
         let i = Intent { wishes: vec![wish(Some("eth1"), gro), wish(None, sysctl)], ..Intent::default() };

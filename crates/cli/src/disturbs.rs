@@ -320,7 +320,8 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
     )
 };
 const PERSIST: Page = Page {
-    notes: "A configuration file that exists is applied as it is; options that would change
+    notes: "The file is /etc/ringwise/ringwise.toml, or that of --config, also after apply
+with another file. If it exists, it is applied as it is; options that would change
 it are refused. Without one, persist writes it from the options, else from the
 settings in effect: with the goal of the last apply, and with allow_disruption
 if changes that interrupt traffic were allowed.

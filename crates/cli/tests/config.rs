@@ -95,6 +95,53 @@ fn a_wrong_file_is_refused_whole_and_first() {
 }
 
 #[test]
+fn the_next_boot_needs_this_file() {
+    let d = Dir::named("config-boot");
+    let file = d.file("edge.toml", "version = 1\n[host]\ngoal = \"rpc\"\n");
+    let (code, out, err) = text(&ringwise(&["plan", "--config", &file, "--from", &host()]));
+    assert_eq!(code, Some(0), "{err}");
+    let want = "To keep it over reboots, afterwards: ringwise persist --config /etc/ringwise/edge.toml\n";
+    assert!(out.contains(want), "{out}");
+    let place = d.0.display().to_string();
+    if place.starts_with("/tmp/") {
+        let want = format!("  First copy {file} to /etc/ringwise/edge.toml: files in /tmp do not survive a reboot.\n");
+        assert!(out.contains(&want), "{out}");
+    }
+}
+
+/// igb has no adaptive moderation.
+#[test]
+fn a_setting_that_the_driver_does_not_support_is_reported() {
+    let d = Dir::named("config-unsupported");
+    let plan = |adaptive: &str, more: &[&str]| {
+        let values = format!("coalesce = {{ {adaptive}, rx-usecs = 62 }}");
+        let file = d.file("r.toml", &format!("version = 1\n[[interface]]\nmatch = {{ name = \"eth0\" }}\n{values}\n"));
+        text(&ringwise(&[&["plan", "--config", &file, "--from", &host()], more].concat()))
+    };
+    let (code, out, err) = plan("adaptive-tx = true", &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let line = out.lines().find(|l| l.contains("eth0 moderation use-adaptive-tx")).unwrap_or_else(|| panic!("{out}"));
+    assert!(line.starts_with("x ") && line.contains("not supported by the driver"), "{line}");
+    assert!(out.contains("rx-usecs 62"), "{out}");
+    let (code, _, err) = plan("adaptive-tx = true", &["--strict"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("eth0 moderation use-adaptive-tx: not supported by the driver"), "{err}");
+    // The option at fault is named, not the last one for the same setting.
+    let set = ["--set", "eth0.coalesce.adaptive-tx=true", "--set", "eth0.coalesce.rx-usecs=62"];
+    let from = host();
+    let args = [&["plan", "--from", &from], &set[..]].concat();
+    let (code, out, err) = text(&ringwise(&args));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("(configured by --set eth0.coalesce.adaptive-tx=true)"), "{out}");
+    let (_, _, err) = text(&ringwise(&[&args[..], &["--strict"]].concat()));
+    assert!(err.contains("--set eth0.coalesce.adaptive-tx=true: eth0 moderation use-adaptive-tx"), "{err}");
+    // What does not exist is off.
+    let (code, out, err) = plan("adaptive-rx = false", &["--strict"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("rx-usecs 62") && !out.contains("use-adaptive"), "{out}");
+}
+
+#[test]
 fn what_contradicts_itself_is_said_of_flags_too() {
     let d = Dir::named("config-sound");
     let file = d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nfeatures = { tso = true }\n");

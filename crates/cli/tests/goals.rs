@@ -115,6 +115,7 @@ fn put_pause(sim: &Arc<Sim>, dev: &str, autoneg: bool, on: bool) {
             dev: Some(dev.into()),
             knob: Knob::Pause { autoneg: None, rx: Some(on), tx: Some(on) },
             by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
         }],
         allow_disruption: true,
         ..Intent::default()
@@ -234,6 +235,7 @@ fn offloads_that_are_off_come_on_for_streams() {
         dev: Some("eth0".into()),
         knob: Knob::Feature { name: name.into(), on: false },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     };
     off.wishes = vec![wish("gro"), wish("tso")];
     done(&sim, &Dir::new(), &off);
@@ -255,6 +257,7 @@ fn what_the_user_lays_down_goes_before_the_goal() {
         dev: dev.map(Into::into),
         knob,
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     };
     i.wishes = vec![
         mine(Some("eth3"), Knob::Coalesce { queues: None, params }),
@@ -278,6 +281,7 @@ fn sim2(latency: &str) -> Arc<Sim> {
             dev: None,
             knob: Knob::CpuLatency { cpus: (0..16).map(CpuId).collect(), value: latency.into() },
             by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
         }],
         ..Intent::default()
     };

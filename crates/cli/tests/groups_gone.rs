@@ -182,6 +182,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
                     },
                 },
                 by: ConfiguredBy::Flag { name: "--set".into() },
+                params_by: Default::default(),
             }],
             ..Intent::default()
         };

@@ -74,6 +74,7 @@ fn on_igb_a_refused_wish_takes_nothing_with_it() {
         dev: Some("eth0".into()),
         knob: Knob::Coalesce { queues: None, params },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     };
     let out = lay.apply(&Intent { wishes: vec![wish], ..Intent::default() });
     assert_eq!((out.verdict, out.instead.len()), (Verdict::Applied, 1), "{out:#?}");
@@ -87,7 +88,12 @@ fn a_context_has_the_number_that_was_asked_for() {
     for kernel in ["6.12.48", "6.18.15"] {
         let lay = Lay::on(&build::host(8, 2).kernel(kernel).mqnic("eth0", 0, 8).linked().done());
         let knob = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
-        let wish = Wish { dev: Some("eth0".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } };
+        let wish = Wish {
+            dev: Some("eth0".into()),
+            knob,
+            by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
+        };
         let i = Intent { wishes: vec![wish], ..Intent::default() };
         assert_eq!(lay.apply(&i).verdict, Verdict::Applied, "{kernel}");
         let now = lay.look();

@@ -32,8 +32,17 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
             None => {
                 let near = nearest(name, spec.keys.iter().map(|k| k.name));
                 meant.extend(near);
+                let inner = required_table_with(name, spec);
+                meant.extend(inner);
+                let inside = inner.map(|table| match v.get_ref().as_str() {
+                    Some(text) if !t.keys().any(|k| k.get_ref() == table) => {
+                        format!("{table} = {{ {name} = {text:?} }}")
+                    }
+                    _ => format!("\"{name}\" in {table}"),
+                });
                 let all = || format!("one of {}", spec.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "));
-                let right = elsewhere(name).or_else(|| near.map(|n| format!("\"{n}\""))).unwrap_or_else(all);
+                let right =
+                    inside.or_else(|| elsewhere(name)).or_else(|| near.map(|n| format!("\"{n}\""))).unwrap_or_else(all);
                 out.push(Fault {
                     at: k.span(),
                     with: Vec::new(),
@@ -48,6 +57,12 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
         let right = Some(format!("{} = {}", key.name, example(&key.kind)));
         out.push(Fault { at: at.clone(), with: Vec::new(), found, right });
     }
+}
+
+/// The required table of this specification that has a key of this name: `name` of an interface belongs in `match`.
+fn required_table_with(name: &str, spec: &'static Spec) -> Option<&'static str> {
+    let has = |kind: &Kind| matches!(kind, Kind::Table(inner) if inner.keys.iter().any(|k| k.name == name));
+    spec.keys.iter().find(|k| k.required && has(&k.kind)).map(|k| k.name)
 }
 
 /// Where a key of this name belongs.

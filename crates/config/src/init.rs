@@ -35,7 +35,10 @@ fn interface(n: &Nic) -> String {
         (None, Some(bus)) => Matcher { bus: Some(bus.clone()), ..Matcher::default() },
         (None, None) => Matcher { name: Some(n.name().to_string()), ..Matcher::default() },
     };
-    let wishes = now(n).into_iter().map(|knob| Wish { dev: None, knob, by: ConfiguredBy::Unknown }).collect();
+    let wishes = now(n)
+        .into_iter()
+        .map(|knob| Wish { dev: None, knob, by: ConfiguredBy::Unknown, params_by: Default::default() })
+        .collect();
     let text = print_entry(&Entry { matcher, wishes, ..Entry::default() });
     let driver = n.driver.known().map(|d| format!(", {d}")).unwrap_or_default();
     let queues = match n.queues_unread() {

@@ -70,8 +70,24 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
         None => return,
     };
     let Some(base) = all.iter_mut().find(|b| same_place(&b.knob, &over.knob)) else { return all.push(over.clone()) };
-    base.knob = both(&base.knob, &over.knob);
-    base.by.clone_from(&over.by);
+    *base = both_wishes(base, over);
+}
+
+/// Each moderation parameter that only `base` names keeps the place where it was configured.
+fn both_wishes(base: &Wish, over: &Wish) -> Wish {
+    let knob = both(&base.knob, &over.knob);
+    let mut params_by = over.params_by.clone();
+    if let (Knob::Coalesce { params: old, .. }, Knob::Coalesce { params: new, .. }, Knob::Coalesce { params, .. }) =
+        (&base.knob, &over.knob, &knob)
+    {
+        for (name, value) in params {
+            let by = base.by_of(name);
+            if !new.contains_key(name) && old.get(name) == Some(value) && *by != over.by {
+                params_by.insert(name.clone(), by.clone());
+            }
+        }
+    }
+    Wish { dev: base.dev.clone(), knob, by: over.by.clone(), params_by }
 }
 
 /// Queues (or CPUs) that both settings name, if they do not name the same ones, become a setting of their own. Returns
@@ -86,7 +102,8 @@ fn split_shared(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
             continue;
         }
         let (Some(theirs), Some(ours)) = (only(&b.knob, common), only(&rest.knob, common)) else { continue };
-        shared.push(Wish { knob: both(&theirs, &ours), ..over.clone() });
+        let (theirs, ours) = (Wish { knob: theirs, ..b.clone() }, Wish { knob: ours, ..over.clone() });
+        shared.push(both_wishes(&theirs, &ours));
         b.knob = only(&b.knob, |q| !common(q))?;
         rest.knob = only(&rest.knob, |q| !common(q))?;
     }

@@ -104,6 +104,8 @@ impl Config {
     pub fn without_places(&self) -> Self {
         let mut c = self.clone();
         c.places().for_each(|by| *by = ConfiguredBy::Unknown);
+        let of_entries = c.entries.iter_mut().flat_map(|e| &mut e.wishes);
+        c.host.wishes.iter_mut().chain(of_entries).for_each(|w| w.params_by.clear());
         c
     }
 

@@ -126,3 +126,19 @@ fn interfaces_that_the_host_part_names() {
     let b = bound("[host]\ninterfaces = [\"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["lan*"], "the planner refuses it by that name");
 }
+
+#[test]
+fn a_moderation_parameter_keeps_its_place() {
+    let text = entry("name = \"eth0\"").replace("rings.rx = 512", "coalesce = { tx-usecs = 3, rx-usecs = 4 }");
+    let b = bound(&text, &["eth0.coalesce.rx-usecs=8", "eth0.coalesce.use-cqe-mode-rx=1"]).unwrap();
+    let [w] = b.intent.wishes.as_slice() else { panic!("{:?}", b.intent.wishes) };
+    let by = |param: &str| w.by_of(param).to_string();
+    assert_eq!(by("tx-usecs"), "f.toml line 4");
+    assert_eq!(by("rx-usecs"), "--set eth0.coalesce.rx-usecs=8");
+    assert_eq!(by("use-cqe-mode-rx"), "--set eth0.coalesce.use-cqe-mode-rx=1");
+    // A value that another one changes was configured there.
+    let b = bound(&text, &["eth0.coalesce.adaptive-tx=true", "eth0.coalesce.tx-usecs=9"]).unwrap();
+    let w = &b.intent.wishes[0];
+    assert_eq!(w.by_of("use-adaptive-tx").to_string(), "--set eth0.coalesce.tx-usecs=9");
+    assert_eq!(w.by_of("rx-usecs").to_string(), "f.toml line 4");
+}

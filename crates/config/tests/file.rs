@@ -242,6 +242,25 @@ fn faults_are_shown_where_they_are() {
     assert_eq!(shown, want, "\n{shown}");
 }
 
+/// A criterion of `match` beside it: one message, which names the right place.
+#[test]
+fn a_criterion_outside_of_match() {
+    let faults = |lines: &str| {
+        let text = format!("version = 1\n[[interface]]\n{lines}\ngoal = \"rpc\"\n");
+        parse("r.toml", &text).unwrap_err().to_string()
+    };
+    let shown = faults("name = \"eth0\"");
+    let want = "\
+r.toml:3:1: unknown key \"name\" in [[interface]]
+  3 | name = \"eth0\"
+    | ^^^^
+    = expected match = { name = \"eth0\" }
+r.toml: 1 error; nothing was read from the host";
+    assert_eq!(shown, want, "\n{shown}");
+    let shown = faults("match = { driver = \"igb\" }\nname = \"eth0\"");
+    assert!(shown.contains("expected \"name\" in match\n") && shown.contains("1 error;"), "{shown}");
+}
+
 /// Forty errors are listed, more are counted.
 #[test]
 fn a_long_list_of_faults_ends_with_how_many_more_there_are() {

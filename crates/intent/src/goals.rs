@@ -17,7 +17,8 @@ pub fn implied(c: &Config) -> String {
 
 fn of_goal(goal: Goal, c: &Config) -> String {
     let settings = ringwise_plan::goal_settings(goal, &c.policies);
-    let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
+    let wish =
+        |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown, params_by: Default::default() };
     let entry = Entry { wishes: settings.device.iter().map(wish).collect(), ..Entry::default() };
     // Only the keys, because they apply to every interface.
     let text = ringwise_config::print_knobs(&entry);

@@ -32,7 +32,7 @@ fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
         let same = out.iter_mut().filter(|w| w.dev == dev).find_map(|w| join(&w.knob, &knob).map(|k| (w, k)));
         match same {
             Some((w, k)) => w.knob = k,
-            None => out.push(Wish { dev, knob, by: ConfiguredBy::InEffect }),
+            None => out.push(Wish { dev, knob, by: ConfiguredBy::InEffect, params_by: Default::default() }),
         }
     }
     out

@@ -270,6 +270,7 @@ mod tests {
             dev: Some(dev.into()),
             knob: Knob::Rings { values: ringwise_model::RingValues::sizes(Some(512), None) },
             by: ConfiguredBy::Unknown,
+            params_by: Default::default(),
         };
         let both = Intent { wishes: vec![wish("eth0"), wish("eth1")], ..of(&["eth0", "eth1"], Goal::Rpc) };
         let all =

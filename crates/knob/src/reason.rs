@@ -248,6 +248,13 @@ pub enum Reason {
         /// Number of cores.
         cores: u32,
     },
+    /// One queue per CPU that `--smt all` or `--far-node ok` permits.
+    OneQueueAPermittedCpu {
+        /// Current number of queues.
+        now: u32,
+        /// Number of permitted CPUs.
+        cpus: u32,
+    },
     // Other settings of a goal, beside queues and CPUs
     /// LRO breaks forwarding.
     LroBreaksForwarding,
@@ -562,6 +569,10 @@ mod tests {
         assert_eq!(
             one(Reason::OneQueueACore { now: 0, cores: 0 }),
             "one queue per physical core: 0 queues leave 0 of the 0 cores of its node idle"
+        );
+        assert_eq!(
+            one(Reason::OneQueueAPermittedCpu { now: 12, cpus: 8 }),
+            "one queue per CPU that the options permit: 12 queues for 8 CPUs; each queue costs interrupts"
         );
         assert_eq!(one(Reason::QueuesRequested { queues: 1, now: 4 }), "1 queue was requested; now there are 4");
     }

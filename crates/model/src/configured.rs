@@ -126,7 +126,7 @@ mod tests {
         ];
         for by in all {
             let knob = Knob::Rings { values: crate::RingValues::sizes(Some(512), None) };
-            let wish = Wish { dev: None, knob, by: by.clone() };
+            let wish = Wish { dev: None, knob, by: by.clone(), params_by: Default::default() };
             assert_eq!(serde_json::from_value::<Wish>(serde_json::to_value(&wish).unwrap()).unwrap(), wish);
         }
     }

@@ -156,7 +156,10 @@ impl Requested {
     /// Without text that a person typed: files, names of groups and policies, flags.
     pub fn without_typed_text(self) -> Self {
         let mut intent = Intent { config: None, groups: Vec::new(), policies: Vec::new(), ..self.intent };
-        intent.wishes.iter_mut().for_each(|w| w.by = ConfiguredBy::default());
+        for w in &mut intent.wishes {
+            w.by = ConfiguredBy::default();
+            w.params_by.clear();
+        }
         Self { flags: None, intent }
     }
 }

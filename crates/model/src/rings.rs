@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn wishes_are_written_as_before() {
         let knob = Knob::Rings { values: RingValues::sizes(Some(512), None) };
-        let wish = Wish { dev: Some("eth0".into()), knob, by: crate::ConfiguredBy::InEffect };
+        let wish =
+            Wish { dev: Some("eth0".into()), knob, by: crate::ConfiguredBy::InEffect, params_by: Default::default() };
         let text = r#"{"dev":"eth0","wish":"rings","rx":512,"tx":null,"by":{"kind":"in_effect"}}"#;
         assert_eq!(serde_json::to_string(&wish).unwrap(), text);
         assert_eq!(serde_json::from_str::<Wish>(text).unwrap(), wish);

@@ -19,6 +19,16 @@ pub struct Wish {
     /// Where it was configured.
     #[serde(default, alias = "said", skip_serializing_if = "ConfiguredBy::is_unknown")]
     pub by: ConfiguredBy,
+    /// Moderation parameters that were configured at another place than `by`, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params_by: BTreeMap<String, ConfiguredBy>,
+}
+
+impl Wish {
+    /// Where this moderation parameter was configured.
+    pub fn by_of(&self, param: &str) -> &ConfiguredBy {
+        self.params_by.get(param).unwrap_or(&self.by)
+    }
 }
 
 /// A knob and the requested value. Members that are `None` stay unchanged; queues `None` means all queues.

@@ -25,4 +25,5 @@ pub use error::{Class, Error, Next, Result};
 pub use installation::{Installation, kept, remove};
 pub use mark::{forget, has_yet_to_live, lived};
 pub use mode::{Mode, service_is_enabled};
+pub use place::config_refused;
 pub use units::Units;

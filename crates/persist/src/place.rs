@@ -46,6 +46,17 @@ pub(crate) fn check(root: &Path, program: Option<&Path>, config: &Path, state_di
     LINKS.iter().find_map(|p| wrong(root.join(p))).map_or(Ok(()), Err)
 }
 
+/// Why `persist` would refuse a configuration file because of its place or of who can write it; `None`: it would not.
+/// `config`: an absolute path. `here`: the file is for this host. Otherwise only the directories matter that no host keeps
+/// over a reboot.
+pub fn config_refused(config: &Path, here: bool) -> Option<String> {
+    if !here {
+        return absent_at_boot(config, "");
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    absent_at_boot(config, &mounts).or_else(|| trust::others_write(config))
+}
+
 fn systemd(program: &Path, config: &Path) -> Result<()> {
     if Path::new("/run/systemd/system").exists() {
         return Ok(());
@@ -147,6 +158,14 @@ mod tests {
         ] {
             assert!(why(p).is_some_and(|w| w.contains(words)), "{p}: {:?}", why(p));
         }
+    }
+
+    #[test]
+    fn the_place_of_a_file_for_another_host() {
+        let why = config_refused(Path::new("/tmp/x.toml"), false);
+        assert_eq!(why.as_deref(), Some("files in /tmp do not survive a reboot"));
+        assert_eq!(config_refused(Path::new("/tmp/x.toml"), true), why);
+        assert_eq!(config_refused(Path::new("/no/such/place/x.toml"), false), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::goal::Share;
 use crate::select::channel_users;
 use crate::target::PlanBuilder;
 use crate::wishes::{self, ConfiguredSettings};
-use crate::{NotPossible, Obstacle, ProposedChange, Refusal, SkippedInterface, goal};
+use crate::{NotPossible, Obstacle, ProposedChange, Refusal, SkippedInterface, control, goal};
 
 /// The setting for `n` queues and the largest possible `n`; `None` for a driver without channel counts that can be set.
 fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
@@ -25,15 +25,6 @@ fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
             Some((Setting::Channels { dev, rx: Some(n), tx: Some(n), combined: None }, r.max.min(t.max)))
         }
         _ => None,
-    }
-}
-
-/// The observed effect of a channel change on the link, by driver.
-pub(crate) fn outage(driver: Option<&str>) -> &'static str {
-    match driver {
-        Some("igb") => "link down about 3 s",
-        Some("virtio_net") => "packets may be lost for a moment, the link stays up",
-        _ => "link may drop for some seconds",
     }
 }
 
@@ -185,7 +176,7 @@ pub(crate) fn decide(
         rule: rule.to_string(),
         reason,
         command: command(intent, &[&name], want),
-        outage: outage(d.nic.driver.known().map(String::as_str)).to_string(),
+        outage: control::outage(d.nic.driver.known().map(String::as_str)).to_string(),
     });
     Ok(())
 }
@@ -282,6 +273,7 @@ pub(crate) fn reason(intent: &Intent, now: u32, near: Share) -> (&'static str, R
     match intent.goal {
         Goal::Latency => ("R3.16", Reason::FewestQueues { cores }),
         Goal::Forward => (if now > cpus { "Q03" } else { "Q01" }, Reason::OneQueueACpu { now, cpus }),
+        _ if goal::counts_permitted(intent) => ("Q02", Reason::OneQueueAPermittedCpu { now, cpus: cores }),
         _ => (if now > cores { "Q02" } else { "Q01" }, Reason::OneQueueACore { now, cores }),
     }
 }

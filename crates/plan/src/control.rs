@@ -1,9 +1,9 @@
 //! Finds the steps of a plan that interrupt the control path (ssh, default route, network mounts).
 
 use ringwise_knob::Step;
-use ringwise_model::{ControlPath, Fact, Snapshot};
+use ringwise_model::{ControlPath, Fact, Nic, Snapshot};
 
-use crate::ControlPathCut;
+use crate::{ControlPathCut, Outage};
 
 /// The control paths whose devices are known, for the head of the plan.
 pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
@@ -26,6 +26,36 @@ pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<ControlPathCut> {
         };
         if !ways.is_empty() {
             out.push(ControlPathCut { address, ways });
+        }
+    }
+    out
+}
+
+/// The observed effect of a channel change on the link, by driver.
+pub(crate) fn outage(driver: Option<&str>) -> &'static str {
+    match driver {
+        Some("igb") => "link down about 3 s",
+        Some("virtio_net") => "packets may be lost for a moment, the link stays up",
+        _ => "link may drop for some seconds",
+    }
+}
+
+fn is_down(n: &Nic) -> bool {
+    let down = n.link.carrier.known() == Some(&false) || n.link.operstate.known().is_some_and(|s| s == "down");
+    down && !n.link_is_up()
+}
+
+/// The interfaces that the steps interrupt. One that is known to have no link has no traffic to lose.
+pub(crate) fn outages(s: &Snapshot, steps: &[Step]) -> Vec<Outage> {
+    let mut out: Vec<Outage> = Vec::new();
+    for step in steps.iter().filter(|s| s.interrupts_traffic) {
+        let Some(nic) = step.setting.dev().and_then(|d| s.nic(d)).filter(|n| !is_down(n)) else { continue };
+        match out.iter_mut().find(|o| o.dev == nic.name()) {
+            Some(o) => o.steps += 1,
+            None => {
+                let effect = outage(nic.driver.known().map(String::as_str)).to_string();
+                out.push(Outage { dev: nic.name().to_string(), effect, steps: 1 });
+            }
         }
     }
     out

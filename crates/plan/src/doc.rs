@@ -63,6 +63,9 @@ pub struct Plan {
     /// Steps that interrupt a control path, or may do so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<ControlPathCut>,
+    /// Interfaces whose traffic the steps interrupt, in the order of the steps: one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// Physical cores that carry two or more queues of one device, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubled_cores: Vec<DoubledCore>,
@@ -219,6 +222,17 @@ pub struct ControlPathCut {
     pub address: Address,
     /// The control paths: `your ssh session (192.0.2.10 over eth0)`.
     pub ways: Vec<String>,
+}
+
+/// What the steps that interrupt traffic do to the link of one interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// Interface name.
+    pub dev: String,
+    /// The effect of one step, with its duration if the driver's is known: `link down about 3 s`.
+    pub effect: String,
+    /// Number of steps that have this effect.
+    pub steps: u32,
 }
 
 /// Queues with the same moderation policy.

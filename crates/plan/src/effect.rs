@@ -8,7 +8,7 @@ use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 use crate::dev::Dev;
 use crate::entries::Entry;
 use crate::machine::{Class, Machine, Near};
-use crate::{DevLayout, DoubledCore, Expected, Placed, shares};
+use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
 
 /// Whether the CPU is on a remote node. `None` if the node of the device or of the CPU is unknown. A CPU on another node
 /// counts as remote even if the plan treats that node as near, so that the user sees all interrupts that cross nodes.
@@ -159,6 +159,7 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
             _ if intent.queues.is_some() || d.configured_by.is_some() => said("there are fewer queues, as requested"),
             Goal::Latency => said("there are fewer queues, on half of the physical cores"),
             Goal::Forward => said("there are fewer queues, one per CPU"),
+            _ if goal::counts_permitted(intent) => said("there are fewer queues, one per permitted CPU"),
             _ => said("there are fewer queues, one per physical core"),
         },
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
@@ -231,8 +232,14 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
                 Some(table) => ("RSS table", "percent of the RSS table", percent_of_table(&a, table)),
                 None => ("queues", "percent of queues", busiest_percent(&a)),
             };
-            push(&mut out, Some(dev), busiest_percent(&b), then, unit, |b, a| match b {
-                Some(b) => format!("busiest CPU takes {a:.0} % of {dev}'s {what} instead of {b:.0} %"),
+            let now = busiest_percent(&b);
+            let alike = now.zip(then).is_some_and(|(b, a)| format!("{b:.1}") == format!("{a:.1}"));
+            push(&mut out, Some(dev), now, then.filter(|_| !alike), unit, |b, a| match b {
+                Some(b) => {
+                    // Shares that differ by less than one percent.
+                    let digits = usize::from(format!("{a:.0}") == format!("{b:.0}"));
+                    format!("busiest CPU takes {a:.digits$} % of {dev}'s {what} instead of {b:.digits$} %")
+                }
                 None => format!("busiest CPU takes {a:.0} % of {dev}'s {what}; its current share is unknown"),
             });
             push(&mut out, Some(dev), fullest_core(m, &b), fullest_core(m, &a), "queues", |b, a| match b {

@@ -7,7 +7,8 @@ use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 /// The limits and the request for one device, adjusted so that members of a bond get the same number of queues.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
-    /// Physical cores near the device; the minimum over all members.
+    /// Physical cores near the device, or the CPUs that the options permit ([`counts_permitted`]); the minimum over all
+    /// members.
     pub cores: u32,
     /// Usable threads near the device; the minimum over all members.
     pub cpus: u32,
@@ -47,6 +48,12 @@ pub(crate) fn queues(goal: Goal, near: Share) -> u32 {
         // The load is unknown here: half of the cores handle queues, the rest stays free for programs.
         Goal::Latency => now.min(for_queues(cores)),
     }
+}
+
+/// Whether goal rpc counts the CPUs that the user's options permit (`--smt all`, `--far-node ok`), not the physical cores of
+/// the device's node. `intent`: with the goal's defaults, which permit neither.
+pub(crate) fn counts_permitted(intent: &Intent) -> bool {
+    intent.goal == Goal::Rpc && (intent.smt == Some(Smt::All) || intent.far_node == Some(FarNode::Ok))
 }
 
 /// The number of a node's physical cores that handle queues with goal latency. With fewer than four cores, half of them

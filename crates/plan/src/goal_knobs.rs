@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::moderation::{self, driver, one_interval, rx_alone};
 use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
-use crate::{NotPossible, Obstacle, ProposedChange, channels, policies};
+use crate::{NotPossible, Obstacle, ProposedChange, channels, control, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 const LRO: &str = "rx-lro";
@@ -199,7 +199,7 @@ fn propose(cx: &mut GroupPlanner, intent: &Intent, w: GroupSetting) {
         rule: w.rule.into(),
         reason: w.reason,
         command: channels::with_word(intent, &[]),
-        outage: channels::outage(driver(cx.d.nic)).to_string(),
+        outage: control::outage(driver(cx.d.nic)).to_string(),
     });
 }
 

@@ -52,8 +52,8 @@ mod words;
 mod xps;
 
 pub use doc::{
-    ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Placed, Plan, PlanHost, Program,
-    ProposedChange, SCHEMA, SkippedInterface, VERSION,
+    ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
+    Program, ProposedChange, SCHEMA, SkippedInterface, VERSION,
 };
 pub use effect::{Score, score};
 pub use goal::in_full;

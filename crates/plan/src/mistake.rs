@@ -95,18 +95,6 @@ pub enum Mistake {
         /// Similar names, or names of features that can be changed.
         like: Vec<String>,
     },
-    /// The driver does not allow changing the feature.
-    FeatureFixed {
-        /// The fixed state of the feature.
-        on: bool,
-        /// Interface name.
-        dev: String,
-    },
-    /// The driver does not have the parameter.
-    NoParameter {
-        /// Parameters that the driver has.
-        has: Vec<String>,
-    },
     /// The parameter is 0 or 1.
     Switch,
     /// The parameter is 0, 1 or 2.

@@ -188,6 +188,11 @@ pub enum Obstacle {
     ModeratesAsWhole,
     /// One interrupt serves receive and transmit, and `rx-usecs` is its interval.
     OneInterval,
+    /// The user configured a parameter that the driver does not have.
+    NotAmongParameters {
+        /// Parameters that the driver has.
+        has: Vec<String>,
+    },
     /// The driver does not have the parameter that a policy sets.
     NoParameter {
         /// Name of the policy.

@@ -23,6 +23,8 @@ pub(crate) struct Placement {
     pub home_cores: u32,
     /// Threads of the node that may handle queues, also on cores that are partly excluded: each of them adds capacity.
     pub home_cpus: u32,
+    /// CPUs that the options permit for queues: one per core unless `--smt all`, local ones unless `--far-node ok`.
+    pub permitted: u32,
     /// Whether remote CPUs are used because no near CPU is available.
     pub far_instead: bool,
     /// Whether remote CPUs are left that only `--far-node ok` would use.
@@ -88,11 +90,15 @@ pub(crate) fn places(
         let home = count(&|c| c.home).or_else(|| count(&|c| Some((c.class, c.distance)) == nearest)).unwrap_or((0, 0));
         let (home_cores, home_cpus) = (whole.unwrap_or(home).0, home.1);
         let home_cores = if one_core { home_cpus } else { home_cores };
+        let remote_requested = far == FarNode::Ok;
+        let permitted = if remote_requested { count(&|_| true).map_or(home_cpus, |all| all.1) } else { home_cpus };
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        let remote_requested = far == FarNode::Ok;
-        out.insert(at, Placement { zone, cands, home_cores, home_cpus, far_instead, remote_left, remote_requested });
+        out.insert(
+            at,
+            Placement { zone, cands, home_cores, home_cpus, permitted, far_instead, remote_left, remote_requested },
+        );
     }
     Ok(out)
 }

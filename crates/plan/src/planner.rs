@@ -65,7 +65,8 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     warn_about_host(s, &intent, &use_of, &mut out);
     let shares = bonds::shares(&devs, |d| {
         let place = &places[&d.zone()];
-        (place.home_cores, place.home_cpus)
+        let permitted = goal::counts_permitted(resolved.of(d.goal));
+        (if permitted { place.permitted } else { place.home_cores }, place.home_cpus)
     });
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
@@ -122,7 +123,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
-    rfs::plan(s, &devs, &learned, &mut out);
+    rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &learned, &mut out);
     irqbalance::plan(s, &devs, &learned, &mut out);
@@ -357,6 +358,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         steps.extend(step);
     }
     let cuts = control::cuts(s, &steps);
+    let outages = control::outages(s, &steps);
     out.left_alone.sort_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
     Plan {
         schema: SCHEMA.to_string(),
@@ -380,6 +382,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         advice: out.advice.into_texts(),
         control: control::ways(s),
         cuts,
+        outages,
         doubled_cores: doubled,
         by_hand: Vec::new(),
         kept: out.keep.done,
@@ -398,6 +401,8 @@ struct Stack<'a> {
     goal: Goal,
     /// Whether the user permits remote CPUs (`--far-node ok`).
     remote: bool,
+    /// Why the number of queues cannot be changed.
+    fixed: Option<String>,
     why: StackCause,
 }
 
@@ -430,7 +435,12 @@ impl<'a> Stack<'a> {
             StackCause::FewCpus { .. } if remote => cpus as u32,
             StackCause::FewCpus { .. } => goal.unwrap_or(cpus as u32),
         };
-        Some(Self { dev, queues, cpus, most, fewer, goal: d.goal, remote, why })
+        let fixed = match &d.nic.channels {
+            Fact::Unknown(u) => Some(format!("the channel counts could not be read ({})", u.why)),
+            Fact::Known(c) if channels::most(c).is_some() => None,
+            _ => Some(crate::Obstacle::NoChannelCount.to_string()),
+        };
+        Some(Self { dev, queues, cpus, most, fewer, goal: d.goal, remote, fixed, why })
     }
 }
 
@@ -455,7 +465,7 @@ impl StackCause {
 /// Warns about them, with the solutions that the user can choose from. `devices`: how many there are in the plan.
 fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) {
     for s in stacks {
-        let same = |o: &&Stack| (o.fewer, o.goal) == (s.fewer, s.goal);
+        let same = |o: &&Stack| (o.fewer, o.goal, &o.fixed) == (s.fewer, s.goal, &s.fixed);
         let alike: Vec<&str> = stacks.iter().filter(same).map(|o| o.dev).collect();
         // --queues is for all interfaces of the command, so others must not be part of it.
         let command = match alike.len() == devices {
@@ -465,16 +475,20 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
                 format!("plan {} --goal {} {remote}", alike.join(" "), s.goal)
             }
         };
-        let reduce = format!("reduce the queues ({command}--queues {} --allow-disruption)", s.fewer);
+        let reduce = match &s.fixed {
+            None => format!(": reduce the queues ({command}--queues {} --allow-disruption)", s.fewer),
+            Some(why) => format!("; their number cannot be changed: {why}"),
+        };
         let on = plural(s.cpus, "CPU");
         let (on, text) = match s.why {
             StackCause::FewInterrupts => {
-                (plural(s.cpus, "interrupt"), format!("queues share interrupts, and so CPUs: {reduce}"))
+                (plural(s.cpus, "interrupt"), format!("queues share interrupts, and so CPUs{reduce}"))
             }
             StackCause::FewCpus { remote: true } => {
-                (on, format!("queues share CPUs: {reduce}, or use remote CPUs too (--far-node ok)"))
+                let or = if s.fixed.is_some() { "; use" } else { ", or use" };
+                (on, format!("queues share CPUs{reduce}{or} remote CPUs too (--far-node ok)"))
             }
-            StackCause::FewCpus { remote: false } => (on, format!("queues share CPUs: {reduce}")),
+            StackCause::FewCpus { remote: false } => (on, format!("queues share CPUs{reduce}")),
         };
         warnings.detailed(s.dev, format!("{} queues on {on}, up to {} on one", s.queues, s.most), text);
     }

@@ -30,7 +30,7 @@ fn of_host(devs: &[Dev]) -> Rfs {
     devs.iter().map(|d| goal::rfs(d.goal)).fold(Rfs::Keep, most)
 }
 
-pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
+pub(crate) fn plan(s: &Snapshot, devs: &[Dev], intent: &Intent, learned: &LearnedIndex, out: &mut PlanBuilder) {
     let want = of_host(devs);
     if want == Rfs::Keep {
         return;
@@ -83,10 +83,16 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             others.join(" ")
         ));
     }
+    // A configured number replaces that of the goal; each queue gets its share of it.
+    let configured = configured_entries(intent).filter(|_| want != Rfs::Off);
+    let entries = configured.map_or(entries, knob_rfs::kept);
     for d in devs {
-        let want = goal::rfs(d.goal);
+        let mut want = goal::rfs(d.goal);
         if want == Rfs::Keep {
             continue;
+        }
+        if configured == Some(0) {
+            want = Rfs::Off;
         }
         let each = if want == Rfs::Off { 0 } else { share(entries, d.rx) };
         let channels = Address::Channels { dev: d.name().to_string() };
@@ -116,6 +122,14 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             });
         }
     }
+}
+
+/// The entries of the host's table that the user configured; the last place takes precedence.
+fn configured_entries(intent: &Intent) -> Option<u32> {
+    intent.wishes.iter().rev().find_map(|w| match w.knob {
+        Knob::RfsEntries { entries } => Some(entries),
+        _ => None,
+    })
 }
 
 /// Warns if the user configures one of the two tables and the other one stays empty: RFS needs both, and the kernel reports

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
-use crate::channels;
+use crate::control;
 use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::manual_changes::{KeptSettings, MadeByDevice};
@@ -150,7 +150,7 @@ impl PlanBuilder {
         }
         let restarts = !holds && address.interrupts_traffic_of(nic) && !address.interrupts_traffic();
         if let (true, Some(command)) = (restarts, &self.permission) {
-            let (why, outage) = (why(), channels::outage(nic.and_then(|n| n.driver.known()).map(String::as_str)));
+            let (why, outage) = (why(), control::outage(nic.and_then(|n| n.driver.known()).map(String::as_str)));
             self.left_out.push(ProposedChange {
                 setting: w.setting,
                 from: w.live,

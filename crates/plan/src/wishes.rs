@@ -81,15 +81,21 @@ impl WishContext<'_, '_> {
     }
 
     pub(crate) fn cannot_any(&mut self, address: Option<Address>, what: String, why: Obstacle) {
+        let wish = self.wish;
+        self.cannot_of(address, what, why, &wish.by);
+    }
+
+    /// `by`: where this part of the entry was configured.
+    pub(crate) fn cannot_of(&mut self, address: Option<Address>, what: String, why: Obstacle, by: &ConfiguredBy) {
         if self.strict {
-            let said = self.wish.by.to_string();
+            let said = by.to_string();
             self.laid.wrong.push(InvalidSetting { said, what, mistake: Mistake::Strict { obstacle: Box::new(why) } });
             return;
         }
         let entry = NotPossible {
             address,
             what,
-            why: why.configured(std::slice::from_ref(&self.wish.by)),
+            why: why.configured(std::slice::from_ref(by)),
             needed: true,
             blocked_by: None,
         };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::Reason;
-use ringwise_model::{ConfiguredBy, FarNode, Goal, Intent, Knob, Snapshot, Wish};
+use ringwise_knob::{Reason, Setting};
+use ringwise_model::{ConfiguredBy, Fact, FarNode, Goal, Intent, Knob, Smt, Snapshot, Wish};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{self, Irqs, NicSpec};
 use ringwise_testkit::project::project;
@@ -92,7 +92,7 @@ fn better_counts_interrupts_that_may_move() {
     assert!(text(&ok(&s, &Intent::default())).is_none());
     let knob = Knob::IrqCpus { queues: None, cpus: "0-3".parse().unwrap() };
     let by = ConfiguredBy::Argument { argument: "eth0.irq_cpus=0-3".into() };
-    let wish = Wish { dev: Some("eth0".into()), knob, by };
+    let wish = Wish { dev: Some("eth0".into()), knob, by, params_by: Default::default() };
     let e = text(&ok(&s, &Intent { wishes: vec![wish], ..Intent::default() })).expect("they get free");
     assert_eq!(e.text, "interrupts that may move among several CPUs: 4 instead of 0: as requested");
 }
@@ -104,6 +104,7 @@ fn one_of_the_two_tables_of_rfs_is_not_enough() {
         dev: dev.map(str::to_string),
         knob,
         by: ConfiguredBy::Argument { argument: "the test".into() },
+        params_by: Default::default(),
     };
     let of_host = || set(None, Knob::RfsEntries { entries: 32768 });
     let of_queues = || set(Some("eth0"), Knob::RpsFlowCnt { queues: None, entries: 4096 });
@@ -123,4 +124,85 @@ fn one_of_the_two_tables_of_rfs_is_not_enough() {
     // The other one is there already.
     let p = ok(&s, &Intent { wishes: vec![of_host(), of_queues()], ..Intent::default() });
     assert_eq!(warnings(&project(&s, &p.target), Goal::Balanced, vec![of_host()]), Vec::<String>::new());
+}
+
+#[test]
+fn queues_share_the_configured_number_of_rfs_entries() {
+    let s = host(Irqs::Round, 4);
+    let plan = |entries| {
+        let by = ConfiguredBy::Argument { argument: "the test".into() };
+        let wish = Wish { dev: None, knob: Knob::RfsEntries { entries }, by, params_by: Default::default() };
+        ok(&s, &Intent { goal: Goal::Rpc, wishes: vec![wish], ..Intent::default() })
+    };
+    let of_queues = |p: &Plan| -> Vec<u32> {
+        let entries = |t: &Setting| match t {
+            Setting::RpsFlowCnt { entries, .. } => Some(*entries),
+            _ => None,
+        };
+        p.target.iter().filter_map(entries).collect()
+    };
+    let p = plan(65_536);
+    assert_eq!(of_queues(&p), [16_384; 4], "not a share of the 32768 of the goal");
+    let why = p.steps.iter().find(|s| matches!(s.setting, Setting::RpsFlowCnt { .. })).unwrap().reason.to_string();
+    assert_eq!(why, "65536 entries divided among 4 queues, rounded down to a power of two");
+    assert!(p.target.contains(&Setting::RfsEntries { entries: 65_536 }));
+    // The kernel rounds the table up.
+    assert_eq!(of_queues(&plan(40_000)), [16_384; 4]);
+    assert_eq!(of_queues(&plan(0)), [0; 4], "RFS is off");
+}
+
+/// Eight queues fit on the second threads or on the other node: nothing proposes fewer.
+#[test]
+fn goal_rpc_counts_the_cpus_that_the_options_permit() {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let nic = |queues| vec![NicSpec::new("eth0", "igb", Some(0), queues, 32)];
+    let proposed = |queues, smt, far_node| {
+        let s = machines::host("db1", cpu.clone(), nic(queues)).snapshot();
+        let p = ok(&s, &Intent { goal: Goal::Rpc, smt, far_node, ..Intent::default() });
+        let channels = p.left_out.iter().filter(|l| matches!(l.setting, Setting::Channels { .. }));
+        channels.map(|l| (l.setting.value_text(), l.reason.to_string())).next()
+    };
+    let (count, why) = proposed(8, None, None).expect("four cores");
+    assert_eq!(count, "combined 4");
+    assert!(why.starts_with("one queue per physical core: 8 queues for the 4 cores"), "{why}");
+    assert_eq!(proposed(8, Some(Smt::All), None), None);
+    assert_eq!(proposed(8, None, Some(FarNode::Ok)), None);
+    assert_eq!(proposed(16, Some(Smt::All), Some(FarNode::Ok)), None);
+    let (count, why) = proposed(20, Some(Smt::All), Some(FarNode::Ok)).expect("sixteen CPUs");
+    assert_eq!(count, "combined 16");
+    assert!(why.starts_with("one queue per CPU that the options permit: 20 queues for 16 CPUs"), "{why}");
+}
+
+#[test]
+fn no_number_of_queues_is_proposed_where_it_cannot_be_changed() {
+    let mut s = host(Irqs::Round, 8);
+    let warning = |s: &Snapshot| {
+        let p = ok(s, &Intent { goal: Goal::Rpc, queues: Some(4), ..Intent::default() });
+        p.warnings.into_iter().find(|w| w.contains("queues share CPUs")).expect("8 queues on 4 CPUs")
+    };
+    assert!(warning(&s).contains("reduce the queues (--queues 4 --allow-disruption)"), "{}", warning(&s));
+    s.nics[0].channels = Fact::unknown("channels-get eth0", "not in this capture");
+    let text = warning(&s);
+    let why = "their number cannot be changed: the channel counts could not be read (not in this capture)";
+    assert!(text.contains(why) && !text.contains("--queues"), "{text}");
+    s.nics[0].channels = Fact::Absent;
+    let text = warning(&s);
+    let why = "their number cannot be changed: the driver does not support changing the number of channels";
+    assert!(text.contains(why) && !text.contains("--queues"), "{text}");
+}
+
+/// Two interfaces lose their link, a third one has none.
+#[test]
+fn outages_of_interfaces_with_a_link() {
+    let cpu = CpuSpec::flat(4, 1);
+    let nic = |name| NicSpec::new(name, "igb", Some(0), 8, 8);
+    let mut s = machines::host("db1", cpu, vec![nic("eth0"), nic("eth1")]).snapshot();
+    let intent = |allow_disruption| Intent { goal: Goal::Rpc, allow_disruption, ..Intent::default() };
+    assert!(ok(&s, &intent(false)).outages.is_empty());
+    let p = ok(&s, &intent(true));
+    let got: Vec<_> = p.outages.iter().map(|o| (o.dev.as_str(), o.effect.as_str(), o.steps)).collect();
+    assert_eq!(got, [("eth0", "link down about 3 s", 1), ("eth1", "link down about 3 s", 1)]);
+    (s.nics[1].link.carrier, s.nics[1].link.operstate) = (Fact::Known(false), Fact::Known("down".into()));
+    let p = ok(&s, &Intent { devs: vec!["eth0".into(), "eth1".into()], ..intent(true) });
+    assert_eq!(p.outages.iter().map(|o| o.dev.as_str()).collect::<Vec<_>>(), ["eth0"]);
 }

@@ -55,7 +55,12 @@ fn mixed() -> Intent {
 fn wishes(list: &[(&str, u32)]) -> Intent {
     let knob = Knob::Coalesce { queues: None, params: params(list) };
     Intent {
-        wishes: vec![Wish { dev: Some("eth0".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } }],
+        wishes: vec![Wish {
+            dev: Some("eth0".into()),
+            knob,
+            by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
+        }],
         ..Intent::default()
     }
 }
@@ -185,7 +190,12 @@ fn the_moderation_of_a_group_is_described() {
     s.nics[0].queue_coalesce = Fact::Known((0..8).map(|q| (q, now.clone())).collect());
     let said = |queues: Vec<u32>| {
         let knob = Knob::Coalesce { queues: Some(vec![0]), params: params(&[("rx-usecs", 99)]) };
-        let wishes = vec![Wish { dev: Some("eth0".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } }];
+        let wishes = vec![Wish {
+            dev: Some("eth0".into()),
+            knob,
+            by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
+        }];
         let p = plan(&s, &Intent { wishes, groups: vec![group("latency", queues)], ..Intent::default() }, &[]).unwrap();
         let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 0, .. })).unwrap();
         assert_eq!(step.setting.value_text(), "rx-usecs 99 use-adaptive-rx 0");

@@ -26,6 +26,7 @@ fn laid(location: Option<u32>, rule: Rule) -> Wish {
         dev: Some("eth1".into()),
         knob: Knob::FlowRule { location, rule },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     }
 }
 

@@ -25,7 +25,12 @@ fn unread() -> Fact<Channels> {
 }
 
 fn wish(knob: Knob) -> Intent {
-    let wish = Wish { dev: Some("eth1".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } };
+    let wish = Wish {
+        dev: Some("eth1".into()),
+        knob,
+        by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
+    };
     Intent { wishes: vec![wish], allow_disruption: true, ..Intent::default() }
 }
 

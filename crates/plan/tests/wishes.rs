@@ -51,6 +51,7 @@ fn wish(knob: Knob) -> Wish {
         dev: Some("eth1".into()),
         knob,
         by: ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 7 },
+        params_by: Default::default(),
     }
 }
 
@@ -219,11 +220,9 @@ fn ring_parameters_that_the_driver_reports() {
 #[test]
 fn all_mistakes_are_reported_together() {
     let mut i = intent(vec![
-        Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },
         Knob::Coalesce { queues: Some([3].into_iter().chain(8..100).collect()), params: params(&[("rx-usecs", 5)]) },
         Knob::Rings { values: RingValues::sizes(Some(8192), None) },
         Knob::Channels { rx: None, tx: None, combined: Some(9) },
-        Knob::Feature { name: "lro".into(), on: true },
         Knob::Feature { name: "rx-grow".into(), on: true },
         Knob::RssTable { context: None, table: Table::Weight { weights: vec![0, 0], start: 0 } },
         Knob::RssTable { context: None, table: Table::Equal { queues: 9, start: 0 } },
@@ -238,25 +237,26 @@ fn all_mistakes_are_reported_together() {
         dev: Some("eth9".into()),
         knob: Knob::Pause { autoneg: None, rx: None, tx: Some(false) },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     });
     let sysctl = |name: &str| Knob::Sysctl { name: name.into(), value: "600".into() };
     i.wishes.push(Wish {
         dev: None,
         knob: sysctl("net.ipv4.ip_forward"),
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     });
     i.wishes.push(Wish {
         dev: None,
         knob: Knob::CpuLatency { cpus: vec![CpuId(1)], value: "fast".into() },
         by: ConfiguredBy::Flag { name: "--set".into() },
+        params_by: Default::default(),
     });
     let got = wrong(&host(), &i);
     let want = [
         "eth1 channels combined 9: the driver supports at most 8; expected 0 to 8",
-        "eth1 moderation rx-usecs-high: not supported by the driver; the driver supports rx-usecs tx-usecs use-adaptive-rx use-adaptive-tx",
         "eth1 moderation of queues 8-99: there are 8 rx queues; expected queues 0-7",
         "eth1 rings rx 8192: the current value is 512, and the driver supports at most 4096; expected 1 to 4096 descriptors",
-        "eth1 lro on: fixed at off by the driver; remove it: this feature cannot be changed ([fixed] in ethtool -k eth1)",
         "eth1 rx-grow: the device has no such feature; expected, for example, rx-gro, rx-ntuple-filter",
         "eth1 RSS table: the weights sum to zero: at least one must not be 0; expected a table of 128 entries over queues 0-7",
         "eth1 RSS table: queue 8 does not exist: there are only queues 0-7; expected a table of 128 entries over queues 0-7",
@@ -305,6 +305,49 @@ fn unsupported_settings_are_listed_in_the_plan() {
     assert!(laid(&p).is_empty() && p.refused.iter().all(NotPossible::is_named));
     i.strict = true;
     assert_eq!(wrong(&s, &i).len(), 5);
+}
+
+#[test]
+fn a_parameter_that_the_driver_does_not_have() {
+    let mut s = host();
+    let Fact::Known(has) = &mut s.nics[0].coalesce else { panic!("no moderation") };
+    has.0.remove("use-adaptive-rx");
+    has.0.insert("use-adaptive-tx".into(), 0);
+    let with = |adaptive: u32| {
+        intent(vec![
+            Knob::Coalesce { queues: None, params: params(&[("use-adaptive-rx", adaptive), ("rx-usecs", 62)]) },
+            Knob::Feature { name: "lro".into(), on: true },
+        ])
+    };
+    let p = plan(&s, &with(1), &[]).unwrap();
+    let said = "(configured in /etc/ringwise/ringwise.toml line 7)";
+    let got: Vec<String> = p.refused.iter().map(|r| format!("{}: {}", r.what, r.why)).collect();
+    assert_eq!(
+        got,
+        [
+            format!(
+                "eth1 moderation use-adaptive-rx: not supported by the driver, which supports rx-usecs tx-usecs \
+                 use-adaptive-tx {said}"
+            ),
+            format!("eth1 lro on: fixed at off by the driver {said}"),
+        ]
+    );
+    assert!(p.refused.iter().all(NotPossible::is_named));
+    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 62"], "the rest is planned");
+    // A switch that does not exist is off already.
+    let p = plan(&s, &with(0), &[]).unwrap();
+    assert_eq!(p.refused.iter().map(|r| r.what.as_str()).collect::<Vec<_>>(), ["eth1 lro on"]);
+    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 62"]);
+    let strict = |i: Intent| wrong(&s, &Intent { strict: true, ..i });
+    assert_eq!(strict(with(0)).len(), 1, "off holds with --strict too");
+    assert_eq!(
+        strict(with(1)),
+        [
+            "eth1 moderation use-adaptive-rx: not supported by the driver, which supports rx-usecs tx-usecs \
+             use-adaptive-tx; remove it, or omit --strict",
+            "eth1 lro on: fixed at off by the driver; remove it, or omit --strict",
+        ]
+    );
 }
 
 #[test]
@@ -513,7 +556,12 @@ fn napi_threads_run_on_the_cpu_of_their_queue() {
 fn a_sysctl_is_configured_if_the_kernel_has_it() {
     let knob = Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() };
     let i = Intent {
-        wishes: vec![Wish { dev: None, knob, by: ConfiguredBy::Flag { name: "--set".into() } }],
+        wishes: vec![Wish {
+            dev: None,
+            knob,
+            by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
+        }],
         ..Intent::default()
     };
     let mut s = host();

@@ -1,6 +1,6 @@
 //! What a plan improves, and what gets worse in exchange.
 
-use ringwise_plan::{Expected, Plan};
+use ringwise_plan::{Expected, Outage, Plan};
 use ringwise_text::hang;
 
 /// `Better` and `Costs`, with the numbers before and after.
@@ -8,8 +8,9 @@ pub(super) fn text(plan: &Plan, w: Option<usize>) -> String {
     let worse = |e: &&Expected| matches!((e.before, e.after), (Some(b), Some(a)) if a > b);
     let (costs, better): (Vec<&Expected>, Vec<&Expected>) = plan.expected.iter().partition(worse);
     let mut out = String::new();
-    for (title, list) in [("Better", better), ("Costs", costs)] {
-        if list.is_empty() {
+    let outages = outages(&plan.outages, w);
+    for (title, list, more) in [("Better", better, ""), ("Costs", costs, outages.as_str())] {
+        if list.is_empty() && more.is_empty() {
             continue;
         }
         out.push_str(&format!("{title}:\n"));
@@ -18,9 +19,31 @@ pub(super) fn text(plan: &Plan, w: Option<usize>) -> String {
             let more = if alike.is_empty() { String::new() } else { format!(" (same for {})", alike.join(" ")) };
             out.push_str(&hang("  ", &format!("{text}{more}"), w));
         }
+        out.push_str(more);
     }
     if !out.is_empty() {
         out.push('\n');
+    }
+    out
+}
+
+/// The interfaces whose traffic is interrupted, those with the same effect in one line. `apply` waits until a link is back
+/// before it runs the next step.
+fn outages(list: &[Outage], w: Option<usize>) -> String {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for o in list {
+        let times = if o.steps > 1 { format!(", {} times", o.steps) } else { String::new() };
+        let text = format!("{}{times}", o.effect);
+        match lines.iter_mut().find(|(t, _)| *t == text) {
+            Some((_, devs)) => devs.push(&o.dev),
+            None => lines.push((text, vec![&o.dev])),
+        }
+    }
+    let mut out: String =
+        lines.iter().map(|(text, devs)| hang("  ", &format!("{}: {text}", devs.join(" ")), w)).collect();
+    if list.len() > 1 {
+        let order = "one after the other: apply continues with the next interface when the link is up again";
+        out.push_str(&hang("  ", order, w));
     }
     out
 }
@@ -38,4 +61,23 @@ fn over_devices<'a>(list: &[&'a Expected]) -> Vec<(&'a Expected, Vec<&'a str>)> 
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_that_lose_their_link() {
+        let outage = |dev: &str, effect: &str, steps| Outage { dev: dev.into(), effect: effect.into(), steps };
+        let down = "link down about 3 s";
+        assert_eq!(outages(&[], None), "");
+        assert_eq!(outages(&[outage("eth0", down, 1)], None), "  eth0: link down about 3 s\n");
+        let three = [outage("eth0", down, 1), outage("eth1", down, 2), outage("eth2", down, 1)];
+        assert_eq!(
+            outages(&three, None),
+            "  eth0 eth2: link down about 3 s\n  eth1: link down about 3 s, 2 times\n  one after the other: apply continues \
+             with the next interface when the link is up again\n"
+        );
+    }
 }

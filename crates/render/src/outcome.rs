@@ -163,7 +163,8 @@ fn count(o: &Outcome) -> String {
 
 /// What to do after `apply`.
 pub const AFTER_APPLY: &str = "Next: ringwise verify   shows whether the settings are still as applied
-      ringwise persist  applies them at every boot; now a reboot loses them
+      ringwise persist  applies them at every boot, or the configuration file if
+                        there is one; now a reboot loses them
 ";
 
 /// What a transaction was made by, or where its outcome is shown.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Step};
-use ringwise_model::{Fact, Goal, Snapshot};
+use ringwise_model::{DEFAULT_CONFIG, Fact, Goal, Snapshot};
 use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
@@ -61,6 +61,8 @@ pub struct PlanPageOptions {
     pub recorded: bool,
     /// One line for each setting instead of bands.
     pub full: bool,
+    /// Why `ringwise persist` would refuse the configuration file of the plan where it is.
+    pub config_refused: Option<String>,
 }
 
 /// The whole page.
@@ -308,11 +310,7 @@ fn next(plan: &Plan, how: &PlanPageOptions) -> String {
         Some(file) => format!("ringwise apply {}", quote(file)),
         None => format!("ringwise apply{again}"),
     };
-    let persist = match &plan.intent.config {
-        Some(file) => format!("Every boot then applies {file} as it is."),
-        None => "It writes what is in effect into the configuration file, unless there is one.".into(),
-    };
-    let persist = format!("To keep it over reboots, afterwards: ringwise persist\n  {persist}\n");
+    let persist = persist(plan.intent.config.as_deref(), how.config_refused.as_deref());
     if !plan.cuts.is_empty() {
         return format!("{here}\n  {apply} --force --confirm 60s   then: ringwise confirm\n{persist}");
     }
@@ -328,4 +326,57 @@ fn next(plan: &Plan, how: &PlanPageOptions) -> String {
         "{here}\n  {apply}\nOver a network, so that a lost session rolls it back:\n  {apply} --confirm 60s   then: \
          ringwise confirm\n{exact}{persist}"
     )
+}
+
+/// How to apply the settings at every boot. `refused`: why `persist` would refuse the configuration file where it is.
+fn persist(config: Option<&str>, refused: Option<&str>) -> String {
+    let command = |file: &str| match file {
+        DEFAULT_CONFIG => "ringwise persist".to_string(),
+        file => format!("ringwise persist --config {}", quote(file)),
+    };
+    let kept = |file: &str| DEFAULT_CONFIG.replace("ringwise.toml", file.rsplit('/').next().unwrap_or(file));
+    let (command, then) = match (config, refused) {
+        (None, _) => (
+            command(DEFAULT_CONFIG),
+            "It writes what is in effect into the configuration file, unless there is one.".to_string(),
+        ),
+        (Some(file), None) => (command(file), format!("Every boot then applies {file} as it is.")),
+        (Some(file), Some(why)) if kept(file) == file => (command(file), format!("It would refuse {file} now: {why}.")),
+        (Some(file), Some(why)) => {
+            let kept = kept(file);
+            let text = format!("First copy {file} to {kept}: {why}.\n  Every boot then applies the copy as it is.");
+            (command(&kept), text)
+        }
+    };
+    format!("To keep it over reboots, afterwards: {command}\n  {then}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_keeps_this_file_over_reboots() {
+        let text = persist(None, None);
+        assert!(text.contains("afterwards: ringwise persist\n  It writes what is in effect"), "{text}");
+        let text = persist(Some(DEFAULT_CONFIG), None);
+        assert!(
+            text.contains("afterwards: ringwise persist\n  Every boot then applies /etc/ringwise/ringwise.toml"),
+            "{text}"
+        );
+        let text = persist(Some("/etc/edge.toml"), None);
+        assert!(text.contains("afterwards: ringwise persist --config /etc/edge.toml\n  Every boot"), "{text}");
+        let text = persist(Some("/tmp/my x.toml"), Some("files in /tmp do not survive a reboot"));
+        assert_eq!(
+            text,
+            "To keep it over reboots, afterwards: ringwise persist --config '/etc/ringwise/my x.toml'\n  First copy /tmp/my \
+             x.toml to /etc/ringwise/my x.toml: files in /tmp do not survive a reboot.\n  Every boot then applies the copy \
+             as it is.\n"
+        );
+        let text = persist(Some(DEFAULT_CONFIG), Some("every user can write to /etc"));
+        assert!(
+            text.ends_with("It would refuse /etc/ringwise/ringwise.toml now: every user can write to /etc.\n"),
+            "{text}"
+        );
+    }
 }

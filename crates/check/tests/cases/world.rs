@@ -360,6 +360,7 @@ impl World {
             dev: Some("eth1".into()),
             knob,
             by: ConfiguredBy::Flag { name: "--set".into() },
+            params_by: Default::default(),
         });
     }
 

@@ -73,8 +73,12 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let s = made.as_ref().map(|(m, _)| &m.host.snapshot);
     let as_json = a.format.json(common);
     let again = a.intent.text(&a.devs);
-    let how =
-        PlanPageOptions { again, file: file.as_ref().map(|f| f.display().to_string()), ..PlanPageOptions::default() };
+    let how = PlanPageOptions {
+        again,
+        file: file.as_ref().map(|f| f.display().to_string()),
+        config_refused: super::plan::config_refused(&plan, true),
+        ..PlanPageOptions::default()
+    };
     let text = || page::text(&plan, s, &how, &style);
     if a.write.dry_run {
         if as_json {

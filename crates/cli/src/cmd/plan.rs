@@ -14,6 +14,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
 use ringwise_emit::{diff, script};
+use ringwise_plan::Plan;
 use ringwise_render::plan::{self as page, PlanPageOptions};
 use ringwise_text::no_answer;
 
@@ -43,13 +44,25 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         PlanOutput::Text => {
             let style = crate::style::detect(common).about(&source.recording);
             let file = a.out.as_ref().map(|f| f.display().to_string());
-            let how = PlanPageOptions { again: a.intent.text(&a.devs), file, recorded: source.recorded, full: a.full };
+            let how = PlanPageOptions {
+                again: a.intent.text(&a.devs),
+                file,
+                recorded: source.recorded,
+                full: a.full,
+                config_refused: config_refused(&plan, !source.recorded),
+            };
             out::answer(&page::text(&plan, Some(&s), &how, &style))?;
         }
     }
     // A requested setting that is not planned still differs from the request.
     let unplanned = plan.left_out.iter().any(|l| l.is_named()) || plan.refused.iter().any(|r| r.is_named());
     Ok(if a.exit_code && (unplanned || !plan.steps.is_empty()) { Status::Findings } else { Status::Ok })
+}
+
+/// Why `persist` would refuse the configuration file of the plan where it is. `here`: the plan is for this host.
+pub(super) fn config_refused(plan: &Plan, here: bool) -> Option<String> {
+    let file = std::path::absolute(plan.intent.config.as_ref()?).ok()?;
+    ringwise_persist::config_refused(&file, here)
 }
 
 /// `--print-config`: prints the equivalent file. The host is read only if it decides which entry `--set` means.

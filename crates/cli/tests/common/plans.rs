@@ -134,6 +134,7 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
         kept: vec![],
         control: vec![],
         cuts: vec![],
+        outages: vec![],
     }
 }
 

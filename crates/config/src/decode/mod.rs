@@ -250,5 +250,5 @@ fn policy(k: TableKeys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mu
 }
 
 pub(crate) fn wish(knob: ringwise_model::Knob, at: &Range<usize>, cx: &DecodeContext<'_>) -> Wish {
-    Wish { dev: None, knob, by: cx.place(at) }
+    Wish { dev: None, knob, by: cx.place(at), params_by: Default::default() }
 }

@@ -85,6 +85,7 @@ mod tests {
             dev: Some("eth0".into()),
             knob: Knob::RpsFlowCnt { queues: None, entries: 256 },
             by: ringwise_model::ConfiguredBy::File { path: "a.toml".into(), line: 3 },
+            params_by: Default::default(),
         };
         let i = Intent { wishes: vec![wish], ..Intent::default() };
         assert!(udev(&i, &s.nics).files[0].1.contains("queues/rx-1/rps_flow_cnt"));

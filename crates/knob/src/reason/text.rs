@@ -138,9 +138,11 @@ fn text(r: &Reason) -> String {
             format!("irqbalance would move these interrupts {every}{after}")
         }
         R::UntilBanned => "already on this CPU when planned, but irqbalance may move it until it is banned".into(),
-        R::QueuesRequested { .. } | R::FewestQueues { .. } | R::OneQueueACpu { .. } | R::OneQueueACore { .. } => {
-            count(r)
-        }
+        R::QueuesRequested { .. }
+        | R::FewestQueues { .. }
+        | R::OneQueueACpu { .. }
+        | R::OneQueueACore { .. }
+        | R::OneQueueAPermittedCpu { .. } => count(r),
         R::OnlyMember { dev, bond } => {
             format!("{dev} is the only member that carries traffic of {bond}: the change would cut {bond} off")
         }
@@ -260,6 +262,11 @@ fn count(r: &Reason) -> String {
             queues(*now),
             leave(*now),
             cpus - now
+        ),
+        Reason::OneQueueAPermittedCpu { now, cpus } => format!(
+            "one queue per CPU that the options permit: {} for {}; each queue costs interrupts",
+            queues(*now),
+            plural(*cpus as usize, "CPU")
         ),
         Reason::OneQueueACore { now, cores } if now > cores => format!(
             "one queue per physical core: {} for the {} of its node; each queue costs interrupts",

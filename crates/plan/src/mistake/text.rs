@@ -38,8 +38,6 @@ impl Mistake {
                 format!("the current value is {now}")
             }
             Self::NoSuchFeature { .. } => "the device has no such feature".into(),
-            Self::FeatureFixed { on, .. } => format!("fixed at {} by the driver", if *on { "on" } else { "off" }),
-            Self::NoParameter { .. } => "not supported by the driver".into(),
             Self::Switch | Self::ThreadSwitch => "this parameter is a switch".into(),
             Self::OfDeviceOnly => "the kernel sets this only for the whole device, not for single queues".into(),
             Self::AdaptiveOverwrites { switch } => format!("{switch} is configured as on and would overwrite it"),
@@ -94,11 +92,6 @@ impl Mistake {
             Self::RingNumber { least, most: Some(most), .. } => format!("expected {least} to {most}"),
             Self::RingNumber { least, most: None, .. } => format!("expected {least} or more"),
             Self::NoSuchFeature { like } => format!("expected, for example, {}", like.join(", ")),
-            Self::FeatureFixed { dev, .. } => {
-                format!("remove it: this feature cannot be changed ([fixed] in ethtool -k {dev})")
-            }
-            Self::NoParameter { has } if has.is_empty() => "the driver supports none".into(),
-            Self::NoParameter { has } => format!("the driver supports {}", has.join(" ")),
             Self::Switch => "expected 0 (off) or 1 (on)".into(),
             Self::ThreadSwitch => "expected 0 (off), 1 (a thread) or 2 (a busy-polling thread)".into(),
             Self::OfDeviceOnly => "configure it without queues".into(),

@@ -78,6 +78,8 @@ fn text(o: &Obstacle) -> String {
         },
         O::PauseFramesForRdma { device } => format!("RDMA device {device} may depend on them, so they stay on"),
         O::FeatureFixed { on } => format!("fixed at {} by the driver", if *on { "on" } else { "off" }),
+        O::NotAmongParameters { has } if has.is_empty() => "not supported by the driver, which supports none".into(),
+        O::NotAmongParameters { has } => format!("not supported by the driver, which supports {}", has.join(" ")),
         O::NoParameter { policy } => format!("not supported by the driver; policy {policy} would set it"),
         O::NoParameterOfQueue { policy } => {
             format!("not supported by the driver for single queues; policy {policy} would set it")

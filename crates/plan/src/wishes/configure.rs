@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::target::{PlanBuilder, StepOrigin};
 use crate::wanted::RequestedSetting;
 use crate::words::places;
-use crate::{InvalidSetting, Mistake, NotPossible, ProposedChange, channels, moderation};
+use crate::{InvalidSetting, Mistake, NotPossible, ProposedChange, channels, control, moderation};
 
 /// Each switch of adaptive moderation with the fixed values that it would overwrite.
 const ADAPTIVE: [(&str, [&str; 2]); 2] =
@@ -273,6 +273,6 @@ pub(crate) fn left_out(
         rule: RULE.into(),
         reason: Reason::Configured { by: by.to_vec(), with: None },
         command: channels::with_word(intent, by),
-        outage: channels::outage(driver).to_string(),
+        outage: control::outage(driver).to_string(),
     }
 }

@@ -110,7 +110,7 @@ fn feature(cx: &mut WishContext, name: &str, on: bool) {
     }
     // As in ethtool, a name that stands for several features selects those that can be changed.
     if there.iter().all(|(_, f)| f.fixed && f.on != on) {
-        cx.wrong(format!("{name} {}", word(on)), Mistake::FeatureFixed { on: !on, dev });
+        cx.cannot_any(None, format!("{dev} {name} {}", word(on)), Obstacle::FeatureFixed { on: !on });
         return;
     }
     for (k, _) in there.into_iter().filter(|(_, f)| !f.fixed) {
@@ -126,21 +126,26 @@ fn alike(a: &str, b: &str) -> bool {
     a.split('-').any(|w| w.len() > 2 && b.split('-').any(|v| v == w))
 }
 
-/// The parameters that exist; the others are recorded as errors.
+/// The parameters that the driver has; the others are reported. A switch that the driver does not have is off, so a request
+/// to turn it off holds.
 fn known(
     cx: &mut WishContext,
     params: &BTreeMap<String, u32>,
     has: &BTreeMap<String, u32>,
-    of: &str,
+    queue: Option<u32>,
 ) -> BTreeMap<String, u32> {
+    let of = queue.map_or_else(String::new, |q| format!(" of queue {q}"));
     let mut out = BTreeMap::new();
     for (k, v) in params {
-        if !has.contains_key(k) {
-            cx.wrong(format!("moderation{of} {k}"), Mistake::NoParameter { has: has.keys().cloned().collect() });
-        } else if k.starts_with("use-") && *v > 1 {
+        let switch = k.starts_with("use-");
+        if switch && *v > 1 {
             cx.wrong(format!("moderation{of} {k} {v}"), Mistake::Switch);
-        } else {
+        } else if has.contains_key(k) {
             out.insert(k.clone(), *v);
+        } else if !switch || *v != 0 {
+            let what = format!("{} moderation{of} {k}", cx.name());
+            let (why, wish) = (Obstacle::NotAmongParameters { has: has.keys().cloned().collect() }, cx.wish);
+            cx.cannot_of(None, what, why, wish.by_of(k));
         }
     }
     out
@@ -153,7 +158,7 @@ pub(super) fn coalesce(cx: &mut WishContext, queues: Option<&Vec<u32>>, params: 
         let address = Address::Coalesce { dev: dev.clone() };
         let absent = Obstacle::NoModeration;
         let Some(has) = cx.have(&d.nic.coalesce, address, absent) else { return };
-        let params = known(cx, params, &has.0, "");
+        let params = known(cx, params, &has.0, None);
         if !params.is_empty() {
             cx.configure(Setting::Coalesce { dev, params });
         }
@@ -181,7 +186,7 @@ pub(super) fn coalesce(cx: &mut WishContext, queues: Option<&Vec<u32>>, params: 
     for q in cx.queues(Some(named), dir, "moderation") {
         // A queue that an earlier step creates is like the others.
         let Some(has) = all.get(&q).or_else(|| all.values().next()) else { continue };
-        let params = known(cx, &params, &has.0, &format!(" of queue {q}"));
+        let params = known(cx, &params, &has.0, Some(q));
         if !params.is_empty() {
             cx.configure(Setting::QueueCoalesce { dev: dev.clone(), queue: q, params });
         }

@@ -68,10 +68,12 @@ pub(super) const TOPICS: &[Topic] = &[
              beyond the number of local CPUs to remote CPUs.",
             "Never|no queue on a remote CPU: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
             "Ok|remote CPUs count like local ones: each core of the host gets a queue before any second thread does, \
-             the nearest node first. The number of queues of a goal still counts local cores or CPUs only.",
+             the nearest node first",
             "Nodes|For --far-node, other nodes of the same socket, or at a distance of at most 12, are not remote: \
              they are used before two queues share a CPU (goal forward: at a distance of at most 12 also before second \
              threads).",
+            "Number|With --far-node ok, goal rpc counts remote CPUs too for the most queues that it keeps. The \
+             numbers of the other goals do not depend on it.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
@@ -169,6 +171,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Both|all: second threads take interrupts too, after every local core has a queue; queues share a CPU only after \
              every thread has one. Default of balanced, forward and mixed.",
             "Sending|XPS is not limited by --smt: every CPU has a transmit queue",
+            "Number|Goal rpc keeps at most one queue per physical core of the node; with --smt all, one per CPU. \
+             The numbers of the other goals do not depend on it.",
             "Kernel|/sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
             "See|rules A04 Q08; ringwise help local",
         ],

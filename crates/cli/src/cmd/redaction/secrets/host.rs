@@ -399,6 +399,11 @@ pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
         dev: Some("eth0".into()),
         knob: Knob::Rings { values: ringwise_model::RingValues::sizes(Some(512), None) },
         by: ConfiguredBy::File { path: p.text("path", "requested, wish", "/srv/{}.toml"), line: 3 },
+        params_by: [(
+            "rx-usecs".to_string(),
+            ConfiguredBy::File { path: p.text("path", "requested, parameter of a wish", "/srv/{}.toml"), line: 5 },
+        )]
+        .into(),
     };
     let own = Policy {
         name: group.policy.clone(),
