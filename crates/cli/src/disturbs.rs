@@ -321,10 +321,10 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
 };
 const PERSIST: Page = Page {
     notes: "The file is /etc/ringwise/ringwise.toml, or that of --config, also after apply
-with another file. If it exists, it is applied as it is; options that would change
-it are refused. Without one, persist writes it from the options, else from the
-settings in effect: with the goal of the last apply, and with allow_disruption
-if changes that interrupt traffic were allowed.
+with another file. If it exists, it is applied as it is; options that would
+change it are refused. Without one, persist writes it from the options, else
+from the settings in effect: with the goal of the last apply, and with
+allow_disruption if changes that interrupt traffic were allowed.
 
 --remove stops applying at boot, and leaves that file and the settings in effect
 as they are. It does not stop a service that runs. To undo everything:

@@ -61,7 +61,6 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Why|A queue on a remote CPU loses speed: rule A03 reports it if a local CPU is free.",
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
-            "Change|ringwise plan moves such queues to local CPUs.",
             "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): remote \
              CPUs get queues only if no local CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). If \
              there are more queues than local CPUs, the queues share the local CPUs. Goal mixed alone gives the queues \
@@ -69,11 +68,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Never|no queue on a remote CPU: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
             "Ok|remote CPUs count like local ones: each core of the host gets a queue before any second thread does, \
              the nearest node first",
-            "Nodes|For --far-node, other nodes of the same socket, or at a distance of at most 12, are not remote: \
-             they are used before two queues share a CPU (goal forward: at a distance of at most 12 also before second \
-             threads).",
-            "Number|With --far-node ok, goal rpc counts remote CPUs too for the most queues that it keeps. The \
-             numbers of the other goals do not depend on it.",
+            "Nodes|For --far-node, other nodes of the same socket, or at a distance of at most 12, are not remote.",
+            "Number|With --far-node ok, goal rpc counts remote CPUs too for the most queues that it keeps.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),

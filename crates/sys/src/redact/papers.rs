@@ -155,6 +155,10 @@ impl DocumentWalker<'_> {
                     *inner = [("kind".to_string(), "unknown".into())].into_iter().collect();
                     return;
                 }
+                if key == "params_by" {
+                    inner.values_mut().for_each(|by| *by = serde_json::json!({ "kind": "unknown" }));
+                    return;
+                }
                 if is_reason_with_typed_text(inner) {
                     inner.remove("facts");
                     inner.insert("text".into(), self.left_out("text").into());
