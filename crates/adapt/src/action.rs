@@ -66,7 +66,7 @@ pub enum RestReason {
     },
     /// The load is even, or too low to matter.
     Even,
-    /// The table must not be written.
+    /// The table must not be written, and the load is unknown.
     Forbidden(Forbidden),
     /// The table is unknown.
     TableUnknown,
@@ -87,6 +87,8 @@ pub enum RestReason {
 pub enum Waiting {
     /// A limit allows no step.
     Limit(LimitReached),
+    /// The table must not be written.
+    Forbidden(Forbidden),
     /// The counts were not used.
     Unusable {
         /// Why.

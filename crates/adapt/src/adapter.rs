@@ -123,7 +123,11 @@ impl Adapter {
         }
         if let Some(forbidden) = signals.forbidden.first() {
             self.phase = Phase::Watching;
-            return Action::Rest(RestReason::Forbidden(*forbidden));
+            return match state {
+                LoadState::Suspect(why) => Action::Suspect { why, waiting: Waiting::Forbidden(*forbidden) },
+                LoadState::Even => Action::Rest(RestReason::Even),
+                LoadState::Unknown { .. } => Action::Rest(RestReason::Forbidden(*forbidden)),
+            };
         }
         match std::mem::take(&mut self.phase) {
             Phase::Judging { proposal, before, written, calls } => {

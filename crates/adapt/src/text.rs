@@ -101,6 +101,7 @@ impl Display for Waiting {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Limit(limit) => limit.fmt(f),
+            Self::Forbidden(why) => why.fmt(f),
             Self::Unusable { why, .. } => why.fmt(f),
             Self::NoStep { why, .. } => why.fmt(f),
             Self::NotWritten { .. } => f.write_str("the last step was not written"),

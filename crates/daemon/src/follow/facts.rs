@@ -50,6 +50,13 @@ fn forbidden(nic: &Nic) -> Vec<Forbidden> {
             _ => {}
         }
         flow_tables |= q.rps_flow_cnt.known().is_some_and(|n| *n > 0);
+        if matches!(q.rps_flow_cnt, Fact::Unknown(_)) {
+            out.push(Forbidden::Unknown);
+        }
+    }
+    // It is unknown which queues others use.
+    if matches!(nic.users, Fact::Unknown(_)) || matches!(nic.napi, Fact::Unknown(_)) {
+        out.push(Forbidden::Unknown);
     }
     match &nic.rules {
         Fact::Known(r) if !r.rules.is_empty() => out.push(Forbidden::Rules),

@@ -35,6 +35,8 @@ pub(crate) const EVERY: Duration = Duration::from_secs(1);
 const BUSY_PERCENT: f64 = 45.0;
 /// So long after the last busy second all counters are read.
 const STAYS: Duration = Duration::from_secs(15);
+/// How long facts that forbid to write the table are used, and the wait after they could not be read.
+const FACTS_LAST: Duration = Duration::from_secs(30);
 /// For each device of a discovery.
 const DEADLINE: Duration = Duration::from_secs(2);
 
@@ -44,9 +46,11 @@ struct Followed {
     adapter: Adapter,
     /// Read when the load is suspect, and forgotten when it is even again or the device has changed.
     facts: Option<Facts>,
+    /// When they were read, or when that failed.
+    facts_at: Duration,
     counting: Option<Counting>,
     counts: Option<EntryEvidence>,
-    /// Counting failed, and was reported.
+    /// Reading the facts or counting failed, and was reported.
     mute: bool,
 }
 
@@ -141,6 +145,11 @@ impl Followed {
     fn second(&mut self, host: &Arc<dyn Host>, dev: &str, wiring: &Wiring, rates: &Rates, news: &mut News) {
         let now = host.since_boot();
         let none = BTreeMap::new();
+        // What forbids to write the table may end without a notification.
+        let forbids = self.facts.as_ref().is_some_and(|f| !f.forbidden.is_empty());
+        if forbids && now >= self.facts_at + FACTS_LAST {
+            self.facts = None;
+        }
         if let Some(table) = self.facts.as_ref().and_then(|f| f.table.as_ref())
             && table_now(host.as_ref(), dev, 0).is_some_and(|t| t != *table)
         {
@@ -165,13 +174,26 @@ impl Followed {
 
     fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, action: &Action, news: &mut News) {
         match action {
-            Action::Rest(RestReason::TableUnknown) if self.facts.is_none() => {
-                self.facts = device(host, dev, DEADLINE).ok().map(|nic| facts(&nic));
-            }
+            Action::Rest(RestReason::TableUnknown) if self.facts.is_none() => self.read_facts(host, dev, now, news),
             Action::Rest(RestReason::Even) => (self.facts, self.counting) = (None, None),
             Action::CountEntries { method: CountMethod::Filter, until, .. } => self.count(host, dev, now, *until, news),
             Action::Propose(_) => self.adapter.settled(now, Settled::NotWritten),
             _ => self.counting = None,
+        }
+    }
+
+    fn read_facts(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, news: &mut News) {
+        if self.mute && now < self.facts_at + FACTS_LAST {
+            return;
+        }
+        self.facts_at = now;
+        match device(host, dev, DEADLINE) {
+            Ok(nic) => self.facts = Some(facts(&nic)),
+            Err(_) if self.mute => {}
+            Err(e) => {
+                self.mute = true;
+                news.notes.push(e.to_string());
+            }
         }
     }
 

@@ -138,7 +138,13 @@ fn no_table_is_proposed_if_packets_do_not_arrive_as_it_says() {
 fn no_table_is_proposed_beside_rps() {
     let mut rig = Rig::new();
     rig.write(&format!("/sys/class/net/{DEV}/queues/rx-0/rps_cpus"), "f");
-    assert!(moves(&rig.seconds(60, ArrivalQueue::ByTable)).is_empty());
+    let news = rig.seconds(60, ArrivalQueue::ByTable);
+    assert!(moves(&news).is_empty());
+    let why = |f: &Finding| matches!(f, Finding::Uneven { why_not: Some(why), .. } if why == "RPS is configured");
+    assert!(news.findings.iter().any(|(_, f)| why(f)), "{:?}", news.findings);
+    // Nothing reports that RPS is off again.
+    rig.write(&format!("/sys/class/net/{DEV}/queues/rx-0/rps_cpus"), "0");
+    assert!(!moves(&rig.seconds(60, ArrivalQueue::ByTable)).is_empty());
 }
 
 #[test]

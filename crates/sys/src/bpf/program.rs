@@ -31,7 +31,7 @@ struct Load {
 /// A program that the kernel did not load.
 #[derive(Debug)]
 pub(crate) struct LoadError {
-    /// With the last words of the verifier.
+    /// Names the errno, and the last line of the verifier's log.
     pub(crate) error: Error,
     /// Whether the verifier has read the program and found a fault in it.
     pub(crate) rejected: bool,
