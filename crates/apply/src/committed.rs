@@ -11,6 +11,8 @@ use crate::Kind;
 pub(crate) struct CommittedTx {
     pub id: u64,
     pub kind: Kind,
+    /// The service wrote again what was lost.
+    pub correction: bool,
     /// When it ended, seconds since 1970.
     pub ended: u64,
     /// Values as found before it.

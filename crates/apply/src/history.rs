@@ -61,6 +61,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
         out.push(Rc::new(CommittedTx {
             id: j.id,
             kind: h.kind.clone(),
+            correction: j.is_correction(),
             ended: h.unix_time.saturating_add(outcome.took_ms / 1000),
             start: map(&names, &h.start),
             wants: map(&names, wants),

@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::Setting;
-use ringwise_model::Host;
+use ringwise_model::{Host, Title};
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
@@ -336,6 +336,21 @@ impl Read {
         };
         elsewhere(&h.machine_id, &h.boot_id, host)
             .map_or(JournalOrigin::ThisBoot, |why| JournalOrigin::Other(why.into()))
+    }
+
+    /// The service wrote again what was lost.
+    pub(crate) fn is_correction(&self) -> bool {
+        self.header.as_ref().is_some_and(|h| matches!(h.title, Title::Keep { .. }))
+    }
+
+    /// Forgets what only a report of the transaction needs.
+    pub(crate) fn forget_report(&mut self) {
+        if let Some(h) = &mut self.header {
+            h.undo = Vec::new();
+        }
+        if let Some((o, _)) = &mut self.end {
+            (o.applied, o.already_so, o.put_back, o.notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        }
     }
 
     /// What is assumed when it counts as of this boot.

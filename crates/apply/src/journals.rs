@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use ringwise_knob::Family;
-use ringwise_model::{Host, Snapshot, Title};
+use ringwise_model::{Host, Snapshot};
 
 use crate::journal::Read;
 use crate::{Entry, Error, Store, Verify, families, history, reinitialize};
@@ -53,9 +53,17 @@ impl Journals {
     /// anything.
     #[must_use]
     pub fn without_service(&self) -> Self {
-        let own = |r: &Read| r.header.as_ref().is_some_and(|h| matches!(h.title, Title::Keep { .. }));
-        let all = self.all.iter().filter(|r| !own(r)).cloned().collect();
+        let all = self.all.iter().filter(|r| !r.is_correction()).cloned().collect();
         Self { store: self.store.clone(), all, seen: self.seen.clone() }
+    }
+
+    /// Without what only a report of each correction needs; a service holds its journals for as long as it runs.
+    #[must_use]
+    pub fn for_comparison(mut self) -> Self {
+        for r in self.all.iter_mut().filter(|r| r.is_correction()) {
+            r.forget_report();
+        }
+        self
     }
 
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.

@@ -102,6 +102,8 @@ pub struct Policy {
     /// The caller has just read the host and knows that a step differs from it: the lock is taken before the host is read.
     /// Otherwise the host is read first, and if every step matches already, nothing is written, not even a lock file.
     pub differs: bool,
+    /// Record `already` even if every step has its value; the caller has just read the host.
+    pub record: bool,
     /// The trial also ends when this process ends, as `bench` needs it.
     pub tied: bool,
 }
@@ -123,6 +125,7 @@ impl Default for Policy {
             watch: Duration::ZERO,
             planner: None,
             differs: false,
+            record: false,
             tied: false,
         }
     }

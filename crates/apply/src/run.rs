@@ -60,7 +60,7 @@ pub fn run(
     let now = cx.look()?;
     let (request, mut notes) = follow(request, &now)?;
     notes.extend(close_others(store, &lock, &now, host.unix_time())?);
-    if holds(&request, &now) && for_another_goal(&request, store, &now)? {
+    if holds(&request, &now) && (policy.record || for_another_goal(&request, store, &now)?) {
         return replace(cx, request, &now, notes, disk, events);
     }
     if !writes {

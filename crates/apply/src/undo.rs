@@ -348,7 +348,8 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
     }
 }
 
-/// For each setting, the earliest value before any of the transactions from `id` on.
+/// For each setting, the earliest value before any of the transactions from `id` on. What the service only wrote again had, before
+/// those transactions, the value that earlier ones left, and not the one that a driver had given it meanwhile.
 fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let mut target = SettingMap::new();
     // A transaction that changes channels records all settings of the device. Settings that only later transactions recorded did
@@ -356,12 +357,16 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let mut whole: BTreeSet<String> = BTreeSet::new();
     // A rollback and the transactions that it undid cancel each other out.
     let counts = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
-    for k in in_force(journals, now).into_iter().filter(counts) {
+    let kept = in_force(journals, now);
+    let earlier = left_by(kept.iter().filter(|k| k.id < id));
+    for k in kept.into_iter().filter(counts) {
+        let corrected = k.correction && k.id != id;
         let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
         let changed: Vec<String> = changed.map(str::to_string).collect();
         for (a, s) in k.start {
             if s.is_nothing() || !a.dev().is_some_and(|d| whole.contains(d)) {
-                target.entry(a).or_insert(s);
+                let value = earlier.get(&a).filter(|_| corrected).cloned();
+                target.entry(a).or_insert(value.unwrap_or(s));
             }
         }
         whole.extend(changed);
@@ -372,10 +377,14 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
 /// The value of each setting as the last of these transactions left it. Settings that a transaction removed, for example
 /// with fewer channels, are left out.
 fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
+    left_by(in_force(journals, now).iter().filter(|k| k.id >= id))
+}
+
+fn left_by<'a>(kept: impl Iterator<Item = &'a CommittedTx>) -> SettingMap {
     let mut left = SettingMap::new();
-    for k in in_force(journals, now).into_iter().filter(|k| k.id >= id) {
+    for k in kept {
         left.retain(|a, _| !k.start.contains_key(a));
-        left.extend(k.after);
+        left.extend(k.after.iter().map(|(a, s)| (a.clone(), s.clone())));
     }
     left
 }

@@ -378,25 +378,51 @@ fn journals_of_the_service_are_pruned() {
         let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
         assert_eq!(out.verdict, Verdict::Applied);
     };
-    // One that sets a queue which no other transaction sets.
+    // One that sets a queue which no other transaction sets, and one that sets again what only the first one set.
     keep(&[irq("eth0", 7, "7")]);
+    let reset = |queue: usize| {
+        let irq = before.nic("eth0").unwrap().queue_vectors().nth(queue).unwrap().irq;
+        sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"0-7\n").unwrap());
+    };
+    reset(1);
+    keep(&wanted[2..3]);
     for _ in 0..5 {
-        sim.outside(|h| {
-            let irq = before.nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
-            h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"0-7\n").unwrap();
-        });
+        reset(0);
         keep(&wanted[..1]);
     }
     let facts = before.host;
     let journals = || ringwise_apply::history(&dir.store(), &facts).unwrap().iter().map(|e| e.id).collect::<Vec<_>>();
     let in_effect = || verify(&sim, &dir).settings.iter().map(|s| (s.want.clone(), s.how.clone())).collect::<Vec<_>>();
     let undo = |id| ringwise_apply::would_undo(&look(&sim), &dir.store(), id).unwrap().steps;
-    assert_eq!(journals(), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(journals(), [1, 2, 3, 4, 5, 6, 7, 8]);
     let (effect, back) = (in_effect(), undo(1));
-    assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 2).unwrap(), 4);
-    assert_eq!(journals(), [1, 2, 7], "the only one that set queue 7 stays");
+    assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 2).unwrap(), 5);
+    assert_eq!(journals(), [1, 2, 8], "the only one that set queue 7 stays");
     assert_eq!((in_effect(), undo(1)), (effect, back));
-    assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 2).unwrap(), 0);
+    assert_eq!(ringwise_apply::prune_service(&dir.store(), &facts, 1).unwrap(), 0);
+}
+
+/// The service corrected queues of the first transaction after the second one was applied: the second one's rollback is no
+/// reason to take the corrections back.
+#[test]
+fn a_rollback_leaves_what_earlier_transactions_set_and_the_service_corrected() {
+    let (sim, dir) = (sim(), Dir::new());
+    let before = look(&sim);
+    let wanted = layout("eth0", 4);
+    apply(&sim, &dir, &wanted).unwrap();
+    apply(&sim, &dir, &[irq("eth0", 6, "6")]).unwrap();
+    let vector = before.nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
+    sim.outside(|h| h.write(&format!("/proc/irq/{vector}/smp_affinity_list"), b"0-7\n").unwrap());
+    let title = ringwise_model::Title::Keep { devs: vec!["eth0".into()] };
+    let request = Request { title, argv: vec!["x".into()], ..request(&look(&sim), &wanted[..1]) };
+    ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
+    rollback(&sim, &dir, 2, &policy()).unwrap();
+    let v = verify(&sim, &dir);
+    assert_eq!((v.settings.len(), v.drifted().count()), (wanted.len(), 0), "{:?}", v.settings);
+    let queue_6 = irq("eth0", 6, "6").address().unwrap();
+    assert_eq!(live(&look(&sim), &queue_6), live(&before, &queue_6));
+    rollback(&sim, &dir, 1, &policy()).unwrap();
+    assert!(differing(&before, &look(&sim)).is_empty(), "{:?}", differing(&before, &look(&sim)));
 }
 
 /// On igb with one queue, `tx-0/xps_cpus` is not there either.

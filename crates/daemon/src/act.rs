@@ -18,20 +18,22 @@ use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
 const WHO: &str = "ringwise daemon";
 /// At most this many journals of the service are kept, and about as many that are newer.
-const JOURNALS: usize = 50;
+const JOURNALS: usize = 25;
 
 /// What one look has to write.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub steps: Vec<Step>,
     pub already: Vec<Setting>,
+    /// Record `already` even if there are no steps.
+    pub record: bool,
     pub cause: Cause,
     pub notes: Vec<String>,
 }
 
 impl Default for Work {
     fn default() -> Self {
-        Self { steps: Vec::new(), already: Vec::new(), cause: Cause::Reset, notes: Vec::new() }
+        Self { steps: Vec::new(), already: Vec::new(), record: false, cause: Cause::Reset, notes: Vec::new() }
     }
 }
 
@@ -59,31 +61,32 @@ impl Service<'_> {
     pub(crate) fn act(&mut self, work: Work, now: &Snapshot) -> Result<Next, String> {
         let mut steps = work.steps;
         order(&mut steps, |s| (&s.from, &s.setting));
+        let interfaces = names(steps.iter().map(|s| &s.setting).chain(work.already.iter().filter(|_| work.record)));
         let mut request = Request {
             title: match work.cause {
-                Cause::Appeared => Title::SetUp { devs: names(&steps) },
-                _ => Title::Keep { devs: names(&steps) },
+                Cause::Appeared => Title::SetUp { devs: interfaces.clone() },
+                _ => Title::Keep { devs: interfaces.clone() },
             },
-            devices: devices(&steps, now),
+            devices: devices(&interfaces, now),
             steps,
             already: work.already,
             who: WHO.into(),
             argv: vec!["ringwise".into(), "daemon".into()],
             ..Request::default()
         };
-        let policy = self.policy();
+        let policy = Policy { record: work.record, ..self.policy() };
         let mut result = self.transact(&request, &policy);
         if let Err(e) = &result
             && matches!(e.refusal(), Some(Refusal::ControlPath { .. } | Refusal::LastMember { .. }))
         {
             self.say(&Event::Note(format!("{e}; the other settings are written")));
             request.steps.retain(|s| !s.interrupts_traffic);
-            if request.steps.is_empty() {
+            if request.steps.is_empty() && !work.record {
                 return Ok(Next::Done);
             }
             result = self.transact(&request, &policy);
         }
-        self.ended(work.cause, names(&request.steps), result)
+        self.ended(work.cause, interfaces, result)
     }
 
     fn ended(&mut self, cause: Cause, interfaces: Vec<String>, result: Result<Outcome, Error>) -> Result<Next, String> {
@@ -200,7 +203,7 @@ impl Service<'_> {
             ..self.policy()
         };
         boot.applying(self.host.unix_time()).map_err(|e| e.to_string())?;
-        let interfaces = names(&request.steps);
+        let interfaces = names(request.steps.iter().map(|s| &s.setting));
         let result = self.transact(&request, &policy);
         let stays = result.as_ref().is_ok_and(|o| o.verdict == Verdict::Applied);
         if stays {
@@ -254,12 +257,11 @@ fn refused(o: &Outcome) -> Option<String> {
     Some(format!("{} refused, the first is {address}: {}", o.refused.len(), first.failure.words))
 }
 
-fn names(steps: &[Step]) -> Vec<String> {
-    let all: BTreeSet<&str> = steps.iter().filter_map(|s| s.setting.dev()).collect();
+fn names<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<String> {
+    let all: BTreeSet<&str> = settings.filter_map(Setting::dev).collect();
     all.into_iter().map(str::to_string).collect()
 }
 
-fn devices(steps: &[Step], now: &Snapshot) -> Vec<DevId> {
-    let named = names(steps);
-    now.nics.iter().filter(|n| named.iter().any(|d| d == n.name())).map(|n| n.dev.clone()).collect()
+fn devices(interfaces: &[String], now: &Snapshot) -> Vec<DevId> {
+    now.nics.iter().filter(|n| interfaces.iter().any(|d| d == n.name())).map(|n| n.dev.clone()).collect()
 }

@@ -94,6 +94,7 @@ fn acted(a: &Action, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "transaction {id}: ")?;
     }
     match a.ending {
+        ActionEnding::Kept if a.settings == 0 => write!(f, "recorded the present settings of {devs}, because {cause}")?,
         ActionEnding::Kept => write!(f, "set {settings} of {devs}, because {cause}")?,
         ActionEnding::Restored => write!(f, "failed and was restored: {devs}, because {cause}")?,
         ActionEnding::Incomplete => write!(f, "failed, and not everything was restored: {devs}, because {cause}")?,

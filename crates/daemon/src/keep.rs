@@ -38,6 +38,9 @@ pub struct Look<'a> {
 pub struct Todo {
     /// Steps that write again what was applied, in writing order.
     pub steps: Vec<Step>,
+    /// Present values of settings that only the service had changed, for a layout that is not needed any more. Something else has
+    /// undone the change; nothing has to be written, but these values have to be recorded as those in effect.
+    pub undone: Vec<Setting>,
     /// Interfaces that need a new plan, because what was applied does not fit them any more.
     pub plan: BTreeSet<String>,
     /// Manual changes. They stay.
@@ -53,7 +56,9 @@ pub fn todo(look: Look) -> Todo {
     let base = by_device(look.base);
     for (dev, settings) in by_device(look.in_effect) {
         let Some(nic) = look.now.nic(dev) else { continue };
-        let found = losses(look, nic, &settings);
+        let mut found = losses(look, nic, &settings);
+        let fits = base.get(dev).is_some_and(|b| fits(b, nic, look));
+        let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
         let manual: Vec<ManualChange> =
             found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
         let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).collect();
@@ -61,12 +66,12 @@ pub fn todo(look: Look) -> Todo {
         if look.resting.contains(dev) {
             continue;
         }
+        out.undone.extend(undone);
         // Without its ban, irqbalance moves everything else again.
         let losses = found.iter().map(|(_, l)| *l).filter(|l| l.is_lost());
         let first = losses.reduce(|a, b| if b == Loss::Ban { b } else { a });
         out.lost.extend(first.map(|l| (dev.to_string(), l)));
         let lost = first.is_some();
-        let fits = base.get(dev).is_some_and(|b| fits(b, nic, look));
         let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
         let heard = look.evidence.of(&nic.dev);
         if fits {
@@ -101,8 +106,24 @@ pub fn todo(look: Look) -> Todo {
 /// offline.
 fn only_by_the_service<'a>(look: Look<'a>, dev: &'a str) -> impl Iterator<Item = (Address, Setting)> + 'a {
     let own = look.in_effect.made.iter().filter(|m| m.as_left).filter_map(|m| Some((m.address()?, m)));
-    let in_base = |a: &Address| look.base.settings.iter().any(|s| s.want.address().as_ref() == Some(a));
-    own.filter(move |(a, _)| a.dev() == Some(dev) && !in_base(a)).map(|(a, m)| (a, m.before.clone()))
+    own.filter(move |(a, _)| a.dev() == Some(dev) && !in_base(look, a)).map(|(a, m)| (a, m.before.clone()))
+}
+
+/// Takes out changes of the service that are not needed any more and that something else has undone: a driver that was loaded
+/// again while the table had weights, before the CPU came back. Returns the present values.
+fn take_undone(found: &mut Vec<(&Standing, Loss)>, look: Look) -> Vec<Setting> {
+    let before = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
+    let is_undone = |(s, loss): &(&Standing, Loss)| {
+        let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return false };
+        let made = before(&address).filter(|_| !in_base(look, &address));
+        made.is_some_and(|before| now == before || *loss == Loss::Reset)
+    };
+    found.extract_if(.., |l| is_undone(l)).filter_map(|(s, _)| s.now.known().cloned()).collect()
+}
+
+/// Whether people or the configuration have applied this setting.
+fn in_base(look: Look, address: &Address) -> bool {
+    look.base.settings.iter().any(|s| s.want.address().as_ref() == Some(address))
 }
 
 /// What belongs to a layout stays marked as such, so that the plan for another layout removes it.

@@ -160,7 +160,7 @@ impl Service<'_> {
         self.report_manual(&t, &seen);
         let work = self.work(full, t, &seen, &resting)?;
         self.note(&work.notes);
-        if work.steps.is_empty() {
+        if work.steps.is_empty() && !work.record {
             return Ok(next);
         }
         let now = self.now();
@@ -193,7 +193,8 @@ impl Service<'_> {
     /// Parses the journals again if one was written.
     fn refresh(&mut self) -> Result<(), String> {
         if !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
-            let all = Journals::read(&self.setup.store).map_err(|e| ringwise_model::words::with_causes(&e))?;
+            let read = Journals::read(&self.setup.store).map_err(|e| ringwise_model::words::with_causes(&e))?;
+            let all = read.for_comparison();
             self.records = Some(Records { base: all.without_service(), all });
         }
         Ok(())
@@ -246,7 +247,9 @@ impl Service<'_> {
         let appeared = if full { self.appeared(seen, &basis) } else { BTreeSet::new() };
         plan.extend(appeared.iter().cloned());
         plan.retain(|d| !paused.contains(d));
-        let mut work = Work { steps: t.steps, ..Work::default() };
+        let mut undone = t.undone;
+        undone.retain(|s| s.dev().is_none_or(|d| !paused.contains(d)));
+        let mut work = Work { steps: t.steps, record: !undone.is_empty(), already: undone, ..Work::default() };
         work.steps.retain(|s| s.setting.dev().is_none_or(|d| !paused.contains(d)));
         work.cause = match t.lost.values().next() {
             Some(loss) => Cause::of(*loss),
@@ -257,7 +260,7 @@ impl Service<'_> {
         if !plan.is_empty() {
             let again = plan_again(&plan, &basis)?;
             work.steps.extend(again.steps);
-            work.already = again.already;
+            work.already.extend(again.already);
             work.notes = again.why_not;
         }
         Ok(work)

@@ -241,6 +241,38 @@ fn queues_leave_a_cpu_and_come_home() {
     });
 }
 
+/// The driver is loaded again while the table has weights for seven CPUs, and the CPU comes back before the service looks.
+#[test]
+fn weights_that_a_reset_has_removed_are_not_expected_any_more() {
+    let rig = Rig::applied(Goal::Forward);
+    let table = || rig.now().nic("eth0").unwrap().rss.known().unwrap().table.clone();
+    let even = table();
+    rig.serve(|service| {
+        for heard_of_it in [true, false] {
+            let journals = rig.journals();
+            rig.sim.cpu_offline(CpuId(3));
+            service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
+            later(service);
+            service.look(true);
+            assert_ne!(table(), even, "{:?}", service.state);
+            rig.sim.ethtool_x("eth0", &even).unwrap();
+            if heard_of_it {
+                heard(service, Change::Link, "eth0");
+            }
+            rig.sim.cpu_online(CpuId(3));
+            service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
+            later(service);
+            service.look(true);
+            later(service);
+            service.look(true);
+            assert_eq!(table(), even);
+            assert!(rig.holds(), "{:?}", service.state);
+            assert_eq!((service.state.totals.manual, service.state.manual.len()), (0, 0), "{:?}", service.state);
+            assert_eq!(rig.journals(), journals + 2, "one for the way there and one for the way back");
+        }
+    });
+}
+
 #[test]
 fn people_decide() {
     let rig = Rig::applied(Goal::Forward);

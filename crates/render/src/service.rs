@@ -93,6 +93,7 @@ fn action(a: &Action, style: &Style) -> String {
     }
     let id = a.transaction.map_or_else(|| "a transaction".into(), |id| format!("transaction {id}"));
     let what = match a.ending {
+        ActionEnding::Kept if a.settings == 0 => format!("recorded the present settings of {devs} ({id})"),
         ActionEnding::Kept => format!("set {} of {devs} ({id})", plural(a.settings, "setting")),
         ActionEnding::Restored => format!("{id} on {devs} failed and was restored"),
         ActionEnding::Incomplete => format!("{id} on {devs} failed and is NOT fully restored"),
