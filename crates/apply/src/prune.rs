@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{DevId, Host, Title};
+use ringwise_model::{DevId, Host};
 
 use crate::journal::{JournalOrigin, Read};
 use crate::record::Header;
