@@ -195,6 +195,16 @@ impl Adapter {
         self.settled(now, settled);
     }
 
+    /// The table as it was last seen or written.
+    pub fn table(&self) -> Option<&[u32]> {
+        self.table.as_deref()
+    }
+
+    /// Whether a step of this adapter is in the table.
+    pub fn has_moved(&self) -> bool {
+        self.wrote
+    }
+
     /// Ends [`Action::Off`]. The present table is the new base.
     pub fn resume(&mut self) {
         self.off = None;

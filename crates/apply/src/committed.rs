@@ -13,6 +13,8 @@ pub(crate) struct CommittedTx {
     pub kind: Kind,
     /// The service wrote again what was lost.
     pub correction: bool,
+    /// The service moved entries of an indirection table because of the load.
+    pub balance: bool,
     /// When it ended, seconds since 1970.
     pub ended: u64,
     /// Values as found before it.

@@ -16,7 +16,8 @@ fn of_groups(a: &Address) -> bool {
 /// does not belong to a group any more.
 pub(crate) fn made(kept: &[CommittedTx], now: &Snapshot) -> Vec<CreatedObject> {
     let mut all: BTreeMap<&Address, CreatedObject> = BTreeMap::new();
-    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
+    // Moves because of the load are no change of a layout: the base is restored before the layout changes.
+    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. }) && !k.balance) {
         if k.kind == Kind::Adopt {
             all.retain(|a, _| !k.wants.contains_key(*a));
             continue;

@@ -34,6 +34,11 @@ const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
 /// Extends the deadlines of device calls on slow machines, and those of the guard.
 const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
 const EACH: Duration = Duration::from_millis(10);
+/// The guard of tables has no transaction of its own.
+pub const FOR_TABLES: u64 = 0;
+/// First message: the lock is handed over with it, or there is none because no transaction is running.
+const LOCK: &[u8] = b"lock\n";
+const TABLES: &[u8] = b"tables\n";
 /// Interval between two signs of life.
 const SIGN: Duration = Duration::from_secs(1);
 /// How long to wait for a guard that has taken over and restores the settings, channels and links included.
@@ -120,8 +125,12 @@ impl Guardian for Process {
         args.extend(["--socket".into(), door.name.clone()]);
         args.extend(["--state-dir".into(), dir.display().to_string()]);
         args.extend(["--silence-ms".into(), self.silence.as_millis().to_string()]);
-        let (found, note) = self.launch(&place, &args, &door.listener, &dir, job.transaction, end);
-        let armed = found.and_then(|stream| self.greet(stream, job, end));
+        let unit = Unit {
+            name: format!("ringwise-trial-{}", job.transaction),
+            description: format!("ringwise: guard of transaction {}", job.transaction),
+        };
+        let (found, note) = self.launch(&place, &args, &door.listener, &dir, &unit, end);
+        let armed = found.and_then(|stream| self.greet(stream, Some(job), end));
         if armed.is_err() {
             search.clean();
         }
@@ -135,6 +144,37 @@ impl Guardian for Process {
         let lines = Lines::new(stream);
         Ok(Box::new(Linked { lines, bound: self.bound, note, taken: false }))
     }
+
+    fn arm_for_tables(&self, dir: &Path) -> Result<Box<dyn Armed>, GuardError> {
+        let end = Instant::now() + self.bound;
+        let dir = dir.canonicalize().map_err(|error| GuardError::Directory { path: dir.into(), error })?;
+        let search = Search {
+            program: &self.program,
+            copies_only: self.copies_only,
+            dir: &dir,
+            run: &self.run,
+            transaction: FOR_TABLES,
+            end,
+        };
+        let place = search.find()?;
+        let door = Door::open(&dir, FOR_TABLES).map_err(GuardError::Socket)?;
+        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), FOR_TABLES.to_string()];
+        args.extend(["--socket".into(), door.name.clone(), "--state-dir".into(), dir.display().to_string()]);
+        let unit = Unit {
+            name: format!("ringwise-balance-{}", std::process::id()),
+            description: "ringwise: restores RSS tables when the service ends".into(),
+        };
+        let (found, note) = self.launch(&place, &args, &door.listener, &dir, &unit, end);
+        let note = note.map(|n| n.to_string());
+        let stream = found.and_then(|stream| self.greet(stream, None, end))?;
+        Ok(Box::new(Linked { lines: Lines::new(stream), bound: self.bound, note, taken: false }))
+    }
+}
+
+/// A transient unit of systemd.
+struct Unit {
+    name: String,
+    description: String,
 }
 
 impl Process {
@@ -146,7 +186,7 @@ impl Process {
         args: &[String],
         listener: &UnixListener,
         dir: &Path,
-        transaction: u64,
+        unit: &Unit,
         end: Instant,
     ) -> (Result<UnixStream, GuardError>, Option<Note<'p>>) {
         let mut note = None;
@@ -154,7 +194,7 @@ impl Process {
             // If systemd does not answer, this leaves time for the other way.
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
-            let run = by_systemd(&place.path(&me), args, transaction, place.only_once().is_none());
+            let run = by_systemd(&place.path(&me), args, unit, place.only_once().is_none());
             match run.and_then(|mut run| accept(listener, &is_ours, Some(&mut run), half)) {
                 Ok(stream) => return (Ok(stream), place.only_once().map(Note::FromMemory)),
                 Err(e) => note = Some(Note::WithoutSystemd(e)),
@@ -164,14 +204,20 @@ impl Process {
         (started.and_then(|()| accept(listener, &is_ours, None, end)), note)
     }
 
-    fn greet(&self, stream: UnixStream, job: &Job, end: Instant) -> Result<UnixStream, GuardError> {
+    /// `job`: with the lock of the transaction, which the guard takes over.
+    fn greet(&self, stream: UnixStream, job: Option<&Job>, end: Instant) -> Result<UnixStream, GuardError> {
         let talk = || -> Result<(), GuardError> {
             let left = end.saturating_duration_since(Instant::now()).max(EACH);
             stream.set_nonblocking(false)?;
             stream.set_read_timeout(Some(left))?;
             stream.set_write_timeout(Some(left))?;
-            let both: Vec<BorrowedFd> = [Some(job.lock.file), job.lock.socket].into_iter().flatten().collect();
-            guardian::send_fds(&stream, b"lock\n", &both)?;
+            match job {
+                Some(job) => {
+                    let both: Vec<BorrowedFd> = [Some(job.lock.file), job.lock.socket].into_iter().flatten().collect();
+                    guardian::send_fds(&stream, LOCK, &both)?;
+                }
+                None => (&stream).write_all(TABLES)?,
+            }
             Lines::new(stream.try_clone()?).expect("armed")
         };
         talk().map_err(|e| GuardError::Mute(Box::new(e)))?;
@@ -198,12 +244,11 @@ impl fmt::Display for Note<'_> {
     }
 }
 
-fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) -> Result<Child, GuardError> {
+fn by_systemd(program: &Path, args: &[String], unit: &Unit, again: bool) -> Result<Child, GuardError> {
     let run = SYSTEMD_RUN.iter().find(|p| Path::new(p).exists()).ok_or(GuardError::NoSystemdRun)?;
     let mut c = Command::new(run);
     c.args(["--quiet", "--collect", "--no-ask-password"]);
-    c.arg(format!("--unit=ringwise-trial-{transaction}"));
-    c.arg(format!("--description=ringwise: guard of transaction {transaction}"));
+    c.arg(format!("--unit={}", unit.name)).arg(format!("--description={}", unit.description));
     // When systemd stops the service, the guard ends at once: a shutdown loses the settings anyway and need not wait.
     let mut properties = vec!["OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
     if again {
@@ -426,10 +471,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Reports to the applier and takes the lock from it.
+    /// Reports to the applier and takes the lock from it. Without a lock: the guard is for tables.
     ///
     /// Errors: the applier is gone, or the peer is not the applier.
-    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OpenLock<OwnedFd>)> {
+    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, Option<OpenLock<OwnedFd>>)> {
         let stream = local::connect(name, Some(bound))?;
         stream.set_read_timeout(Some(bound))?;
         stream.set_write_timeout(Some(bound))?;
@@ -441,7 +486,8 @@ impl Link {
         let (n, fds) = guardian::recv_fds(&stream, &mut text)?;
         let mut fds = fds.into_iter();
         let lock = match (fds.next(), fds.next(), fds.next()) {
-            (Some(file), socket, None) if &text[..n] == b"lock\n" => OpenLock { file, socket },
+            (Some(file), socket, None) if &text[..n] == LOCK => Some(OpenLock { file, socket }),
+            (None, None, None) if &text[..n] == TABLES => None,
             _ => return Err(io::Error::other(format!("the lock was not handed over (received {n} bytes)"))),
         };
         // Without a pidfd, or in another PID namespace, the end of the stream tells the same.

@@ -15,6 +15,11 @@ pub trait Guardian: Debug + Send + Sync {
     ///
     /// Errors: why no guard could be started.
     fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, GuardError>;
+    /// Starts a guard that restores RSS tables when this process ends ([`crate::guard::guard_tables`]). The caller holds the lock.
+    /// `dir`: the state directory.
+    ///
+    /// Errors: why no guard could be started.
+    fn arm_for_tables(&self, dir: &Path) -> Result<Box<dyn Armed>, GuardError>;
 }
 
 /// What a guard needs to know.

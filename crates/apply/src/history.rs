@@ -62,6 +62,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
             id: j.id,
             kind: h.kind.clone(),
             correction: j.is_correction(),
+            balance: j.is_balance(),
             ended: h.unix_time.saturating_add(outcome.took_ms / 1000),
             start: map(&names, &h.start),
             wants: map(&names, wants),

@@ -343,6 +343,11 @@ impl Read {
         self.header.as_ref().is_some_and(|h| matches!(h.title, Title::Keep { .. }))
     }
 
+    /// The service moved entries of an indirection table because of the load.
+    pub(crate) fn is_balance(&self) -> bool {
+        self.header.as_ref().is_some_and(|h| matches!(h.title, Title::Balance { .. }))
+    }
+
     /// Forgets what only a report of the transaction needs.
     pub(crate) fn forget_report(&mut self) {
         if let Some(h) = &mut self.header {

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use ringwise_knob::Family;
 use ringwise_model::{Host, Snapshot};
 
+use crate::balance::{self, BalancedTable};
 use crate::journal::Read;
 use crate::{Entry, Error, Store, Verify, families, history, reinitialize};
 
@@ -50,20 +51,25 @@ impl Journals {
     }
 
     /// What people and the configuration have applied, also to interfaces that appeared: as if the service had never corrected
-    /// anything.
+    /// anything, and never followed the load.
     #[must_use]
     pub fn without_service(&self) -> Self {
-        let all = self.all.iter().filter(|r| !r.is_correction()).cloned().collect();
+        let all = self.all.iter().filter(|r| !r.is_correction() && !r.is_balance()).cloned().collect();
         Self { store: self.store.clone(), all, seen: self.seen.clone() }
     }
 
     /// Without what only a report of each correction needs; a service holds its journals for as long as it runs.
     #[must_use]
     pub fn for_comparison(mut self) -> Self {
-        for r in self.all.iter_mut().filter(|r| r.is_correction()) {
+        for r in self.all.iter_mut().filter(|r| r.is_correction() || r.is_balance()) {
             r.forget_report();
         }
         self
+    }
+
+    /// Indirection tables in effect in which the service has moved entries.
+    pub fn balanced(&self, now: &Snapshot) -> Vec<BalancedTable> {
+        balance::tables(&self.all, now)
     }
 
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.

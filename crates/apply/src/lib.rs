@@ -19,6 +19,7 @@
 #![warn(missing_docs)]
 
 mod adopt;
+mod balance;
 mod bond;
 mod channels;
 mod checksum;
@@ -69,6 +70,7 @@ mod start;
 mod state_file;
 mod store;
 mod support;
+mod table_guard;
 mod takeover;
 mod trial;
 mod trial_file;
@@ -79,6 +81,7 @@ mod watch;
 mod write_setting;
 
 pub use adopt::{adopt, adoptable};
+pub use balance::{BalancedTable, restore_tables, table_step};
 pub use drift_log::{Happened, happened, note_seen};
 pub use error::{ChangedSetting, Error, Refusal};
 pub use event::{Event, Phase};
@@ -97,6 +100,7 @@ pub use report::{Ending, Entry, Holder, Kind, Newer, Standing, Verify};
 pub use request::{Policy, Request};
 pub use run::{run, still_fits};
 pub use store::{Hook, OpenLock, Store};
+pub use table_guard::{arm_for_tables, hand_over, take_tables};
 pub use takeover::{Halt, Lost, SignOfLife};
 pub use trial::{Confirmed, NotNoted, OnTrial, Pending, confirm, pending, undo_now};
 pub use trial_file::{ProcessId, TrialResult, UndoneBy};

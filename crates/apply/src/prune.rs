@@ -41,7 +41,7 @@ pub fn prune_service(store: &Store, host: &Host, most: usize) -> Result<usize, E
 
 /// A transaction of the service that has ended.
 fn is_own(r: &Read) -> bool {
-    r.is_correction() && r.end.is_some() && r.damaged == 0
+    (r.is_correction() || r.is_balance()) && r.end.is_some() && r.damaged == 0
 }
 
 fn is_of_another_boot(r: &Read, host: &Host) -> bool {
@@ -69,7 +69,19 @@ fn is_covered(r: &Read, earlier: &[&Read], later: &[&Read], host: &Host) -> bool
     let first = earlier.iter().rposition(is_rollback).map_or(0, |i| i + 1);
     let before: Vec<&Header> =
         earlier[first..].iter().filter(|r| !is_of_another_boot(r, host)).filter_map(|r| applied(r)).collect();
-    let after: Vec<&Header> = later.iter().filter(|r| is_own(r)).filter_map(|r| applied(r)).collect();
+    let alike = |l: &&&Read| is_own(l) && l.is_balance() == r.is_balance();
+    let after: Vec<&Header> = later.iter().filter(alike).filter_map(|r| applied(r)).collect();
+    let mentions =
+        |r: &&&Read| applied(r).is_some_and(|o| wants(o).any(|w| wants(h).any(|s| s.address() == w.address())));
+    match earlier[first..].iter().filter(mentions).next_back() {
+        // The first of a run has the table that is restored when the run ends.
+        last if r.is_balance() && !last.is_some_and(|r| r.is_balance()) => return false,
+        // What is in effect after a run is what the run left.
+        Some(_) if r.is_correction() && earlier[first..].iter().filter(mentions).any(|r| r.is_balance()) => {
+            return false;
+        }
+        _ => {}
+    }
 
     let devices: Vec<&DevId> = after.iter().flat_map(|h| &h.devices).collect();
     let set: BTreeSet<Address> = after.iter().flat_map(|h| wants(h)).filter_map(Setting::address).collect();

@@ -119,10 +119,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether the service wrote again what was lost, or applied what was requested to another interface. It requests nothing
-    /// new.
+    /// Whether the service wrote again what was lost, applied what was requested to another interface, or followed the load. It
+    /// requests nothing new.
     pub fn is_of_service(&self) -> bool {
-        matches!(self.title, Title::Keep { .. } | Title::SetUp { .. })
+        matches!(self.title, Title::Keep { .. } | Title::SetUp { .. } | Title::Balance { .. })
     }
 }
 

@@ -348,8 +348,8 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
     }
 }
 
-/// For each setting, the earliest value before any of the transactions from `id` on. What the service only wrote again had, before
-/// those transactions, the value that earlier ones left, and not the one that a driver had given it meanwhile.
+/// For each setting, the earliest value before any of the transactions from `id` on. What the service wrote again had, before those
+/// transactions, the value that earlier ones left, and not the one that a driver had given it meanwhile.
 fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let mut target = SettingMap::new();
     // A transaction that changes channels records all settings of the device. Settings that only later transactions recorded did
@@ -360,7 +360,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let kept = in_force(journals, now);
     let earlier = left_by(kept.iter().filter(|k| k.id < id));
     for k in kept.into_iter().filter(counts) {
-        let corrected = k.correction && k.id != id;
+        let corrected = (k.correction || k.balance) && k.id != id;
         let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
         let changed: Vec<String> = changed.map(str::to_string).collect();
         for (a, s) in k.start {

@@ -44,6 +44,9 @@ pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
     if !over.interfaces.is_empty() {
         base.interfaces.clone_from(&over.interfaces);
     }
+    if !over.act_on_load.is_empty() {
+        base.act_on_load.clone_from(&over.act_on_load);
+    }
     over.wishes.iter().for_each(|w| wish(&mut base.wishes, w));
     base
 }

@@ -49,9 +49,11 @@ fn host(h: &HostPart, out: &mut String) {
     if let Some(g) = h.goal {
         line(out, "goal", quote(g.name()));
     }
-    if !h.interfaces.is_empty() {
-        let names: Vec<String> = h.interfaces.iter().map(|n| quote(n)).collect();
-        line(out, "interfaces", format!("[{}]", names.join(", ")));
+    for (key, names) in [("interfaces", &h.interfaces), ("act_on_load", &h.act_on_load)] {
+        if !names.is_empty() {
+            let names: Vec<String> = names.iter().map(|n| quote(n)).collect();
+            line(out, key, format!("[{}]", names.join(", ")));
+        }
     }
     for (key, cpus) in [("cpus", &h.cpus), ("reserve", &h.reserve), ("exclude_cpus", &h.exclude_cpus)] {
         if let Some(c) = cpus {

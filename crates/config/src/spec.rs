@@ -112,6 +112,11 @@ pub static HOST: Spec = Spec {
             COUNT,
             "number of queues in the latency group with goal mixed; default: a third of the queues",
         ),
+        key(
+            "act_on_load",
+            Kind::List(&Kind::Text),
+            "on these interfaces the service changes the RSS table when the load is uneven; default: it only reports",
+        ),
         key("strict", Kind::Bool, "fail if the device or kernel does not support a setting"),
         key(
             "rfs_entries",

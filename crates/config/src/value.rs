@@ -43,6 +43,8 @@ pub struct HostPart {
     pub latency_queues: Option<u32>,
     /// A setting that the device or kernel does not support is an error.
     pub strict: Option<bool>,
+    /// Interfaces whose RSS table the service writes when the load is uneven, by name or pattern.
+    pub act_on_load: Vec<String>,
     /// Settings that belong to no interface: sysctls, RFS entries, wake-up latency of CPUs.
     pub wishes: Vec<Wish>,
 }
@@ -134,6 +136,7 @@ impl Config {
                 pair_as_article: i.pair_as_article.then_some(true),
                 latency_queues: i.latency_queues,
                 strict: i.strict.then_some(true),
+                act_on_load: Vec::new(),
                 wishes: i.wishes.iter().filter(|w| w.dev.is_none()).cloned().collect(),
             },
             entries: Vec::new(),

@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::service::{HANGUP, LIVED, Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
-const WHO: &str = "ringwise daemon";
+pub(crate) const WHO: &str = "ringwise daemon";
 /// At most this many journals of the service are kept, and about as many that are newer.
 const JOURNALS: usize = 25;
 
@@ -55,6 +55,16 @@ impl Service<'_> {
         let now = self.now();
         self.schedule.wrote(now);
         result
+    }
+
+    /// Runs a transaction that does not delay corrections.
+    pub(crate) fn transact_quietly(&mut self, request: &Request) -> Result<Outcome, Error> {
+        let policy = self.policy();
+        let (manager, log) = (&self.manager, &mut *self.log);
+        ringwise_apply::run(self.host, request, &self.setup.store, &policy, &mut |e| {
+            manager.alive();
+            log(&Event::Step(Box::new(e.clone())));
+        })
     }
 
     /// Writes again what was lost. What interrupts traffic is left out if the way in would be cut.
@@ -120,7 +130,6 @@ impl Service<'_> {
             }
         }
         let kept = action.ending == ActionEnding::Kept;
-        self.prune(&action);
         if kept {
             self.state.totals.kept += 1;
             self.state.totals.settings += action.settings as u64;
@@ -130,10 +139,16 @@ impl Service<'_> {
             action.interfaces.iter().for_each(|d| self.pauses.failed(d, &why, moment));
         }
         self.say(&Event::Acted(action.clone()));
+        self.remember(action);
+        Ok(Next::Done)
+    }
+
+    /// Publishes an action, and removes old ones.
+    pub(crate) fn remember(&mut self, action: Action) {
+        self.prune(&action);
         self.state.actions.push(action);
         let many = self.state.actions.len().saturating_sub(ACTIONS);
         self.state.actions.drain(..many);
-        Ok(Next::Done)
     }
 
     /// Old journals of the service go from time to time.

@@ -91,11 +91,13 @@ impl Evidence {
         true
     }
 
-    /// What was heard about this interface.
+    /// What was heard about this interface, or may have been.
     pub fn of(&self, dev: &DevId) -> Heard {
-        if self.incomplete {
-            return Heard::EVERYTHING;
-        }
+        if self.incomplete { Heard::EVERYTHING } else { self.heard(dev) }
+    }
+
+    /// What was really heard about this interface.
+    pub fn heard(&self, dev: &DevId) -> Heard {
         let index = dev.ifindex.and_then(|i| self.by_index.get(&i.0));
         let bus = dev.bus_address.as_ref().and_then(|b| self.by_bus.get(b));
         let all = [index, self.by_name.get(&dev.name), bus];

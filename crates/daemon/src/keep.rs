@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Standing, Verify};
+use ringwise_apply::{BalancedTable, Standing, Verify};
 use ringwise_knob::{
     Address, FOR_GROUPS, FOR_SHARES, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName,
     diff, irq,
@@ -21,6 +21,8 @@ pub struct Look<'a> {
     pub in_effect: &'a Verify,
     /// What people and the configuration have applied, without the transactions of the service.
     pub base: &'a Verify,
+    /// Tables in effect in which the service has moved entries because of the load.
+    pub balanced: &'a [BalancedTable],
     /// What was heard since the last look.
     pub evidence: &'a Evidence,
     /// Interfaces that were set up again since they were written to.
@@ -78,7 +80,8 @@ pub fn todo(look: Look) -> Todo {
             // Also brings queues home that had to leave while a CPU was offline.
             let own = base.get(dev).into_iter().flatten().filter(|s| !s.how.holds());
             let wanted = own.filter_map(|s| Some((s.want.address()?, s.want.clone())));
-            target.extend(wanted.filter(|(a, _)| !stays.contains(a) && may_write(a, look, dev)));
+            let moved = |a: &Address| balanced(look, a).is_some_and(|t| t.is_in_effect(look.now));
+            target.extend(wanted.filter(|(a, _)| !stays.contains(a) && !moved(a) && may_write(a, look, dev)));
             target.extend(only_by_the_service(look, dev).filter(|(a, _)| !stays.contains(a)));
         } else if lost || other_queues || heard.channels || look.evidence.cpus {
             out.plan.insert(dev.to_string());
@@ -112,13 +115,20 @@ fn only_by_the_service<'a>(look: Look<'a>, dev: &'a str) -> impl Iterator<Item =
 /// Takes out changes of the service that are not needed any more and that something else has undone: a driver that was loaded
 /// again while the table had weights, before the CPU came back. Returns the present values.
 fn take_undone(found: &mut Vec<(&Standing, Loss)>, look: Look) -> Vec<Setting> {
-    let before = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
+    let made = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
+    let before = |a: &Address| balanced(look, a).map(|t| &t.base).or_else(|| made(a));
     let is_undone = |(s, loss): &(&Standing, Loss)| {
         let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return false };
         let made = before(&address).filter(|_| !in_base(look, &address));
         made.is_some_and(|before| now == before || *loss == Loss::Reset)
     };
     found.extract_if(.., |l| is_undone(l)).filter_map(|(s, _)| s.now.known().cloned()).collect()
+}
+
+/// The table, if the service has moved entries in it.
+fn balanced<'a>(look: Look<'a>, address: &Address) -> Option<&'a BalancedTable> {
+    let own = |t: &&BalancedTable| address.dev() == Some(t.dev.as_str());
+    look.balanced.iter().find(own).filter(|_| matches!(address, Address::RssTable { .. }))
 }
 
 /// Whether people or the configuration have applied this setting.

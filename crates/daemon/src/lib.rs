@@ -19,6 +19,9 @@ mod event;
 pub mod evidence;
 mod follow;
 pub mod keep;
+mod load;
+#[cfg(test)]
+mod load_tests;
 mod look;
 pub mod losses;
 pub mod pauses;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Ending, Entry, Journals, Kind, Verify};
+use ringwise_apply::{BalancedTable, Ending, Entry, Journals, Kind, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, SettingMap};
 use ringwise_model::{CpuSet, Snapshot};
@@ -10,7 +10,6 @@ use ringwise_model::{CpuSet, Snapshot};
 use crate::act::Work;
 use crate::event::Event;
 use crate::evidence::Evidence;
-use crate::follow::{Finding, LoadFinding};
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
@@ -22,11 +21,12 @@ use crate::unchanged::{Seen, ToRead};
 const IRQBALANCE: &str = "irqbalance";
 
 /// The host, compared.
-struct Compared {
-    now: Snapshot,
-    in_effect: Verify,
-    base: Verify,
-    anew: BTreeSet<String>,
+pub(crate) struct Compared {
+    pub now: Snapshot,
+    pub in_effect: Verify,
+    pub base: Verify,
+    pub anew: BTreeSet<String>,
+    pub balanced: Vec<BalancedTable>,
 }
 
 impl Service<'_> {
@@ -77,39 +77,6 @@ impl Service<'_> {
         ringwise_sys::memory::give_back();
     }
 
-    /// Reads the load of the last second, and reports what is new about it.
-    pub(crate) fn follow_load(&mut self) {
-        let Some(mut follow) = self.follow.take() else { return };
-        let news = match self.state.paused {
-            true => follow.skip(self.now()),
-            false => follow.second(self.host, &self.pauses.names()),
-        };
-        self.follow = Some(follow);
-        for text in news.notes {
-            self.say(&Event::Note(text));
-        }
-        let mut changed = false;
-        for (interface, finding) in news.findings {
-            let at = self.state.loads.iter().position(|l| l.interface == interface);
-            if !finding.is_news_after(at.and_then(|i| self.state.loads.get(i)).map(|l| &l.finding)) {
-                continue;
-            }
-            changed = true;
-            at.map(|i| self.state.loads.remove(i));
-            if matches!(finding, Finding::WouldMove { .. }) {
-                self.state.totals.better_tables += 1;
-            }
-            let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
-            self.say(&Event::Load(load.clone()));
-            if load.finding != Finding::Even {
-                self.state.loads.push(load);
-            }
-        }
-        if changed {
-            self.tell();
-        }
-    }
-
     /// Nothing that the last comparison depended on has changed.
     pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
         let journals = self.records.as_ref().is_some_and(|r| r.all.is_current());
@@ -133,7 +100,7 @@ impl Service<'_> {
         }
         let seen = self.compare()?;
         self.unrecorded = seen.is_none();
-        let Some(seen) = seen else { return Ok(next) };
+        let Some(mut seen) = seen else { return Ok(next) };
         self.state.keeps = seen.in_effect.settings.len();
         self.to_read = Some(ToRead::of(&seen.in_effect, &seen.now));
         if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {
@@ -146,11 +113,18 @@ impl Service<'_> {
             return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
         }
         let newly_isolated = self.notice_isolation(&seen.now);
+        if self.end_moves(&seen)?
+            && let Some(again) = self.compare()?
+        {
+            seen = again;
+        }
+        self.rolled_back = self.undone(&seen.now);
         let resting = self.pauses.names();
         let t = todo(Look {
             now: &seen.now,
             in_effect: &seen.in_effect,
             base: &seen.base,
+            balanced: &seen.balanced,
             evidence: &self.evidence,
             anew: &seen.anew,
             resting: &resting,
@@ -171,7 +145,7 @@ impl Service<'_> {
     }
 
     /// Reads what is needed for the comparison. `None`: no transaction was ever recorded.
-    fn compare(&mut self) -> Result<Option<Compared>, String> {
+    pub(crate) fn compare(&mut self) -> Result<Option<Compared>, String> {
         self.refresh()?;
         let families = self.records.as_ref().map(|r| r.all.families()).unwrap_or_default();
         if families.is_empty() {
@@ -186,8 +160,8 @@ impl Service<'_> {
         self.refresh()?;
         let Some(r) = &self.records else { return Ok(None) };
         let (in_effect, base) = (r.all.verify(&now), r.base.verify(&now));
-        let anew = r.all.set_up_anew(&now);
-        Ok(Some(Compared { now, in_effect, base, anew }))
+        let (anew, balanced) = (r.all.set_up_anew(&now), r.all.balanced(&now));
+        Ok(Some(Compared { now, in_effect, base, anew, balanced }))
     }
 
     /// Parses the journals again if one was written.

@@ -42,6 +42,7 @@ pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> 
     }
     service.load();
     service.schedule.heard(Duration::ZERO);
+    service.take_over_tables();
     service.first();
     service.serve(&mut monitor, &control);
     service.end();
@@ -147,8 +148,13 @@ impl Service<'_> {
             Ask::Resume { interface: None } => {
                 self.state.paused = false;
                 self.pauses.resume_all();
+                let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
+                moved.iter().for_each(|dev| self.follow_again(dev));
             }
-            Ask::Resume { interface: Some(dev) } => self.pauses.resume(dev),
+            Ask::Resume { interface: Some(dev) } => {
+                self.pauses.resume(dev);
+                self.follow_again(dev);
+            }
             Ask::Stop { restore: false } => return (told, true),
             Ask::Stop { restore: true } => match self.restore() {
                 Ok(transaction) => return (Answer { error: None, transaction }, true),
@@ -163,6 +169,12 @@ impl Service<'_> {
         }
         self.tell();
         (told, false)
+    }
+
+    /// A table that was changed outside ringwise is the new base.
+    fn follow_again(&mut self, dev: &str) {
+        self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
+        self.state.loads.retain(|l| l.interface != dev);
     }
 
     pub(crate) fn reload(&mut self) {
@@ -184,6 +196,7 @@ impl Service<'_> {
         if self.lived_at.is_some() {
             self.lived();
         }
+        self.leave_tables();
         self.say(&Event::Stopping);
     }
 }

@@ -1,10 +1,11 @@
 //! What the service knows and publishes.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Guardian, Journals, ProcessId, Store};
+use ringwise_apply::{Armed, Guardian, Journals, ProcessId, Store};
 use ringwise_intent::Wanted;
 use ringwise_knob::SettingMap;
 use ringwise_model::{CpuSet, IntentFlags};
@@ -36,6 +37,8 @@ pub struct Setup {
     pub guard: Option<Arc<dyn Guardian>>,
     /// Follows the load, and says which indirection tables would be better.
     pub follow: bool,
+    /// Interfaces whose table it writes then, by name or pattern, besides those of the configuration.
+    pub act_on_load: Vec<String>,
 }
 
 /// The journals, parsed once: all of them, and those that the service did not write.
@@ -91,6 +94,12 @@ pub(crate) struct Service<'a> {
     pub lived_at: Option<Duration>,
     /// Follows the load. `None`: it was switched off.
     pub follow: Option<Follow>,
+    /// The guard of tables. `None`: no table was written yet.
+    pub table_guard: Option<Box<dyn Armed>>,
+    /// Interfaces for which a person's last transaction is a rollback: nothing is written to them.
+    pub rolled_back: BTreeSet<String>,
+    /// What was last reported about tables that could not be written.
+    pub noted_moves: Option<String>,
     published: Option<ServiceState>,
 }
 
@@ -153,6 +162,9 @@ impl<'a> Service<'a> {
             unrecorded: false,
             lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             follow: setup.follow.then(Follow::default),
+            table_guard: None,
+            rolled_back: BTreeSet::new(),
+            noted_moves: None,
             published: None,
         }
     }

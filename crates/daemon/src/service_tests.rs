@@ -17,16 +17,16 @@ use crate::event::Event;
 use crate::service::{Service, Setup};
 use crate::state::{ActionEnding, Cause, ServiceState};
 
-struct Rig {
-    sim: Arc<Sim>,
-    host: Arc<dyn Host>,
-    setup: Setup,
+pub(crate) struct Rig {
+    pub(crate) sim: Arc<Sim>,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) setup: Setup,
     _dir: Dir,
 }
 
 impl Rig {
     /// Two interfaces with eight queues each, on which a person has applied a goal.
-    fn applied(goal: Goal) -> Self {
+    pub(crate) fn applied(goal: Goal) -> Self {
         let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
         Self::of(sim, goal)
     }
@@ -35,17 +35,17 @@ impl Rig {
         let dir = Dir::new();
         let host: Arc<dyn Host> = sim.clone();
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
-        let setup = Setup { store, config: Some("none".into()), guard: None, follow: false };
+        let setup = Setup { store, config: Some("none".into()), guard: None, follow: false, act_on_load: Vec::new() };
         let rig = Self { sim, host, setup, _dir: dir };
         rig.apply(goal);
         rig
     }
 
-    fn now(&self) -> Snapshot {
+    pub(crate) fn now(&self) -> Snapshot {
         ringwise_discover::snapshot(&self.host, &Options::all()).unwrap()
     }
 
-    fn apply(&self, goal: Goal) {
+    pub(crate) fn apply(&self, goal: Goal) {
         let snapshot = self.now();
         let intent = Intent { goal, ..Intent::default() };
         let host = PlanningHost {
@@ -67,7 +67,7 @@ impl Rig {
     }
 
     /// Runs `f` with a service that has looked once and found nothing to do.
-    fn serve(&self, f: impl FnOnce(&mut Service)) -> Vec<Event> {
+    pub(crate) fn serve(&self, f: impl FnOnce(&mut Service)) -> Vec<Event> {
         let mut events = Vec::new();
         let mut log = |e: &Event| {
             if !matches!(e, Event::Step(_)) {
@@ -84,17 +84,17 @@ impl Rig {
         events
     }
 
-    fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         let v = ringwise_apply::verify_in(&self.now(), &self.setup.store).unwrap();
         !v.settings.is_empty() && v.drifted().next().is_none()
     }
 
-    fn journals(&self) -> usize {
+    pub(crate) fn journals(&self) -> usize {
         ringwise_apply::history(&self.setup.store, &self.now().host).unwrap().len()
     }
 
     /// The driver requests its vectors again.
-    fn reset(&self, dev: &str) {
+    pub(crate) fn reset(&self, dev: &str) {
         let now = self.now();
         self.sim.outside(|h| {
             for v in now.nic(dev).unwrap().queue_vectors() {
@@ -104,12 +104,12 @@ impl Rig {
     }
 }
 
-fn heard(service: &mut Service, change: Change, dev: &str) {
+pub(crate) fn heard(service: &mut Service, change: Change, dev: &str) {
     assert!(service.evidence.interface(&InterfaceChange { change, ifindex: None, name: Some(dev.into()) }));
 }
 
 /// As if the time between two transactions had passed.
-fn later(service: &mut Service) {
+pub(crate) fn later(service: &mut Service) {
     service.schedule.wrote(Duration::ZERO);
 }
 

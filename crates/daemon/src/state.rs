@@ -55,7 +55,7 @@ pub struct ServiceState {
     pub problem: Option<String>,
     /// Notifications that this kernel does not send to it; changes are found by the comparison.
     pub deaf: Vec<String>,
-    /// Interfaces whose load is uneven, with the last finding. Nothing is written because of it.
+    /// Interfaces whose load is uneven, with the last finding.
     #[serde(default)]
     pub loads: Vec<LoadFinding>,
 }
@@ -93,6 +93,10 @@ pub enum Cause {
     Irqbalance,
     /// The interface appeared.
     Appeared,
+    /// The load was uneven.
+    Load,
+    /// A change because of the load is taken back.
+    LoadRestored,
 }
 
 impl Cause {
@@ -112,6 +116,8 @@ impl Cause {
             Self::Cpus => "CPUs went online or offline, or were isolated",
             Self::Irqbalance => "irqbalance was restarted",
             Self::Appeared => "an interface appeared",
+            Self::Load => "the load was uneven",
+            Self::LoadRestored => "a change because of the load was taken back",
         }
     }
 }
@@ -144,6 +150,12 @@ pub struct Totals {
     /// Indirection tables that would have been better.
     #[serde(default)]
     pub better_tables: u64,
+    /// Entries of indirection tables that were moved because of the load.
+    #[serde(default)]
+    pub moved_entries: u64,
+    /// Moves that were taken back.
+    #[serde(default)]
+    pub taken_back: u64,
     /// How often notifications were lost.
     pub overflows: u64,
 }

@@ -146,10 +146,20 @@ fn flags(a: &IntentFlags) -> HostPart {
     }
 }
 
+/// Whether this name or pattern (`*`, `?`) of a configuration names the interface.
+pub fn names(pattern: &str, dev: &str) -> bool {
+    ringwise_config::glob_matches(pattern, dev)
+}
+
 impl Wanted {
     /// The configuration file. `None`: only flags were given.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// Interfaces whose RSS table the service writes when the load is uneven, by name or pattern.
+    pub fn act_on_load(&self) -> &[String] {
+        &self.config.host.act_on_load
     }
 
     /// Combines everything into one file. Without a host only entries that name an interface are merged.

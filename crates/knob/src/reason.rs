@@ -368,6 +368,20 @@ pub enum Reason {
     },
     /// Adopted by the user.
     Adopted,
+    /// The load is uneven, and other entries would spread it better. Shares of the time of the busiest CPU.
+    UnevenLoad {
+        /// As measured.
+        before_percent: u32,
+        /// As predicted with the step.
+        predicted_percent: u32,
+    },
+    /// The last move of entries because of the load did not help as predicted.
+    MoveTakenBack,
+    /// The service no longer follows the load of the interface, so it restores the table from before.
+    BeforeUnevenLoad {
+        /// Number of the transaction that moved them first.
+        transaction: u64,
+    },
     /// It was applied before and lost since.
     AppliedBefore {
         /// Number of that transaction.

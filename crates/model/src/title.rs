@@ -52,6 +52,11 @@ pub enum Title {
         /// Interface names.
         devs: Vec<String>,
     },
+    /// The service moved entries of an indirection table, because the load was uneven, or restored that table.
+    Balance {
+        /// The interface.
+        dev: String,
+    },
     /// A state of a measurement. `None`: its name was removed.
     Bench {
         /// Its name.
@@ -97,10 +102,14 @@ impl Title {
             {
                 self.clone()
             }
+            Self::Balance { dev } if interfaces.iter().any(|i| i.as_ref() == dev) => self.clone(),
             Self::Text(text) if text.is_empty() => self.clone(),
-            Self::Adopt { .. } | Self::Keep { .. } | Self::SetUp { .. } | Self::Text(_) | Self::Other { .. } => {
-                Self::Text(LEFT_OUT.into())
-            }
+            Self::Adopt { .. }
+            | Self::Keep { .. }
+            | Self::SetUp { .. }
+            | Self::Balance { .. }
+            | Self::Text(_)
+            | Self::Other { .. } => Self::Text(LEFT_OUT.into()),
             Self::Goal { .. } | Self::Rollback { .. } | Self::BackToBefore { .. } | Self::RestOf { .. } => self.clone(),
         }
     }
@@ -126,6 +135,7 @@ impl fmt::Display for Title {
             Self::RestOf { transaction } => write!(f, "rest of transaction {transaction}"),
             Self::Keep { devs } => write!(f, "keep {}", devs.join(" ")),
             Self::SetUp { devs } => write!(f, "set up {}", devs.join(" ")),
+            Self::Balance { dev } => write!(f, "balance {dev}"),
             Self::Bench { state: Some(state) } => write!(f, "bench: {state}"),
             Self::Bench { state: None } => f.write_str("bench"),
             Self::Text(text) | Self::Other { title: text, .. } => f.write_str(text),

@@ -299,9 +299,10 @@ const RUN: usize = 3;
 
 /// Transactions by which the service kept the layout, with nothing between them. Others are alone.
 fn runs<'a>(newest_first: &[&'a Entry], all: bool) -> Vec<Vec<&'a Entry>> {
-    let keep = |e: &Entry| matches!(e.title, Title::Keep { .. });
+    let keep = |e: &Entry| matches!(e.title, Title::Keep { .. } | Title::Balance { .. });
     let kept = |e: &Entry| keep(e) && e.ending == Ending::Kept && e.undone_by.is_none() && e.damaged == 0;
-    let together = newest_first.chunk_by(|a, b| kept(a) && kept(b) && a.this_boot == b.this_boot);
+    let alike = |a: &Entry, b: &Entry| std::mem::discriminant(&a.title) == std::mem::discriminant(&b.title);
+    let together = newest_first.chunk_by(|a, b| kept(a) && kept(b) && alike(a, b) && a.this_boot == b.this_boot);
     together
         .flat_map(|run| if all || run.len() < RUN { run.chunks(1).collect() } else { vec![run] })
         .map(<[_]>::to_vec)
@@ -315,7 +316,8 @@ fn run_row(run: &[&Entry], style: &Style) -> Option<Vec<String>> {
     let devs = devs.into_iter().collect::<Vec<_>>().join(" ");
     let changes = plural(run.iter().map(|e| e.steps).sum::<usize>(), "change");
     let ids = format!("{}-{}", oldest.id, newest.id);
-    let what = format!("keep {devs}, {} times, {changes}", run.len());
+    let verb = if matches!(newest.title, Title::Balance { .. }) { "balance" } else { "keep" };
+    let what = format!("{verb} {devs}, {} times, {changes}", run.len());
     Some(vec![ids, when::minute(newest.unix_time, style.utc), newest.who.clone(), what, state(newest)])
 }
 

@@ -14,6 +14,10 @@ pub struct DaemonArgs {
     /// observe: report uneven load of receive queues, and which RSS table would be better; off: do not read the load
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Request")]
     pub follow: FollowArg,
+    /// Change the RSS table of this interface (name or pattern) when its load is uneven; repeat the option for several
+    /// [default: act_on_load of the file]
+    #[arg(long, value_name = "DEV", help_heading = "Request")]
+    pub act: Vec<String>,
     /// What to ask of the service that runs.
     #[command(subcommand)]
     pub command: Option<DaemonCmd>,

@@ -32,6 +32,7 @@ fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
         config: a.config.clone(),
         guard: Some(Arc::new(Process::default())),
         follow: a.follow == FollowArg::Observe,
+        act_on_load: a.act.clone(),
     };
     let (quiet, verbose) = (common.quiet, common.verbose > 0);
     let mut log = |e: &Event| {

@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ringwise_apply::guard::{Watched, guard, watch_on};
+use ringwise_apply::guard::{FOR_TABLES, Watched, guard, guard_tables, guard_tables_after, watch_on};
 use ringwise_apply::{Link, Policy, Process, remove_copy};
 use ringwise_sys::guardian::{self, OwnGroup};
 
@@ -32,9 +32,18 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     // A guard that was started again has lost the process that started it; the files on disk contain everything.
     let bound = Process::default().bound;
     let linked = a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok());
-    let (mut link, lock) = linked.unzip();
+    let (mut link, lock) = linked.map_or((None, None), |(link, lock)| (Some(link), lock));
     if let Some(l) = &mut link {
         l.armed().map_err(|e| Fail::error(format!("the applying process does not listen: {e}")))?;
+    }
+    if a.transaction == FOR_TABLES {
+        let done = match &mut link {
+            Some(link) => guard_tables(&source.host, &store, link, &Policy::default()),
+            // One that was started again restores what no service has taken over.
+            None => guard_tables_after(&source.host, &store, &Policy::default()),
+        };
+        store.dirs().iter().for_each(|dir| remove_copy(dir, FOR_TABLES));
+        return done.map(|_| Status::Ok).map_err(|e| fail(&e));
     }
     let mut log = Logbook::of(Some(a.transaction));
     let watched = link.as_mut().map(|l| l as &mut dyn Watched);

@@ -34,6 +34,7 @@ pub(crate) fn part(k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) -> HostPart
         pair_as_article: k.bool("pair_as_article"),
         latency_queues: k.u32("latency_queues"),
         strict: k.bool("strict"),
+        act_on_load: list(k.get("act_on_load")).filter_map(|v| v.get_ref().as_str().map(str::to_string)).collect(),
         wishes: Vec::new(),
     };
     if let (Some(entries), Some(at)) = (k.u32("rfs_entries"), k.at("rfs_entries")) {

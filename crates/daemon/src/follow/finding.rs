@@ -6,7 +6,7 @@ use ringwise_adapt::load::SuspectReason;
 use ringwise_adapt::propose::{Elephant, Proposal};
 use serde::{Deserialize, Serialize};
 
-/// The last finding about the load of an interface. Nothing is written because of it.
+/// The last finding about the load of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadFinding {
     /// The interface.
@@ -50,6 +50,25 @@ pub enum Finding {
         /// Its load.
         percent: u32,
     },
+    /// The service has moved entries of the table.
+    Moved {
+        /// The entries, in the order of the table.
+        moves: Vec<EntryMove>,
+        /// The load of the busiest CPU before.
+        before_percent: u32,
+        /// Its load, or that of another CPU, as predicted.
+        predicted_percent: u32,
+    },
+    /// The service has taken its last move back.
+    TakenBack {
+        /// Why.
+        why: String,
+    },
+    /// The service moves nothing on this interface at present.
+    Off {
+        /// Why.
+        why: String,
+    },
     /// The load is even again.
     Even,
 }
@@ -63,6 +82,19 @@ pub struct EntryMove {
     pub from: u32,
     /// The receive queue that would be better.
     pub to: u32,
+}
+
+fn step(p: &Proposal) -> (Vec<EntryMove>, u32, u32) {
+    let most = |loads: &std::collections::BTreeMap<u32, f64>| whole(loads.values().copied().fold(0.0, f64::max));
+    let mut moves: Vec<EntryMove> =
+        p.moves.iter().map(|m| EntryMove { entry: m.entry as u32, from: m.from, to: m.to }).collect();
+    moves.sort_unstable_by_key(|m| m.entry);
+    (moves, most(&p.before.loads), most(&p.predicted.loads))
+}
+
+fn list(moves: &[EntryMove]) -> String {
+    let one = |m: &EntryMove| format!("{} from queue {} to {}", m.entry, m.from, m.to);
+    moves.iter().map(one).collect::<Vec<_>>().join(", entry ")
 }
 
 /// Tables and loads are small numbers.
@@ -87,11 +119,22 @@ impl Finding {
     }
 
     pub(crate) fn would_move(p: &Proposal) -> Self {
-        let most = |loads: &std::collections::BTreeMap<u32, f64>| whole(loads.values().copied().fold(0.0, f64::max));
-        let mut moves: Vec<EntryMove> =
-            p.moves.iter().map(|m| EntryMove { entry: m.entry as u32, from: m.from, to: m.to }).collect();
-        moves.sort_unstable_by_key(|m| m.entry);
-        Self::WouldMove { moves, before_percent: most(&p.before.loads), predicted_percent: most(&p.predicted.loads) }
+        let (moves, before_percent, predicted_percent) = step(p);
+        Self::WouldMove { moves, before_percent, predicted_percent }
+    }
+
+    pub(crate) fn moved(p: &Proposal) -> Self {
+        let (moves, before_percent, predicted_percent) = step(p);
+        Self::Moved { moves, before_percent, predicted_percent }
+    }
+
+    /// Loads before and as predicted, of a step.
+    pub(crate) fn percent(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::WouldMove { before_percent, predicted_percent, .. }
+            | Self::Moved { before_percent, predicted_percent, .. } => Some((*before_percent, *predicted_percent)),
+            _ => None,
+        }
     }
 
     pub(crate) fn elephant(e: &Elephant) -> Self {
@@ -105,7 +148,11 @@ impl Finding {
                 cpu != before || why_not.is_some() != earlier.is_some()
             }
             // It was counted again, and a better table was found before.
-            (Self::Uneven { why_not: None, .. }, Some(Self::WouldMove { .. } | Self::Elephant { .. })) => false,
+            (
+                Self::Uneven { why_not: None, .. },
+                Some(Self::WouldMove { .. } | Self::Moved { .. } | Self::Elephant { .. }),
+            ) => false,
+            (Self::Moved { .. } | Self::TakenBack { .. }, _) => true,
             (Self::Even, None) => false,
             // Only loads differ a little.
             (Self::WouldMove { moves, .. }, Some(Self::WouldMove { moves: earlier, .. })) => moves != earlier,
@@ -133,16 +180,20 @@ impl fmt::Display for Finding {
                     None => Ok(()),
                 }
             }
-            Self::WouldMove { moves, before_percent, predicted_percent } => {
-                let list: Vec<String> =
-                    moves.iter().map(|m| format!("{} from queue {} to {}", m.entry, m.from, m.to)).collect();
-                write!(
-                    f,
-                    "another RSS table would be better: busiest CPU {predicted_percent} % instead of {before_percent} % \
-                     (predicted) with entry {}",
-                    list.join(", entry ")
-                )
-            }
+            Self::WouldMove { moves, before_percent, predicted_percent } => write!(
+                f,
+                "another RSS table would be better: busiest CPU {predicted_percent} % instead of {before_percent} % \
+                 (predicted) with entry {}",
+                list(moves)
+            ),
+            Self::Moved { moves, before_percent, predicted_percent } => write!(
+                f,
+                "changed the RSS table: busiest CPU {predicted_percent} % instead of {before_percent} % (predicted) with \
+                 entry {}",
+                list(moves)
+            ),
+            Self::TakenBack { why } => write!(f, "restored the entries of the last change of the RSS table: {why}"),
+            Self::Off { why } => write!(f, "the RSS table is not changed at present: {why}"),
             Self::Elephant { entry, queue, percent } => write!(
                 f,
                 "entry {entry} of the RSS table (queue {queue}) takes {percent} % of a CPU, and no table can split it; a \

@@ -1,7 +1,8 @@
-//! Follows the load once a second, and says which indirection table would be better. It writes nothing.
+//! Follows the load once a second: says which indirection table would be better, and asks for it to be written where the user
+//! requested that.
 //!
 //! ```text
-//!   /proc/stat ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding
+//!   /proc/stat ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding, TableWrite
 //! ```
 //!
 //! As long as no CPU is busy, only `/proc/stat` is read: below that load nothing can be suspect.
@@ -11,13 +12,15 @@ mod facts;
 mod finding;
 mod sample;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
+use ringwise_adapt::limits::OneAtATime;
+use ringwise_adapt::propose::TableMove;
 use ringwise_adapt::{Action, Adapter, RestReason, Settled, Signals};
 use ringwise_discover::{Options, Parts, device, snapshot, table_now};
 use ringwise_observe::{Counters, Layout, Rates, Sampler, Wiring};
@@ -64,6 +67,8 @@ pub(crate) struct Follow {
     before: Option<Counters>,
     busy_at: Option<Duration>,
     followed: BTreeMap<String, Followed>,
+    /// One interface at a time makes a step.
+    turn: OneAtATime,
     next: Duration,
 }
 
@@ -72,6 +77,25 @@ pub(crate) struct Follow {
 pub(crate) struct News {
     pub findings: Vec<(String, Finding)>,
     pub notes: Vec<String>,
+    pub writes: Vec<TableWrite>,
+}
+
+/// A table that an adapter wants. The answer is [`Follow::settled`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableWrite {
+    pub dev: String,
+    /// Receive queue of each entry, now and afterwards.
+    pub from: Vec<u32>,
+    pub to: Vec<u32>,
+    pub why: WriteReason,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum WriteReason {
+    /// A step; what is reported once it is written.
+    Better { before_percent: u32, predicted_percent: u32, finding: Finding },
+    /// The last step did not help as predicted.
+    Restore { finding: Finding },
 }
 
 impl Follow {
@@ -96,8 +120,51 @@ impl Follow {
         News::default()
     }
 
-    /// Reads the load, and passes it on. `left_alone`: interfaces for which nothing is found.
-    pub(crate) fn second(&mut self, host: &Arc<dyn Host>, left_alone: &BTreeSet<String>) -> News {
+    /// Interfaces with a step of their adapter in the table.
+    pub(crate) fn moved(&self) -> BTreeSet<String> {
+        self.followed.iter().filter(|(_, f)| f.adapter.has_moved()).map(|(dev, _)| dev.clone()).collect()
+    }
+
+    /// The present table of these interfaces is a new base.
+    pub(crate) fn begin_again(&mut self, dev: &str) {
+        if let Some(f) = self.followed.get_mut(dev) {
+            f.adapter.resume();
+            (f.facts, f.counting, f.counts) = (None, None, None);
+        }
+    }
+
+    /// What became of a write.
+    pub(crate) fn settled(&mut self, host: &dyn Host, write: &TableWrite, settled: Settled) {
+        let Some(f) = self.followed.get_mut(&write.dev) else { return };
+        f.adapter.settled(host.since_boot(), settled);
+        if let Some(facts) = f.facts.as_mut().filter(|_| settled == Settled::Written) {
+            facts.table = Some(write.to.clone());
+        }
+    }
+
+    /// The states of the adapters, for the next service.
+    pub(crate) fn states(&self) -> BTreeMap<&String, &Adapter> {
+        self.followed.iter().map(|(dev, f)| (dev, &f.adapter)).collect()
+    }
+
+    /// Continues what another service has left.
+    pub(crate) fn take_over(&mut self, host: &dyn Host, states: BTreeMap<String, Adapter>) {
+        for (dev, mut adapter) in states {
+            if let Some(table) = table_now(host, &dev, 0) {
+                adapter.handed_over(host.since_boot(), &table);
+            }
+            self.followed.insert(dev, Followed { adapter, ..Followed::default() });
+        }
+    }
+
+    /// Reads the load, and passes it on. `left_alone`: interfaces for which nothing is found. `acts`: whether the table of this
+    /// interface may be written.
+    pub(crate) fn second(
+        &mut self,
+        host: &Arc<dyn Host>,
+        left_alone: &BTreeSet<String>,
+        acts: &dyn Fn(&str) -> bool,
+    ) -> News {
         let mut news = News::default();
         let now = host.since_boot();
         self.next = now + EVERY;
@@ -105,14 +172,27 @@ impl Follow {
         if balanced(&layout).next().is_some() {
             self.followed.retain(|dev, _| layout.links.contains_key(dev));
             if let Some(rates) = self.rates(host.as_ref(), &layout, now) {
-                for (dev, wiring) in balanced(&layout).filter(|(dev, _)| !left_alone.contains(*dev)) {
-                    let one = self.followed.entry(dev.clone()).or_default();
-                    one.second(host, dev, wiring, &rates, &mut news);
-                }
+                self.pass_on(host, &layout, &rates, left_alone, acts, &mut news);
             }
         }
         self.layout = Some(layout);
         news
+    }
+
+    /// What each adapter says about these rates.
+    pub(crate) fn pass_on(
+        &mut self,
+        host: &Arc<dyn Host>,
+        layout: &Layout,
+        rates: &Rates,
+        left_alone: &BTreeSet<String>,
+        acts: &dyn Fn(&str) -> bool,
+        news: &mut News,
+    ) {
+        for (dev, wiring) in balanced(layout).filter(|(dev, _)| !left_alone.contains(*dev)) {
+            let one = self.followed.entry(dev.clone()).or_default();
+            one.second(host, dev, wiring, rates, acts(dev), &mut self.turn, news);
+        }
     }
 
     /// The rates of the last second: those of all counters if a CPU is busy, otherwise those of the CPUs.
@@ -136,13 +216,22 @@ impl Follow {
 }
 
 /// `None`: the host does not answer at present.
-fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
+pub(crate) fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
     let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::all() };
     snapshot(host, &options).ok().map(|s| Layout::of(&s, &[]))
 }
 
 impl Followed {
-    fn second(&mut self, host: &Arc<dyn Host>, dev: &str, wiring: &Wiring, rates: &Rates, news: &mut News) {
+    fn second(
+        &mut self,
+        host: &Arc<dyn Host>,
+        dev: &str,
+        wiring: &Wiring,
+        rates: &Rates,
+        acts: bool,
+        turn: &mut OneAtATime,
+        news: &mut News,
+    ) {
         let now = host.since_boot();
         let none = BTreeMap::new();
         // What forbids to write the table may end without a notification.
@@ -155,21 +244,59 @@ impl Followed {
         {
             (self.facts, self.counting, self.counts) = (None, None, None);
         }
+        // After a move another table is a manual change, whether or not the load is suspect.
+        let moved = self.adapter.has_moved().then(|| table_now(host.as_ref(), dev, 0)).flatten();
+        let outside = moved.filter(|t| Some(t.as_slice()) != self.adapter.table());
         let s = sample(dev, wiring, rates, self.facts.as_ref().map_or(&none, |f| &f.excluded), now);
         let counts = self.counts.take();
         let action = self.adapter.step(
             now,
             &Signals {
                 sample: Some(&s),
-                table: self.facts.as_ref().and_then(|f| f.table.as_deref()),
+                table: outside.as_deref().or_else(|| self.facts.as_ref().and_then(|f| f.table.as_deref())),
                 forbidden: self.facts.as_ref().map_or(&[], |f| &f.forbidden),
                 counts: counts.as_ref(),
             },
         );
+        // A restoration is written in any case: the step is in the table because it was requested before.
+        let may = match &action {
+            Action::Propose(_) => acts && turn.acquire(dev, now),
+            Action::Restore { .. } => true,
+            Action::Rest(RestReason::Judging { .. } | RestReason::WritePending) => false,
+            _ => {
+                turn.release(dev);
+                false
+            }
+        };
+        if let Some(write) = self.write(dev, &action).filter(|_| may) {
+            self.counting = None;
+            news.writes.push(write);
+            return;
+        }
         self.follow_up(host, dev, now, &action, news);
         if let Some(finding) = finding_of(&action) {
             news.findings.push((dev.to_string(), finding));
         }
+    }
+
+    fn write(&self, dev: &str, action: &Action) -> Option<TableWrite> {
+        let (moves, why) = match action {
+            Action::Propose(p) => {
+                let finding = Finding::moved(p);
+                let (before_percent, predicted_percent) = finding.percent()?;
+                (&p.moves, WriteReason::Better { before_percent, predicted_percent, finding })
+            }
+            Action::Restore { moves, why } => {
+                (moves, WriteReason::Restore { finding: Finding::TakenBack { why: why.to_string() } })
+            }
+            _ => return None,
+        };
+        let from = self.adapter.table()?.to_vec();
+        let mut to = from.clone();
+        for TableMove { entry, to: queue, .. } in moves {
+            *to.get_mut(*entry)? = *queue;
+        }
+        Some(TableWrite { dev: dev.into(), from, to, why })
     }
 
     fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, action: &Action, news: &mut News) {
@@ -234,6 +361,7 @@ fn finding_of(action: &Action) -> Option<Finding> {
         },
         Action::Propose(p) => Some(Finding::would_move(p)),
         Action::Named { elephant } => Some(Finding::elephant(elephant)),
+        Action::Off { why, .. } => Some(Finding::Off { why: why.to_string() }),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringwise_adapt::limits::OneAtATime;
 use ringwise_model::{CpuId, CpuSet, Dir};
 use ringwise_observe::{CpuRates, Layout, LinkRates, QueueRates, Rates};
 use ringwise_sys::{Clock, Host};
@@ -19,6 +20,7 @@ struct Rig {
     host: Arc<dyn Host>,
     layout: Layout,
     followed: Followed,
+    turn: OneAtATime,
 }
 
 impl Rig {
@@ -33,7 +35,7 @@ impl Rig {
             });
         }
         let layout = super::layout(&host).unwrap();
-        Self { sim, host, layout, followed: Followed::default() }
+        Self { sim, host, layout, followed: Followed::default(), turn: OneAtATime::default() }
     }
 
     /// The CPU of queue 0.
@@ -54,19 +56,8 @@ impl Rig {
                 let packets = if table[hash as usize % table.len()] != 0 { 20 } else { 90 };
                 self.sim.receive(DEV, Arrival { hash, queue, packets, bytes: packets * 100, segments: packets });
             }
-            let cpu = |id: u32| {
-                let busy = if id == busy_cpu { 90.0 } else { 20.0 };
-                (CpuId(id), CpuRates { softirq_percent: Some(busy), irq_percent: Some(0.0), ..CpuRates::default() })
-            };
-            let queue = |id: u32| QueueRates {
-                packets: Some(if id == 0 { 2880 } else { 640 }),
-                drops: Some(0),
-                ..of_queue(id)
-            };
-            let link = LinkRates { queues: (0..8).map(queue).collect(), ..LinkRates::default() };
-            let rates = Rates { links: [(DEV.to_string(), link)].into(), ..Rates::default() };
-            let rates = Rates { seconds: 1.0, cpus: (0..8).map(cpu).collect(), ..rates };
-            self.followed.second(&self.host, DEV, wiring, &rates, &mut all);
+            let rates = uneven(DEV, busy_cpu);
+            self.followed.second(&self.host, DEV, wiring, &rates, false, &mut self.turn, &mut all);
         }
         all
     }
@@ -74,6 +65,23 @@ impl Rig {
     fn write(&self, path: &str, text: &str) {
         self.sim.outside(|h| h.write(path, text.as_bytes()).unwrap());
     }
+}
+
+/// The CPU of queue 0 is busy for 90 % of a second, seven others for 20 %.
+pub(crate) fn uneven(dev: &str, busy_cpu: u32) -> Rates {
+    let cpu = |id: u32| {
+        let busy = if id == busy_cpu { 90.0 } else { 20.0 };
+        (CpuId(id), CpuRates { softirq_percent: Some(busy), irq_percent: Some(0.0), ..CpuRates::default() })
+    };
+    rates(dev, (0..8).map(cpu).collect())
+}
+
+/// One second with these loads of CPUs.
+pub(crate) fn rates(dev: &str, cpus: BTreeMap<CpuId, CpuRates>) -> Rates {
+    let queue =
+        |id: u32| QueueRates { packets: Some(if id == 0 { 2880 } else { 640 }), drops: Some(0), ..of_queue(id) };
+    let link = LinkRates { queues: (0..8).map(queue).collect(), ..LinkRates::default() };
+    Rates { seconds: 1.0, cpus, links: [(dev.to_string(), link)].into(), ..Rates::default() }
 }
 
 /// A queue of which nothing is known.

@@ -217,6 +217,12 @@ fn text(r: &Reason) -> String {
             format!("{}{}{with}", configured_in(by), if with.is_empty() { "" } else { "; " })
         }
         R::OfConfiguredGroup { reason, by } => format!("{reason} ({})", configured_in(std::slice::from_ref(by))),
+        R::UnevenLoad { before_percent, predicted_percent } => format!(
+            "the busiest CPU spends {before_percent} % of its time on packets, predicted with these entries: \
+             {predicted_percent} %"
+        ),
+        R::MoveTakenBack => "the last change did not help as predicted".into(),
+        R::BeforeUnevenLoad { transaction } => format!("as before transaction {transaction}, which followed the load"),
         R::AppliedBefore { transaction } => format!("as applied in transaction {transaction}"),
         R::Adopted => "changed outside ringwise and adopted: it stays".into(),
         R::Reset { by, reason } => {

@@ -1,0 +1,248 @@
+//! The load, second by second: findings are published, and tables are written where the user requested that.
+//!
+//! Each move is a transaction with its own guard. Besides it, the guard of tables restores the base if this process dies.
+
+use std::collections::BTreeMap;
+
+use ringwise_adapt::{Adapter, Settled};
+use ringwise_apply::{Error, Policy, Refusal, Request, Verdict, restore_tables, table_step};
+use ringwise_knob::{Reason, Setting};
+use ringwise_model::Title;
+use ringwise_model::words::with_causes;
+
+use crate::act::WHO;
+use crate::event::Event;
+use crate::follow::{Finding, LoadFinding, News, TableWrite, WriteReason};
+use crate::look::Compared;
+use crate::service::Service;
+use crate::state::{Action, ActionEnding, Cause};
+
+impl Service<'_> {
+    /// Reads the load of the last second, reports what is new about it, and writes tables.
+    pub(crate) fn follow_load(&mut self) {
+        let moved = self.follow.as_ref().is_some_and(|f| !f.moved().is_empty());
+        if moved && !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
+            // A transaction of a person since the last move is no change outside ringwise.
+            self.look(false);
+        }
+        let Some(mut follow) = self.follow.take() else { return };
+        let news = match self.state.paused {
+            true => follow.skip(self.now()),
+            false => follow.second(self.host, &self.pauses.names(), &|dev| self.acts_on(dev)),
+        };
+        self.follow = Some(follow);
+        self.act_on_news(news);
+    }
+
+    /// Reports findings, and writes tables.
+    pub(crate) fn act_on_news(&mut self, news: News) {
+        for text in news.notes {
+            self.say(&Event::Note(text));
+        }
+        let mut changed = false;
+        for (interface, finding) in news.findings {
+            changed |= self.found(interface, finding);
+        }
+        for write in news.writes {
+            self.write_table(&write);
+            changed = true;
+        }
+        if changed {
+            self.tell();
+        }
+    }
+
+    /// Whether the table of this interface is written when the load is uneven.
+    pub(crate) fn acts_on(&self, dev: &str) -> bool {
+        let configured = self.wanted.iter().flat_map(|w| w.act_on_load());
+        let mut patterns = self.setup.act_on_load.iter().chain(configured);
+        self.setup.follow && !self.rolled_back.contains(dev) && patterns.any(|p| ringwise_intent::names(p, dev))
+    }
+
+    /// Publishes a finding, if it is news.
+    fn found(&mut self, interface: String, finding: Finding) -> bool {
+        let at = self.state.loads.iter().position(|l| l.interface == interface);
+        if !finding.is_news_after(at.and_then(|i| self.state.loads.get(i)).map(|l| &l.finding)) {
+            return false;
+        }
+        at.map(|i| self.state.loads.remove(i));
+        match &finding {
+            Finding::WouldMove { .. } => self.state.totals.better_tables += 1,
+            Finding::Moved { moves, .. } => self.state.totals.moved_entries += moves.len() as u64,
+            Finding::TakenBack { .. } => self.state.totals.taken_back += 1,
+            _ => {}
+        }
+        let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
+        self.say(&Event::Load(load.clone()));
+        if load.finding != Finding::Even {
+            self.state.loads.push(load);
+        }
+        true
+    }
+
+    /// Writes a table, and reports to the adapter what became of it.
+    fn write_table(&mut self, write: &TableWrite) {
+        let settled = match self.guard_of_tables() {
+            Ok(()) => self.try_table(write),
+            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => Settled::NotWritten,
+            Err(e) => {
+                self.note_once(format!("{}: the RSS table is not changed: {}", write.dev, with_causes(&e)));
+                Settled::Refused
+            }
+        };
+        let host = self.host.clone();
+        if let Some(follow) = &mut self.follow {
+            follow.settled(host.as_ref(), write, settled);
+        }
+        let (WriteReason::Better { finding, .. } | WriteReason::Restore { finding }) = &write.why;
+        if settled == Settled::Written {
+            self.found(write.dev.clone(), finding.clone());
+        }
+    }
+
+    fn try_table(&mut self, write: &TableWrite) -> Settled {
+        let table = |queues: &[u32]| Setting::RssTable { dev: write.dev.clone(), table: queues.to_vec() };
+        let (cause, reason) = match &write.why {
+            WriteReason::Better { before_percent, predicted_percent, .. } => {
+                let (before_percent, predicted_percent) = (*before_percent, *predicted_percent);
+                (Cause::Load, Reason::UnevenLoad { before_percent, predicted_percent })
+            }
+            WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
+        };
+        let request = Request {
+            title: Title::Balance { dev: write.dev.clone() },
+            steps: vec![table_step(table(&write.to), table(&write.from), reason)],
+            ..by_service()
+        };
+        let begun = self.host.unix_time();
+        let result = self.transact_quietly(&request);
+        let mut action = Action {
+            unix_time: begun,
+            transaction: None,
+            cause,
+            interfaces: vec![write.dev.clone()],
+            settings: 0,
+            ending: ActionEnding::Refused,
+            why: None,
+        };
+        let settled = match result {
+            Ok(o) if o.verdict == Verdict::Applied => {
+                (action.transaction, action.settings) = (o.transaction, o.applied.len());
+                action.ending = ActionEnding::Kept;
+                Settled::Written
+            }
+            Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
+            Ok(o) => {
+                (action.transaction, action.ending) = (o.transaction, ActionEnding::Restored);
+                action.why = o.failed.map(|f| f.words);
+                Settled::Refused
+            }
+            Err(e) => {
+                action.why = Some(with_causes(&e));
+                match e.refusal() {
+                    Some(Refusal::Changed { .. }) => return Settled::ChangedOutside,
+                    Some(r) if r.is_temporary() => return Settled::NotWritten,
+                    _ => Settled::Refused,
+                }
+            }
+        };
+        if settled == Settled::Refused {
+            self.state.totals.failed += 1;
+            self.say(&Event::Acted(action.clone()));
+        }
+        self.remember(action);
+        settled
+    }
+
+    /// Starts the guard of tables, unless it is there.
+    fn guard_of_tables(&mut self) -> Result<(), Error> {
+        if self.table_guard.as_mut().is_some_and(|g| g.is_there()) {
+            return Ok(());
+        }
+        self.table_guard = None;
+        let Some(guardian) = &self.setup.guard else { return Ok(()) };
+        self.table_guard = Some(ringwise_apply::arm_for_tables(&self.setup.store, guardian.as_ref())?);
+        Ok(())
+    }
+
+    /// At the start: tables with moves of an earlier service are taken over, or restored.
+    pub(crate) fn take_over_tables(&mut self) {
+        let left = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref());
+        let tables = match self.compare() {
+            Ok(seen) => seen.map(|s| s.balanced).unwrap_or_default(),
+            Err(why) => return self.trouble(&why),
+        };
+        if tables.is_empty() {
+            return;
+        }
+        let states: Option<BTreeMap<String, Adapter>> = left.and_then(|state| serde_json::from_value(state).ok());
+        if let Some(states) = states.filter(|_| tables.iter().all(|t| self.acts_on(&t.dev)))
+            && let Some(follow) = &mut self.follow
+        {
+            follow.take_over(self.host.as_ref(), states);
+            match self.guard_of_tables() {
+                Ok(()) => return,
+                Err(e) => self.note_once(format!("RSS tables are restored: {}", with_causes(&e))),
+            }
+        }
+        self.restore_moves(None);
+    }
+
+    /// Restores the base of tables whose interface was set up again, whose CPUs have changed, or on which the service no longer
+    /// acts. Returns whether anything may have been written.
+    pub(crate) fn end_moves(&mut self, seen: &Compared) -> Result<bool, String> {
+        let mut written = false;
+        for t in &seen.balanced {
+            let heard = seen.now.nic(&t.dev).is_some_and(|n| self.evidence.heard(&n.dev).may_reset());
+            if t.is_in_effect(&seen.now) && (heard || self.evidence.cpus || !self.acts_on(&t.dev)) {
+                self.restore_moves(Some(&t.dev));
+                written = true;
+            }
+        }
+        // A person's transaction, or a reset, has replaced the table: it is the new base.
+        let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
+        for dev in moved.iter().filter(|d| !seen.balanced.iter().any(|t| t.dev == **d)) {
+            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
+        }
+        Ok(written)
+    }
+
+    fn restore_moves(&mut self, dev: Option<&str>) {
+        let policy = Policy { guard: self.setup.guard.clone(), ..Policy::default() };
+        match restore_tables(self.host, &self.setup.store, dev, &by_service(), &policy) {
+            Ok(_) => {}
+            Err(e) => self.note_once(format!("the RSS table is not restored: {}", with_causes(&e))),
+        }
+        let devs = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
+        for d in devs.iter().filter(|d| dev.is_none_or(|dev| dev == *d)) {
+            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(d));
+        }
+    }
+
+    /// At the end: the next service may continue; otherwise the guard restores the tables.
+    pub(crate) fn leave_tables(&mut self) {
+        let Some(mut guard) = self.table_guard.take() else { return };
+        let tables = self.compare().ok().flatten().map(|s| s.balanced).unwrap_or_default();
+        let state = self.follow.as_ref().and_then(|f| serde_json::to_value(f.states()).ok());
+        let left = match state.filter(|_| !tables.is_empty()) {
+            Some(state) => ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state).is_ok(),
+            None => false,
+        };
+        // Without an answer the guard treats this process as dead, and restores the tables.
+        let _ = guard.done(left);
+        if !left && !tables.is_empty() {
+            self.restore_moves(None);
+        }
+    }
+
+    fn note_once(&mut self, text: String) {
+        if self.noted_moves.as_ref() != Some(&text) {
+            self.say(&Event::Note(text.clone()));
+            self.noted_moves = Some(text);
+        }
+    }
+}
+
+fn by_service() -> Request {
+    Request { who: WHO.into(), argv: vec!["ringwise".into(), "daemon".into()], ..Request::default() }
+}

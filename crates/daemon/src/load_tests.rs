@@ -1,0 +1,250 @@
+//! The service writes tables on a simulated host: loads are given, packets are counted by the simulation, transactions are real.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ringwise_apply::{Journals, Policy, Request, restore_tables};
+use ringwise_kfmt::notification::{Change, Uevent};
+use ringwise_model::{CpuId, Goal, Title};
+use ringwise_observe::CpuRates;
+use ringwise_sys::Clock;
+use ringwise_testkit::sim::{Arrival, ArrivalQueue};
+
+use crate::follow::tests::rates;
+use crate::follow::{Finding, Follow, News, layout};
+use crate::service::Service;
+use crate::service_tests::{Rig, heard, later};
+use crate::state::Cause;
+
+const DEV: &str = "eth0";
+
+fn rig() -> Rig {
+    let mut rig = Rig::applied(Goal::Forward);
+    (rig.setup.follow, rig.setup.act_on_load) = (true, vec!["eth0".into()]);
+    rig
+}
+
+fn table(rig: &Rig) -> Vec<u32> {
+    rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone()
+}
+
+/// Packets that a hash value has in a second: those of queue 0 of the first table are the heavy ones.
+fn packets(first: &[u32], hash: u32) -> u64 {
+    if first[hash as usize % first.len()] == 0 { 90 } else { 20 }
+}
+
+/// Seconds in which loads follow the packets that each queue gets. `helps`: moving them helps, so the loads follow the table.
+fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool) {
+    let layout = layout(&rig.host).unwrap();
+    for _ in 0..n {
+        rig.sim.sleep(Duration::from_secs(1));
+        let now = table(rig);
+        let mut by_queue = [0u64; 8];
+        for hash in 1..=256u32 {
+            let packets = packets(first, hash);
+            by_queue[if helps { &now } else { first }[hash as usize % now.len()] as usize] += packets;
+            rig.sim.receive(
+                DEV,
+                Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes: packets * 100, segments: packets },
+            );
+        }
+        let nic = rig.now().nic(DEV).unwrap().clone();
+        let cpus: BTreeMap<CpuId, CpuRates> = (0..8u32)
+            .map(|q| {
+                let vector = nic.vector_of(ringwise_model::Dir::Rx, q).unwrap();
+                let cpu = vector.asked.known().unwrap().first().unwrap();
+                // Queue 0 has 2,880 packets at first, which are 90 %.
+                let busy = by_queue[q as usize] as f64 / 32.0;
+                (cpu, CpuRates { softirq_percent: Some(busy), irq_percent: Some(0.0), ..CpuRates::default() })
+            })
+            .collect();
+        let mut follow = service.follow.take().unwrap_or_default();
+        let mut news = News::default();
+        let resting: BTreeSet<String> = service.pauses.names();
+        follow.pass_on(&rig.host, &layout, &rates(DEV, cpus), &resting, &|d| service.acts_on(d), &mut news);
+        service.follow = Some(follow);
+        service.act_on_news(news);
+    }
+}
+
+fn balanced(rig: &Rig) -> usize {
+    Journals::read(&rig.setup.store).unwrap().balanced(&rig.now()).len()
+}
+
+#[test]
+fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 60, true);
+        let now = table(&rig);
+        let moved = now.iter().zip(&first).filter(|(a, b)| a != b).count();
+        assert!((1..=24).contains(&moved), "{moved}: {:?}", service.state.loads);
+        assert_eq!(service.state.totals.moved_entries as usize, moved, "{:?}", service.state);
+        let steps = service.state.actions.iter().filter(|a| a.cause == Cause::Load).count();
+        assert!(steps >= 2, "small steps: {:?}", service.state.actions);
+        assert!(rig.holds(), "what the service moved is in effect");
+        assert_eq!(balanced(&rig), 1);
+        // Looks without an event leave it alone.
+        service.look(false);
+        later(service);
+        service.look(true);
+        assert_eq!(table(&rig), now, "{:?}", service.state.actions);
+        assert!(service.state.manual.is_empty());
+    });
+    // As the guard does it when the service is gone.
+    let by = Request { who: "guard".into(), ..Request::default() };
+    restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+    assert_eq!((table(&rig), balanced(&rig)), (first, 0));
+    assert!(rig.holds());
+}
+
+#[test]
+fn a_step_that_does_not_help_is_taken_back() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 11, false);
+        assert_ne!(table(&rig), first, "{:?}", service.state.loads);
+        seconds(&rig, service, &first, 10, false);
+        assert_eq!(table(&rig), first, "{:?}", service.state.actions);
+        assert_eq!(service.state.totals.taken_back, 1);
+        let last = service.state.actions.last().unwrap();
+        assert_eq!(last.cause, Cause::LoadRestored);
+        assert_eq!(balanced(&rig), 0, "the table is the base");
+    });
+}
+
+#[test]
+fn without_the_request_of_a_user_nothing_is_written() {
+    let mut rig = rig();
+    rig.setup.act_on_load = vec!["eth1".into()];
+    let first = table(&rig);
+    let journals = rig.journals();
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 30, true);
+        assert_eq!((table(&rig), rig.journals()), (first.clone(), journals));
+        assert!(service.state.totals.better_tables > 0);
+    });
+}
+
+#[test]
+fn a_table_that_a_user_writes_stays() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 15, true);
+        assert_ne!(table(&rig), first);
+        let mine: Vec<u32> = (0..first.len() as u32).map(|i| i % 3).collect();
+        rig.sim.ethtool_x(DEV, &mine).unwrap();
+        seconds(&rig, service, &first, 2, true);
+        let off = service.state.loads.iter().any(|l| matches!(l.finding, Finding::Off { .. }));
+        assert!(off, "within two seconds: {:?}", service.state.loads);
+        seconds(&rig, service, &first, 60, true);
+        service.look(false);
+        assert_eq!(table(&rig), mine);
+        assert_eq!(service.state.manual.len(), 1, "reported as a manual change");
+        assert_eq!(balanced(&rig), 1);
+        let by = Request::default();
+        restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+        assert_eq!(table(&rig), mine, "nothing restores over it");
+    });
+}
+
+#[test]
+fn a_persons_transaction_is_the_new_base() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 15, true);
+        assert_ne!(table(&rig), first);
+        let applied: Vec<u32> = (0..first.len() as u32).map(|i| i % 4).collect();
+        let setting = |t: &[u32]| ringwise_knob::Setting::RssTable { dev: DEV.into(), table: t.to_vec() };
+        let step = ringwise_apply::table_step(setting(&applied), setting(&table(&rig)), ringwise_knob::Reason::Adopted);
+        let request = Request {
+            title: Title::Goal { goal: Goal::Forward },
+            who: "root".into(),
+            steps: vec![step],
+            ..Request::default()
+        };
+        ringwise_apply::run(&rig.host, &request, &rig.setup.store, &Policy::default(), &mut |_| {}).unwrap();
+        service.look(false);
+        assert_eq!((table(&rig), balanced(&rig)), (applied.clone(), 0));
+        assert!(service.follow.as_ref().unwrap().moved().is_empty());
+        // A rollback by a person: from then on nothing is written.
+        seconds(&rig, service, &first, 40, true);
+        let undone = Request { title: Title::Rollback { of: 0 }, who: "root".into(), ..Request::default() };
+        ringwise_apply::rollback(&rig.host, &rig.setup.store, 0, &undone, &Policy::default(), &mut |_| {}).unwrap();
+        let restored = table(&rig);
+        service.look(false);
+        let journals = rig.journals();
+        seconds(&rig, service, &first, 60, true);
+        assert_eq!((table(&rig), rig.journals()), (restored, journals));
+    });
+}
+
+#[test]
+fn events_end_the_moves_before_the_layout_is_corrected() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 15, true);
+        assert_ne!(table(&rig), first);
+        // The driver requests its interrupts again, and keeps the table.
+        rig.reset(DEV);
+        heard(service, Change::Link, DEV);
+        later(service);
+        service.look(true);
+        assert_eq!(table(&rig), first, "{:?}", service.state.actions);
+        assert!(rig.holds());
+        // A CPU goes offline while entries are moved: the layout for seven CPUs is made from the base.
+        seconds(&rig, service, &first, 60, true);
+        assert_ne!(table(&rig), first, "{:?}", service.state.loads);
+        rig.sim.cpu_offline(CpuId(3));
+        service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
+        later(service);
+        service.look(true);
+        assert!(rig.holds(), "{:?}", service.state);
+        rig.sim.cpu_online(CpuId(3));
+        service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
+        later(service);
+        service.look(true);
+        assert_eq!(table(&rig), first, "{:?}", service.state.actions);
+        assert!(rig.holds() && service.state.manual.is_empty());
+        // The driver is loaded again: its table is the even one.
+        seconds(&rig, service, &first, 60, true);
+        assert_ne!(table(&rig), first);
+        rig.sim.ethtool_x(DEV, &first).unwrap();
+        heard(service, Change::Link, DEV);
+        later(service);
+        service.look(true);
+        assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state);
+        assert!(rig.holds() && service.state.manual.is_empty(), "{:?}", service.state.manual);
+    });
+}
+
+#[test]
+fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
+    let rig = rig();
+    let first = table(&rig);
+    let mut moved = Vec::new();
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 15, true);
+        moved = table(&rig);
+        assert_ne!(moved, first);
+        let state = serde_json::to_value(service.follow.as_ref().unwrap().states()).unwrap();
+        ringwise_apply::hand_over(&rig.setup.store, rig.host.as_ref(), state).unwrap();
+    });
+    rig.serve(|service| {
+        service.take_over_tables();
+        assert_eq!(table(&rig), moved);
+        let names: Vec<_> = service.follow.as_ref().map(Follow::moved).into_iter().flatten().collect();
+        assert_eq!(names, [DEV], "it knows what its predecessor moved");
+    });
+    // The next one finds nothing that was left to it: its predecessor was killed.
+    rig.serve(|service| {
+        service.take_over_tables();
+        assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0));
+    });
+    assert!(rig.sim.since_boot() > Duration::ZERO && rig.holds());
+}
