@@ -75,6 +75,8 @@ fn balanced(rig: &Rig) -> usize {
 fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
     let rig = rig();
     let first = table(&rig);
+    let in_effect = || ringwise_apply::verify_in(&rig.now(), &rig.setup.store).unwrap().settings.len();
+    let before = in_effect();
     rig.serve(|service| {
         seconds(&rig, service, &first, 60, true);
         let now = table(&rig);
@@ -97,6 +99,7 @@ fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
     restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
     assert_eq!((table(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
+    assert_eq!(in_effect(), before, "the base was requested by nobody, so it is not in effect as a setting");
 }
 
 #[test]

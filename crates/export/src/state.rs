@@ -74,6 +74,10 @@ pub struct Service {
     pub uneven: Vec<String>,
     /// RSS tables that would have been better.
     pub better_tables: u64,
+    /// Entries of RSS tables that it has moved.
+    pub moved_entries: u64,
+    /// Changes of RSS tables that it has taken back.
+    pub taken_back: u64,
     /// Its last transaction, seconds since 1970. `None`: there was none.
     pub last_unix: Option<u64>,
 }
@@ -123,6 +127,8 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
         page.add(&t::SERVICE_UNEVEN, &[("device", device)], Value::Int(1));
     }
     page.add(&t::SERVICE_BETTER, &[], Value::Int(s.better_tables));
+    page.add(&t::SERVICE_MOVED, &[], Value::Int(s.moved_entries));
+    page.add(&t::SERVICE_TAKEN_BACK, &[], Value::Int(s.taken_back));
     if let Some(at) = s.last_unix {
         page.add(&t::SERVICE_ACTION, &[], Value::Int(at));
     }

@@ -99,7 +99,11 @@ families! {
     SERVICE_UNEVEN = "ringwise_service_uneven_load" Gauge "" ["device"]
         "1: the load of the receive queues of this interface is uneven; ringwise status shows the finding. Absent if it is even.";
     SERVICE_BETTER = "ringwise_service_better_tables_total" Counter "" []
-        "RSS tables that would have been better, found by the service since it was started; it writes none.";
+        "RSS tables that would have been better, found by the service since it was started, where it does not change the table itself.";
+    SERVICE_MOVED = "ringwise_service_moved_entries_total" Counter "" []
+        "Entries of RSS tables that the service has moved because of the load since it was started.";
+    SERVICE_TAKEN_BACK = "ringwise_service_table_changes_taken_back_total" Counter "" []
+        "Changes of RSS tables that the service has taken back since it was started, because they did not help as predicted.";
     SERVICE_ACTION = "ringwise_service_last_action_timestamp_seconds" Gauge "seconds" []
         "Unix time of the last transaction of the service, refused ones included. Absent if there was none in this boot.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]

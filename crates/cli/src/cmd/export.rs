@@ -317,6 +317,8 @@ fn numbers(s: &ServiceState) -> Service {
         lost: s.totals.overflows,
         uneven: s.loads.iter().map(|l| l.interface.clone()).collect(),
         better_tables: s.totals.better_tables,
+        moved_entries: s.totals.moved_entries,
+        taken_back: s.totals.taken_back,
         last_unix: s.actions.last().map(|a| a.unix_time),
     }
 }

@@ -277,15 +277,17 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["load", "uneven load", "follow", "observe", "better table"],
+        &["load", "uneven load", "follow", "observe", "act", "act_on_load", "balance", "better table"],
         "what the service finds about the load of receive queues",
         "A hash spreads flows, not work: some entries of the RSS table get more packets than others. The service looks \
          once a second. If one CPU of an interface stays much busier with packets than the others, it counts the \
          packets of each table entry for 3 s, and reports a table that would be better. The loads of such a report are \
-         predicted. Nothing is written. An entry that takes more than a CPU can give is named, because no table can \
+         predicted. It changes the table itself only on the interfaces of act_on_load, in small steps, and restores it \
+         when it ends. An entry that takes more than a CPU can give is named, because no table can \
          split it.",
         &[
             "Show|the line load of ringwise status; daemon.json: loads",
+            "Change|act_on_load = [\"eth1\"] in [host] of the file; ringwise daemon --act eth1",
             "Off|ringwise daemon --follow off",
             "See|docs/daemon.md; ringwise help rss, service, rfs, flow rules",
         ],

@@ -1,0 +1,178 @@
+#!/bin/sh
+# The service changes the RSS table where the user requested it: under the cost model, entries leave the busy queue, and no packet is lost by the writes. When it is killed, its guard restores the table; a restart hands over; a table that a user writes stays.
+# hosts: router16
+# kernels: 5.10 6.12 newest
+# areas: daemon
+# timeout: 900
+# needs: mqnic
+# needs: cost
+. /h/lib.sh
+. /h/state.sh
+. /h/cost-model.sh
+. /h/daemon.sh
+
+# The shell would use its built-in one.
+ip() { /usr/bin/ip "$@"; }
+# The generator and this script have CPUs that are never charged: cores 6 and 7.
+PG_CPU=14
+taskset -p 1000 $$ >/dev/null
+# Linux 5.10 counts the filter's counters as locked memory.
+# shellcheck disable=SC3045 # busybox has it
+ulimit -l 65536
+modprobe pktgen
+for dev in mq0 mq1; do
+	echo 1 >/proc/sys/net/ipv6/conf/$dev/disable_ipv6
+	wait_link $dev
+done
+cost_load mq0
+for irq in $(dev_irqs mq1); do
+	echo $PG_CPU >/proc/irq/$irq/smp_affinity_list
+done
+for q in 0 1 2 3 4 5 6 7; do
+	echo $q >/proc/irq/$(queue_irq mq0 TxRx-$q)/smp_affinity_list
+done
+
+# load: 1,500 packets/s of many flows for a minute; each costs 1.2 ms, and queue 0 has four eleventh of the table.
+load() {
+	[ -z "$sender" ] || send_end
+	send mq1 mq0 1500 "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
+	cost_on 1200000 100 100
+}
+
+# found SECONDS TEXT
+found() {
+	_n=0
+	while [ $_n -lt $(($1 * 5)) ]; do
+		grep -qF -- "$2" $log && return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	tail -n 5 $log
+	return 1
+}
+
+# table: the indirection table.
+table() {
+	ethtool -x mq0 | sed -n '/indirection/,/hash key/p'
+}
+
+# dropped: packets that mq0 has not received for lack of buffers, and that the host has dropped.
+dropped() {
+	ethtool -S mq0 2>/dev/null | awk '/drop|missed|no_buf/ { n += $2 } END { print n + 0 }'
+	awk '{ n += strtonum("0x" $2) } END { print n + 0 }' /proc/net/softnet_stat 2>/dev/null || echo unknown
+}
+
+# turns FILE SECONDS: waits until the table is that of the file; the time that it took is in /tmp/took.
+turns() {
+	read -r _from _ </proc/uptime
+	_n=0
+	while [ $_n -lt $(($2 * 20)) ]; do
+		table >/tmp/now
+		if cmp -s "$1" /tmp/now; then
+			read -r _to _ </proc/uptime
+			awk "BEGIN { print $_to - $_from }" >/tmp/took
+			return 0
+		fi
+		sleep 0.05
+		_n=$((_n + 1))
+	done
+	return 1
+}
+
+# free: waits until no transaction is running.
+free() {
+	_n=0
+	while [ $_n -lt 100 ]; do
+		ringwise verify 2>&1 | grep -q 'a transaction is running' || return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	return 1
+}
+
+# guards: how many transactions are those of a guard.
+guards() {
+	ringwise history --all | grep -c ' guard '
+}
+
+# moved NAME: the table is not the base.
+moved() {
+	table >/tmp/now
+	check "$1" sh -c "! cmp -s /tmp/base /tmp/now"
+}
+
+status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
+table >/tmp/base
+dropped >/tmp/dropped
+
+serve --config none --act mq0
+load
+check "the service changes the table" found 60 "mq0: changed the RSS table: "
+check "and again" sh -c "n=0; while [ \$n -lt 300 ]; do [ \$(grep -c 'changed the RSS table' $log) -ge 2 ] && exit 0; sleep 0.2; n=\$((n + 1)); done; exit 1"
+grep -F 'mq0: ' $log
+moved "entries have moved"
+dropped >/tmp/now
+unchanged "no packet was dropped" /tmp/dropped /tmp/now
+status "the host is as applied" 0 ringwise verify
+status "each change is a transaction" 0 sh -c "ringwise history --all | grep -q 'balance mq0'"
+ringwise history --all | head -6
+memory
+
+# Killed without warning: its guard restores the table.
+kill -KILL $service
+wait $service 2>/dev/null
+check "its guard restores the table" turns /tmp/base 10
+echo "# restored after $(cat /tmp/took) s"
+free || not_ok "the guard ends" "the lock is still held"
+status "as recorded" 0 ringwise verify
+ringwise history --all | sed -n 2p
+
+# A restart hands over.
+serve --config none --act mq0
+load
+check "the next service changes it again" found 90 "mq0: changed the RSS table: "
+table >/tmp/moved
+by_guard=$(guards)
+kill -TERM $service
+wait $service
+table >/tmp/now
+unchanged "its end changes nothing at first" /tmp/moved /tmp/now
+serve --config none --act mq0
+table >/tmp/now
+unchanged "the next service continues with the table" /tmp/moved /tmp/now
+load
+sleep 20
+grep -F 'mq0: ' $log
+same "no guard restores it" "$(guards)" "$by_guard"
+check "another change follows" found 60 "mq0: changed the RSS table: "
+# An end without a next service: the guard waits 15 s.
+status "stop" 0 ringwise daemon stop
+wait $service
+check "after an end the table is restored" turns /tmp/base 60
+echo "# restored after $(cat /tmp/took) s"
+
+# A table that a user writes stays, also when the service is killed.
+serve --config none --act mq0
+load
+check "the service changes the table once more" found 90 "mq0: changed the RSS table: "
+ethtool -X mq0 equal 4
+table >/tmp/mine
+read -r _from _ </proc/uptime
+check "a change by a user is noticed" found 20 "mq0: the RSS table is not changed at present: "
+read -r _to _ </proc/uptime
+echo "# noticed after $(awk "BEGIN { print $_to - $_from }") s"
+sleep 30
+table >/tmp/now
+unchanged "it stays" /tmp/mine /tmp/now
+kill -KILL $service
+wait $service 2>/dev/null
+sleep 5
+table >/tmp/now
+unchanged "it stays when the service is killed" /tmp/mine /tmp/now
+send_end
+# The service of the last part has moved entries before; a rollback restores what was found first.
+status "everything is put back" 0 ringwise rollback --yes 0
+table >/tmp/now
+unchanged "the table is as first found" /tmp/base /tmp/now
+ethtool -X mq0 default
+cost_unload
