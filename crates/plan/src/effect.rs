@@ -65,13 +65,20 @@ pub(crate) fn doubled(m: &Machine, d: &Dev) -> Vec<DoubledCore> {
     .collect()
 }
 
+/// Queues by CPU, without those whose CPU is unknown.
+fn per_cpu(cpus: impl IntoIterator<Item = Option<usize>>) -> BTreeMap<usize, u32> {
+    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
+    cpus.into_iter().flatten().for_each(|c| *per.entry(c).or_default() += 1);
+    per
+}
+
 /// `None` if the CPU of a queue is unknown.
 fn busiest_percent(cpus: &Cpus) -> Option<f64> {
-    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
-    for c in cpus {
-        *per.entry((*c)?).or_default() += 1;
+    if cpus.iter().any(Option::is_none) {
+        return None;
     }
-    Some(f64::from(*per.values().max()?) * 100.0 / cpus.len() as f64)
+    let most = per_cpu(cpus.iter().copied()).into_values().max()?;
+    Some(f64::from(most) * 100.0 / cpus.len() as f64)
 }
 
 /// Largest number of queues on one core.
@@ -217,7 +224,10 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     let known = |cpus: Cpus| cpus.iter().flatten().count();
     let unknown = devs.len() > 1 && devs.iter().any(|d| known(before(m, d)) < known(after(d)));
     let evener = unknown || falls(&|cpu| cpu) || falls(&|cpu| m.core[cpu]);
-    evener.then(|| "queues of all interfaces together are spread evenly".into())
+    let per = per_cpu(devs.iter().flat_map(after));
+    let most = per.values().max().copied().filter(|_| devs.len() > 1);
+    let at_most = most.map_or_else(String::new, |n| format!(", at most {n} on a CPU"));
+    evener.then(|| format!("queues of all interfaces together are spread evenly{at_most}"))
 }
 
 pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expected> {

@@ -94,6 +94,8 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Change|ringwise plan gives each queue its own CPU as long as there are enough; if there are more queues \
              than CPUs, fewer queues: ringwise help channels",
+            "Several|A plan of several interfaces spreads all their queues, so an interface may share CPUs that have few \
+             queues of others. Alone, it gets a CPU for each queue: ringwise plan eth0",
             "See|rules A01 A04 A15; ringwise help irq",
         ],
         knob: Some(KnobValues::QueuesPerCpu),
