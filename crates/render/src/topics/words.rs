@@ -181,8 +181,9 @@ pub(super) const TOPICS: &[Topic] = &[
         title: "which CPUs a plan may use",
         body: "By default all online CPUs that are not isolated. Options and keys of [host] restrict them.",
         parts: &[
-            "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free for \
-             other work. --exclude-cpus 8-15: never use these.",
+            "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free of \
+             queues. --exclude-cpus 8-15: the same, in a list of its own, so it can add to the reserve of a file.",
+            "Programs|CPUs that are kept free are not among the CPUs that a plan recommends for programs.",
             "Keys|cpus, reserve, exclude_cpus in [host]",
             "See|docs/config.md; ringwise help isolated, smt, remote",
         ],
