@@ -248,14 +248,18 @@ const DAEMON: Page = Page {
     disturbs: Some(
         "  Every 10 s what verify reads, as far as settings in effect need it. Every
   correction is a transaction with a guard and a journal, like apply; at most
-  one in 10 s. What interrupts traffic is written only to a device that was set
-  up again.",
+  one in 10 s. A correction interrupts traffic only on a device that was set up
+  again. The first start in a boot and a reload (SIGHUP) apply the configuration
+  file: with allow_disruption = true in it, links can go down for seconds. If
+  that would interrupt the control path (an ssh session, the default route, a
+  network mount), nothing of the file is applied.",
     ),
     notes: "It learns of changes by notifications of the kernel. Two seconds after the last
 one, it writes again what a driver or the kernel has reset. What a person or a
 program has changed is a manual change: it stays and is reported once. apply,
 rollback, confirm and adopt decide; their result is kept from then on.
-SIGHUP loads the configuration again. SIGTERM ends the service; settings stay.",
+SIGHUP loads the configuration again and applies it. SIGTERM ends the service;
+settings stay.",
     ..Page::new(
         "  ringwise persist --daemon         enables ringwise-daemon.service
   ringwise daemon --config none     in the foreground; keeps what apply has set

@@ -288,6 +288,18 @@ fn status_three_only_with_exit_code() {
     assert_eq!((r.status, run(&rings).status), (3, 0));
 }
 
+/// Two interrupts of eth0 are set to their CPUs and have not moved there yet: no other command has a finding about them.
+#[test]
+fn the_first_page_does_not_count_interrupts_that_are_about_to_move() {
+    let f =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/lab-small2-6.12/capture.tar.gz");
+    let r = run(&["--from", f.to_str().unwrap()]);
+    assert!(r.out.starts_with("Interrupts of 2 interfaces: none on a remote or isolated CPU"), "{}", r.out);
+    assert!(!r.out.contains("queues on CPU"), "{}", r.out);
+    let r = run(&["show", "eth0", "--from", f.to_str().unwrap()]);
+    assert!(r.out.contains("rx-0 (set to CPU 0, now on CPU 1)"), "{}", r.out);
+}
+
 #[test]
 fn formats_of_a_plan() {
     let f = article48();

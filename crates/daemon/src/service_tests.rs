@@ -370,3 +370,44 @@ fn a_fault_of_the_configuration_stays_reported() {
     let last = service.state.actions.last().map(|a| (a.cause, a.ending));
     assert_eq!(last, Some((Cause::Configuration, ActionEnding::Kept)), "{:?}", service.state);
 }
+
+/// The configuration is applied like `apply --yes`: with `allow_disruption` it interrupts traffic, at the start and on a reload. The
+/// control path is protected, and nothing else of the file is set then.
+#[test]
+fn the_configuration_may_interrupt_traffic_but_not_the_control_path() {
+    let mut rig = Rig::applied(Goal::Balanced);
+    let dir = Dir::new();
+    rig.setup.store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
+    let file = dir.0.join("ringwise.toml");
+    let configure = |queues: u32, allowed: bool| {
+        let text = format!("version = 1\n[host]\nqueues = {queues}\nallow_disruption = {allowed}\n");
+        std::fs::write(&file, text).unwrap();
+    };
+    let queues = |rig: &Rig| {
+        let now = rig.now();
+        ["eth0", "eth1"].map(|d| now.nic(d).unwrap().channels.known().unwrap().combined.unwrap().now)
+    };
+    rig.setup.config = Some(file.clone());
+    configure(4, true);
+    let mut log = |_: &Event| {};
+    let process = ProcessId { pid: std::process::id(), started: 1 };
+    let mut service = Service::new(&rig.host, &rig.setup, process, install_signal_flag().unwrap(), &mut log);
+    service.load();
+    service.look(true);
+    assert_eq!(queues(&rig), [4, 4], "{:?}", service.state);
+
+    configure(6, false);
+    later(&mut service);
+    service.reload();
+    assert_eq!(queues(&rig), [4, 4], "{:?}", service.state);
+
+    rig.sim.ssh_from("192.0.2.9", "eth0");
+    configure(2, true);
+    later(&mut service);
+    service.reload();
+    assert_eq!(queues(&rig), [4, 4], "{:?}", service.state);
+    let last = service.state.actions.last().unwrap();
+    assert_eq!((last.cause, last.ending), (Cause::Configuration, ActionEnding::Refused));
+    assert!(last.why.as_ref().is_some_and(|w| w.contains("would interrupt your ssh session")), "{last:?}");
+    assert_eq!(service.pauses.names().into_iter().collect::<Vec<_>>(), ["eth0", "eth1"]);
+}

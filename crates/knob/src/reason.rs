@@ -574,15 +574,15 @@ mod tests {
         let one = |r: Reason| r.to_string();
         assert_eq!(
             one(Reason::OneQueueACpu { now: 8, cpus: 6 }),
-            "one queue per CPU: 8 queues for the 6 CPUs of its node; each queue costs interrupts"
+            "one queue per CPU: 8 queues for the 6 usable CPUs of its node; each queue costs interrupts"
         );
         assert_eq!(
             one(Reason::OneQueueACpu { now: 1, cpus: 6 }),
-            "one queue per CPU: 1 queue leaves 5 of the 6 CPUs of its node idle"
+            "one queue per CPU: 1 queue leaves 5 of the 6 usable CPUs of its node idle"
         );
         assert_eq!(
             one(Reason::OneQueueACore { now: 0, cores: 0 }),
-            "one queue per physical core: 0 queues leave 0 of the 0 cores of its node idle"
+            "one queue per physical core: 0 queues leave 0 of the 0 usable cores of its node idle"
         );
         assert_eq!(
             one(Reason::OneQueueAPermittedCpu { now: 12, cpus: 8 }),

@@ -84,6 +84,9 @@ pub(crate) struct Dev<'a> {
     pub cpu: Vec<Option<usize>>,
     /// Whether `--far-node ok` would give its queues more CPUs.
     pub remote_left: bool,
+    /// Whether its queues share CPUs although it could have one for each queue: the others have more queues of other
+    /// devices.
+    pub crowded: bool,
     /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
     pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
@@ -121,6 +124,7 @@ impl<'a> Dev<'a> {
             stuck: vec![false; nic.vectors.len()],
             cpu: Vec::new(),
             remote_left: false,
+            crowded: false,
             table: None,
             rx_vector: Vec::new(),
             tx_vector: Vec::new(),

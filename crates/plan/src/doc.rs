@@ -276,7 +276,8 @@ pub struct Program {
     pub names: Vec<String>,
     /// Where a program of few threads should run; online CPUs only.
     pub cpus: CpuSet,
-    /// Where a program of many processes or threads should run: the usable CPUs of the node. `None`: the same as `cpus`.
+    /// Where a program of many processes or threads should run: the usable CPUs of the node. `None`: the same as `cpus`, or
+    /// the node is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_cpus: Option<CpuSet>,
     /// Reason for these CPUs, one sentence.

@@ -65,13 +65,20 @@ pub(crate) fn doubled(m: &Machine, d: &Dev) -> Vec<DoubledCore> {
     .collect()
 }
 
+/// Queues by CPU, without those whose CPU is unknown.
+fn per_cpu(cpus: impl IntoIterator<Item = Option<usize>>) -> BTreeMap<usize, u32> {
+    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
+    cpus.into_iter().flatten().for_each(|c| *per.entry(c).or_default() += 1);
+    per
+}
+
 /// `None` if the CPU of a queue is unknown.
 fn busiest_percent(cpus: &Cpus) -> Option<f64> {
-    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
-    for c in cpus {
-        *per.entry((*c)?).or_default() += 1;
+    if cpus.iter().any(Option::is_none) {
+        return None;
     }
-    Some(f64::from(*per.values().max()?) * 100.0 / cpus.len() as f64)
+    let most = per_cpu(cpus.iter().copied()).into_values().max()?;
+    Some(f64::from(most) * 100.0 / cpus.len() as f64)
 }
 
 /// Largest number of queues on one core.
@@ -145,17 +152,21 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
     Some((off, cpus.len() as u32))
 }
 
-/// The benefit of more queues on one CPU or core, or of queues away from the device's node.
-fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String>) -> Option<String> {
+/// The benefit of more queues on one CPU or core, or of queues away from the device's node. `of_table`: of a larger share of the
+/// RSS table.
+fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String>, of_table: bool) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
     let has_threads = m.cores.iter().any(|cpus| cpus.len() > 1);
+    let fewer = d.channels.is_some() && d.rx < d.rx_now;
+    let spread = || per_cpu(after(d)).into_values().all(|n| n == 1);
     let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
     match d.goal {
         _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
-        _ if intent.cpus.is_some() || !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
-            said("the other CPUs are kept free of queues, as requested")
+        _ if withheld(m, d, intent).is_some() && !(fewer && spread()) => {
+            let withheld = withheld(m, d, intent);
+            if of_table { withheld.map(|why| format!("{why}; {OWN_CORE}")) } else { withheld }
         }
-        _ if d.channels.is_some() && d.rx < d.rx_now => match d.goal {
+        _ if fewer => match d.goal {
             _ if intent.queues.is_some() || d.configured_by.is_some() => said("there are fewer queues, as requested"),
             Goal::Latency => said("there are fewer queues, on half of the physical cores"),
             Goal::Forward => said("there are fewer queues, one per CPU"),
@@ -163,7 +174,7 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
             _ => said("there are fewer queues, one per physical core"),
         },
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
-        _ if d.table.is_some() => said("a CPU with a core of its own carries more than a CPU that shares its core"),
+        _ if d.table.is_some() => said(OWN_CORE),
         _ if leaves_isolated(m, d) => said("isolated CPUs are free of its queues"),
         // Its queues would fit on cores of their own, so its node is not what makes them share one.
         Goal::Forward if devs.len() > 1 && fits_local_cores(m, d) => said(ALIKE),
@@ -180,6 +191,36 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
         _ => all.clone(),
     }
 }
+
+/// The CPUs that the options keep free of queues, although queues of the device could use them otherwise.
+fn withheld(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
+    let zone = m.zone(&d.near, false);
+    let kept = intent.reserve.union(&intent.exclude_cpus);
+    let isolated = |cpu: usize| m.isolated.contains(m.cpus[cpu]);
+    let by_option = |cpu: usize| {
+        let id = m.cpus[cpu];
+        kept.contains(id) || intent.cpus.as_ref().is_some_and(|named| !named.contains(id))
+    };
+    // Otherwise another thread of the core takes the queue instead.
+    let whole_core = |cpu: usize| m.cores[m.core[cpu]].iter().all(|c| by_option(*c) || isolated(*c));
+    let one_thread = goal::takes_one_thread(intent, d.goal);
+    let lost = |c: &usize| zone.home[*c] && by_option(*c) && !isolated(*c) && (!one_thread || whole_core(*c));
+    let lost = m.set((0..m.cpus.len()).filter(lost));
+    let name = |cpus: &CpuSet| format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" });
+    match &intent.cpus {
+        _ if lost.is_empty() => None,
+        Some(named) => Some(format!("queues may use only {}, as requested", name(&named.difference(&kept)))),
+        None => {
+            let are = if lost.len() == 1 { "is" } else { "are" };
+            Some(format!("{} {are} kept free of queues, as requested", name(&lost)))
+        }
+    }
+}
+
+const OF_TABLE: &str = "percent of the RSS table";
+
+/// The benefit of an RSS table with different shares.
+const OWN_CORE: &str = "a CPU with a core of its own carries more than a CPU that shares its core";
 
 /// The benefit of one layout for all interfaces of a router.
 const ALIKE: &str = "interfaces have the same layout, so that one CPU receives and sends a flow";
@@ -217,7 +258,10 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     let known = |cpus: Cpus| cpus.iter().flatten().count();
     let unknown = devs.len() > 1 && devs.iter().any(|d| known(before(m, d)) < known(after(d)));
     let evener = unknown || falls(&|cpu| cpu) || falls(&|cpu| m.core[cpu]);
-    evener.then(|| "queues of all interfaces together are spread evenly".into())
+    let per = per_cpu(devs.iter().flat_map(after));
+    let most = per.values().max().copied().filter(|_| devs.len() > 1);
+    let at_most = most.map_or_else(String::new, |n| format!(", at most {n} on a CPU"));
+    evener.then(|| format!("queues of all interfaces together are spread evenly{at_most}"))
 }
 
 pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expected> {
@@ -229,7 +273,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         let (b, a) = (before(m, d), after(d));
         if a.len() > 1 || b.len() > 1 {
             let (what, unit, then) = match &d.table {
-                Some(table) => ("RSS table", "percent of the RSS table", percent_of_table(&a, table)),
+                Some(table) => ("RSS table", OF_TABLE, percent_of_table(&a, table)),
                 None => ("queues", "percent of queues", busiest_percent(&a)),
             };
             let now = busiest_percent(&b);
@@ -262,7 +306,10 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             });
         }
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
-        worse.for_each(|e| tell(e, gain(m, d, devs, intent, &all)));
+        worse.for_each(|e| {
+            let of_table = e.unit == OF_TABLE;
+            tell(e, gain(m, d, devs, intent, &all, of_table));
+        });
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
         let (unlike, unit) = (|then: bool| unlike(m, devs, then), "queue numbers");
@@ -284,7 +331,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
                 )
             });
             if let Some(e) = out.last_mut().filter(|_| is > was) {
-                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all)));
+                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, false)));
             }
         }
     }
@@ -362,9 +409,7 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
             said("an idle core of a nearby node is preferred to the second thread of a busy core")
         }
         Goal::Forward => said("an idle core of a nearby node is preferred to a core that has a queue"),
-        _ if !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
-            said("CPUs of the node are kept free, as requested")
-        }
+        _ if withheld(m, d, intent).is_some() => withheld(m, d, intent),
         _ => {
             let zone = m.zone(&d.near, false);
             let cpus = || d.cpu.iter().flatten();

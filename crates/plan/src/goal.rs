@@ -97,18 +97,27 @@ pub fn in_full(intent: &Intent) -> Intent {
     full
 }
 
+/// Threads of a core that take interrupts.
+fn default_smt(goal: Goal) -> Smt {
+    match goal {
+        Goal::Balanced | Goal::Forward | Goal::Mixed => Smt::All,
+        // The second thread is for the program, or stays idle.
+        Goal::Rpc | Goal::Stream | Goal::Latency => Smt::OnePerCore,
+    }
+}
+
+/// Whether queues of an interface with this goal use one thread of each core. `intent`: of the host.
+pub(crate) fn takes_one_thread(intent: &Intent, goal: Goal) -> bool {
+    intent.smt.unwrap_or_else(|| default_smt(goal)) == Smt::OnePerCore
+}
+
 /// The intent with the goal's defaults for all open members. Lists are sorted, so that their order has no effect.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();
     i.devs.sort_by(|a, b| ringwise_model::natural::compare(a, b));
     i.devs.dedup();
     let article = i.pair_as_article;
-    i.smt.get_or_insert(match i.goal {
-        _ if article => Smt::All,
-        Goal::Balanced | Goal::Forward | Goal::Mixed => Smt::All,
-        // The second thread is for the program, or stays idle.
-        Goal::Rpc | Goal::Stream | Goal::Latency => Smt::OnePerCore,
-    });
+    i.smt.get_or_insert(if article { Smt::All } else { default_smt(i.goal) });
     i.far_node.get_or_insert(if article { FarNode::Ok } else { FarNode::Last });
     i
 }

@@ -127,8 +127,8 @@ impl ImpossibleSettings {
         }
     }
 
-    fn unread(&mut self, dev: &str, what: &str, u: &Unread) {
-        self.add(dev, what, Obstacle::NotReadableStays { unread: u.clone() }, true);
+    fn unread(&mut self, dev: &str, what: &str, u: &Unread, needed: bool) {
+        self.add(dev, what, Obstacle::NotReadableStays { unread: u.clone() }, needed);
     }
 
     fn say(self, out: &mut PlanBuilder) {
@@ -219,7 +219,7 @@ fn moderation(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSett
     let has = match &cx.d.nic.coalesce {
         Fact::Known(c) => c.0.clone(),
         Fact::Absent => return notes.add(&dev, "moderation", Obstacle::NoModerationSet, fixed),
-        Fact::Unknown(u) => return notes.unread(&dev, "moderation", u),
+        Fact::Unknown(u) => return notes.unread(&dev, "moderation", u, fixed),
     };
     let made = match wanted {
         Moderation::Fixed(name) => policies::find(name, &intent.policies).and_then(|p| by_policy(cx, &p, &has, notes)),
@@ -304,7 +304,7 @@ fn features(
     let dev = cx.d.name().to_string();
     let all = match &cx.d.nic.features {
         Fact::Known(all) => all,
-        Fact::Unknown(u) => return notes.unread(&dev, short, u),
+        Fact::Unknown(u) => return notes.unread(&dev, short, u, !on),
         // A device that reports no features has none to switch off.
         Fact::Absent if !on => return,
         Fact::Absent => return notes.add(&dev, short, Obstacle::NoFeatures, false),
@@ -341,7 +341,7 @@ fn pause(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSettings)
         Fact::Known(p) => *p,
         // A device without pause frames sends none.
         Fact::Absent => return,
-        Fact::Unknown(u) => return notes.unread(&dev, "pause frames", u),
+        Fact::Unknown(u) => return notes.unread(&dev, "pause frames", u, true),
     };
     let rdma = cx.d.nic.users.known().into_iter().flatten().find_map(|u| match u {
         User::Rdma { device } => Some(device.clone()),
@@ -392,7 +392,7 @@ fn wake(
             // Either all CPUs of a host have the file or none.
             _ if std::mem::replace(&mut said, true) => continue,
             Fact::Unknown(u) => {
-                notes.unread("", what, u);
+                notes.unread("", what, u, true);
                 continue;
             }
             Fact::Absent => {

@@ -263,6 +263,18 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
             }
         }
     }
+    mark_crowded(devs, places);
+}
+
+fn mark_crowded(devs: &mut [Dev], places: &Placements) {
+    let taken = counted(devs.iter().flat_map(|d| d.cpu.iter().flatten().copied()));
+    for d in devs {
+        let own = counted(d.cpu.iter().flatten().copied());
+        let local: Vec<usize> =
+            places[&d.zone()].cands.iter().filter(|c| c.home).flat_map(|c| c.threads.iter().copied()).collect();
+        let others = local.iter().all(|cpu| taken.contains_key(cpu));
+        d.crowded = others && own.len() < d.units.len() && d.units.len() <= local.len();
+    }
 }
 
 /// Distributes the chosen CPUs so that places on one of them stay there; the others get theirs in order.

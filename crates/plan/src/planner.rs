@@ -412,6 +412,8 @@ enum StackCause {
     FewInterrupts,
     /// There are fewer CPUs for the interrupts than interrupts. `remote`: `--far-node ok` would give them more.
     FewCpus { remote: bool },
+    /// There are enough CPUs, but some of them have more queues of other devices.
+    OtherDevices,
 }
 
 impl<'a> Stack<'a> {
@@ -433,7 +435,7 @@ impl<'a> Stack<'a> {
             StackCause::FewInterrupts => goal.map_or(cpus as u32, |n| n.min(cpus as u32)),
             // The goal counts local cores only.
             StackCause::FewCpus { .. } if remote => cpus as u32,
-            StackCause::FewCpus { .. } => goal.unwrap_or(cpus as u32),
+            StackCause::FewCpus { .. } | StackCause::OtherDevices => goal.unwrap_or(cpus as u32),
         };
         let fixed = match &d.nic.channels {
             Fact::Unknown(u) => Some(format!("the channel counts could not be read ({})", u.why)),
@@ -457,6 +459,7 @@ impl StackCause {
         let shared = || interrupts.values().filter(|(all, _)| *all > 1);
         match shared().next() {
             None if d.units.len() < d.cpu.len() => Self::FewInterrupts,
+            _ if d.crowded => Self::OtherDevices,
             _ => Self::FewCpus { remote: d.remote_left && shared().any(|(_, movable)| *movable > 0) },
         }
     }
@@ -489,6 +492,12 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
                 (on, format!("queues share CPUs{reduce}{or} remote CPUs too (--far-node ok)"))
             }
             StackCause::FewCpus { remote: false } => (on, format!("queues share CPUs{reduce}")),
+            StackCause::OtherDevices => {
+                let or = if s.fixed.is_some() { ";" } else { ", or" };
+                let alone = format!("plan it alone (plan {} --goal {}) to give each queue a CPU", s.dev, s.goal);
+                let why = "the other CPUs have more queues of other interfaces";
+                (on, format!("queues share CPUs, because {why}{reduce}{or} {alone}"))
+            }
         };
         warnings.detailed(s.dev, format!("{} queues on {on}, up to {} on one", s.queues, s.most), text);
     }

@@ -11,7 +11,7 @@ use ringwise_model::{CpuSet, Flow, Goal, NodeId};
 use crate::Program;
 use crate::dev::Dev;
 use crate::groups::QueueGroup;
-use crate::machine::Machine;
+use crate::machine::{Machine, Near};
 use crate::messages::Messages;
 
 /// How a program shares CPUs with its queues.
@@ -82,23 +82,30 @@ fn one(
         return Found::Nothing;
     }
     let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).collect();
+    // Which of several nodes is the device's is unknown.
+    let nodeless = d.near == Near::All && m.has_nodes();
     let nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).collect();
     // Only whole cores: on the second thread of an interrupt's core a program slows the interrupts down (article 003).
     let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
+    let on_node = |c: usize| nodeless || nodes.contains(&m.node[c]);
     let all = |near: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|c| near(*c)).filter(idle));
     let (cpus, why) = match kind {
         Kind::Requests => (
             m.set(own.iter().copied().filter(|c| usable[*c])),
             "the CPUs of its interrupts: request and answer stay in one cache as long as the CPUs have headroom",
         ),
-        Kind::Streams => match (all(&|c| l3s.contains(&m.l3[c])), all(&|c| nodes.contains(&m.node[c]))) {
+        Kind::Streams => match (all(&|c| l3s.contains(&m.l3[c])), all(&|c| on_node(c))) {
             (same_l3, _) if !same_l3.is_empty() => (
                 same_l3,
                 "other physical cores with the same L3 cache: the program and its interrupts do not compete for CPU time",
             ),
             (_, same_node) if !same_node.is_empty() => (
                 same_node,
-                "the node's physical cores without a queue: the program and its interrupts do not compete for CPU time",
+                if nodeless {
+                    "physical cores without a queue: the program and its interrupts do not compete for CPU time"
+                } else {
+                    "the node's physical cores without a queue: the program and its interrupts do not compete for CPU time"
+                },
             ),
             _ => return Found::NoFreeCore,
         },
@@ -114,8 +121,8 @@ fn one(
         };
         t.flows.iter().filter_map(name).collect()
     });
-    let node = (0..m.cpus.len()).filter(|c| usable[*c] && nodes.contains(&m.node[*c]));
-    let node_cpus = Some(match kind {
+    let node = (0..m.cpus.len()).filter(|c| usable[*c] && on_node(*c));
+    let node_cpus = (!nodeless).then(|| match kind {
         Kind::Requests => m.set(node),
         Kind::Streams => m.set(node.filter(idle)),
     });
@@ -123,7 +130,7 @@ fn one(
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
         names,
-        drop_in: drop_in(m, &cpus),
+        drop_in: drop_in(m, &cpus, nodeless),
         cpuset: format!("echo {cpus} > /sys/fs/cgroup/GROUP/cpuset.cpus"),
         why: why.to_string(),
         node_cpus: node_cpus.filter(|all| *all != cpus),
@@ -131,7 +138,8 @@ fn one(
     })
 }
 
-fn drop_in(m: &Machine, cpus: &CpuSet) -> String {
+/// `nodeless`: the node of the device is unknown, so none is named.
+fn drop_in(m: &Machine, cpus: &CpuSet, nodeless: bool) -> String {
     let mut out = format!("[Service]\nCPUAffinity={cpus}\n");
     let nodes: BTreeMap<NodeId, ()> =
         cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).collect();
@@ -139,8 +147,8 @@ fn drop_in(m: &Machine, cpus: &CpuSet) -> String {
     match (all.next(), all.next()) {
         _ if !m.has_nodes() => {}
         // Memory of the node, or of other nodes when it is full.
-        (Some(n), None) => out.push_str(&format!("NUMAPolicy=preferred\nNUMAMask={n}\n")),
-        (Some(_), Some(_)) => out.push_str("NUMAPolicy=local\n"),
+        (Some(n), None) if !nodeless => out.push_str(&format!("NUMAPolicy=preferred\nNUMAMask={n}\n")),
+        (Some(_), _) => out.push_str("NUMAPolicy=local\n"),
         _ => {}
     }
     out

@@ -164,7 +164,7 @@ fn goal_rpc_counts_the_cpus_that_the_options_permit() {
     };
     let (count, why) = proposed(8, None, None).expect("four cores");
     assert_eq!(count, "combined 4");
-    assert!(why.starts_with("one queue per physical core: 8 queues for the 4 cores"), "{why}");
+    assert!(why.starts_with("one queue per physical core: 8 queues for the 4 usable cores"), "{why}");
     assert_eq!(proposed(8, Some(Smt::All), None), None);
     assert_eq!(proposed(8, None, Some(FarNode::Ok)), None);
     assert_eq!(proposed(16, Some(Smt::All), Some(FarNode::Ok)), None);
@@ -205,4 +205,25 @@ fn outages_of_interfaces_with_a_link() {
     (s.nics[1].link.carrier, s.nics[1].link.operstate) = (Fact::Known(false), Fact::Known("down".into()));
     let p = ok(&s, &Intent { devs: vec!["eth0".into(), "eth1".into()], ..intent(true) });
     assert_eq!(p.outages.iter().map(|o| o.dev.as_str()).collect::<Vec<_>>(), ["eth0"]);
+}
+
+/// The reserved CPUs are the reason only if the interface could have used them.
+#[test]
+fn costs_name_reserved_cpus_of_the_interface_alone() {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let nic = NicSpec { irqs: Irqs::Round, ..NicSpec::new("eth0", "mqnic", Some(0), 16, 16) };
+    let s = machines::host("db1", cpu, vec![nic]).snapshot();
+    let costs = |reserve: &str, cpus: Option<&str>, allow_disruption| {
+        let (reserve, cpus) = (reserve.parse().unwrap(), cpus.map(|c| c.parse().unwrap()));
+        let p = ok(&s, &Intent { goal: Goal::Rpc, reserve, cpus, allow_disruption, ..Intent::default() });
+        let all: BTreeSet<String> = p.expected.into_iter().filter_map(|e| e.worth).collect();
+        all.into_iter().collect::<Vec<_>>().join("; ")
+    };
+    let plain = costs("", None, false);
+    assert_eq!(plain, "more of its interrupts are on its own node");
+    // A CPU of the other node, and one whose core has another thread for the queue.
+    assert_eq!((costs("8", None, false), costs("0", None, false)), (plain.clone(), plain));
+    assert_eq!(costs("0-1", None, false), "CPUs 0-1 are kept free of queues, as requested");
+    assert_eq!(costs("", Some("0-1"), false), "queues may use only CPUs 0-1, as requested");
+    assert_eq!(costs("0-1", None, true), "there are fewer queues, one per physical core");
 }

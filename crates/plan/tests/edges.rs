@@ -295,6 +295,10 @@ fn the_drop_in_of_programs_names_cpus_and_memory() {
     // Queues on both nodes: memory of the node where a thread runs.
     let both = host(vec![NicSpec { node: None, ..igb("eth1", 0, 2) }]);
     assert_eq!(drop_in(&both), "[Service]\nCPUAffinity=0,8\nNUMAPolicy=local\n");
+    // A device without a node gets no node, even if its queues are on one.
+    let intent = Intent { goal: Goal::Rpc, cpus: Some(set("0-7")), ..Intent::default() };
+    let program = ok(&both, &intent).programs.swap_remove(0);
+    assert_eq!((program.drop_in.as_str(), program.node_cpus), ("[Service]\nCPUAffinity=0,2\nNUMAPolicy=local\n", None));
     // With one node there is no memory policy to choose.
     let nics = vec![NicSpec::new("eth1", "igb", Some(0), 2, 8)];
     let one = ringwise_testkit::machines::host("one", CpuSpec::flat(4, 1), nics).snapshot();
@@ -379,4 +383,26 @@ fn remote_cpus_are_proposed_where_they_help() {
     // It takes half of the local cores, and no others.
     assert_eq!(remote(Goal::Latency, None), (false, 2));
     assert_eq!(remote(Goal::Latency, Some(FarNode::Ok)), (false, 2));
+}
+
+/// The CPUs of node 1 have queues of eth2, so eth1, whose node is unknown, gets two queues on each CPU of node 0.
+#[test]
+fn queues_that_share_cpus_because_of_another_interface() {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 1) };
+    let nic = |name, node| NicSpec { irqs: Irqs::Round, ..NicSpec::new(name, "igb", node, 8, 8) };
+    let s = machines::host("db1", cpu, vec![nic("eth1", None), nic("eth2", Some(1))]).snapshot();
+    let plain = |dev: &str| ok(&s, &Intent { devs: vec![dev.into()], ..Intent::default() });
+    let s = project(&s, &plain("eth2").target);
+    let both = ok(&s, &Intent { goal: Goal::Rpc, ..Intent::default() });
+    let used: BTreeSet<Option<u32>> = cpus(&both, "eth1").into_iter().collect();
+    assert_eq!(used, [0, 1, 2, 3].map(Some).into());
+    let about = |p: &Plan| p.warnings.iter().find(|w| w.starts_with("eth1 (8 queues on")).cloned();
+    let warning = about(&both).expect("two queues on each CPU");
+    assert!(warning.contains("because the other CPUs have more queues of other interfaces"), "{warning}");
+    assert!(warning.contains("(plan eth1 --goal rpc) to give each queue a CPU"), "{warning}");
+    let worth = both.expected.iter().find_map(|e| e.worth.clone().filter(|_| e.dev.as_deref() == Some("eth1")));
+    let spread = "queues of all interfaces together are spread evenly, at most 2 on a CPU";
+    assert_eq!(worth.as_deref(), Some(spread));
+    let alone = ok(&s, &Intent { goal: Goal::Rpc, devs: vec!["eth1".into()], ..Intent::default() });
+    assert_eq!((about(&alone), cpus(&alone, "eth1").into_iter().collect::<BTreeSet<_>>().len()), (None, 8));
 }

@@ -100,22 +100,34 @@ fn limits(plan: &Plan) -> Option<String> {
     }
     all().next()?;
     let sets: Vec<String> = node.iter().map(|(cpus, devs)| format!("{}: CPUs {cpus}", devs.join(" "))).collect();
+    let nodeless = |p: &Program| plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
+    let unknown = if all().any(|p| p.node_cpus.is_none() && nodeless(p)) { ", or is unknown" } else { "" };
+    let gets = || format!("gets those of the node, CPUs without a queue included ({})", sets.join("; "));
+    let kept = kept_free(plan);
+    let more = if kept.is_empty() { "no more" } else { "no other usable CPUs" };
     let many = match (sets.is_empty(), all().all(|p| p.node_cpus.is_some())) {
-        (true, _) => format!("The node has no more, so leave the file out for a busy program, or one of {MANY}."),
-        (false, true) => format!(
-            "A busy program, or one of {MANY}, gets those of the node, CPUs without a queue included ({}).",
-            sets.join("; ")
-        ),
-        (false, false) => format!(
-            "A busy program, or one of {MANY}, gets those of the node, CPUs without a queue included ({}), or no limit \
-             if it has no more.",
-            sets.join("; ")
-        ),
+        (true, _) => {
+            format!("The node has {more}{unknown}, so leave the file out for a busy program, or one of {MANY}.")
+        }
+        (false, true) => format!("A busy program, or one of {MANY}, {}.", gets()),
+        (false, false) => {
+            format!("A busy program, or one of {MANY}, {}, or no limit if it has {more}{unknown}.", gets())
+        }
     };
     Some(format!(
-        "These CPUs suit a program of few threads that does not keep them busy. {many} One that uses several interfaces \
-         needs no limit."
+        "These CPUs suit a program of few threads that does not keep them busy. {many}{kept} One that uses several \
+         interfaces needs no limit."
     ))
+}
+
+/// The CPUs that the user keeps free of queues are not recommended either.
+fn kept_free(plan: &Plan) -> String {
+    let kept = plan.intent.reserve.union(&plan.intent.exclude_cpus);
+    match kept.len() {
+        0 => String::new(),
+        1 => format!(" CPU {kept} is kept free of queues, so it is in none of these lists."),
+        _ => format!(" CPUs {kept} are kept free of queues, so they are in none of these lists."),
+    }
 }
 
 /// The systemd unit, or a placeholder if its name is not known.

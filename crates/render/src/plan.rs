@@ -282,7 +282,7 @@ fn rest(plan: &Plan, again: &str, style: &Style) -> String {
 
 fn impossible(r: &NotPossible, w: Option<usize>) -> String {
     let NotPossible { what, why, needed, .. } = r;
-    let tail = if *needed { "; the goal is not fully met without it" } else { "; not needed for this goal" };
+    let tail = if *needed { "; the goal is not fully met without it" } else { "; optional for this goal" };
     hang("x ", &format!("{what}: {why}{tail}"), w)
 }
 

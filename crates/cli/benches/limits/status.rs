@@ -30,11 +30,15 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     }
     let all = median(7, || snapshot(&host, &machine::patient()));
     let least = median(15, || snapshot(&host, &hurry(Parts::LEAST)));
-    let what = "status, 512 CPUs, 2,048 queue interrupts, 5,000 processes (files on disk)";
+    let what = "least discovery, 512 CPUs, 2,048 queue interrupts, 5,000 processes (files on disk)";
     table.time(what, LIMIT_MS, least);
     table.note("  beside discovery of everything", format!("{:.2} times", least.times(all)));
     let asked = Parts { asked: true, ..Parts::LEAST };
-    table.time("  with interrupt CPUs in effect", LIMIT_MS, median(15, || snapshot(&host, &hurry(asked))));
+    table.time(
+        "  status: with the requested CPUs of interrupts",
+        LIMIT_MS,
+        median(15, || snapshot(&host, &hurry(asked))),
+    );
     std::fs::remove_dir_all(&tree)?;
 
     // Journals: the settings in effect, compared with the host.

@@ -30,7 +30,7 @@ pub struct IntentArgs {
     /// Keep these CPUs free of queues for other work
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub reserve: Option<CpuSet>,
-    /// Never use these CPUs
+    /// The same as --reserve, in a list of its own
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub exclude_cpus: Option<CpuSet>,
     /// Number of queues of each interface; changing it interrupts traffic

@@ -32,6 +32,8 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         // The comparison itself reports what cannot be read.
         _ => Parts::LEAST,
     };
+    // Where an interrupt has not moved yet, its requested CPU decides whether it is misplaced.
+    let parts = Parts { asked: true, ..parts };
     let all = Options::all();
     let options = Options { parts, rivals_within: Some(all.deadline / RIVALS_SHARE), ..all };
     let s = source.snapshot(&options, common)?;

@@ -253,18 +253,18 @@ fn count(r: &Reason) -> String {
         }
         Reason::FewestQueues { cores } => {
             if *cores < 4 {
-                format!("few queues, for low delay: one on each of the {cores} local physical cores")
+                format!("few queues, for low delay: one on each of the {cores} usable local cores")
             } else {
-                format!("few queues, for low delay: on half of the {cores} local physical cores")
+                format!("few queues, for low delay: on half of the {cores} usable local cores")
             }
         }
         Reason::OneQueueACpu { now, cpus } if now > cpus => format!(
             "one queue per CPU: {} for the {} of its node; each queue costs interrupts",
             queues(*now),
-            plural(*cpus as usize, "CPU")
+            plural(*cpus as usize, "usable CPU")
         ),
         Reason::OneQueueACpu { now, cpus } => format!(
-            "one queue per CPU: {} {} {} of the {cpus} CPUs of its node idle",
+            "one queue per CPU: {} {} {} of the {cpus} usable CPUs of its node idle",
             queues(*now),
             leave(*now),
             cpus - now
@@ -277,12 +277,12 @@ fn count(r: &Reason) -> String {
         Reason::OneQueueACore { now, cores } if now > cores => format!(
             "one queue per physical core: {} for the {} of its node; each queue costs interrupts",
             queues(*now),
-            plural(*cores as usize, "core")
+            plural(*cores as usize, "usable core")
         ),
         Reason::OneQueueACore { now, cores } => {
             let idle = cores - now;
             format!(
-                "one queue per physical core: {} {} {idle} of the {cores} cores of its node idle",
+                "one queue per physical core: {} {} {idle} of the {cores} usable cores of its node idle",
                 queues(*now),
                 leave(*now)
             )

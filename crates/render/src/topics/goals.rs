@@ -64,7 +64,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Queues|at most one for each local core; an interface with more queues gets fewer only with ringwise plan \
              --goal rpc --allow-disruption",
             "RFS|on; with ntuple if the driver supports accelerated RFS",
-            "Rest|adaptive moderation. The plan names CPUs for the program.",
+            "Rest|adaptive moderation where the driver supports it. The plan names CPUs for the program.",
             "Try|ringwise plan --goal rpc",
             "See|ringwise help goal, rfs, moderation",
         ],

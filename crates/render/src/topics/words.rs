@@ -94,6 +94,8 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Change|ringwise plan gives each queue its own CPU as long as there are enough; if there are more queues \
              than CPUs, fewer queues: ringwise help channels",
+            "Several|A plan of several interfaces spreads all their queues, so an interface may share CPUs that have few \
+             queues of others. Alone, it gets a CPU for each queue: ringwise plan eth0",
             "See|rules A01 A04 A15; ringwise help irq",
         ],
         knob: Some(KnobValues::QueuesPerCpu),
@@ -179,8 +181,9 @@ pub(super) const TOPICS: &[Topic] = &[
         title: "which CPUs a plan may use",
         body: "By default all online CPUs that are not isolated. Options and keys of [host] restrict them.",
         parts: &[
-            "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free for \
-             other work. --exclude-cpus 8-15: never use these.",
+            "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free of \
+             queues. --exclude-cpus 8-15: the same, in a list of its own, so it can add to the reserve of a file.",
+            "Programs|CPUs that are kept free are not among the CPUs that a plan recommends for programs.",
             "Keys|cpus, reserve, exclude_cpus in [host]",
             "See|docs/config.md; ringwise help isolated, smt, remote",
         ],
