@@ -71,6 +71,7 @@ turns() {
 		if cmp -s "$1" /tmp/now; then
 			read -r _to _ </proc/uptime
 			awk "BEGIN { print $_to - $_from }" >/tmp/took
+			echo "$_to" >/tmp/at
 			return 0
 		fi
 		sleep 0.05
@@ -108,21 +109,32 @@ dropped >/tmp/dropped
 serve --config none --act mq0
 load
 check "the service changes the table" found 60 "mq0: changed the RSS table: "
-check "and again" sh -c "n=0; while [ \$n -lt 300 ]; do [ \$(grep -c 'changed the RSS table' $log) -ge 2 ] && exit 0; sleep 0.2; n=\$((n + 1)); done; exit 1"
-grep -F 'mq0: ' $log
 moved "entries have moved"
+# 5 s later the change is judged. In emulation loads are noisy, so it may be taken back.
+sleep 30
+grep -F 'mq0: ' $log
 dropped >/tmp/now
 unchanged "no packet was dropped" /tmp/dropped /tmp/now
 status "the host is as applied" 0 ringwise verify
 status "each change is a transaction" 0 sh -c "ringwise history --all | grep -q 'balance mq0'"
 ringwise history --all | head -6
 memory
+status "stop" 0 ringwise daemon stop
+wait $service
+check "after an end the table is restored" turns /tmp/base 60
+echo "# restored after $(cat /tmp/took) s"
+free || not_ok "the guard ends" "the lock is still held"
 
 # Killed without warning: its guard restores the table.
+serve --config none --act mq0
+load
+check "the next service changes it, too" found 90 "mq0: changed the RSS table: "
+moved "entries have moved again"
+read -r _killed _ </proc/uptime
 kill -KILL $service
 wait $service 2>/dev/null
 check "its guard restores the table" turns /tmp/base 10
-echo "# restored after $(cat /tmp/took) s"
+echo "# restored $(awk "BEGIN { print $(cat /tmp/at) - $_killed }") s after the kill"
 free || not_ok "the guard ends" "the lock is still held"
 status "as recorded" 0 ringwise verify
 ringwise history --all | sed -n 2p
@@ -144,12 +156,10 @@ load
 sleep 20
 grep -F 'mq0: ' $log
 same "no guard restores it" "$(guards)" "$by_guard"
-check "another change follows" found 60 "mq0: changed the RSS table: "
-# An end without a next service: the guard waits 15 s.
 status "stop" 0 ringwise daemon stop
 wait $service
-check "after an end the table is restored" turns /tmp/base 60
-echo "# restored after $(cat /tmp/took) s"
+check "an end without a next service restores it" turns /tmp/base 60
+free || not_ok "the guard ends" "the lock is still held"
 
 # A table that a user writes stays, also when the service is killed.
 serve --config none --act mq0
