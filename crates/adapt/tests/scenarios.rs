@@ -163,3 +163,39 @@ fn a_table_of_512_entries_over_16_queues() {
         assert!(after - 1.0 <= 0.5 * (before - 1.0) && report.moves <= 60, "seed {seed}: {before:.2} to {after:.2}");
     }
 }
+
+/// Loads of every kind, each for 20 hours: the limits hold in every hour, and what is stored does not grow.
+#[test]
+#[ignore = "takes minutes: cargo test --release -p ringwise-adapt thousand -- --ignored --nocapture"]
+fn a_thousand_hours() {
+    let (mut moves, mut returns, mut in_an_hour, mut restored, mut longest) = (0, 0, 0, 0, 0);
+    for seed in 0..50u64 {
+        let skew = [0.0, 0.9, 1.1, 1.3][seed as usize % 4];
+        let mean = [0.3, 0.5, 0.7][seed as usize % 3];
+        let mut traffic = Traffic::zipf(128, 10_000, skew, 8.0 * mean, 5000 + seed).with_day(0.5);
+        if seed % 2 == 0 {
+            traffic = traffic.with_on_off(2, 0.2);
+        }
+        if seed % 5 == 0 {
+            traffic = traffic.with_elephants(1, 0.3);
+        }
+        if seed % 7 == 0 {
+            traffic = traffic.with_surge(3600 * (1 + seed % 10), 3.0);
+        }
+        if seed % 3 == 0 {
+            traffic = traffic.with_renewal(600);
+        }
+        let mut policy = Adaptive::default();
+        let report = hours(&traffic, &mut policy, 20, seed);
+        assert!(report.most_moves_in_an_hour <= 60, "seed {seed}: {}", report.most_moves_in_an_hour);
+        in_an_hour = in_an_hour.max(report.most_returns_in_an_hour);
+        let state = serde_json::to_string(&policy.adapter).unwrap().len();
+        assert!(state < 50_000, "seed {seed}: {state} bytes");
+        (moves, returns, restored) = (moves + report.moves, returns + report.returns, restored + policy.restored);
+        longest = longest.max(state);
+    }
+    println!(
+        "1,000 hours: {moves} entries moved, {returns} returns, at most {in_an_hour} in an hour, {restored} steps restored, \
+         state at most {longest} B"
+    );
+}
