@@ -64,7 +64,7 @@ fn other_interrupts_are_placed_around_a_refused_one() {
     assert!(plan(&s, &Intent::default(), &[other]).expect("can be planned").refused.is_empty());
 }
 
-/// An interrupt that may move and is on another CPU than planned: the reason for the pin is none for the move.
+/// An interrupt that may move and is on another CPU than planned: the plan explains the pin and the move.
 #[test]
 fn a_move_of_a_free_interrupt_has_a_reason_of_its_own() {
     let mut s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 8) }]);
