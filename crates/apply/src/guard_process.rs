@@ -36,7 +36,7 @@ const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
 const EACH: Duration = Duration::from_millis(10);
 /// The guard of tables has no transaction of its own.
 pub const FOR_TABLES: u64 = 0;
-/// First message: the lock is handed over with it, or there is none because no transaction is running.
+/// First message: with the lock of a transaction, or without a lock.
 const LOCK: &[u8] = b"lock\n";
 const TABLES: &[u8] = b"tables\n";
 /// Interval between two signs of life.

@@ -5,7 +5,7 @@
 //!   service ── arm_for_tables ──► guard             no guard, no move
 //!      ├─ dies ──────────────────►├─ restores
 //!      ├─ hands over (a file) ───►├─ taken by another service within 15 s ─► leaves │ else ─► restores
-//!      └─ has nothing to restore ►└─ leaves
+//!      └─ moved no entry ───────►└─ leaves
 //! ```
 //!
 //! A rename of the file decides whether another service has taken the tables over; exactly one process can win it.

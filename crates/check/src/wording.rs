@@ -11,7 +11,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     use Reason as R;
     let by = |one: &'static str, more: &'static str| if several { more } else { one };
     match reason {
-        R::FreeToMove { among, arrived } => {
+        R::FreeToMove { among, arrived, .. } => {
             let chance = if *arrived {
                 by(", and is on the right one only by chance", ", and each is on the right one only by chance")
             } else {
@@ -95,12 +95,12 @@ mod tests {
             |reason: Reason, what: &str, want: &str| assert_eq!(finding(&reason, what, what.contains("queues")), want);
         let among = "0-7".parse().unwrap();
         check(
-            Reason::FreeToMove { among, arrived: false },
+            Reason::FreeToMove { among, arrived: false, moved: None },
             "queues 0-2",
             "the interrupts of queues 0-2 may move among CPUs 0-7",
         );
         check(
-            Reason::FreeToMove { among: "0-7".parse().unwrap(), arrived: true },
+            Reason::FreeToMove { among: "0-7".parse().unwrap(), arrived: true, moved: None },
             "queue 3",
             "the interrupt of queue 3 may move among CPUs 0-7, and is on the right one only by chance",
         );

@@ -109,6 +109,32 @@ fn the_next_boot_needs_this_file() {
     }
 }
 
+#[test]
+fn a_boot_skips_what_the_file_does_not_permit() {
+    let d = Dir::named("config-disruption");
+    let body = "version = 1\n[host]\ngoal = \"forward\"\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = 2048 \
+                }\nfeatures = { lro = false, gro = true }\n";
+    let file = d.file("edge.toml", body);
+    let plan = |file: &str| {
+        let (code, out, err) =
+            text(&ringwise(&["plan", "eth0", "--config", file, "--allow-disruption", "--from", &host()]));
+        assert_eq!(code, Some(0), "{err}");
+        out
+    };
+    let check = |file: &str| text(&ringwise(&["config", "check", file])).1.replace('\n', " ");
+    let out = plan(&file);
+    assert!(
+        out.contains(", under [host]:\n      allow_disruption = true\n  Without allow_disruption, a boot skips"),
+        "{out}"
+    );
+    let out = check(&file);
+    assert!(out.contains("Note: changes of features.lro, rings interrupt traffic."), "{out}");
+    let file = d.file("whole.toml", &body.replace("[host]\n", "[host]\nallow_disruption = true\n"));
+    let out = plan(&file);
+    assert!(!out.contains("under [host]") && out.contains("To keep it over reboots"), "{out}");
+    assert!(!check(&file).contains("Note:"));
+}
+
 /// igb has no adaptive moderation.
 #[test]
 fn a_setting_that_the_driver_does_not_support_is_reported() {

@@ -31,7 +31,7 @@ pub use check::say as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
 pub use init::init;
-pub use print::{print, print_entry, print_knobs};
+pub use print::{print, print_entry, print_host_keys, print_knobs};
 pub use set::{parse_set, parse_set_of};
 pub use value::{BUILT_IN_POLICIES, Config, Entry, HostPart, Matcher};
 pub use words::glob_matches;

@@ -40,11 +40,22 @@ fn line(out: &mut String, key: &str, value: impl std::fmt::Display) {
     let _ = writeln!(out, "{key} = {value}");
 }
 
+/// The keys of `[host]`, one in each line, without the heading.
+pub fn print_host_keys(h: &HostPart) -> String {
+    let mut out = String::new();
+    host_keys(h, &mut out);
+    out
+}
+
 fn host(h: &HostPart, out: &mut String) {
     if *h == HostPart::default() {
         return;
     }
     *out += "\n[host]\n";
+    host_keys(h, out);
+}
+
+fn host_keys(h: &HostPart, out: &mut String) {
     let list = |c: &CpuSet| quote(&c.to_string());
     if let Some(g) = h.goal {
         line(out, "goal", quote(g.name()));

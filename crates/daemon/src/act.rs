@@ -193,14 +193,24 @@ impl Service<'_> {
         let learned = self.setup.store.learned().map_err(|e| with_causes(&e))?;
         let host = PlanningHost { options, snapshot: s, learned, hands: v.hands(), made: v.made };
         let planning = Planning::new(self.host.as_ref(), host, intent, false, true).map_err(|e| e.to_string())?;
-        let planning = planning.at_boot(&self.setup.store);
+        let mut planning = planning.at_boot(&self.setup.store);
         if planning.nothing_yet() {
             return Ok(Next::Done);
         }
         for text in notes.into_iter().chain(planning.missing.iter().map(ToString::to_string)) {
             self.say(&Event::Note(text));
         }
-        let plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+        let mut plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+        if let Some(cut) = plan.cuts.first() {
+            // Without a trial the whole plan would be refused.
+            let ways = cut.ways.join("; ");
+            self.say(&Event::Note(format!(
+                "{} would interrupt {ways}: the changes that interrupt traffic are skipped",
+                cut.address
+            )));
+            planning.without_disruption();
+            plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+        }
         self.configured = true;
         let config = wanted.file().map(|f| f.display().to_string());
         let flags = IntentFlags { config, ..IntentFlags::default() };

@@ -99,7 +99,7 @@ fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
     restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
     assert_eq!((table(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
-    assert_eq!(in_effect(), before, "the base was requested by nobody, so it is not in effect as a setting");
+    assert_eq!(in_effect(), before, "no user requested the base, so it is not in effect as a setting");
 }
 
 #[test]

@@ -86,6 +86,11 @@ impl Planning {
         self
     }
 
+    /// Plans without changes that interrupt traffic, even if they were requested.
+    pub fn without_disruption(&mut self) {
+        self.intent.allow_disruption = false;
+    }
+
     fn hands(&self, take: Take) -> ManualChanges {
         // Rules and contexts for flows that are not known now may still be needed.
         let known = |m: &&CreatedObject| {

@@ -122,6 +122,13 @@ pub fn is_software(name: &str) -> bool {
     SOFTWARE.contains(&name)
 }
 
+/// Whether a change of what `word` names interrupts traffic: the kernel's name, or a name of ethtool.
+pub fn interrupts_traffic(word: &str) -> bool {
+    let harms = |name: &str| !is_software(name) && name != NTUPLE;
+    let short = SHORT.iter().find(|(short, long, _)| *short == word || *long == word);
+    short.map_or_else(|| harms(word), |(_, _, patterns)| patterns.iter().any(|p| harms(p)))
+}
+
 fn feature<'a>(nic: &'a Nic, name: &str) -> Option<&'a Feature> {
     nic.features.known()?.get(name)
 }

@@ -55,6 +55,6 @@ pub use order::order;
 pub use project::{NotProjected, project};
 pub(crate) use project::{known, nic, rx_queue, tx_queue};
 pub use react::{Reaction, react};
-pub use reason::{BanLossCause, Reason, ReplacedValue, ResetBy, SideEffect, configured_in};
+pub use reason::{BanLossCause, MoveCause, Reason, ReplacedValue, ResetBy, SideEffect, configured_in};
 pub(crate) use setting::set_text;
 pub use step::{IfRefused, Step};

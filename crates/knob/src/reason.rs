@@ -1,8 +1,10 @@
 //! The reason of a plan step, as a code with facts. [`std::fmt::Display`] gives the text of a plan; findings of `ringwise
 //! check` have their own text (check/wording.rs).
 
+mod move_cause;
 mod text;
 
+pub use move_cause::MoveCause;
 pub use text::configured_in;
 
 use std::collections::BTreeMap;
@@ -31,6 +33,9 @@ pub enum Reason {
         among: CpuSet,
         /// Whether the interrupt is on the planned CPU by chance.
         arrived: bool,
+        /// Why the planned CPU is another than the present one. `None`: it is the same, or an earlier version planned it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        moved: Option<MoveCause>,
     },
     /// The interrupt may be delivered to any of several CPUs, and the planned one is that of the queue number on all ports
     /// near the same node.
@@ -528,7 +533,7 @@ mod tests {
     #[test]
     fn a_code_its_facts_and_a_text() {
         let among: CpuSet = "0-7".parse().unwrap();
-        let r = Reason::FreeToMove { among: among.clone(), arrived: true };
+        let r = Reason::FreeToMove { among: among.clone(), arrived: true, moved: None };
         let json = serde_json::json!({
             "code": "free_to_move", "facts": { "among": "0-7", "arrived": true },
             "text": "already on the right CPU, but free to move among CPUs 0-7: pin it",

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Reason, Setting, alike, coalesce, compare, live};
+use ringwise_knob::{Address, Reason, Setting, alike, coalesce, compare, features as knob_features, live};
 use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Policy, Snapshot, Unread, User};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -184,6 +184,17 @@ pub(crate) fn plan(
     advice(devs, out);
 }
 
+/// Whether the user configured such a setting of the device. If the device does not report its value, the configured setting
+/// is the one that is reported as not possible.
+fn configured(intent: &Intent, dev: &str, which: impl Fn(&Knob) -> bool) -> bool {
+    intent.wishes.iter().any(|w| w.dev.as_deref() == Some(dev) && which(&w.knob))
+}
+
+/// Whether `word` of the configuration names the feature: by the kernel's name or one of ethtool.
+fn fits(word: &str, feature: &str) -> bool {
+    !knob_features::named(word, [&feature.to_string()]).is_empty()
+}
+
 /// Adds a step if the user permits it; otherwise adds the setting to the skipped ones.
 fn propose(cx: &mut GroupPlanner, intent: &Intent, w: GroupSetting) {
     let Some(address) = w.setting.address() else { return };
@@ -218,6 +229,7 @@ fn moderation(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSett
     let fixed = wanted != Moderation::Adaptive;
     let has = match &cx.d.nic.coalesce {
         Fact::Known(c) => c.0.clone(),
+        _ if configured(intent, &dev, |k| matches!(k, Knob::Coalesce { .. })) => return,
         Fact::Absent => return notes.add(&dev, "moderation", Obstacle::NoModerationSet, fixed),
         Fact::Unknown(u) => return notes.unread(&dev, "moderation", u, fixed),
     };
@@ -302,8 +314,10 @@ fn features(
     (rule, reason, source): (&'static str, Reason, &str),
 ) {
     let dev = cx.d.name().to_string();
+    let named = |k: &Knob| matches!(k, Knob::Feature { name, .. } if names.iter().any(|n| fits(name, n)));
     let all = match &cx.d.nic.features {
         Fact::Known(all) => all,
+        _ if configured(intent, &dev, named) => return,
         Fact::Unknown(u) => return notes.unread(&dev, short, u, !on),
         // A device that reports no features has none to switch off.
         Fact::Absent if !on => return,
@@ -339,6 +353,7 @@ fn pause(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSettings)
     let dev = cx.d.name().to_string();
     let p = match &cx.d.nic.pause {
         Fact::Known(p) => *p,
+        _ if configured(intent, &dev, |k| matches!(k, Knob::Pause { .. })) => return,
         // A device without pause frames sends none.
         Fact::Absent => return,
         Fact::Unknown(u) => return notes.unread(&dev, "pause frames", u, true),

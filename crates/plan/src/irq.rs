@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, Reason, Setting, VectorName, irq as knob_irq};
+use ringwise_knob::{Address, MoveCause, Reason, Setting, VectorName, irq as knob_irq};
 use ringwise_model::{Dir, Fact, Vector};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -152,7 +152,7 @@ impl<'a> Diagnosis<'a> {
             && asked.len() > 1
             && now == to
         {
-            return with("A02", Reason::FreeToMove { among: asked.clone(), arrived: true }, SCALING);
+            return with("A02", Reason::FreeToMove { among: asked.clone(), arrived: true, moved: None }, SCALING);
         }
         if self.zone.class[now] > self.zone.class[to] {
             return with("A03", Reason::FarNode { dev: dev(), node: m.node[now] }, SCALING);
@@ -181,7 +181,9 @@ impl<'a> Diagnosis<'a> {
                 let among = asked.clone();
                 let reason = match self.why_at_all(d, now, to) {
                     Reason::SameNumberOneCpu => Reason::PinAsOnOtherPorts { among },
-                    _ => Reason::FreeToMove { among, arrived: false },
+                    reason => {
+                        Reason::FreeToMove { among, arrived: false, moved: Some(self.move_cause(v, to, &reason)) }
+                    }
                 };
                 with("A02", reason, SCALING)
             }
@@ -199,6 +201,23 @@ impl<'a> Diagnosis<'a> {
                 }
                 reason => with("R0.09", reason, SCALING),
             },
+        }
+    }
+
+    /// `reason`: why the interrupt would move if it were pinned.
+    fn move_cause(&self, v: &Vector, to: usize, reason: &Reason) -> MoveCause {
+        match reason {
+            Reason::ExcludedCpu { .. } => MoveCause::ExcludedCpu,
+            Reason::CoreNotUsed { .. } => MoveCause::CoreNotUsed,
+            Reason::SecondThread { .. } => MoveCause::SecondThread,
+            Reason::PartOfCore { .. } => MoveCause::PartOfCore,
+            Reason::SlowerCore { .. } => MoveCause::SlowerCore,
+            Reason::DistantNode { .. } => MoveCause::DistantNode,
+            Reason::CpuOfOtherGroup { .. } => MoveCause::CpuOfOtherGroup,
+            _ if v.rx().is_empty() => MoveCause::BothDirections,
+            _ if self.only_as_requested(to) => MoveCause::RemoteRequested,
+            Reason::CrowdedCache { .. } => MoveCause::CrowdedCache,
+            _ => MoveCause::SpreadEvenly,
         }
     }
 

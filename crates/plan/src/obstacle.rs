@@ -57,7 +57,7 @@ pub enum Obstacle {
         obstacle: Box<Obstacle>,
     },
     // What was read, and what was learned
-    /// The value could not be read, so it could not be restored.
+    /// The value could not be read, so a rollback could not restore it. It stays unchanged.
     NotReadable {
         /// What could not be read, and why.
         unread: Unread,

@@ -1,5 +1,5 @@
-//! Goal `forward` when there cannot be as many queues as CPUs: each queue gets a share of the RSS table that matches
-//! the capacity of its CPU.
+//! Goal `forward` when the CPUs of an interface's queues differ in capacity: each queue gets a share of the RSS table that
+//! matches the capacity of its CPU.
 //!
 //! A thread whose core handles another queue has less capacity. With an even table its queue overflows first, while CPUs
 //! with a whole core are not fully loaded.
@@ -47,6 +47,20 @@ pub(crate) fn fullest(load: &BTreeMap<usize, f64>, carries: &BTreeMap<usize, f64
     load.iter().map(|(c, l)| l * 100.0 / carries[c]).max_by(f64::total_cmp)
 }
 
+/// The number of table entries of each queue. The highest number in relation to its weight is as low as whole entries
+/// permit: 17 and 26 of 128 instead of 18 and 25, which ethtool's weights give the last and the heaviest of seven queues.
+fn entries(weights: &[u32], size: usize) -> Vec<u32> {
+    let sum: u64 = weights.iter().map(|w| u64::from(*w)).sum();
+    let mut out: Vec<u32> = weights.iter().map(|w| (size as u64 * u64::from(*w) / sum.max(1)) as u32).collect();
+    for _ in out.iter().sum::<u32>()..size as u32 {
+        let filled = |q: usize, other: usize| u64::from(out[q] + 1) * u64::from(weights[other]);
+        let next = (0..out.len()).min_by(|a, b| filled(*a, *b).cmp(&filled(*b, *a)));
+        let Some(q) = next else { break };
+        out[q] += 1;
+    }
+    out
+}
+
 /// The table weighted by capacity; `None` if an even table is as good.
 fn table(m: &Machine, devs: &[Dev], d: &Dev, size: usize) -> Option<Vec<u32>> {
     let cpus = d.cpu.get(..d.rx as usize)?;
@@ -58,7 +72,7 @@ fn table(m: &Machine, devs: &[Dev], d: &Dev, size: usize) -> Option<Vec<u32>> {
     let mut queues: BTreeMap<usize, u32> = BTreeMap::new();
     known.iter().for_each(|c| *queues.entry(*c).or_default() += 1);
     let weights: Vec<u32> = known.iter().map(|c| (carries[c] * 6.0 / f64::from(queues[c])).round() as u32).collect();
-    let table = knob_rss::by_weight(&weights, size);
+    let table = knob_rss::by_weight(&entries(&weights, size), size);
     let by_turns: Vec<u32> = (0..d.rx).collect();
     let even = fullest(&parts(cpus, &by_turns)?, &carries)?;
     let less = 100.0 - fullest(&parts(cpus, &table)?, &carries)? * 100.0 / even;

@@ -64,6 +64,23 @@ fn other_interrupts_are_placed_around_a_refused_one() {
     assert!(plan(&s, &Intent::default(), &[other]).expect("can be planned").refused.is_empty());
 }
 
+/// An interrupt that may move and is on another CPU than planned: the plan explains the pin and the move.
+#[test]
+fn a_move_of_a_free_interrupt_has_a_reason_of_its_own() {
+    let mut s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 8) }]);
+    s.nics[0].vectors.iter_mut().for_each(|v| v.asked = Fact::Known(set("0-7")));
+    let i = Intent { reserve: set("0"), ..Intent::default() };
+    let p = ok(&s, &i);
+    let causes: BTreeSet<String> = p
+        .steps
+        .iter()
+        .filter(|st| matches!(&st.setting, Setting::IrqCpus { of: VectorName::Rx(0), .. }))
+        .map(|st| st.reason.to_string())
+        .collect();
+    let want = "may run on any of CPUs 0-7: pin it to one; the CPU that it is on now is excluded from queue interrupts";
+    assert_eq!(causes, BTreeSet::from([want.to_string()]));
+}
+
 #[test]
 fn an_ignored_mask_is_not_written_again() {
     let mut s = host(vec![igb("eth1", 0, 4)]);

@@ -1,4 +1,4 @@
-//! Goal `forward` with fewer queues than CPUs: the RSS table is weighted by the capacity of each CPU.
+//! Goal `forward` with queues on CPUs of different capacity: the RSS table is weighted by the capacity of each CPU.
 
 use ringwise_knob::{Address, CreatedObject, Setting};
 use ringwise_model::{Fact, Goal, Intent, Rss, Snapshot};
@@ -71,6 +71,15 @@ fn a_queue_that_shares_its_core_gets_two_thirds() {
     // The effect is given by entries of the table: the busiest CPU has 28 of 128.
     let text = "busiest CPU takes 22 % of eth1's RSS table instead of 100 %";
     assert!(p.expected.iter().any(|e| e.text.starts_with(text) && e.after == Some(21.875)), "{:?}", p.expected);
+}
+
+/// The best table of 128 entries takes 5.2 % off the busiest CPU. One that is rounded badly takes 1.6 % off.
+#[test]
+fn rounding_does_not_cost_the_gain() {
+    let p = ok(&host(4, 7), Goal::Forward);
+    let mut got = entries(&table(&p).unwrap(), 7);
+    got.sort_unstable();
+    assert_eq!(got, [17, 17, 17, 17, 17, 17, 26]);
 }
 
 #[test]

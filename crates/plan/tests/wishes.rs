@@ -295,16 +295,35 @@ fn unsupported_settings_are_listed_in_the_plan() {
             format!(
                 "eth1 moderation of queues 0-1: the driver moderates only the whole device, not single queues {said}"
             ),
-            format!("eth1 NAPI: not readable, so it could not be restored: knob: not read {said}"),
+            format!("eth1 NAPI: not readable, so it stays unchanged: knob: not read {said}"),
             format!("eth1 RSS hash: this kernel has no symmetric transforms (needs Linux 6.8 or later) {said}"),
             format!(
-                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it could not be restored: knob: not read {said}"
+                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it stays unchanged: knob: not read {said}"
             ),
         ]
     );
     assert!(laid(&p).is_empty() && p.refused.iter().all(NotPossible::is_named));
     i.strict = true;
     assert_eq!(wrong(&s, &i).len(), 5);
+}
+
+/// The goal requests the same settings.
+#[test]
+fn a_configured_setting_that_is_not_readable_is_reported_once() {
+    let mut s = host();
+    (s.nics[0].features, s.nics[0].pause) = (not_asked(), not_asked());
+    let knobs = vec![
+        Knob::Feature { name: "lro".into(), on: false },
+        Knob::Pause { autoneg: None, rx: Some(false), tx: Some(false) },
+    ];
+    let of = |i: &Intent| {
+        let p = plan(&s, i, &[]).unwrap();
+        p.refused.iter().map(|r| r.what.clone()).collect::<Vec<_>>()
+    };
+    let i = Intent { goal: ringwise_model::Goal::Forward, ..intent(knobs) };
+    assert_eq!(of(&i), ["eth1 lro", "eth1 pause frames"]);
+    let goal_alone = Intent { wishes: Vec::new(), ..i };
+    assert_eq!(of(&goal_alone), ["eth1 LRO, pause frames"]);
 }
 
 #[test]

@@ -13,20 +13,31 @@ pub fn head(plan: &Plan, w: Option<usize>) -> String {
     hang("Control path: ", &format!("{}.", ways.join("; ")), w)
 }
 
+/// What would interrupt what: `eth0 channels would interrupt the default route`.
+fn interrupted(plan: &Plan) -> String {
+    let mut ways: Vec<&str> = plan.cuts.iter().flat_map(|c| &c.ways).map(String::as_str).collect();
+    ways.sort();
+    ways.dedup();
+    let what: Vec<String> = plan.cuts.iter().map(|c| c.address.to_string()).collect();
+    format!("{} would interrupt {}", what.join(", "), ways.join("; "))
+}
+
+/// Why a boot makes a plan that has such steps again, without any step that interrupts traffic.
+pub fn skipped_at_boot(plan: &Plan) -> String {
+    format!(
+        "ringwise: {}: changes that interrupt traffic are skipped, because no user can confirm a trial at boot",
+        interrupted(plan)
+    )
+}
+
 /// Steps that would interrupt such a connection, and the options that they need.
 pub fn cuts(plan: &Plan, style: &Style) -> String {
     if plan.cuts.is_empty() {
         return String::new();
     }
-    let mut ways: Vec<&str> = plan.cuts.iter().flat_map(|c| &c.ways).map(String::as_str).collect();
-    ways.sort();
-    ways.dedup();
-    let what: Vec<String> = plan.cuts.iter().map(|c| c.address.to_string()).collect();
     let text = format!(
-        "{} would interrupt {}. apply does that only with --force and --confirm, and restores everything unless you \
-         confirm.",
-        what.join(", "),
-        ways.join("; ")
+        "{}. apply does that only with --force and --confirm, and restores everything unless you confirm.",
+        interrupted(plan)
     );
     style.paint(Tint::Yellow, hang("", &text, style.width).trim_end()) + "\n"
 }

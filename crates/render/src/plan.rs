@@ -50,6 +50,17 @@ impl Sources {
     }
 }
 
+/// What a command line requests beside its configuration file. A boot reads the file alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NotInFile {
+    /// Lines to add under `[host]`: `queues = 4`.
+    pub host: Vec<String>,
+    /// `--set` names settings of interfaces.
+    pub set: bool,
+    /// The command line permits changes that interrupt traffic, and the file does not.
+    pub disruption: bool,
+}
+
 /// The options of the page.
 #[derive(Debug, Clone, Default)]
 pub struct PlanPageOptions {
@@ -63,6 +74,8 @@ pub struct PlanPageOptions {
     pub full: bool,
     /// Why `ringwise persist` would refuse the configuration file of the plan where it is.
     pub config_refused: Option<String>,
+    /// What the command line requests beside the configuration file of the plan.
+    pub not_in_file: NotInFile,
 }
 
 /// The whole page.
@@ -119,7 +132,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     out.push_str(&manual_changes::undone(plan, style));
     out.push_str(&totals(plan, w));
     out.push_str(&control::cuts(plan, style));
-    out.push_str(&next(plan, how));
+    out.push_str(&next(plan, how, w));
     if !notes.list.is_empty() {
         out.push('\n');
         out.push_str(&notes.render(w));
@@ -301,7 +314,7 @@ fn totals(plan: &Plan, w: Option<usize>) -> String {
     hang("", &format!("{} Nothing was changed. What apply changes is lost at reboot.", summary(plan)), w)
 }
 
-fn next(plan: &Plan, how: &PlanPageOptions) -> String {
+fn next(plan: &Plan, how: &PlanPageOptions, w: Option<usize>) -> String {
     let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
     let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };
@@ -310,7 +323,7 @@ fn next(plan: &Plan, how: &PlanPageOptions) -> String {
         Some(file) => format!("ringwise apply {}", quote(file)),
         None => format!("ringwise apply{again}"),
     };
-    let persist = persist(plan.intent.config.as_deref(), how.config_refused.as_deref());
+    let persist = persist(plan, how, w);
     if !plan.cuts.is_empty() {
         return format!("{here}\n  {apply} --force --confirm 60s   then: ringwise confirm\n{persist}");
     }
@@ -328,8 +341,21 @@ fn next(plan: &Plan, how: &PlanPageOptions) -> String {
     )
 }
 
-/// How to apply the settings at every boot. `refused`: why `persist` would refuse the configuration file where it is.
-fn persist(config: Option<&str>, refused: Option<&str>) -> String {
+/// How to apply the settings at every boot.
+fn persist(plan: &Plan, how: &PlanPageOptions, w: Option<usize>) -> String {
+    let harmful = plan.steps.iter().filter(|s| s.interrupts_traffic).count();
+    let mut out = keep(plan.intent.config.as_deref(), how.config_refused.as_deref(), &how.not_in_file, harmful);
+    if !plan.cuts.is_empty() {
+        let text = "If one of the changes that interrupt traffic would interrupt the control path at boot, all of them are \
+                    skipped: no user can confirm a trial then.";
+        out += &hang("  ", text, w);
+    }
+    out
+}
+
+/// `refused`: why `persist` would refuse the configuration file where it is. `harmful`: the number of changes that
+/// interrupt traffic.
+fn keep(config: Option<&str>, refused: Option<&str>, lacks: &NotInFile, harmful: usize) -> String {
     let command = |file: &str| match file {
         DEFAULT_CONFIG => "ringwise persist".to_string(),
         file => format!("ringwise persist --config {}", quote(file)),
@@ -338,17 +364,45 @@ fn persist(config: Option<&str>, refused: Option<&str>) -> String {
     let (command, then) = match (config, refused) {
         (None, _) => (
             command(DEFAULT_CONFIG),
-            "It writes what is in effect into the configuration file, unless there is one.".to_string(),
+            "  It writes what is in effect into the configuration file, unless there is one.\n".to_string(),
         ),
-        (Some(file), None) => (command(file), format!("Every boot then applies {file} as it is.")),
-        (Some(file), Some(why)) if kept(file) == file => (command(file), format!("It would refuse {file} now: {why}.")),
+        (Some(file), None) => {
+            let add = to_add("First", file, lacks, harmful);
+            (command(file), format!("{add}  Every boot then applies {file} as it is.\n"))
+        }
+        (Some(file), Some(why)) if kept(file) == file => {
+            (command(file), format!("  It would refuse {file} now: {why}.\n{}", to_add("Also", file, lacks, harmful)))
+        }
         (Some(file), Some(why)) => {
             let kept = kept(file);
-            let text = format!("First copy {file} to {kept}: {why}.\n  Every boot then applies the copy as it is.");
-            (command(&kept), text)
+            let add = to_add("Then", "the copy", lacks, harmful);
+            let first = format!("  First copy {file} to {kept}: {why}.\n");
+            (command(&kept), format!("{first}{add}  Every boot then applies the copy as it is.\n"))
         }
     };
-    format!("To keep it over reboots, afterwards: {command}\n  {then}\n")
+    format!("To keep it over reboots, afterwards: {command}\n{then}")
+}
+
+/// What to add to the configuration file, so that a boot makes the same changes. `when`: the first word of the first line.
+fn to_add(when: &str, file: &str, lacks: &NotInFile, harmful: usize) -> String {
+    let mut out = String::new();
+    if !lacks.host.is_empty() {
+        out += &format!("  {when} add to {file}, under [host]:\n");
+        lacks.host.iter().for_each(|line| out += &format!("      {line}\n"));
+        if lacks.disruption {
+            let which = match harmful {
+                0 => "changes that interrupt traffic".to_string(),
+                1 => "the change that interrupts traffic".to_string(),
+                n => format!("the {n} changes that interrupt traffic"),
+            };
+            out += &format!("  Without allow_disruption, a boot skips {which}.\n");
+        }
+    }
+    if lacks.set {
+        let when = if out.is_empty() { when } else { "Also" };
+        out += &format!("  {when} add to {file} what --set names; --print-config shows the keys.\n");
+    }
+    out
 }
 
 #[cfg(test)]
@@ -357,6 +411,8 @@ mod tests {
 
     #[test]
     fn the_command_that_keeps_this_file_over_reboots() {
+        let whole = NotInFile::default();
+        let persist = |config, refused| keep(config, refused, &whole, 0);
         let text = persist(None, None);
         assert!(text.contains("afterwards: ringwise persist\n  It writes what is in effect"), "{text}");
         let text = persist(Some(DEFAULT_CONFIG), None);
@@ -378,5 +434,25 @@ mod tests {
             text.ends_with("It would refuse /etc/ringwise/ringwise.toml now: every user can write to /etc.\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_the_file_lacks_is_added_before_the_boot_applies_it() {
+        let lacks = NotInFile {
+            host: vec!["queues = 4".into(), "allow_disruption = true".into()],
+            set: true,
+            disruption: true,
+        };
+        assert_eq!(
+            keep(Some("/tmp/x.toml"), Some("files in /tmp do not survive a reboot"), &lacks, 6),
+            "To keep it over reboots, afterwards: ringwise persist --config /etc/ringwise/x.toml\n  First copy \
+             /tmp/x.toml to /etc/ringwise/x.toml: files in /tmp do not survive a reboot.\n  Then add to the copy, under \
+             [host]:\n      queues = 4\n      allow_disruption = true\n  Without allow_disruption, a boot skips the 6 \
+             changes that interrupt traffic.\n  Also add to the copy what --set names; --print-config shows the keys.\n  \
+             Every boot then applies the copy as it is.\n"
+        );
+        let lacks = NotInFile { host: Vec::new(), disruption: false, ..lacks };
+        let text = keep(Some("/etc/edge.toml"), None, &lacks, 0);
+        assert!(text.contains("\n  First add to /etc/edge.toml what --set names;"), "{text}");
     }
 }

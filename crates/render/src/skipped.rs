@@ -5,9 +5,10 @@ use ringwise_model::Fact;
 use ringwise_plan::ProposedChange;
 use ringwise_text::{Style, hang};
 
-/// A reader takes the command below a change for one that includes this change alone.
-const WHOLE: &str = "--allow-disruption includes every change of this list on the interfaces that a command names, or on \
-                     all of them if it names none.";
+/// A reader takes the command below a change for one that includes this change alone. The page may have two lists: of
+/// requested changes and of those that the goal proposes.
+const WHOLE: &str = "--allow-disruption includes every change on this page that interrupts traffic, on the interfaces that \
+                     a command names, or on all of them if it names none.";
 
 /// One line for the same change on several devices.
 struct Line {

@@ -95,7 +95,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q19",
         title: "the RSS table is uneven",
         reads: "RSS table",
-        guard: "the table is not uneven on purpose (groups, configuration, goal forward with fewer queues than CPUs)",
+        guard: "the table is not uneven on purpose (groups, configuration, weights by the capacity of CPUs with goal forward)",
         condition: "one queue in the table has at least two entries more than another",
         confirm: "ethtool -x DEV",
         why: "Each entry receives an equal share of the flows: twice the entries are twice the packets.",

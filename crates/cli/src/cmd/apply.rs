@@ -77,6 +77,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         again,
         file: file.as_ref().map(|f| f.display().to_string()),
         config_refused: super::plan::config_refused(&plan, true),
+        not_in_file: super::not_in_file::of(&plan),
         ..PlanPageOptions::default()
     };
     let text = || page::text(&plan, s, &how, &style);
@@ -192,7 +193,7 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 /// terminal they stay. `None`: at boot, when there is nothing to plan for yet.
 fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Planning, Take, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;
-    let made = if a.boot { made.at_boot(&store(common)) } else { made };
+    let mut made = if a.boot { made.at_boot(&store(common)) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);
     }
@@ -202,6 +203,12 @@ fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Re
         (false, false) => Take::Ask,
     };
     let mut plan = made.plan(take)?;
+    if a.boot && !plan.cuts.is_empty() {
+        // Without a trial the whole plan would be refused.
+        out::note(common.quiet, &control::skipped_at_boot(&plan));
+        made.without_disruption();
+        plan = made.plan(take)?;
+    }
     if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
         take = manual_changes::ask(&plan.by_hand, style)?;
         plan = made.plan(take)?;

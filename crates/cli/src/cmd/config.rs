@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ringwise_config::{Bound, Config, export};
 use ringwise_discover::Options;
-use ringwise_model::Goal;
-use ringwise_model::Snapshot;
+use ringwise_knob::features;
+use ringwise_model::{Goal, Knob, Snapshot};
 
 use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
-use ringwise_text::plural;
+use ringwise_text::{hang, plural};
 
 pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {
@@ -52,11 +52,38 @@ fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
     for (n, what) in [(c.entries.len(), "interface entry"), (wishes, "setting"), (groups, "group")] {
         found.extend((n > 0).then(|| plural(n, what)));
     }
-    let text = format!("{}: no faults: {}\n", path.display(), found.join(", "));
+    let mut text = format!("{}: no faults: {}\n", path.display(), found.join(", "));
+    let harmful = interrupting(&c);
+    if c.host.allow_disruption != Some(true) && !harmful.is_empty() {
+        let note = format!(
+            "changes of {} interrupt traffic. apply and each boot skip them unless [host] has allow_disruption = true; \
+             for apply, --allow-disruption does the same.",
+            harmful.join(", ")
+        );
+        text += &hang("Note: ", &note, crate::style::detect(common).width);
+    }
     if !common.quiet {
         out::answer(&text)?;
     }
     Ok(Status::Ok)
+}
+
+/// Keys of the file whose change interrupts traffic with every driver, each once.
+fn interrupting(c: &Config) -> Vec<String> {
+    let mut keys: Vec<String> = c.host.queues.iter().map(|_| "queues".to_string()).collect();
+    for w in c.entries.iter().flat_map(|e| &e.wishes) {
+        let key = match &w.knob {
+            Knob::Channels { .. } => "channels".to_string(),
+            Knob::Rings { .. } => "rings".to_string(),
+            Knob::Pause { .. } => "pause".to_string(),
+            Knob::Feature { name, .. } if features::interrupts_traffic(name) => format!("features.{name}"),
+            _ => continue,
+        };
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {

@@ -21,6 +21,7 @@ mod learned;
 mod manual_changes;
 mod measure;
 mod named;
+mod not_in_file;
 mod persist;
 mod plan;
 mod progress;

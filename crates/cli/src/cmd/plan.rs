@@ -7,6 +7,7 @@ use ringwise_model::GoalChoice;
 
 use super::goals;
 use super::manual_changes;
+use super::not_in_file;
 use super::reviewed::Expiry;
 use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
@@ -50,6 +51,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
                 recorded: source.recorded,
                 full: a.full,
                 config_refused: config_refused(&plan, !source.recorded),
+                not_in_file: not_in_file::of(&plan),
             };
             out::answer(&page::text(&plan, Some(&s), &how, &style))?;
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use ringwise_model::ConfiguredBy;
 use ringwise_model::words::plural;
 
-use super::{BanLossCause, Reason, ReplacedValue, ResetBy, SideEffect};
+use super::{BanLossCause, MoveCause, Reason, ReplacedValue, ResetBy, SideEffect};
 use crate::coalesce;
 
 const ADAPTIVE_OFF: &str = "adaptive moderation is switched off first, because it would overwrite the value";
@@ -33,12 +33,12 @@ fn text(r: &Reason) -> String {
         R::NewQueue => "a new queue pair gets its own CPU as long as CPUs are left".into(),
         R::CpuUnknown => "its current CPU is unknown; pin it to one".into(),
         R::IsolatedCpu { cpu } => format!("interrupts disturb what runs on isolated CPU {cpu}"),
-        R::FreeToMove { among, arrived } => {
-            if *arrived {
-                format!("already on the right CPU, but free to move among CPUs {among}: pin it")
-            } else {
-                format!("may run on any of CPUs {among}: pin it to one")
-            }
+        R::FreeToMove { among, arrived: true, .. } => {
+            format!("already on the right CPU, but free to move among CPUs {among}: pin it")
+        }
+        R::FreeToMove { among, moved, .. } => {
+            let why = moved.map_or_else(String::new, |why| format!("; {}", move_cause(why)));
+            format!("may run on any of CPUs {among}: pin it to one{why}")
         }
         R::PinAsOnOtherPorts { among } => format!(
             "may run on any of CPUs {among}: pin it to the CPU of this queue number on all ports of its node, so that a \
@@ -240,6 +240,22 @@ fn text(r: &Reason) -> String {
         R::Undone { transaction: Some(id) } => format!("as before transaction {id}"),
         R::Text(text) => text.clone(),
         R::Other(value) => value.get("text").and_then(|t| t.as_str()).map_or_else(|| value.to_string(), str::to_string),
+    }
+}
+
+fn move_cause(why: MoveCause) -> &'static str {
+    match why {
+        MoveCause::ExcludedCpu => "the CPU that it is on now is excluded from queue interrupts",
+        MoveCause::CoreNotUsed => "the goal uses fewer cores for queues",
+        MoveCause::SecondThread => "it is on a second hardware thread now, which the goal leaves to programs",
+        MoveCause::PartOfCore => "the other hardware thread of its core is excluded from queue interrupts",
+        MoveCause::SlowerCore => "it is on a slower core now",
+        MoveCause::DistantNode => "it is on a more distant node now",
+        MoveCause::CpuOfOtherGroup => "the CPU that it is on now handles a queue of another group",
+        MoveCause::CrowdedCache => "its L3 cache serves more queues than another local one",
+        MoveCause::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)",
+        MoveCause::BothDirections => "both interrupts of a queue use one CPU",
+        MoveCause::SpreadEvenly => "the queues are spread evenly over the cores",
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) const TOPICS: &[Topic] = &[
              CPU with queues carries two thirds of one that has its core alone. Queues of all interfaces of the plan \
              count; interfaces that are not part of it do not. Queues that share a CPU share what it carries. A table \
              that was changed outside ringwise, or is configured, stays.",
-            "RPS|for a device with one queue, on both threads; RFS is off",
+            "RPS|for one receive queue, on all threads of other cores near it; RFS off",
             "Rest|LRO off and pause frames off (both with --allow-disruption); moderation is kept",
             "Try|ringwise plan --goal forward",
             "See|rule Q33; ringwise help goal, rss, lro, pause, skipped",

@@ -211,7 +211,7 @@ pub(super) const TOPICS: &[Topic] = &[
              udp4 shows the fields",
             "Show|ringwise show DEV: line RSS",
             "Set|ringwise plan --set 'eth1.rss.table=equal 4' --set eth1.rss.fields.udp4=sdfn; configuration key rss",
-            "Goals|forward weights the table if there are fewer queues than CPUs; mixed may divide it among groups",
+            "Goals|forward weights the table by the capacity of CPUs (help forward); mixed may divide it among groups",
             "See|docs/knobs/rss.md; rules Q18 Q19 Q20 Q21 Q33; ringwise explain shows the queue of a flow",
         ],
         knob: Some(KnobValues::Rss),
