@@ -158,11 +158,16 @@ fn names_beyond(setting: &Setting, counts: QueueCounts) -> bool {
     }
 }
 
+/// A table before the service moved entries because of the load.
+struct BeforeMoves<'a> {
+    in_effect: Option<(&'a CommittedTx, Setting)>,
+    base: Option<&'a Setting>,
+}
+
 /// The latest value that ringwise applied for each setting, and the transaction that applied it.
 fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&'a CommittedTx, Setting)> {
     let mut out: BTreeMap<Address, (&CommittedTx, Setting)> = BTreeMap::new();
-    // What was in effect before the service moved entries of a table, and the table itself.
-    let mut before_moves: BTreeMap<&Address, (Option<(&CommittedTx, Setting)>, Option<&Setting>)> = BTreeMap::new();
+    let mut before_moves: BTreeMap<&Address, BeforeMoves> = BTreeMap::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
         let counts = k.wants.iter().filter_map(|(a, s)| Some((s.dev()?, QueueCounts::of(s, k.start.get(a))?)));
         let counts: BTreeMap<&str, QueueCounts> = counts.collect();
@@ -174,11 +179,11 @@ fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&
                 out.remove(&gone);
             }
             if k.balance {
-                let earlier = || (out.get(address).cloned(), k.start.get(address));
-                let (earlier, base) = before_moves.entry(address).or_insert_with(earlier);
-                if *base == Some(setting) {
-                    // The base is back: what was requested before is in effect again, or nothing.
-                    match earlier.take() {
+                let before = || BeforeMoves { in_effect: out.get(address).cloned(), base: k.start.get(address) };
+                let before = before_moves.entry(address).or_insert_with(before);
+                if before.base == Some(setting) {
+                    // What was requested before is in effect again, or nothing.
+                    match before.in_effect.take() {
                         Some(earlier) => _ = out.insert(address.clone(), earlier),
                         None => _ = out.remove(address),
                     }

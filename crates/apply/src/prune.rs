@@ -71,16 +71,18 @@ fn is_covered(r: &Read, earlier: &[&Read], later: &[&Read], host: &Host) -> bool
         earlier[first..].iter().filter(|r| !is_of_another_boot(r, host)).filter_map(|r| applied(r)).collect();
     let alike = |l: &&&Read| is_own(l) && l.is_balance() == r.is_balance();
     let after: Vec<&Header> = later.iter().filter(alike).filter_map(|r| applied(r)).collect();
-    let mentions =
-        |r: &&&Read| applied(r).is_some_and(|o| wants(o).any(|w| wants(h).any(|s| s.address() == w.address())));
-    match earlier[first..].iter().filter(mentions).next_back() {
+    let addresses: BTreeSet<Address> = wants(h).filter_map(Setting::address).collect();
+    let same = |s: &Setting| s.address().is_some_and(|a| addresses.contains(&a));
+    let balance = |r: &&Read| applied(r).filter(|h| wants(h).any(same)).map(|_| r.is_balance());
+    let mut balances = earlier[first..].iter().filter_map(balance);
+    let needed = match r.is_balance() {
         // The first of a run has the table that is restored when the run ends.
-        last if r.is_balance() && !last.is_some_and(|r| r.is_balance()) => return false,
+        true => balances.next_back() != Some(true),
         // What is in effect after a run is what the run left.
-        Some(_) if r.is_correction() && earlier[first..].iter().filter(mentions).any(|r| r.is_balance()) => {
-            return false;
-        }
-        _ => {}
+        false => balances.any(|b| b),
+    };
+    if needed {
+        return false;
     }
 
     let devices: Vec<&DevId> = after.iter().flat_map(|h| &h.devices).collect();

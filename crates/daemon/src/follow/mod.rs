@@ -191,7 +191,8 @@ impl Follow {
     ) {
         for (dev, wiring) in balanced(layout).filter(|(dev, _)| !left_alone.contains(*dev)) {
             let one = self.followed.entry(dev.clone()).or_default();
-            one.second(host, dev, wiring, rates, acts(dev), &mut self.turn, news);
+            let turn = acts(dev).then_some(&mut self.turn);
+            one.second(host, dev, wiring, rates, turn, news);
         }
     }
 
@@ -222,14 +223,14 @@ pub(crate) fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
 }
 
 impl Followed {
+    /// `turn`: the table of this interface may be written.
     fn second(
         &mut self,
         host: &Arc<dyn Host>,
         dev: &str,
         wiring: &Wiring,
         rates: &Rates,
-        acts: bool,
-        turn: &mut OneAtATime,
+        turn: Option<&mut OneAtATime>,
         news: &mut News,
     ) {
         let now = host.since_boot();
@@ -260,11 +261,11 @@ impl Followed {
         );
         // A restoration is written in any case: the step is in the table because it was requested before.
         let may = match &action {
-            Action::Propose(_) => acts && turn.acquire(dev, now),
+            Action::Propose(_) => turn.is_some_and(|t| t.acquire(dev, now)),
             Action::Restore { .. } => true,
             Action::Rest(RestReason::Judging { .. } | RestReason::WritePending) => false,
             _ => {
-                turn.release(dev);
+                turn.into_iter().for_each(|t| t.release(dev));
                 false
             }
         };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_adapt::limits::OneAtATime;
 use ringwise_model::{CpuId, CpuSet, Dir};
 use ringwise_observe::{CpuRates, Layout, LinkRates, QueueRates, Rates};
 use ringwise_sys::{Clock, Host};
@@ -20,7 +19,6 @@ struct Rig {
     host: Arc<dyn Host>,
     layout: Layout,
     followed: Followed,
-    turn: OneAtATime,
 }
 
 impl Rig {
@@ -35,7 +33,7 @@ impl Rig {
             });
         }
         let layout = super::layout(&host).unwrap();
-        Self { sim, host, layout, followed: Followed::default(), turn: OneAtATime::default() }
+        Self { sim, host, layout, followed: Followed::default() }
     }
 
     /// The CPU of queue 0.
@@ -57,7 +55,7 @@ impl Rig {
                 self.sim.receive(DEV, Arrival { hash, queue, packets, bytes: packets * 100, segments: packets });
             }
             let rates = uneven(DEV, busy_cpu);
-            self.followed.second(&self.host, DEV, wiring, &rates, false, &mut self.turn, &mut all);
+            self.followed.second(&self.host, DEV, wiring, &rates, None, &mut all);
         }
         all
     }
