@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_discover::Parts;
-use ringwise_knob::Family;
+use ringwise_knob::{Family, Setting};
 
 use crate::Error;
 use crate::journal::Read;
@@ -20,8 +20,8 @@ pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
     let headers = journals.iter().filter_map(|j| j.header.as_ref());
     // Replacements of a step are managed by ringwise too.
     headers
-        .flat_map(|h| crate::fallback::settings(&h.steps))
-        .filter_map(|s| s.address())
+        .flat_map(|h| crate::fallback::settings(&h.steps).chain(&h.already))
+        .filter_map(Setting::address)
         .map(|a| a.family())
         .collect::<BTreeSet<_>>()
 }

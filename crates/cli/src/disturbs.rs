@@ -252,7 +252,7 @@ const DAEMON: Page = Page {
   again. The first start in a boot and a reload (SIGHUP) apply the configuration
   file: with allow_disruption = true in it, links can go down for seconds. If
   that would interrupt the control path (an ssh session, the default route, a
-  network mount), nothing of the file is applied.",
+  network mount), the changes that interrupt traffic are skipped.",
     ),
     notes: "It learns of changes by notifications of the kernel. Two seconds after the last
 one, it writes again what a driver or the kernel has reset. What a person or a
@@ -325,10 +325,10 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
 };
 const PERSIST: Page = Page {
     notes: "The file is /etc/ringwise/ringwise.toml, or that of --config, also after apply
-with another file. If it exists, it is applied as it is; options that would
-change it are refused. Without one, persist writes it from the options, else
-from the settings in effect: with the goal of the last apply, and with
-allow_disruption if changes that interrupt traffic were allowed.
+with another file. If it exists, it is applied as it is: every option above that
+requests a setting or a goal is refused then. Without one, persist writes it
+from the options, else from the settings in effect: with the goal of the last
+apply, and with allow_disruption if changes that interrupt traffic were allowed.
 
 --remove stops applying at boot, and leaves that file and the settings in effect
 as they are. It does not stop a service that runs. To undo everything:

@@ -91,6 +91,11 @@ impl Evidence {
         true
     }
 
+    /// Anything may have happened.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
     /// What was heard about this interface, or may have been.
     pub fn of(&self, dev: &DevId) -> Heard {
         if self.incomplete { Heard::EVERYTHING } else { self.heard(dev) }

@@ -57,7 +57,8 @@ pub fn todo(look: Look) -> Todo {
     let mut target = SettingMap::new();
     let base = by_device(look.base);
     for (dev, settings) in by_device(look.in_effect) {
-        let Some(nic) = look.now.nic(dev) else { continue };
+        // While it is paused, what was heard is forgotten: what differs is judged when the pause ends.
+        let Some(nic) = look.now.nic(dev).filter(|_| !look.resting.contains(dev)) else { continue };
         let mut found = losses(look, nic, &settings);
         let fits = base.get(dev).is_some_and(|b| fits(b, nic, look));
         let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
@@ -65,9 +66,6 @@ pub fn todo(look: Look) -> Todo {
             found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
         let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).collect();
         out.manual.extend(manual);
-        if look.resting.contains(dev) {
-            continue;
-        }
         out.undone.extend(undone);
         // Without its ban, irqbalance moves everything else again.
         let losses = found.iter().map(|(_, l)| *l).filter(|l| l.is_lost());
@@ -163,6 +161,7 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
         anew: look.anew.contains(nic.name()),
         other_channels: other_channels(settings),
         cpus: look.evidence.cpus,
+        incomplete: look.evidence.is_incomplete(),
         ban_lost: settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && s.how == Match::Differs),
     };
     let known = |s: &Standing| {
@@ -171,6 +170,7 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
     };
     let judged = |s: &'a Standing| match judge(s, about)? {
         Loss::Reset if known(s) => Some((s, Loss::Manual)),
+        Loss::CpuGone if known(s) && !about.cpus => Some((s, Loss::Manual)),
         loss => Some((s, loss)),
     };
     settings.iter().filter_map(|s| judged(s)).collect()

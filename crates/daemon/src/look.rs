@@ -199,10 +199,12 @@ impl Service<'_> {
             }
         }
         // A setting of an interface that is away may come back as it was.
-        let away = |a: &Address| a.dev().is_some_and(|d| seen.now.nic(d).is_none());
+        let resting = self.pauses.names();
+        let away = |a: &Address| a.dev().is_some_and(|d| seen.now.nic(d).is_none() || resting.contains(d));
         self.known.retain(|a, _| away(a));
         self.known.extend(present);
-        self.state.manual.clone_from(&t.manual);
+        self.state.manual.retain(|m| m.setting.dev().is_some_and(|d| resting.contains(d)));
+        self.state.manual.extend(t.manual.iter().cloned());
     }
 
     /// The steps of this look.

@@ -43,6 +43,8 @@ pub struct About<'a> {
     pub other_channels: bool,
     /// CPUs went online or offline.
     pub cpus: bool,
+    /// Not everything was heard: CPUs may have gone offline and come back.
+    pub incomplete: bool,
     /// irqbalance does not skip the interrupts of this interface any more, although it was told to.
     pub ban_lost: bool,
 }
@@ -87,8 +89,11 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
 /// mask stays when the CPU is back.
 fn moved_by_kernel(want: &Setting, now: &Setting, default: bool, about: About) -> bool {
     let (Setting::IrqCpus { cpus: want, .. }, Setting::IrqCpus { cpus: now, .. }) = (want, now) else { return false };
-    let offline = want.iter().any(|c| !about.now.topology.online.contains(c));
-    (offline && default) || (about.cpus && now.len() > 1)
+    let online = &about.now.topology.online;
+    let offline = want.iter().any(|c| !online.contains(c));
+    // Every CPU but the one that was offline.
+    let others = now.len() > 1 && now.intersection(want).is_empty() && online.difference(want).is_subset(now);
+    (offline && default) || (about.cpus && now.len() > 1) || (about.incomplete && others)
 }
 
 /// Whether this is the value that the kernel or a driver gives: all CPUs, no CPU, or an even table.

@@ -8,10 +8,10 @@ use ringwise_discover::Options;
 use ringwise_intent::{Planning, PlanningHost, Take};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
 use ringwise_model::{CpuId, Goal, Intent, IntentFlags, Requested, Snapshot, Title};
-use ringwise_sys::Host;
 use ringwise_sys::proc::install_signal_flag;
+use ringwise_sys::{Clock, Host};
 use ringwise_testkit::dir::Dir;
-use ringwise_testkit::sim::{Sim, build};
+use ringwise_testkit::sim::{At, Fault, Sim, build};
 
 use crate::event::Event;
 use crate::service::{Service, Setup};
@@ -238,6 +238,39 @@ fn queues_leave_a_cpu_and_come_home() {
         assert!(rig.holds(), "{:?}", service.state);
         let table = |now: &Snapshot| now.nic("eth0").unwrap().rss.known().unwrap().table.clone();
         assert_eq!(table(&rig.now()), table(&as_applied), "weights for seven CPUs are not needed any more");
+    });
+}
+
+/// The transaction that moves queues away from an offline CPU fails, and restores the masks that the kernel gave. When the pause
+/// ends the CPU is online again, and no event tells that it was not.
+#[test]
+fn what_the_kernel_moved_comes_home_after_a_failed_transaction() {
+    let rig = Rig::applied(Goal::Forward);
+    let on_cpu_3 = || {
+        let has = |v: &&ringwise_model::Vector| v.asked.known().is_some_and(|c| c.iter().eq([CpuId(3)]));
+        rig.now().nic("eth0").unwrap().queue_vectors().filter(has).count()
+    };
+    let before = on_cpu_3();
+    assert!(before > 0);
+    rig.serve(|service| {
+        rig.sim.cpu_offline(CpuId(3));
+        service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
+        rig.sim.forget_writes();
+        rig.sim.fault(Fault::Vanish { at: At::Write(3), dev: "eth1".into() });
+        service.look(true);
+        let last = service.state.actions.last().map(|a| a.ending);
+        assert!(last.is_some_and(|e| e != ActionEnding::Kept), "{:?}", service.state.actions);
+        assert_eq!(service.pauses.names().into_iter().collect::<Vec<_>>(), ["eth0", "eth1"]);
+        rig.sim.cpu_online(CpuId(3));
+        service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
+        // Paused, and what was heard is forgotten.
+        later(service);
+        service.look(true);
+        assert_eq!((on_cpu_3(), service.state.manual.len()), (0, 0), "{:?}", service.state.manual);
+        rig.sim.sleep(Duration::from_secs(61));
+        service.look(false);
+        assert_eq!(on_cpu_3(), before, "{:?}", service.state);
+        assert!(service.state.manual.is_empty(), "{:?}", service.state.manual);
     });
 }
 

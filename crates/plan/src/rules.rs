@@ -92,7 +92,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "Q09",
         title: "RFS shares do not add up",
-        why: "The tables of all queues together should have as many entries as the host's table, and each size should be a power of two.",
+        why: "The tables of all queues of an interface together should have as many entries as the host's table, and each size should be a power of two.",
         source: SCALING,
     },
     RuleText {

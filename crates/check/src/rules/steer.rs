@@ -188,7 +188,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "rps_sock_flow_entries, rps_flow_cnt of the queues in use",
         needs: &[RequiredFact::Rfs],
         guard: "RFS is on, or the goal of the check switches it on (rpc, stream)",
-        condition: "rps_flow_cnt of a queue is not the largest power of two up to the entries of the host divided by the queues (rps_sock_flow_entries, or what the goal sets it to); info if it is larger, which only costs memory",
+        condition: "rps_flow_cnt of a queue is not the largest power of two up to the entries of the host divided by the queues of the interface (rps_sock_flow_entries, or what the goal sets it to); info if it is larger, which only costs memory",
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
         ours: Some(""),
         by_hand: &[

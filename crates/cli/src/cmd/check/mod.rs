@@ -135,7 +135,7 @@ fn judged(
             Standing::live(s, v.as_ref(), &store(common), learned(common))
         }
     };
-    let (goal_from, mut intent, mut parts) = wanted_of(asked, source, s, &standing, common);
+    let (goal_from, mut intent, mut parts) = wanted_of(asked, devs, source, s, &standing, common);
     for i in std::iter::once(&mut intent).chain(parts.iter_mut().map(|p| &mut p.1)) {
         let _ = ringwise_intent::look_up(host, i, true)?;
     }
@@ -155,7 +155,14 @@ fn judged(
 
 /// The intent for the whole host: from the flags, or from what was applied, or from the file; and the intents of
 /// interfaces that were applied separately.
-fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Standing, common: &Common) -> Wanted {
+fn wanted_of(
+    asked: Option<Goal>,
+    named: &[String],
+    source: &Source,
+    s: &Snapshot,
+    standing: &Standing,
+    common: &Common,
+) -> Wanted {
     let intent = |devs: &[String], args: &IntentArgs| {
         let quiet = Common { quiet: true, ..common.clone() };
         // A wrong or contradictory file is reported by `plan`; the host is checked all the same.
@@ -169,7 +176,8 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     };
     if asked.is_some() {
         let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
-        return (GoalOrigin::Requested, intent(&[], &args), Vec::new());
+        // The command that a finding names plans the same interfaces.
+        return (GoalOrigin::Requested, intent(named, &args), Vec::new());
     }
     let config = !source.recorded && Path::new(ringwise_model::DEFAULT_CONFIG).exists();
     let otherwise = if config { GoalOrigin::Config } else { GoalOrigin::Default };
@@ -185,7 +193,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     let (from, mut all) = match whole.into_iter().next() {
         Some(p) if p.from_config => (GoalOrigin::Config, p.intent),
         Some(p) => (GoalOrigin::ActiveTransaction, p.intent),
-        None => (otherwise, intent(&[], &IntentArgs::default())),
+        None => (otherwise, intent(if config { &[] } else { named }, &IntentArgs::default())),
     };
     let from = match parts.first() {
         Some(p) if !of_whole => {
