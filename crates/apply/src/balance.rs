@@ -44,8 +44,12 @@ pub(crate) fn tables(journals: &[Read], now: &Snapshot) -> Vec<BalancedTable> {
             match (k.balance, at) {
                 (false, Some(i)) => _ = out.remove(i),
                 (false, None) => {}
-                (true, Some(i)) => out[i].moved.clone_from(moved),
-                (true, None) => {
+                // Another table at its start was written outside ringwise since: it is the new base.
+                (true, Some(i)) if k.start.get(address).is_none_or(|s| *s == out[i].moved) => {
+                    out[i].moved.clone_from(moved);
+                }
+                (true, at) => {
+                    at.map(|i| out.remove(i));
                     let base = k.start.get(address).unwrap_or(moved).clone();
                     out.push(BalancedTable { dev: dev.into(), base, moved: moved.clone(), first: k.id });
                 }

@@ -181,6 +181,11 @@ fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&
             if k.balance {
                 let before = || BeforeMoves { in_effect: out.get(address).cloned(), base: k.start.get(address) };
                 let before = before_moves.entry(address).or_insert_with(before);
+                let last = out.get(address).map(|(_, s)| s);
+                if out.get(address).is_some_and(|(by, _)| by.balance) && k.start.get(address) != last {
+                    // It was written outside ringwise since the last move.
+                    before.base = k.start.get(address);
+                }
                 if before.base == Some(setting) {
                     // What was requested before is in effect again, or nothing.
                     match before.in_effect.take() {

@@ -20,10 +20,15 @@ use crate::state::{Action, ActionEnding, Cause};
 impl Service<'_> {
     /// Reads the load of the last second, reports what is new about it, and writes tables.
     pub(crate) fn follow_load(&mut self) {
-        let moved = self.follow.as_ref().is_some_and(|f| !f.moved().is_empty());
-        if moved && !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
-            // A transaction of a person since the last move is no change outside ringwise.
-            self.look(false);
+        if !self.state.paused && self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
+            if !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
+                // A transaction of a person since the last move is no change outside ringwise.
+                self.look(false);
+            }
+            // A guard that was killed is replaced, because nothing would restore the table.
+            if let Err(e) = self.guard_of_tables() {
+                self.note_once(format!("RSS tables have no guard: {}", with_causes(&e)));
+            }
         }
         let Some(mut follow) = self.follow.take() else { return };
         let news = match self.state.paused {
@@ -188,13 +193,16 @@ impl Service<'_> {
         self.restore_moves(None);
     }
 
-    /// Restores the base of tables whose interface was set up again, whose CPUs have changed, or on which the service no longer
-    /// acts. Returns whether anything may have been written.
+    /// Restores the base of tables whose interface was set up again, whose CPUs have changed, which an earlier service has left, or
+    /// on which the service no longer acts. Returns whether anything may have been written.
     pub(crate) fn end_moves(&mut self, seen: &Compared) -> Result<bool, String> {
         let mut written = false;
+        let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
         for t in &seen.balanced {
+            // Another run held the lock when it was to be restored.
+            let left = !moved.contains(&t.dev);
             let heard = seen.now.nic(&t.dev).is_some_and(|n| self.evidence.heard(&n.dev).may_reset());
-            if t.is_in_effect(&seen.now) && (heard || self.evidence.cpus || !self.acts_on(&t.dev)) {
+            if t.is_in_effect(&seen.now) && (heard || left || self.evidence.cpus || !self.acts_on(&t.dev)) {
                 self.restore_moves(Some(&t.dev));
                 written = true;
             }

@@ -151,6 +151,13 @@ fn a_table_that_a_user_writes_stays() {
         let by = Request::default();
         restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
         assert_eq!(table(&rig), mine, "nothing restores over it");
+        // `ringwise daemon resume eth0`: it is the base of the next moves.
+        service.follow_again(DEV);
+        seconds(&rig, service, &first, 40, true);
+        assert_ne!(table(&rig), mine, "{:?}", service.state.loads);
+        assert!(rig.holds());
+        restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+        assert_eq!((table(&rig), balanced(&rig)), (mine, 0));
     });
 }
 
@@ -239,14 +246,12 @@ fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
         ringwise_apply::hand_over(&rig.setup.store, rig.host.as_ref(), state).unwrap();
     });
     rig.serve(|service| {
-        service.take_over_tables();
         assert_eq!(table(&rig), moved);
         let names: Vec<_> = service.follow.as_ref().map(Follow::moved).into_iter().flatten().collect();
         assert_eq!(names, [DEV], "it knows what its predecessor moved");
     });
     // The next one finds nothing that was left to it: its predecessor was killed.
-    rig.serve(|service| {
-        service.take_over_tables();
+    rig.serve(|_| {
         assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0));
     });
     assert!(rig.sim.since_boot() > Duration::ZERO && rig.holds());

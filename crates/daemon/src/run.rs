@@ -172,7 +172,7 @@ impl Service<'_> {
     }
 
     /// A table that was changed outside ringwise is the new base.
-    fn follow_again(&mut self, dev: &str) {
+    pub(crate) fn follow_again(&mut self, dev: &str) {
         self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         self.state.loads.retain(|l| l.interface != dev);
     }

@@ -77,6 +77,7 @@ impl Rig {
         let process = ProcessId { pid: std::process::id(), started: 1 };
         let mut service = Service::new(&self.host, &self.setup, process, install_signal_flag().unwrap(), &mut log);
         service.load();
+        service.take_over_tables();
         service.look(true);
         assert_eq!((service.state.totals.kept, service.state.problem.clone()), (0, None));
         f(&mut service);

@@ -26,6 +26,11 @@ fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
     if proc::euid() != 0 && proc::may_override() == Some(false) {
         return Err(Fail::error("daemon needs root; nothing was touched").next("sudo ringwise daemon"));
     }
+    if a.follow == FollowArg::Off && !a.act.is_empty() {
+        return Err(
+            Fail::usage("--act needs the load, which --follow off does not read").next("leave out --follow off")
+        );
+    }
     let source = source::live()?;
     let setup = Setup {
         store: store(common),
