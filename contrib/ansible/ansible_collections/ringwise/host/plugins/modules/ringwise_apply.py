@@ -75,7 +75,12 @@ outcome:
 plan:
   description: The document C(ringwise.plan) version 2.
   type: dict
-  returned: in check mode, and if the task failed after the plan was made
+  returned: in check mode
+impossible:
+  description: Settings that are not possible on this host, from C(refused) of the plan, each with the reason.
+  type: list
+  elements: dict
+  returned: if the transaction failed or is incomplete
 steps:
   description: Number of changes in the plan that was made before.
   type: int
@@ -174,8 +179,8 @@ def main():
     if diff and changed:
         result["diff"] = diff
     if answer.rc != program.OK or outcome is None:
-        # The outcome has no requested setting that cannot be set at all, so the plan is returned too.
-        ringwise.fail("apply", answer, changed=changed, outcome=outcome, plan=plan, **result)
+        # The outcome does not list requested settings that cannot be set at all: those are in the plan alone.
+        ringwise.fail("apply", answer, changed=changed, outcome=outcome, impossible=plan["refused"], **result)
     result.update(answer.account())
     module.exit_json(
         changed=changed,

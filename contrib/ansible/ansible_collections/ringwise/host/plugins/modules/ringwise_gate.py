@@ -17,11 +17,13 @@ options:
   host:
     description:
       - Measured values of the host. C(verify) and C(watch) are documents of M(ringwise.host.ringwise_facts).
-        C(latency_us) is a time in microseconds. Each is optional.
+        C(latency_us), or C(median_us) of M(ringwise.host.ringwise_probe), is a time in microseconds. Each is optional.
     type: dict
     required: true
   others:
-    description: Measured values of hosts that are not tuned yet, or of this host before the change.
+    description:
+      - Measured values of hosts that are not tuned yet, or of this host before the change, in the same form.
+      - The values of one host may be spread over several elements.
     type: list
     elements: dict
     default: []
@@ -79,6 +81,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.ringwise.host.plugins.module_utils import gate
 
 
+def measured(values):
+    """The values of one host. Templates may have made text of a number."""
+    latency = values.get("latency_us", values.get("median_us"))
+    return dict(values, latency_us=None if latency in (None, "") else float(latency))
+
+
 def main():
     module = AnsibleModule(
         argument_spec=dict(
@@ -93,13 +101,7 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
-    host = dict(params["host"])
-    if host.get("latency_us") is not None:
-        host["latency_us"] = float(host["latency_us"])
-    others = [
-        dict(o, latency_us=float(o["latency_us"])) if o.get("latency_us") is not None else o for o in params["others"]
-    ]
-    account = gate.judge(host, others, params)
+    account = gate.judge(measured(params["host"]), [measured(o) for o in params["others"]], params)
     reasons = gate.reasons(account)
     if not account["passed"]:
         module.fail_json(msg="the host does not pass: " + "; ".join(reasons), account=account, reasons=reasons)

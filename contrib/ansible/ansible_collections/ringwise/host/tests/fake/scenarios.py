@@ -87,13 +87,13 @@ def failed(verdict="put_back"):
     return outcome
 
 
-def status(on_trial_of=None):
-    """ringwise.status, with a transaction on trial or without."""
+def status(on_trial_of=None, boot="nothing"):
+    """ringwise.status, with a transaction on trial or without. boot: what the next boot applies."""
     doc = document("status")
     doc["verify"] = {"schema": "ringwise.verify", "version": 1, "settings": []}
     if on_trial_of is not None:
         doc["verify"]["trial"] = dict(trial(), transaction=on_trial_of, who="root", guard={"pid": 812})
-    doc["boot"] = "nothing"
+    doc["boot"] = boot
     return doc
 
 
@@ -147,8 +147,10 @@ def host(verify=None, watch=None):
             "verify": answer(verified()),
             "watch": answer(watched()),
             "confirm": answer(rc=6, stderr="error: nothing is on trial\n"),
+            "persist": answer(next="persisted"),
         }
     )
+    persisted = dict(kept, status=answer(status(boot={"applies": {"config": "/etc/ringwise/ringwise.toml"}})))
     tried = dict(
         kept,
         **{
@@ -166,7 +168,7 @@ def host(verify=None, watch=None):
             "plan": answer(document("plan"), rc=3),
         }
     )
-    return {"start": start, "tried": tried, "kept": kept}
+    return {"start": start, "tried": tried, "kept": kept, "persisted": persisted}
 
 
 def refused():

@@ -67,11 +67,12 @@ def test_a_rollback_fails_with_the_account(host, rc, verdict, changed):
 
 
 def test_partial_success_fails(host):
-    host.answers(dry_run=answer(document("plan")), apply=answer(document("outcome_partial"), rc=3))
+    plan = document("plan_nothing")
+    host.answers(dry_run=answer(plan), apply=answer(document("outcome_partial"), rc=3))
     result = host.run("ringwise_apply")
     assert result["failed"] and result["rc"] == 3 and result["changed"]
     assert result["outcome"]["unmet"] == [{"xps_cpus": {"dev": "eth0", "queue": 5}}]
-    assert result["plan"]["schema"] == "ringwise.plan"
+    assert result["impossible"] == plan["refused"] != []
 
 
 def test_a_refusal_fails_without_an_outcome(host):
