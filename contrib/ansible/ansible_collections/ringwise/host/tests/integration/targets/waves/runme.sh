@@ -95,17 +95,19 @@ for scenario in elsewhere drops; do
     grep -F 'the host does not pass' "$folder/out"
 done
 
-# Without Python on the hosts: the controller copies the program, here the stand-in.
+# Without Python on the hosts: the controller copies the program, or the hosts have it.
 inventory /nonexistent
-hosts a=good b=refused c=good d=good
-play ringwise.host.no_python -l a --check
-recap a 1
-[ ! -e "$folder/hosts/a/state" ]
-play ringwise.host.no_python -l a
-recap a 2
-grep -x kept "$folder/hosts/a/state"
-play ringwise.host.no_python -l a
-recap a 0
-if play ringwise.host.no_python; then exit 1; fi
-grep -F 'EINVAL (Invalid argument)' "$folder/out"
-[ ! -e "$folder/hosts/c/state" ]
+for playbook in no_python no_python_raw; do
+    hosts a=good b=refused c=good d=good
+    play ringwise.host.$playbook -l a --check
+    recap a 1
+    [ ! -e "$folder/hosts/a/state" ]
+    play ringwise.host.$playbook -l a
+    recap a 2
+    grep -x kept "$folder/hosts/a/state"
+    play ringwise.host.$playbook -l a
+    recap a 0
+    if play ringwise.host.$playbook; then exit 1; fi
+    grep -F 'EINVAL (Invalid argument)' "$folder/out"
+    [ ! -e "$folder/hosts/c/state" ]
+done
