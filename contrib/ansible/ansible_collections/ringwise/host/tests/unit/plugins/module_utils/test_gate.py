@@ -37,6 +37,13 @@ def test_findings_of_counted_queues(change, code):
     assert [f["code"] for f in gate.verify_findings(doc)] == [code]
 
 
+@pytest.mark.parametrize("how, findings", [("pending", 0), ("adjusted", 0), ("differs", 1), ("gone", 1)])
+def test_pending_and_rounded_settings_count_as_applied(how, findings):
+    doc = verified()
+    doc["settings"][0]["how"] = how
+    assert len(gate.verify_findings(doc)) == findings
+
+
 @pytest.mark.parametrize("seen_on", [None, "", "0"])
 def test_a_queue_without_interrupts_or_on_its_cpu_is_no_finding(seen_on):
     doc = verified()

@@ -3,14 +3,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 
 import pytest
 
-from ansible.module_utils.testing import patch_module_args
+from ansible.module_utils import basic
 
 from ansible_collections.ringwise.host.tests.fake import scenarios
+
+
+try:
+    from ansible.module_utils.testing import patch_module_args
+except ImportError:  # ansible-core 2.18 and earlier
+
+    @contextlib.contextmanager
+    def patch_module_args(args):
+        """Passes the arguments to the next module."""
+        before = basic._ANSIBLE_ARGS
+        basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": args}).encode()
+        try:
+            yield
+        finally:
+            basic._ANSIBLE_ARGS = before
 
 
 class Host:
