@@ -93,7 +93,7 @@ on_trial:
   description: Whether the transaction must be confirmed.
   type: bool
   returned: success
-skipped:
+not_planned:
   description: Requested settings that were skipped because they interrupt traffic.
   type: list
   elements: str
@@ -160,11 +160,11 @@ def main():
     # With --yes the plan keeps manual changes, as the transaction does.
     answer = ringwise.read("apply", ["--yes", "--dry-run"] + args, "ringwise.plan")
     plan = answer.document
-    result = {"steps": len(plan["steps"]), "skipped": program.requested_but_skipped(plan)}
-    if result["skipped"]:
+    result = {"steps": len(plan["steps"]), "not_planned": program.requested_but_skipped(plan)}
+    if result["not_planned"]:
         module.warn(
             "requested, but skipped because it interrupts traffic without allow_disruption: "
-            + ", ".join(result["skipped"])
+            + ", ".join(result["not_planned"])
         )
     diff = diff_of(ringwise, params, plan) if module._diff and plan["steps"] else None
     if module.check_mode:

@@ -50,7 +50,7 @@ complete:
   description: Whether the host is as requested. False if there are steps, or if a requested setting is not planned.
   type: bool
   returned: success
-skipped:
+not_planned:
   description: Requested settings that the plan skips because they interrupt traffic.
   type: list
   elements: str
@@ -78,11 +78,13 @@ def main():
     plan = answer.document
     result = answer.account()
     result.update(
+        # Ansible fails a result with another rc than 0, unless it has this key.
+        failed=False,
         changed=False,
         plan=plan,
         steps=len(plan["steps"]),
         complete=answer.rc == program.OK,
-        skipped=program.requested_but_skipped(plan),
+        not_planned=program.requested_but_skipped(plan),
     )
     if module._diff and plan["steps"]:
         result["diff"] = {"prepared": ringwise.diff(args[1:] + request)}

@@ -178,7 +178,16 @@ def refused():
     return scenario
 
 
+def incomplete():
+    """A host on which a requested setting interrupts traffic, so it is not planned."""
+    scenario = host()
+    scenario["start"]["plan"] = answer(document("plan_skipped"), rc=3)
+    scenario["start"]["apply --dry-run"] = answer(document("plan_skipped"))
+    return scenario
+
+
 NAMES = {
+    "incomplete": incomplete,
     "good": host,
     "refused": refused,
     "elsewhere": lambda: host(verify=verified(ok=False)),

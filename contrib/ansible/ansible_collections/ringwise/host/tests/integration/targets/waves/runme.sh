@@ -76,6 +76,46 @@ grep -F -- "--config=$folder/etc/ringwise.toml" "$folder/hosts/a/log"
 play "$folder/play.yml" "${config[@]}"
 recap a 0
 
+# A wave in which the first host has nothing to do: the other one is still compared with hosts of the next wave.
+hosts a=good b=good c=good d=good
+printf kept >"$folder/hosts/a/state"
+play ringwise.host.waves -e '{"ringwise_waves": [2, "100%"]}' -e ringwise_gate_require_comparison=true -v
+recap a 0
+recap b 2
+for h in c d; do
+    [ "$(grep -n '"watch"' "$folder/hosts/$h/log" | head -n 1 | cut -d : -f 1)" -lt \
+        "$(grep -n '"apply"' "$folder/hosts/$h/log" | head -n 1 | cut -d : -f 1)" ]
+done
+grep -F '"compared_with": 2' "$folder/out"
+
+# Results that Ansible could take for a failed or a skipped task: status 3, and a request that is not planned.
+cat >"$folder/play.yml" <<'PLAY'
+- hosts: a
+  gather_facts: false
+  module_defaults:
+    group/ringwise.host.ringwise:
+      executable: "{{ ringwise_executable }}"
+  tasks:
+    - ringwise.host.ringwise_plan:
+      register: planned
+    - ringwise.host.ringwise_apply:
+        confirm: 60s
+      register: applied
+    - ringwise.host.ringwise_confirm:
+        transaction: 1
+      check_mode: true
+      register: checked
+    - ansible.builtin.assert:
+        that:
+          - planned is success and planned is not skipped and planned.rc == 3
+          - planned.not_planned == ["eth1 rings"]
+          - applied is changed and applied is not skipped and applied.not_planned == ["eth1 rings"]
+          - checked is changed and checked.rc == 3
+PLAY
+hosts a=incomplete
+play "$folder/play.yml"
+grep -x tried "$folder/hosts/a/state"
+
 # A step that the kernel refuses stops its wave with the account of the host. Later hosts are not touched.
 hosts a=good b=refused c=good d=good
 if play ringwise.host.waves; then exit 1; fi

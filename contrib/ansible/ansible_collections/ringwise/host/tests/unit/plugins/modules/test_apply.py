@@ -137,7 +137,7 @@ def test_every_option_reaches_the_program(host):
 def test_a_requested_setting_that_interrupts_traffic_is_a_warning(host):
     host.answers(dry_run=answer(document("plan_skipped")), apply=answer(document("outcome_applied")))
     result = host.run("ringwise_apply", set={"eth1.rings.rx": 1024})
-    assert result["skipped"] == ["eth1 rings"]
+    assert result["not_planned"] == ["eth1 rings"]
     assert any("eth1 rings" in str(w) for w in result["warnings"])
 
 

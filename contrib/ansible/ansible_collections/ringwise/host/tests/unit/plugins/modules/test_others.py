@@ -24,6 +24,7 @@ def test_plan_reports_steps_and_changes_nothing(host):
     host.answers(plan=answer(document("plan"), rc=3), diff=answer(stdout=text("plan.diff")))
     result = host.run("ringwise_plan", diff=True, capture="/caps/a.tar.gz", interfaces=["eth0"])
     assert not result["changed"] and not result["complete"] and result["steps"] == 6
+    assert result["rc"] == 3 and result["failed"] is False
     assert result["diff"]["prepared"] == text("plan.diff")
     assert [c[-3:] for c in host.calls()] == [["--from=/caps/a.tar.gz", "--", "eth0"]] * 2
 
@@ -32,7 +33,7 @@ def test_plan_without_steps_that_skips_a_request_is_not_complete(host):
     plan = dict(document("plan_skipped"), steps=[])
     host.answers(plan=answer(plan, rc=3))
     result = host.run("ringwise_plan")
-    assert not result["complete"] and result["steps"] == 0 and result["skipped"] == ["eth1 rings"]
+    assert not result["complete"] and result["steps"] == 0 and result["not_planned"] == ["eth1 rings"]
 
 
 def test_plan_fails_with_the_message_of_the_program(host):
@@ -50,7 +51,8 @@ def test_confirm_keeps_the_trial(host):
 
 def test_confirm_in_check_mode_confirms_nothing(host):
     host.answers(status=answer(status(7), rc=3))
-    assert host.run("ringwise_confirm", check=True)["changed"]
+    result = host.run("ringwise_confirm", check=True)
+    assert result["changed"] and result["failed"] is False
     host.answers(status=answer(status()))
     assert not host.run("ringwise_confirm", check=True)["changed"]
     assert host.calls("confirm") == []
