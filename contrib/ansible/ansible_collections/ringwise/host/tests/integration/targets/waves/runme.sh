@@ -76,7 +76,7 @@ grep -F -- "--config=$folder/etc/ringwise.toml" "$folder/hosts/a/log"
 play "$folder/play.yml" "${config[@]}"
 recap a 0
 
-# A wave in which the first host has nothing to do: the other one is still compared with hosts of the next wave.
+# A wave in which the first host is tuned already: the other one is still compared with hosts of the next wave.
 hosts a=good b=good c=good d=good
 printf kept >"$folder/hosts/a/state"
 play ringwise.host.waves -e '{"ringwise_waves": [2, "100%"]}' -e ringwise_gate_require_comparison=true -v
