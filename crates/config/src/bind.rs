@@ -25,7 +25,10 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     for e in &config.entries {
         let found = devices(&e.matcher, nics, &e.by, &mut wrong);
         if found.is_empty() {
-            notes.push(format!("{}: no interface of this host matches {}; the entry is skipped", e.by, e.matcher));
+            let brackets = e.matcher.name.as_ref().is_some_and(|n| n.contains('['));
+            let only = if brackets { " (patterns have * and ? only)" } else { "" };
+            notes
+                .push(format!("{}: no interface of this host matches {}{only}; the entry is skipped", e.by, e.matcher));
         }
         for n in found {
             if let Some((_, other)) = owner.iter().find(|(name, _)| *name == n.name()) {

@@ -287,8 +287,8 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
                 None => format!("busiest CPU takes {a:.0} % of {dev}'s {what}; its current share is unknown"),
             });
             push(&mut out, Some(dev), fullest_core(m, &b), fullest_core(m, &a), "queues", |b, a| match b {
-                Some(b) => format!("most queues of {dev} on one physical core: {a:.0} instead of {b:.0}"),
-                None => format!("most queues of {dev} on one physical core: {a:.0}; now unknown"),
+                Some(b) => format!("queues of {dev} on one physical core: at most {a:.0} instead of {b:.0}"),
+                None => format!("queues of {dev} on one physical core: at most {a:.0}; now unknown"),
             });
         }
         if d.tx.is_some_and(|tx| tx > 1) {

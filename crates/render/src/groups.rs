@@ -36,14 +36,17 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
 const MANY: &str = "many processes or threads (a database)";
 /// Comments of a drop-in: short enough for one line, because a folded one would not be a comment.
 const MANY_OR_BUSY: &str = "many processes or threads (a database), or a busy program";
+const FEW_FIRST: &str = ". For one of few threads that do not keep their CPUs busy:";
 const FEW: &str = "few threads that do not keep their CPUs busy";
 
 /// CPUs for programs, one line each, and how to set them with systemd: for every configured unit, and one example.
 pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     let Some(first) = plan.programs.first() else { return String::new() };
     let of = |p: &Program| p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
-    let head = "Recommended CPUs for a program that uses mainly one interface (ringwise moves no program):";
-    let mut out = hang("", head, w);
+    let few = if plan.programs.iter().all(|p| p.group.is_some()) { ":" } else { FEW_FIRST };
+    let head =
+        format!("Recommended CPUs for a program that uses mainly one interface (ringwise moves no program){few}");
+    let mut out = hang("", &head, w);
     for (i, p) in plan.programs.iter().enumerate() {
         // The same reason comes once.
         let known = plan.programs[..i].iter().any(|o| o.why == p.why);
@@ -114,10 +117,7 @@ fn limits(plan: &Plan) -> Option<String> {
             format!("A busy program, or one of {MANY}, {}, or no limit if it has {more}{unknown}.", gets())
         }
     };
-    Some(format!(
-        "These CPUs suit a program of few threads that does not keep them busy. {many}{kept} One that uses several \
-         interfaces needs no limit."
-    ))
+    Some(format!("{many}{kept} A program that uses several interfaces needs no limit."))
 }
 
 /// The CPUs that the user keeps free of queues are not recommended either.

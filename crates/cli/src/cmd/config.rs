@@ -86,8 +86,14 @@ fn interrupting(c: &Config) -> Vec<String> {
     keys
 }
 
+/// Without the settings of interfaces that `host.interfaces` leaves out.
 fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
-    let b = ringwise_config::bind(c, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+    let mut b = ringwise_config::bind(c, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+    let only = &c.host.interfaces;
+    let chosen = |dev: &str| only.is_empty() || only.iter().any(|p| ringwise_config::glob_matches(p, dev));
+    b.intent.wishes.retain(|w| w.dev.as_deref().is_none_or(chosen));
+    b.intent.groups.retain(|g| chosen(&g.dev));
+    b.intent.dev_goals.retain(|dev, _| chosen(dev));
     b.notes.iter().for_each(|n| out::note(common.quiet, &format!("ringwise: {n}")));
     Ok(b)
 }

@@ -252,7 +252,8 @@ pub(super) const TOPICS: &[Topic] = &[
         title: "interrupt affinity: the CPUs that may take an interrupt",
         body: "A NIC interrupts a CPU when a queue has packets, and that CPU processes them. The affinity is the set of \
          CPUs that may take the interrupt; the effective CPU is the one that the kernel has chosen from it. An \
-         interrupt with one CPU in its set is pinned.",
+         interrupt with one CPU in its set is pinned. A plan that changes the number of queues lists rx and tx interrupts \
+         apart: the driver may pair them in another way.",
         parts: &[
             "Why|Pinned to different local CPUs, queues share no CPU and their packets stay in a near cache. Every \
              goal sets it.",
