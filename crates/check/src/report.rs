@@ -132,7 +132,7 @@ pub struct UnreadableCapture {
 
 impl Report {
     /// The host name, unless it is "(none)", which the kernel reports until a name is set.
-    fn own_name(&self) -> Option<&str> {
+    pub(crate) fn own_name(&self) -> Option<&str> {
         self.host.as_deref().filter(|h| *h != "(none)")
     }
 

@@ -16,6 +16,7 @@ pub mod competing;
 pub mod control;
 pub mod explain;
 mod facts;
+pub mod fleet;
 mod gains;
 mod groups;
 pub mod json;
