@@ -47,6 +47,12 @@ impl HostSummary {
             rules: r.ids().into_iter().map(str::to_string).collect(),
         }
     }
+
+    /// The worst severity. `None`: no findings.
+    pub fn severity(&self) -> Option<Severity> {
+        let counts = [(self.errors, Severity::Error), (self.warnings, Severity::Warning), (self.infos, Severity::Info)];
+        counts.into_iter().find(|(n, _)| *n > 0).map(|(_, s)| s)
+    }
 }
 
 /// Sorts hosts by errors, then warnings, then other findings; hosts with equal numbers keep their order.

@@ -152,6 +152,11 @@ impl Report {
         self.findings.iter().filter(|f| f.severity == s).count()
     }
 
+    /// Sorts reports by errors, then warnings, then other findings: the worst first.
+    pub fn badness(&self) -> impl Ord + use<> {
+        std::cmp::Reverse(Severity::ALL.map(|s| self.count(s)))
+    }
+
     /// How many rules there are, and what became of them. Each rule counts once.
     pub fn rule_counts(&self) -> RuleCounts {
         let mut unreadable: Vec<&str> = self.unreadable.iter().map(|u| u.rule.as_str()).collect();

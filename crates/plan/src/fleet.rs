@@ -203,9 +203,8 @@ mod tests {
     #[test]
     fn the_largest_group_comes_first_and_hosts_without_steps_last() {
         let mut groups = PlanGroups::default();
-        let mut add = |file: &str, p: &Plan| {
-            groups.add(key(p), PlannedHost::of(p, file, |_| "igb")).map(str::to_string)
-        };
+        let mut add =
+            |file: &str, p: &Plan| groups.add(key(p), PlannedHost::of(p, file, |_| "igb")).map(str::to_string);
         let (idle, small, large) = (plan("x", &[]), plan("y", &[rps("eth0", "1")]), plan("z", &[rps("eth0", "2")]));
         let added: Vec<Option<String>> = [&idle, &small, &large, &idle, &large, &idle]
             .iter()
@@ -214,7 +213,8 @@ mod tests {
             .collect();
         let first = |f: &str| Some(f.to_string());
         assert_eq!(added, [None, None, None, first("a"), first("c"), first("a")]);
-        let sizes: Vec<(String, usize)> = groups.finish().into_iter().map(|g| (g.example.file.clone(), g.hosts())).collect();
+        let sizes: Vec<(String, usize)> =
+            groups.finish().into_iter().map(|g| (g.example.file.clone(), g.hosts())).collect();
         assert_eq!(sizes, [("c".to_string(), 2), ("b".to_string(), 1), ("a".to_string(), 3)]);
     }
 }

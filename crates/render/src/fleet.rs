@@ -256,9 +256,10 @@ fn group(g: &PlanGroup, of: usize, again: &str, style: &Style) -> String {
         what += &format!(", {} not planned", plural(e.not_planned, "requested setting"));
     }
     // Painted last, so that the colours do not count as width.
-    let mut out = hang("", &format!("{title}{what}"), style.width).replacen(&title, &style.paint(Tint::Bold, &title), 1);
-    let host = e.host.as_deref().map_or_else(|| visible(&e.file), visible);
-    out += &entry(&format!("example {host}: {}", devices(e, style)), style);
+    let mut out =
+        hang("", &format!("{title}{what}"), style.width).replacen(&title, &style.paint(Tint::Bold, &title), 1);
+    let host = e.host.as_deref().map_or_else(String::new, |h| format!(" {}", visible(h)));
+    out += &entry(&format!("example{host}: {}", devices(e, style)), style);
     // A command is never folded, so that it can be copied.
     out += &format!("  {}\n", Recording::of(Some(Path::new(&e.file))).reads(again));
     if style.verbose > 0 && !g.others.is_empty() {
