@@ -73,9 +73,14 @@ pub fn checked(hosts: &[HostSummary], failed: &[FailedCapture], all: bool, style
     }
     out += &same_findings(hosts, &limit, style);
     if let Some(first) = hosts.first() {
-        out += &format!("\nNext: {}\n", Recording::of(Some(Path::new(&first.file))).reads("ringwise check"));
+        out += &format!("\nNext: {}\n", reads("ringwise check", &first.file));
     }
     out
+}
+
+/// The command for one of the captures. A name of a file may come from the hosts as well.
+fn reads(command: &str, file: &str) -> String {
+    visible(&Recording::of(Some(Path::new(file))).reads(command)).into_owned()
 }
 
 fn summary(hosts: &str, failed: &[FailedCapture], style: &Style) -> String {
@@ -94,7 +99,7 @@ fn failures(title: &str, failed: &[FailedCapture], limit: &Limit, style: &Style)
     let mut out = format!("\n{}\n", style.paint(Tint::Red, title));
     let shown = limit.of(OTHERS, failed.len());
     for f in failed.iter().take(shown) {
-        let why = f.why.lines().collect::<Vec<_>>().join("; ");
+        let why = f.why.lines().map(visible).collect::<Vec<_>>().join("; ");
         let text = match f.expected {
             Some(_) => why,
             None => format!("{}: {why}", visible(&f.file)),
@@ -261,7 +266,7 @@ fn group(g: &PlanGroup, of: usize, again: &str, style: &Style) -> String {
     let host = e.host.as_deref().map_or_else(String::new, |h| format!(" {}", visible(h)));
     out += &entry(&format!("example{host}: {}", devices(e, style)), style);
     // A command is never folded, so that it can be copied.
-    out += &format!("  {}\n", Recording::of(Some(Path::new(&e.file))).reads(again));
+    out += &format!("  {}\n", reads(again, &e.file));
     if style.verbose > 0 && !g.others.is_empty() {
         let files: Vec<_> = g.others.iter().map(|f| visible(f)).collect();
         out += &hang("  and ", &files.join(" "), style.width);
