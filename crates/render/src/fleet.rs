@@ -131,12 +131,14 @@ fn table(hosts: &[HostSummary], style: &Style) -> String {
     }
     let text = plain(&rows, &[1, 2]);
     let width = text.lines().map(len).max().unwrap_or(0);
-    let heading = if below.is_empty() { "FILE".to_string() } else { format!("FILE in {}", visible(&below)) };
-    let files = std::iter::once(heading).chain(hosts.iter().map(|h| {
+    let files = std::iter::once("FILE".to_string()).chain(hosts.iter().map(|h| {
         let file = h.file.strip_prefix(&below).unwrap_or(&h.file);
         visible(file).into_owned()
     }));
     let mut out = String::new();
+    if !below.is_empty() {
+        out += &hang("files in ", &visible(&below), style.width);
+    }
     for (line, file) in text.lines().zip(files) {
         let room = style.width.map(|w| w.saturating_sub(width + 2));
         let file = room.map_or(file.clone(), |r| cut_begin(&file, r, style));

@@ -38,7 +38,7 @@ fn a_row_fits_a_terminal_and_is_whole_elsewhere() {
     let page = checked(&hosts, &[], false, &terminal());
     assert!(page.lines().all(|l| l.starts_with("Next: ") || len(l) <= 80), "{page}");
     assert!(page.contains("\nhost-with-a-long-na…       3         2  A03 Q14 A02 +1  …"), "{page}");
-    assert!(page.contains("FILE in caps/\n") && page.contains("A03 Q14 A02 +1  b.tar.gz\n"), "{page}");
+    assert!(page.contains("\nfiles in caps/\nHOST  ") && page.contains("A03 Q14 A02 +1  b.tar.gz\n"), "{page}");
     let page = checked(&hosts, &[], false, &Style::plain(None));
     assert!(page.contains(&format!("{name}       3         2  A03 Q14 A02 Q04  {long}\n")), "{page}");
     assert!(page.contains("  A02  2 of 2  interrupt is not pinned"), "{page}");

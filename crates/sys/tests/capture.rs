@@ -422,6 +422,9 @@ fn a_directory_of_captures() {
     // One tree is what --from always read.
     dir.file("sos-a/proc/interrupts", b"CPU0\n");
     assert_eq!(names(all()), [""]);
-    dir.file("sos-b/manifest.json", b"damaged");
-    assert_eq!(names(all()), ["h1.tgz", "h2.tar.gz", "h3.tar.xz", "h10.tar", "sos-a", "sos-b"]);
+    dir.file("sos-b/sys/class/net/eth0", b"");
+    dir.file("ours/fs/proc/uptime", b"1 1");
+    // A damaged manifest is reported when the directory is opened, beside the others.
+    dir.file("ours/manifest.json", b"{\"schema\": \"ringwise.capture\", \"version\": ");
+    assert_eq!(names(all()), ["h1.tgz", "h2.tar.gz", "h3.tar.xz", "h10.tar", "ours", "sos-a", "sos-b"]);
 }
