@@ -151,6 +151,8 @@ pub enum PlanOutput {
     Sh,
     /// Unified diff of "path = value" lines
     Diff,
+    /// A page for a browser about captures (--from)
+    Html,
 }
 
 /// All commands. Names of hidden commands begin with two underscores.

@@ -263,6 +263,22 @@ fn long_lists_end_with_a_number_on_a_terminal() {
 }
 
 #[test]
+fn a_page_for_a_browser() {
+    let fleet = Fleet::new("html", 2);
+    fleet.damaged("x<y.tar.gz");
+    for command in ["check", "plan"] {
+        let o = run(&[command, "-o", "html", "--from", &fleet.dir()]);
+        let page = text(&o);
+        assert_eq!(o.status.code(), Some(1), "a capture cannot be read: {}", errors(&o));
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n") && page.contains("x&lt;y.tar.gz"));
+        assert!(fleet.files.iter().all(|f| page.contains(f.as_str())), "every host is listed");
+        let o = run(&[command, "-o", "html"]);
+        assert_eq!((o.status.code(), text(&o).as_str()), (Some(2), ""), "{}", errors(&o));
+        assert!(errors(&o).contains("expected --from FILE"), "{}", errors(&o));
+    }
+}
+
+#[test]
 fn a_directory_stands_for_the_captures_in_it() {
     let fleet = Fleet::new("directory", 1);
     fleet.damaged("host0-99.tgz");

@@ -54,16 +54,7 @@ impl Limit {
 /// The page of `check` about several captures. `hosts`: the worst first. `all`: no list is shortened.
 pub fn checked(hosts: &[HostSummary], failed: &[FailedCapture], all: bool, style: &Style) -> String {
     let limit = Limit::new(all, style);
-    let errors = hosts.iter().filter(|h| h.errors > 0).count();
-    let warnings = hosts.iter().filter(|h| h.errors == 0 && h.warnings > 0).count();
-    let counts = [
-        (errors, "with errors"),
-        (warnings, "with warnings only"),
-        (hosts.len() - errors - warnings, "without errors and warnings"),
-    ];
-    let counts: Vec<String> =
-        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", thousands(*n as u64))).collect();
-    let mut out = summary(&format!("{}: {}", plural(hosts.len(), "host"), counts.join(", ")), failed, style);
+    let mut out = hang("", &checked_summary(hosts, failed), style.width);
     out += &failures("NOT READ", failed, &limit, style);
     let shown = limit.of(HOSTS, hosts.len());
     if let Some(list) = hosts.get(..shown).filter(|l| !l.is_empty()) {
@@ -79,16 +70,32 @@ pub fn checked(hosts: &[HostSummary], failed: &[FailedCapture], all: bool, style
 }
 
 /// The command for one of the captures. A name of a file may come from the hosts as well.
-fn reads(command: &str, file: &str) -> String {
+pub(crate) fn reads(command: &str, file: &str) -> String {
     visible(&Recording::of(Some(Path::new(file))).reads(command)).into_owned()
 }
 
-fn summary(hosts: &str, failed: &[FailedCapture], style: &Style) -> String {
-    let mut text = hosts.trim_end_matches(": ").to_string();
+/// `3 hosts: 1 with errors, 2 with warnings only; 1 capture could not be used`
+pub(crate) fn checked_summary(hosts: &[HostSummary], failed: &[FailedCapture]) -> String {
+    let errors = hosts.iter().filter(|h| h.errors > 0).count();
+    let warnings = hosts.iter().filter(|h| h.errors == 0 && h.warnings > 0).count();
+    let counts = [
+        (errors, "with errors"),
+        (warnings, "with warnings only"),
+        (hosts.len() - errors - warnings, "without errors and warnings"),
+    ];
+    let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", thousands(*n as u64)));
+    summary(hosts.len(), &counts.collect::<Vec<_>>(), failed)
+}
+
+fn summary(hosts: usize, counts: &[String], failed: &[FailedCapture]) -> String {
+    let mut text = plural(hosts, "host");
+    if !counts.is_empty() {
+        text += &format!(": {}", counts.join(", "));
+    }
     if !failed.is_empty() {
         text += &format!("; {} could not be used", plural(failed.len(), "capture"));
     }
-    hang("", &text, style.width)
+    text
 }
 
 /// The captures that could not be used, and why.
@@ -148,7 +155,7 @@ fn table(hosts: &[HostSummary], style: &Style) -> String {
 }
 
 /// The first rules with errors or warnings; all of them without a terminal.
-fn rules(h: &HostSummary, style: &Style) -> String {
+pub(crate) fn rules(h: &HostSummary, style: &Style) -> String {
     let n = if style.width.is_some() { RULES } else { usize::MAX };
     let mut words: Vec<String> = h.worst.iter().take(n).cloned().collect();
     if h.worst.len() > n {
@@ -221,16 +228,7 @@ fn same_findings(hosts: &[HostSummary], limit: &Limit, style: &Style) -> String 
 pub fn planned(groups: &[PlanGroup], failed: &[FailedCapture], again: &str, all: bool, style: &Style) -> String {
     let limit = Limit::new(all, style);
     let hosts: usize = groups.iter().map(PlanGroup::hosts).sum();
-    let plans = groups.iter().filter(|g| g.example.steps > 0).count();
-    let idle: usize = groups.iter().filter(|g| g.example.steps == 0).map(PlanGroup::hosts).sum();
-    let mut counts = Vec::new();
-    if plans > 0 {
-        counts.push(plural(plans, "different plan"));
-    }
-    if idle > 0 {
-        counts.push(format!("nothing to do on {}", thousands(idle as u64)));
-    }
-    let mut out = summary(&format!("{}: {}", plural(hosts, "host"), counts.join(", ")), failed, style);
+    let mut out = hang("", &planned_summary(groups, failed), style.width);
     out += &failures("NOT PLANNED", failed, &limit, style);
     let shown = limit.of(OTHERS, groups.len());
     for g in groups.iter().take(shown) {
@@ -243,25 +241,23 @@ pub fn planned(groups: &[PlanGroup], failed: &[FailedCapture], again: &str, all:
     out
 }
 
+/// `400 hosts: 12 different plans, nothing to do on 20`
+pub(crate) fn planned_summary(groups: &[PlanGroup], failed: &[FailedCapture]) -> String {
+    let plans = groups.iter().filter(|g| g.example.steps > 0).count();
+    let idle: usize = groups.iter().filter(|g| g.example.steps == 0).map(PlanGroup::hosts).sum();
+    let mut counts = Vec::new();
+    if plans > 0 {
+        counts.push(plural(plans, "different plan"));
+    }
+    if idle > 0 {
+        counts.push(format!("nothing to do on {}", thousands(idle as u64)));
+    }
+    summary(groups.iter().map(PlanGroup::hosts).sum(), &counts, failed)
+}
+
 fn group(g: &PlanGroup, of: usize, again: &str, style: &Style) -> String {
     let e = &g.example;
-    let (n, all) = (g.hosts(), thousands(of as u64));
-    let title = match (e.steps, n) {
-        (0, 1) => format!("1 of {all} hosts has nothing to do"),
-        (0, n) => format!("{} of {all} hosts have nothing to do", thousands(n as u64)),
-        (_, 1) => format!("1 of {all} hosts has this plan"),
-        (_, n) => format!("{} of {all} hosts share this plan", thousands(n as u64)),
-    };
-    let mut what = format!(": goal {}", e.goal);
-    if e.steps > 0 {
-        what += &format!(", {}", plural(e.steps, "step"));
-    }
-    if e.interrupts_traffic {
-        what += ", interrupts traffic";
-    }
-    if e.not_planned > 0 {
-        what += &format!(", {} not planned", plural(e.not_planned, "requested setting"));
-    }
+    let (title, what) = (title(g, of), what(e));
     // Painted last, so that the colours do not count as width.
     let mut out =
         hang("", &format!("{title}{what}"), style.width).replacen(&title, &style.paint(Tint::Bold, &title), 1);
@@ -276,8 +272,34 @@ fn group(g: &PlanGroup, of: usize, again: &str, style: &Style) -> String {
     out
 }
 
+/// `213 of 400 hosts share this plan`
+pub(crate) fn title(g: &PlanGroup, of: usize) -> String {
+    let all = thousands(of as u64);
+    match (g.example.steps, g.hosts()) {
+        (0, 1) => format!("1 of {all} hosts has nothing to do"),
+        (0, n) => format!("{} of {all} hosts have nothing to do", thousands(n as u64)),
+        (_, 1) => format!("1 of {all} hosts has this plan"),
+        (_, n) => format!("{} of {all} hosts share this plan", thousands(n as u64)),
+    }
+}
+
+/// `: goal rpc, 24 steps, interrupts traffic`
+pub(crate) fn what(e: &PlannedHost) -> String {
+    let mut what = format!(": goal {}", e.goal);
+    if e.steps > 0 {
+        what += &format!(", {}", plural(e.steps, "step"));
+    }
+    if e.interrupts_traffic {
+        what += ", interrupts traffic";
+    }
+    if e.not_planned > 0 {
+        what += &format!(", {} not planned", plural(e.not_planned, "requested setting"));
+    }
+    what
+}
+
 /// `eth0 eth1 (igb), mq0 (mqnic)`
-fn devices(h: &PlannedHost, style: &Style) -> String {
+pub(crate) fn devices(h: &PlannedHost, style: &Style) -> String {
     let n = if style.width.is_some() { DEVICES } else { usize::MAX };
     let mut by_driver: Vec<(&str, Vec<&str>)> = Vec::new();
     for (dev, driver) in h.devices.iter().take(n) {

@@ -19,6 +19,8 @@ pub enum CheckOutput {
     Sarif,
     /// JUnit XML, one suite for each host
     Junit,
+    /// A page for a browser about captures (--from)
+    Html,
 }
 
 /// The lowest severity for which `check` exits with status 3.

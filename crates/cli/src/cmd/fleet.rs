@@ -66,6 +66,11 @@ pub(super) fn quietly(common: &Common) -> Common {
     Common { quiet: true, ..common.clone() }
 }
 
+/// The error for `-o html` without a capture.
+pub(super) fn no_captures(command: &str) -> Fail {
+    Fail::usage("-o html is a page about captures; expected --from FILE...").next(format!("ringwise {command} --help"))
+}
+
 /// Reports on stderr, if captures could not be used, how many.
 pub(super) fn report_failed(failed: usize, of: usize) {
     if failed > 0 {

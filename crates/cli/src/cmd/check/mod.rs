@@ -40,7 +40,11 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         return capabilities(a, common);
     }
     let baseline = baseline(a)?;
-    if a.from.len() > 1 {
+    let html = a.output == CheckOutput::Html;
+    if html && a.from.is_empty() {
+        return Err(fleet::no_captures("check"));
+    }
+    if html || a.from.len() > 1 {
         return several::run(a, &baseline, common);
     }
     let from = From { from: a.from.first().cloned(), passive: a.passive };
@@ -54,6 +58,8 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         (CheckOutput::Json, _) | (CheckOutput::Text, true) => out::json(&r)?,
         (CheckOutput::Sarif, _) => out::json(&formats::sarif(&[r], &[]))?,
         (CheckOutput::Junit, _) => out::answer(&formats::junit(&[r], &[], a.fail_on.severity()))?,
+        // Only about captures, see above.
+        (CheckOutput::Html, _) => return Err(fleet::no_captures("check")),
         (CheckOutput::Text, false) => {
             let style = crate::style::detect(common).about(&Recording::of(from.from.as_deref()));
             out::answer(&page::report(&r, &until()?, &style))?;

@@ -7,7 +7,7 @@ use ringwise_check::accept::Baseline;
 use ringwise_check::fleet::{HostSummary, worst_first};
 use ringwise_check::{Report, UnreadableCapture, formats};
 use ringwise_render::fleet::FailedCapture;
-use ringwise_render::{fleet as page, fleet_json};
+use ringwise_render::{fleet as page, fleet_html, fleet_json};
 
 use super::{one, today};
 use crate::args::{CheckArgs, CheckOutput, Common};
@@ -53,6 +53,7 @@ pub(super) fn run(a: &CheckArgs, baseline: &Baseline, common: &Common) -> Result
         CheckOutput::Json => {}
         CheckOutput::Sarif => out::json(&formats::sarif(&reports, &unopened()))?,
         CheckOutput::Junit => out::answer(&formats::junit(&reports, &unopened(), a.fail_on.severity()))?,
+        CheckOutput::Html => out::file(&fleet_html::checked(&hosts, &failed))?,
         CheckOutput::Text => out::answer(&page::checked(&hosts, &failed, a.all, &crate::style::detect(common)))?,
     }
     fleet::report_failed(failed.len(), a.from.len());

@@ -23,7 +23,7 @@ use ringwise_text::no_answer;
 
 pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let (files, devs) = fleet::captures(&a.from.from, &a.devs);
-    if files.len() > 1 {
+    if files.len() > 1 || (a.output == PlanOutput::Html && !common.json) {
         return several::run(a, &files, &devs, common);
     }
     let a = &PlanArgs { devs, ..a.clone() };
@@ -44,6 +44,8 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     }
     match format {
         PlanOutput::Json => out::json(&plan)?,
+        // Only about captures, see above.
+        PlanOutput::Html => return Err(fleet::no_captures("plan")),
         PlanOutput::Diff => out::answer(&diff::text(&plan))?,
         PlanOutput::Sh => {
             let text = script::text(&plan, &s)

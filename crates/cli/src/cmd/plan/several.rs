@@ -6,7 +6,7 @@ use ringwise_intent::Take;
 use ringwise_model::GoalChoice;
 use ringwise_plan::fleet::{PlanGroups, PlannedHost, SamePlan};
 use ringwise_render::fleet::{self as page, FailedCapture};
-use ringwise_render::fleet_json;
+use ringwise_render::{fleet_html, fleet_json};
 
 use super::make;
 use crate::args::{Common, IntentArgs, PlanArgs, PlanOutput};
@@ -23,6 +23,9 @@ struct Planned {
 }
 
 pub(super) fn run(a: &PlanArgs, files: &[PathBuf], devs: &[String], common: &Common) -> Result<Status> {
+    if files.is_empty() {
+        return Err(fleet::no_captures("plan"));
+    }
     refuse_options_of_one_host(a)?;
     let json = common.json || a.output == PlanOutput::Json;
     // A mistake in the request is one error, not one for each capture.
@@ -51,8 +54,11 @@ pub(super) fn run(a: &PlanArgs, files: &[PathBuf], devs: &[String], common: &Com
     })?;
     if !json {
         let again = ["ringwise plan", &a.intent.text(devs)].join(" ");
-        let style = crate::style::detect(common);
-        out::answer(&page::planned(&groups.finish(), &failed, again.trim_end(), a.all, &style))?;
+        let (groups, again) = (groups.finish(), again.trim_end());
+        match a.output {
+            PlanOutput::Html => out::file(&fleet_html::planned(&groups, &failed, again))?,
+            _ => out::answer(&page::planned(&groups, &failed, again, a.all, &crate::style::detect(common)))?,
+        }
     }
     fleet::report_failed(failed.len(), files.len());
     Ok(match () {
@@ -73,7 +79,7 @@ fn refuse_options_of_one_host(a: &PlanArgs) -> Result<()> {
     ];
     match given.iter().find(|(is, _)| *is) {
         Some((_, option)) => Err(Fail::usage(format!(
-            "{option} is about one host; found several captures. Expected one capture, or the output formats text and json"
+            "{option} is about one host; found several captures. Expected one capture, or the output formats text, json and html"
         ))
         .next("ringwise plan --help")),
         None => Ok(()),
