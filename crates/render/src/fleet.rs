@@ -156,7 +156,8 @@ fn table(hosts: &[HostSummary], style: &Style) -> String {
 
 /// The first rules with errors or warnings; all of them without a terminal.
 pub(crate) fn rules(h: &HostSummary, style: &Style) -> String {
-    let n = if style.width.is_some() { RULES } else { usize::MAX };
+    // As in lists, one more rule takes the room of its number.
+    let n = if style.width.is_some() && h.worst.len() > RULES + 1 { RULES } else { usize::MAX };
     let mut words: Vec<String> = h.worst.iter().take(n).cloned().collect();
     if h.worst.len() > n {
         words.push(format!("+{}", h.worst.len() - n));

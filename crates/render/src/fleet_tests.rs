@@ -9,8 +9,8 @@ fn host(name: Option<&str>, file: &str, errors: usize) -> HostSummary {
         warnings: 2,
         infos: 1,
         planned: true,
-        worst: ["A03", "Q14", "A02", "Q04"].map(String::from).to_vec(),
-        rules: ["A02", "A03", "H26", "Q04", "Q14"].map(String::from).to_vec(),
+        worst: ["A03", "Q14", "A02", "Q04", "A08"].map(String::from).to_vec(),
+        rules: ["A02", "A03", "A08", "H26", "Q04", "Q14"].map(String::from).to_vec(),
     }
 }
 
@@ -37,10 +37,10 @@ fn a_row_fits_a_terminal_and_is_whole_elsewhere() {
     let hosts = [host(Some(name), long, 3), host(None, "caps/b.tar.gz", 0)];
     let page = checked(&hosts, &[], false, &terminal());
     assert!(page.lines().all(|l| l.starts_with("Next: ") || len(l) <= 80), "{page}");
-    assert!(page.contains("\nhost-with-a-long-na…       3         2  A03 Q14 A02 +1  …"), "{page}");
-    assert!(page.contains("\nfiles in caps/\nHOST  ") && page.contains("A03 Q14 A02 +1  b.tar.gz\n"), "{page}");
+    assert!(page.contains("\nhost-with-a-long-na…       3         2  A03 Q14 A02 +2  …"), "{page}");
+    assert!(page.contains("\nfiles in caps/\nHOST  ") && page.contains("A03 Q14 A02 +2  b.tar.gz\n"), "{page}");
     let page = checked(&hosts, &[], false, &Style::plain(None));
-    assert!(page.contains(&format!("{name}       3         2  A03 Q14 A02 Q04  {long}\n")), "{page}");
+    assert!(page.contains(&format!("{name}       3         2  A03 Q14 A02 Q04 A08  {long}\n")), "{page}");
     assert!(page.contains("  A02  2 of 2  interrupt is not pinned"), "{page}");
 }
 
