@@ -277,8 +277,7 @@ fn group(g: &PlanGroup, of: usize, again: &str, style: &Style) -> String {
 pub(crate) fn title(g: &PlanGroup, of: usize) -> String {
     let all = thousands(of as u64);
     match (g.example.steps, g.hosts()) {
-        (0, 1) => format!("1 of {all} hosts has nothing to do"),
-        (0, n) => format!("{} of {all} hosts have nothing to do", thousands(n as u64)),
+        (0, n) => format!("nothing to do on {} of {all} hosts", thousands(n as u64)),
         (_, 1) => format!("1 of {all} hosts has this plan"),
         (_, n) => format!("{} of {all} hosts share this plan", thousands(n as u64)),
     }

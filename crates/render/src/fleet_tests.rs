@@ -118,7 +118,7 @@ fn groups_name_an_example() {
   example edge7: eth0 eth1 (igb), mq0 (driver unknown)
   ringwise plan --goal rpc --from c/b
 
-1 of 216 hosts has nothing to do: goal rpc
+nothing to do on 1 of 216 hosts: goal rpc
   example edge7: eth0 eth1 (igb), mq0 (driver unknown)
   ringwise plan --goal rpc --from c/z
 ";

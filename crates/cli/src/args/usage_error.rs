@@ -74,7 +74,7 @@ fn second_capture(e: &clap::Error, words: &[String]) -> Option<String> {
     let word = match e.kind() {
         ErrorKind::InvalidSubcommand => text(e, ContextKind::InvalidSubcommand),
         ErrorKind::UnknownArgument => text(e, ContextKind::InvalidArg),
-        ErrorKind::ArgumentConflict if text(e, ContextKind::InvalidArg).starts_with("--from ") => {
+        ErrorKind::ArgumentConflict if option_name(&text(e, ContextKind::InvalidArg)) == "--from" => {
             let again = words.iter().skip(first + 1).position(|w| w == "--from")? + first + 1;
             return words.get(again + 1).cloned();
         }

@@ -17,6 +17,8 @@ use crate::source::{self, Source};
 
 /// Results that wait for an earlier one, for each thread. They limit the memory.
 const AHEAD: usize = 4;
+/// How often the line of progress changes.
+const LINE_EVERY: Duration = Duration::from_millis(200);
 /// Interface names have at most this many bytes (IFNAMSIZ).
 const NAME_BYTES: usize = 15;
 
@@ -99,7 +101,7 @@ impl Work {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next file, as soon as its result may be kept. `None`: there is none.
+    /// The next file, as soon as its result may be kept. `None`: every file has been handed out, or the run was stopped.
     fn next(&self) -> Option<usize> {
         let mut q = self.lock();
         while !q.stopped && q.next < self.files && q.next >= q.taken + self.ahead {
@@ -146,7 +148,8 @@ pub(super) fn in_order<T: Send>(
     let queue = Mutex::new(Queue { next: 0, taken: 0, stopped: false });
     let work = Work { queue, changed: Condvar::new(), ahead: threads * AHEAD, files: files.len() };
     let (send, results) = channel();
-    let begun = Instant::now();
+    // Progress appears after a second, and then changes a few times a second.
+    let mut next_line = Instant::now() + Duration::from_secs(1);
     let quiet = common.quiet || (streams && ringwise_sys::proc::is_tty(&std::io::stdout()));
     let mut line = Progress::new(quiet);
     std::thread::scope(|scope| {
@@ -165,7 +168,7 @@ pub(super) fn in_order<T: Send>(
         drop(send);
         let (mut waiting, mut taken) = (BTreeMap::new(), 0);
         loop {
-            match results.recv_timeout(Duration::from_millis(200)) {
+            match results.recv_timeout(LINE_EVERY) {
                 Ok((at, result)) => drop(waiting.insert(at, result)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -178,9 +181,8 @@ pub(super) fn in_order<T: Send>(
                     return Err(e);
                 }
             }
-            if begun.elapsed() > Duration::from_secs(1)
-                && let Some(line) = &mut line
-            {
+            if let Some(line) = line.as_mut().filter(|_| Instant::now() >= next_line) {
+                next_line = Instant::now() + LINE_EVERY;
                 let of = plural(files.len(), "capture");
                 line.show(&format!("ringwise: {} of {of} read", thousands(taken as u64)));
             }
