@@ -17,6 +17,7 @@ mod causes;
 mod configured_settings;
 mod finding_sink;
 mod fix;
+pub mod fleet;
 pub mod formats;
 pub mod found;
 mod judge;

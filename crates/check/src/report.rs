@@ -132,7 +132,7 @@ pub struct UnreadableCapture {
 
 impl Report {
     /// The host name, unless it is "(none)", which the kernel reports until a name is set.
-    fn own_name(&self) -> Option<&str> {
+    pub(crate) fn own_name(&self) -> Option<&str> {
         self.host.as_deref().filter(|h| *h != "(none)")
     }
 
@@ -150,6 +150,11 @@ impl Report {
     /// Findings of this severity, without consequences.
     pub fn count(&self, s: Severity) -> usize {
         self.findings.iter().filter(|f| f.severity == s).count()
+    }
+
+    /// Sorts reports by errors, then warnings, then other findings: the worst first.
+    pub fn badness(&self) -> impl Ord + use<> {
+        std::cmp::Reverse(Severity::ALL.map(|s| self.count(s)))
     }
 
     /// How many rules there are, and what became of them. Each rule counts once.

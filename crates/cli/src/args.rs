@@ -108,6 +108,20 @@ pub struct From {
     pub passive: bool,
 }
 
+/// What `plan` reads: the live host, or recordings.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Input")]
+pub struct FromSeveral {
+    /// Read a capture, a sos report, or a directory or archive with proc/ and sys/ trees instead of this host. Several, or
+    /// a directory of captures: hosts with the same plan are grouped, and the exit status is 1 if one of them cannot be
+    /// planned
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+    /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
+    #[arg(long, conflicts_with = "from")]
+    pub passive: bool,
+}
+
 /// Formats of commands that print a page or one JSON document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
@@ -137,6 +151,8 @@ pub enum PlanOutput {
     Sh,
     /// Unified diff of "path = value" lines
     Diff,
+    /// A page for a browser about captures (--from)
+    Html,
 }
 
 /// All commands. Names of hidden commands begin with two underscores.
@@ -261,7 +277,7 @@ pub struct PlanArgs {
     pub intent: IntentArgs,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: FromSeveral,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub output: PlanOutput,
@@ -274,6 +290,9 @@ pub struct PlanArgs {
     /// Show one line for each setting instead of groups of settings
     #[arg(long, help_heading = "Output")]
     pub full: bool,
+    /// With several captures: list every group and every capture that could not be planned
+    #[arg(long, help_heading = "Output")]
+    pub all: bool,
     /// Exit with status 3 if there is something to do, or a requested setting is not planned
     #[arg(long, help_heading = "Output")]
     pub exit_code: bool,

@@ -58,11 +58,13 @@ const PLAN: Page = Page {
         "  ringwise plan
   ringwise plan eth0 --goal forward --allow-disruption
   ringwise plan eth0 --goal rpc --out eth0.plan   then: ringwise apply eth0.plan
-  ringwise plan eth0 --set eth0.rings.rx=1024 -o diff",
+  ringwise plan eth0 --set eth0.rings.rx=1024 -o diff
+  ringwise plan --goal rpc --from caps/           which hosts share a plan",
         "  0  planned, or nothing to do
   3  with --exit-code: there is something to do, or a requested setting is not
      planned
-  1  the host or the configuration cannot be used; 2 wrong command line",
+  1  the host, one of several captures or the configuration cannot be used
+  2  wrong command line",
     )
 };
 const EXPLAIN: Page = Page {
@@ -133,11 +135,12 @@ const CHECK: Page = Page {
     ..Page::new(
         "  ringwise check
   ringwise check eth0 --goal rpc --fail-on warning
+  ringwise check --from caps/*.tar.gz             many hosts, worst first
   ringwise check --explain A02
   ringwise check --accept A02 --reason 'known, see ticket 12' --until 2027-03-01",
         "  0  no finding of severity error, or of --fail-on and above
   3  there are such findings
-  1  the host or a recording cannot be read; 2 wrong command line",
+  1  the host, or one of several captures, cannot be read; 2 wrong command line",
     )
 };
 const WATCH: Page = Page {

@@ -109,6 +109,11 @@ pub fn json<T: serde::Serialize>(doc: &T) -> Result<()> {
     whole(&visible::json(&text))
 }
 
+/// Writes a line that is JSON text.
+pub fn json_line(line: &str) -> Result<()> {
+    whole(&format!("{}\n", visible::json(line)))
+}
+
 /// Prints progress, questions and warnings. Errors of writing to stderr are ignored.
 pub fn note(quiet: bool, text: &str) {
     if !quiet {

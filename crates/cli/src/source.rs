@@ -29,7 +29,7 @@ pub(crate) struct Source {
 /// Opens the recording of `--from`, or this host.
 pub(crate) fn open(from: &From) -> Result<Source> {
     match &from.from {
-        Some(path) => recording(path),
+        Some(path) => recording(path).map_err(|e| Fail::error(format!("{e}\nExpected {EXPECTED}"))),
         None if from.passive => live().map(Source::by_files_alone),
         None => live(),
     }
@@ -41,13 +41,13 @@ pub(crate) fn live() -> Result<Source> {
     Ok(Source { host, recorded: false, passive: false, nested: None, recording: Recording::default() })
 }
 
-fn recording(path: &Path) -> Result<Source> {
-    // The error names the file.
-    let captured = Captured::open(path).map_err(|e| {
-        Fail::error(format!(
-            "{e}\nExpected a file of ringwise capture, a sos report, or a directory or tar archive with proc/ and sys/ trees"
-        ))
-    })?;
+/// What [`recording`] opens.
+pub(crate) const EXPECTED: &str =
+    "a file of ringwise capture, a sos report, or a directory or tar archive with proc/ and sys/ trees";
+
+/// Opens a recording. The error names the file.
+pub(crate) fn recording(path: &Path) -> ringwise_sys::Result<Source> {
+    let captured = Captured::open(path)?;
     let nested = captured.nested().map(|below| path.join(below));
     let host = ringwise_discover::sos::report(Arc::new(captured));
     Ok(Source { host, recorded: true, passive: false, nested, recording: Recording::of(Some(path)) })

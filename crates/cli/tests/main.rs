@@ -13,6 +13,7 @@ mod errors;
 mod explain;
 mod export;
 mod first_try;
+mod fleet;
 mod goals;
 mod groups_gone;
 mod guard;

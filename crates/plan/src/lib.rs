@@ -21,6 +21,7 @@ mod dev;
 mod doc;
 mod effect;
 mod entries;
+pub mod fleet;
 mod goal;
 mod goal_knobs;
 mod groups;

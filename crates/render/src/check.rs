@@ -1,13 +1,11 @@
 //! The pages of `check` for people.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use ringwise_check::capability::{Capability, CapabilityState};
-use ringwise_check::{Finding, Report, Role, Severity, UnreadableCapture};
+use ringwise_check::{Finding, Report, Role, Severity};
 use ringwise_model::{Goal, Snapshot, shell};
 
-use ringwise_text::Recording;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{one_line, pad, plural};
 
@@ -287,59 +285,6 @@ fn could_not(r: &Report, style: &Style) -> String {
         for (what, ids) in whats {
             out += &format!("  {}\n", wrap(&format!("{what}: {why} ({})", rules(&ids, style)), 2, style));
         }
-    }
-    out
-}
-
-/// Several hosts: one line each, the worst first; unreadable captures come before all others. Then the findings that
-/// many hosts share.
-pub fn hosts(all: &[Report], unopened: &[UnreadableCapture], style: &Style) -> String {
-    let names: Vec<String> = all.iter().map(|r| r.name_among(all)).collect();
-    let width = names.iter().chain(unopened.iter().map(|u| &u.file)).map(String::len).max().unwrap_or(4);
-    let mut out = String::new();
-    for u in unopened {
-        let line = format!("could not be read: {}", u.why.lines().next().unwrap_or_default());
-        out += &format!("{}  {}\n", pad(&u.file, width), style.paint(Tint::Red, &line));
-    }
-    for (r, name) in all.iter().zip(&names) {
-        let worse = r.findings.iter().filter(|f| f.severity > Severity::Info);
-        let mut ids: Vec<&str> = worse.map(|f| f.rule.as_str()).collect();
-        ids.dedup();
-        let mut counts = format!(
-            "{}, {}, {} info, {} not readable",
-            plural(r.count(Severity::Error), "error"),
-            plural(r.count(Severity::Warning), "warning"),
-            r.count(Severity::Info),
-            r.rule_counts().unreadable
-        );
-        if r.no_plan.is_some() {
-            counts += ", no plan";
-        }
-        let line = format!("{}  {counts}  {}", pad(name, width), ids.join(" "));
-        out += &format!("{}\n", wrap(line.trim_end(), 4, style));
-    }
-    let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
-    for r in all {
-        for id in r.ids() {
-            *shared.entry(id).or_default() += 1;
-        }
-    }
-    let mut shared: Vec<(&str, usize)> = shared.into_iter().filter(|(_, n)| *n > 1).collect();
-    shared.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    if !shared.is_empty() {
-        out += "\nOn several hosts:\n";
-        for (id, n) in shared {
-            let title = ringwise_check::find(id).map_or("", |r| r.title);
-            out += &format!("  {id:<5} {n} of {}  {title}\n", all.len());
-        }
-    }
-    out += &format!("\n{}", plural(all.len(), "host"));
-    if !unopened.is_empty() {
-        out += &format!(", {} not read", plural(unopened.len(), "capture"));
-    }
-    out.push('\n');
-    if let Some(file) = all.first().and_then(|r| r.file.as_ref()) {
-        out += &format!("Next: {}\n", Recording::of(Some(Path::new(file))).reads("ringwise check"));
     }
     out
 }

@@ -35,7 +35,9 @@ pub mod store;
 pub mod terminal;
 pub mod trust;
 
-pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
+pub use capture::{
+    Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply, captures, has_capture_name,
+};
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};
 pub use entry_counts::{EntryCount, EntryCounts};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ringwise_sys::{Captured, Clock, Host, IoctlCmd, Real, Recorder, Recording, Request};
+use ringwise_sys::{Captured, Clock, Host, IoctlCmd, Real, Recorder, Recording, Request, captures};
 
 struct Dir(PathBuf);
 
@@ -399,4 +399,32 @@ fn xz_is_unpacked_and_checked() {
     });
     hungry[header..header + 4].copy_from_slice(&(!crc).to_le_bytes());
     assert!(Captured::open(&dir.file("hungry.tar.xz", &hungry)).is_err());
+}
+
+/// A directory with one host stands for itself, as for `Captured::open`; one with none or several stands for what is in it.
+#[test]
+fn a_directory_of_captures() {
+    let dir = Dir::new("captures");
+    let all = || captures(&dir.0);
+    let names = |paths: Vec<PathBuf>| -> Vec<String> {
+        paths.iter().map(|p| p.strip_prefix(&dir.0).unwrap().display().to_string()).collect()
+    };
+    assert_eq!(captures(&dir.0.join("nosuch")), [dir.0.join("nosuch")]);
+    assert_eq!(names(all()), [""], "an empty directory is opened, and the error names it");
+    let one = dir.file("h2.tar.gz", b"not read here");
+    assert_eq!((names(all()), captures(&one)), (vec!["h2.tar.gz".into()], vec![one]));
+    for name in ["h10.tar", "h1.tgz", ".hidden.tar", "notes.txt"] {
+        dir.file(name, b"x");
+    }
+    dir.link("h3.tar.xz", "h10.tar");
+    dir.link("gone.tar", "nosuch");
+    assert_eq!(names(all()), ["h1.tgz", "h2.tar.gz", "h3.tar.xz", "h10.tar"]);
+    // One tree is what --from always read.
+    dir.file("sos-a/proc/interrupts", b"CPU0\n");
+    assert_eq!(names(all()), [""]);
+    dir.file("sos-b/sys/class/net/eth0", b"");
+    dir.file("ours/fs/proc/uptime", b"1 1");
+    // A damaged manifest is reported when the directory is opened, beside the others.
+    dir.file("ours/manifest.json", b"{\"schema\": \"ringwise.capture\", \"version\": ");
+    assert_eq!(names(all()), ["h1.tgz", "h2.tar.gz", "h3.tar.xz", "h10.tar", "ours", "sos-a", "sos-b"]);
 }

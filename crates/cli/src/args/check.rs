@@ -19,6 +19,8 @@ pub enum CheckOutput {
     Sarif,
     /// JUnit XML, one suite for each host
     Junit,
+    /// A page for a browser about captures (--from)
+    Html,
 }
 
 /// The lowest severity for which `check` exits with status 3.
@@ -38,8 +40,8 @@ pub struct CheckArgs {
     /// Interfaces [default: those with queues of their own and a link]
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
-    /// Check captures, sos reports or trees of proc/ and sys/ instead of this host; several are compared, and the exit
-    /// status is 1 if one of them cannot be read
+    /// Check captures, sos reports or trees of proc/ and sys/ instead of this host. Several, or a directory of captures, are
+    /// compared, and the exit status is 1 if one of them cannot be read
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub from: Vec<PathBuf>,
     /// Read only files in /proc and /sys, and none that takes the network lock or interrupts other CPUs
@@ -72,6 +74,9 @@ pub struct CheckArgs {
     /// Last day of the acceptance (2027-03-01)
     #[arg(long, value_name = "DAY", requires = "accept", help_heading = "Accepted findings")]
     pub until: Option<String>,
+    /// With several captures: list every host and every shared finding
+    #[arg(long, help_heading = "Output")]
+    pub all: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub output: CheckOutput,

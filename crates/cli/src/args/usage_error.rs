@@ -50,6 +50,10 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
     }
     let root = super::command();
     let (name, command) = called(&root, words);
+    if let Some(second) = second_capture(e, words) {
+        let message = format!("{name} reads one capture; found a second one, {second}. {SEVERAL}");
+        return Some(Fail::usage(message).next(format!("{name} --help")));
+    }
     if e.kind() == K::InvalidSubcommand {
         let word = text(e, ContextKind::InvalidSubcommand);
         return Some(unknown_command(&word, &name, command, is_interface));
@@ -59,6 +63,25 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
         _ => message(e),
     };
     Some(Fail::usage(message).next(format!("{name} --help")))
+}
+
+/// Ends the error of a command to which several captures are given.
+pub(crate) const SEVERAL: &str = "ringwise check and ringwise plan read several";
+
+/// The word that is refused, if it is a second capture behind `--from`.
+fn second_capture(e: &clap::Error, words: &[String]) -> Option<String> {
+    let first = words.iter().position(|w| w == "--from" || w.starts_with("--from="))?;
+    let word = match e.kind() {
+        ErrorKind::InvalidSubcommand => text(e, ContextKind::InvalidSubcommand),
+        ErrorKind::UnknownArgument => text(e, ContextKind::InvalidArg),
+        ErrorKind::ArgumentConflict if option_name(&text(e, ContextKind::InvalidArg)) == "--from" => {
+            let again = words.iter().skip(first + 1).position(|w| w == "--from")? + first + 1;
+            return words.get(again + 1).cloned();
+        }
+        _ => return None,
+    };
+    let is_capture = ringwise_sys::has_capture_name(std::path::Path::new(&word));
+    (is_capture && words.iter().skip(first + 1).any(|w| *w == word)).then_some(word)
 }
 
 /// The message alone, for flags inside a value, such as those of a state of `bench`.

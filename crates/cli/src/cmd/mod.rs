@@ -11,6 +11,7 @@ mod counting;
 mod daemon;
 mod explain;
 mod export;
+mod fleet;
 mod generate;
 mod goals;
 mod guard;
@@ -74,6 +75,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
         }
         Cmd::Show(mut a) => {
             moved(&mut a.from);
+            fleet::refuse_several("show", a.from.from.as_deref(), &a.devs)?;
             show::run(&a, &common)
         }
         Cmd::Check(mut a) => {
@@ -84,7 +86,10 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
             check::run(&a, &common)
         }
         Cmd::Plan(mut a) => {
-            moved(&mut a.from);
+            if a.from.from.is_empty() {
+                a.from.from.extend(top.from.from.clone());
+            }
+            a.from.passive |= top.from.passive;
             plan::run(&a, &common)
         }
         Cmd::Verify(mut a) => {
@@ -93,6 +98,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
         }
         Cmd::Explain(mut a) => {
             moved(&mut a.from);
+            fleet::refuse_several("explain", a.from.from.as_deref(), &a.words)?;
             explain::run(&a, &common)
         }
         Cmd::Help(mut a) => {

@@ -15,6 +15,7 @@ use super::recording::{Asked, Info, Recording, Reply};
 use super::tree::{Node, Tree};
 use crate::host::{Error, Result};
 use crate::real::io_error;
+use ringwise_model::natural;
 
 /// Paths that the root of a host has.
 const MARKS: [&str; 4] = ["proc/interrupts", "sys/class/net", "sys/devices/system/cpu", "proc/cpuinfo"];
@@ -191,32 +192,71 @@ impl Source {
         Ok(replies)
     }
 
-    /// The only directory that contains a host: a capture made by ringwise, or one of [`MARKS`]. Whatever is below such a
-    /// directory belongs to it.
+    /// The only directory that contains a host. Whatever is below such a directory belongs to it.
     fn only_root(&self) -> std::result::Result<Root, String> {
-        let mut found = Vec::new();
-        let mut level = VecDeque::from(["/".to_string()]);
-        for _ in 0..=DEPTH {
-            let mut below = VecDeque::new();
-            for dir in level {
-                if let Some(listed) = self.manifest(&dir)? {
-                    found.push(Root::Ours(dir, Box::new(listed)));
-                } else if MARKS.iter().any(|m| self.exists(&join(&dir, m))) {
-                    found.push(Root::Foreign(dir));
-                } else if below.len() < 10_000 {
-                    let mut names = self.directories(&dir);
-                    names.sort_unstable();
-                    below.extend(names.iter().map(|d| join(&dir, d)));
-                }
-            }
-            level = below;
-        }
+        let mut found = self.roots(Err)?;
         if found.len() > 1 {
             let names: Vec<&str> = found.iter().map(Root::path).collect();
             return Err(format!("contains more than one host: {}; name one of them", names.join(", ")));
         }
         found.pop().ok_or_else(|| "neither a ringwise capture nor a tree with proc/ and sys/ in it".into())
     }
+
+    /// The directories that contain a host: captures made by ringwise, and trees with one of [`MARKS`]. `damaged` decides
+    /// about a directory whose manifest cannot be read.
+    fn roots<E>(&self, damaged: impl Fn(String) -> std::result::Result<(), E>) -> std::result::Result<Vec<Root>, E> {
+        let mut found = Vec::new();
+        let mut level = VecDeque::from(["/".to_string()]);
+        for _ in 0..=DEPTH {
+            let mut below = VecDeque::new();
+            for dir in level {
+                match self.manifest(&dir) {
+                    Ok(Some(listed)) => found.push(Root::Ours(dir, Box::new(listed))),
+                    Ok(None) if MARKS.iter().any(|m| self.exists(&join(&dir, m))) => found.push(Root::Foreign(dir)),
+                    Ok(None) if below.len() < 10_000 => {
+                        let mut names = self.directories(&dir);
+                        names.sort_unstable();
+                        below.extend(names.iter().map(|d| join(&dir, d)));
+                    }
+                    Ok(None) => {}
+                    Err(why) => {
+                        damaged(why)?;
+                        found.push(Root::Foreign(dir));
+                    }
+                }
+            }
+            level = below;
+        }
+        Ok(found)
+    }
+}
+
+/// Ends of the names of archives that [`Captured::open`](super::Captured::open) reads.
+const ENDS: [&str; 5] = [".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz"];
+
+/// Whether a file of this name is probably a capture. [`Captured::open`](super::Captured::open) goes by the content.
+pub fn has_capture_name(path: &Path) -> bool {
+    let name = path.file_name().map(|n| n.to_string_lossy()).unwrap_or_default();
+    !name.starts_with('.') && ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// The captures that `path` names. A directory that holds no host, or several ones, stands for the archives in it and for the
+/// directories with a host below it, in natural order. Everything else, also what does not exist, stands for itself.
+pub fn captures(path: &Path) -> Vec<PathBuf> {
+    let itself = vec![path.to_path_buf()];
+    if !path.is_dir() {
+        return itself;
+    }
+    let keep = |_: String| Ok::<(), std::convert::Infallible>(());
+    let Ok(roots) = Source::Disk(path.to_path_buf()).roots(keep);
+    let mut found: Vec<PathBuf> = match roots.as_slice() {
+        [_] => return itself,
+        roots => roots.iter().map(|r| path.join(r.path())).collect(),
+    };
+    let files = fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path());
+    found.extend(files.filter(|f| has_capture_name(f) && f.is_file()));
+    found.sort_by(|a, b| natural::compare(&a.to_string_lossy(), &b.to_string_lossy()));
+    if found.is_empty() { itself } else { found }
 }
 
 /// Reads the contents that the manifest lists.

@@ -5,16 +5,17 @@ mod traffic;
 pub(super) use self::again::findings;
 
 mod again;
+mod several;
 
 use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{Baseline, Entry};
-use ringwise_check::{AuditInput, GoalOrigin, Report, Severity, UnreadableCapture, capability, formats, judge};
+use ringwise_check::{AuditInput, GoalOrigin, Report, capability, formats, judge};
 use ringwise_intent::{Part, Standing};
 use ringwise_model::{Goal, GoalChoice, Intent, Snapshot};
 
 use super::transaction::{learned, store};
-use super::{goals, manual_changes, show, wanted};
+use super::{fleet, goals, manual_changes, show, wanted};
 use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -33,69 +34,38 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     if let Some(rule) = &a.accept {
         return accept(a, rule);
     }
+    let (from, devs) = fleet::captures(&a.from, &a.devs);
+    let a = &CheckArgs { from, devs, ..a.clone() };
     if a.capabilities {
         return capabilities(a, common);
     }
     let baseline = baseline(a)?;
-    let (mut reports, mut unopened) = (Vec::new(), Vec::new());
-    if a.from.is_empty() {
-        let from = From { from: None, passive: a.passive };
-        reports.push(one(a, &source::open(&from)?, common)?);
+    let html = a.output == CheckOutput::Html;
+    if html && a.from.is_empty() {
+        return Err(fleet::no_captures("check"));
     }
-    for file in &a.from {
-        let from = From { from: Some(file.clone()), passive: false };
-        let r = source::open(&from).and_then(|s| one(a, &s, common));
-        match r {
-            Ok(r) => reports.push(Report { file: Some(file.display().to_string()), ..r }),
-            // A recording that cannot be read does not prevent reports about the others.
-            Err(e) if a.from.len() > 1 => {
-                out::fail(&e);
-                unopened.push(UnreadableCapture { file: file.display().to_string(), why: e.message });
-            }
-            Err(e) => return Err(e),
-        }
+    if html || a.from.len() > 1 {
+        return several::run(a, &baseline, common);
     }
-    let today = today()?;
-    for r in &mut reports {
-        for over in baseline.lay_over(r, &today) {
-            out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
-        }
+    let from = From { from: a.from.first().cloned(), passive: a.passive };
+    let mut r = one(a, &source::open(&from)?, common)?;
+    r.file = from.from.as_ref().map(|f| f.display().to_string());
+    for over in baseline.lay_over(&mut r, &today()?) {
+        out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
     }
-    // Worst first.
-    reports.sort_by_key(|r| {
-        std::cmp::Reverse((r.count(Severity::Error), r.count(Severity::Warning), r.count(Severity::Info)))
-    });
-    let worst = reports.iter().filter_map(Report::worst).max();
-    let failed = a.fail_on.severity().is_some_and(|s| worst >= Some(s));
-    tell(a, &reports, &unopened, common)?;
-    // What could not be read may hide any problem, so it outranks findings elsewhere and is never a success.
-    Ok(match (unopened.is_empty(), failed) {
-        (false, _) => Status::Error,
-        (true, true) => Status::Findings,
-        (true, false) => Status::Ok,
-    })
-}
-
-fn tell(a: &CheckArgs, reports: &[Report], unopened: &[UnreadableCapture], common: &Common) -> Result<()> {
+    let failed = a.fail_on.severity().is_some_and(|s| r.worst() >= Some(s));
     match (a.output, common.json) {
-        (CheckOutput::Json, _) | (CheckOutput::Text, true) => match reports {
-            [one] if a.from.len() < 2 => out::json(one),
-            all => out::json(&serde_json::json!({
-                "schema": "ringwise.checks", "version": 1, "hosts": all, "unreadable": unopened,
-            })),
-        },
-        (CheckOutput::Sarif, _) => out::json(&formats::sarif(reports, unopened)),
-        (CheckOutput::Junit, _) => out::answer(&formats::junit(reports, unopened, a.fail_on.severity())),
+        (CheckOutput::Json, _) | (CheckOutput::Text, true) => out::json(&r)?,
+        (CheckOutput::Sarif, _) => out::json(&formats::sarif(&[r], &[]))?,
+        (CheckOutput::Junit, _) => out::answer(&formats::junit(&[r], &[], a.fail_on.severity()))?,
+        // Only about captures, see above.
+        (CheckOutput::Html, _) => return Err(fleet::no_captures("check")),
         (CheckOutput::Text, false) => {
-            let one_file = a.from.first().filter(|_| a.from.len() == 1);
-            let style = crate::style::detect(common).about(&Recording::of(one_file.map(PathBuf::as_path)));
-            let until = until()?;
-            match reports {
-                [one] if a.from.len() < 2 => out::answer(&page::report(one, &until, &style)),
-                all => out::answer(&page::hosts(all, unopened, &style)),
-            }
+            let style = crate::style::detect(common).about(&Recording::of(from.from.as_deref()));
+            out::answer(&page::report(&r, &until()?, &style))?;
         }
     }
+    Ok(if failed { Status::Findings } else { Status::Ok })
 }
 
 /// Reads the host and checks it.
@@ -237,6 +207,10 @@ fn explain(id: &str, common: &Common) -> Result<Status> {
 }
 
 fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
+    if a.from.len() > 1 {
+        let message = format!("--capabilities is about one host; found {} captures", a.from.len());
+        return Err(Fail::usage(message).next("ringwise check --capabilities --from FILE"));
+    }
     let from = From { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
     let options = traffic::options(&a.devs);

@@ -1,10 +1,13 @@
 //! `ringwise plan`
 
+mod several;
+
 use ringwise_discover::Options;
 use ringwise_intent::{Planning, PlanningHost, Take};
 use ringwise_knob::Learned;
 use ringwise_model::GoalChoice;
 
+use super::fleet;
 use super::goals;
 use super::manual_changes;
 use super::not_in_file;
@@ -20,10 +23,16 @@ use ringwise_render::plan::{self as page, PlanPageOptions};
 use ringwise_text::no_answer;
 
 pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
-    if a.intent.print_config {
-        return print_config(&a.devs, &a.intent, &a.from, common);
+    let (files, devs) = fleet::captures(&a.from.from, &a.devs);
+    if files.len() > 1 || (a.output == PlanOutput::Html && !common.json) {
+        return several::run(a, &files, &devs, common);
     }
-    let source = source::open(&a.from)?;
+    let a = &PlanArgs { devs, ..a.clone() };
+    let from = From { from: files.into_iter().next(), passive: a.from.passive };
+    if a.intent.print_config {
+        return print_config(&a.devs, &a.intent, &from, common);
+    }
+    let source = source::open(&from)?;
     let a = &PlanArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, false, common)?;
@@ -36,6 +45,8 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     }
     match format {
         PlanOutput::Json => out::json(&plan)?,
+        // Only about captures, see above.
+        PlanOutput::Html => return Err(fleet::no_captures("plan")),
         PlanOutput::Diff => out::answer(&diff::text(&plan))?,
         PlanOutput::Sh => {
             let text = script::text(&plan, &s)
