@@ -10,7 +10,7 @@ use ringwise_sys::Host;
 use crate::committed::CommittedTx;
 use crate::host_access::HostAccess;
 use crate::journal::Read;
-use crate::{Error, Kind, Outcome, Policy, Request, Store, history};
+use crate::{Error, Kind, Outcome, Policy, Request, Store, Verdict, history};
 
 /// A table with moved entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,35 +34,36 @@ impl BalancedTable {
 
 /// Tables whose last requested value is a move of the service.
 pub(crate) fn tables(journals: &[Read], now: &Snapshot) -> Vec<BalancedTable> {
-    let kept = history::in_force(journals, now);
-    let kept: Vec<&CommittedTx> = kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })).collect();
+    let mut out = of(&history::in_force(journals, now));
+    out.retain(|t| now.nic(&t.dev).is_some());
+    out
+}
+
+/// The same for these transactions.
+pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedTable> {
     let mut out: Vec<BalancedTable> = Vec::new();
-    for k in kept {
+    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
         for (address, moved) in k.wants.iter().filter(|(a, _)| matches!(a, Address::RssTable { .. })) {
             let Some(dev) = address.dev() else { continue };
             let at = out.iter().position(|t| t.dev == dev);
             match (k.balance, at) {
                 (false, Some(i)) => _ = out.remove(i),
                 (false, None) => {}
-                // Another table at its start was written outside ringwise since: it is the new base.
-                (true, Some(i)) if k.start.get(address).is_none_or(|s| *s == out[i].moved) => {
-                    out[i].moved.clone_from(moved);
-                }
                 (true, at) => {
-                    at.map(|i| out.remove(i));
-                    let base = k.start.get(address).unwrap_or(moved).clone();
-                    out.push(BalancedTable { dev: dev.into(), base, moved: moved.clone(), first: k.id });
+                    let earlier = at.map(|i| out.remove(i));
+                    let base = k.base.as_ref().or_else(|| k.start.get(address)).unwrap_or(moved).clone();
+                    let first = earlier.filter(|t| t.base == base).map_or(k.id, |t| t.first);
+                    out.push(BalancedTable { dev: dev.into(), base, moved: moved.clone(), first });
                 }
             }
         }
         out.retain(|t| t.moved != t.base);
     }
-    out.retain(|t| now.nic(&t.dev).is_some());
     out
 }
 
 /// Restores the base of the tables with moved entries, of this interface or of all. A table that something else has replaced stays
-/// as it is. `None`: there was nothing to restore.
+/// as it is. Returns the outcome of one that failed, else of the last one. `None`: there was nothing to restore.
 ///
 /// Errors: those of [`crate::run`], and the state directory cannot be read.
 pub fn restore_tables(
@@ -76,17 +77,22 @@ pub fn restore_tables(
     let own = |t: &BalancedTable| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now);
     let list: Vec<BalancedTable> = tables(&Read::all(store)?, &now).into_iter().filter(own).collect();
     let policy = &Policy { differs: true, ..policy.clone() };
-    let mut last = None;
+    let (mut last, mut failed) = (None, None);
     for t in list {
         let request = Request {
+            base: Some(t.base.clone()),
             title: Title::Balance { dev: t.dev.clone() },
             devices: now.nic(&t.dev).map(|n| n.dev.clone()).into_iter().collect(),
             steps: vec![table_step(t.base, t.moved, Reason::BeforeUnevenLoad { transaction: t.first })],
             ..by.clone()
         };
-        last = Some(crate::run(host, &request, store, policy, &mut |_| {})?);
+        match crate::run(host, &request, store, policy, &mut |_| {}) {
+            Ok(o) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => last = Some(o),
+            // The others are restored nevertheless.
+            other => failed = Some(other.map(Some)),
+        }
     }
-    Ok(last)
+    failed.unwrap_or(Ok(last))
 }
 
 /// A step that follows the load.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, SettingMap};
+use ringwise_knob::{Address, Setting, SettingMap};
 
 use crate::Kind;
 
@@ -15,6 +15,8 @@ pub(crate) struct CommittedTx {
     pub correction: bool,
     /// The service moved entries of an indirection table because of the load.
     pub balance: bool,
+    /// The table from before the first of these moves.
+    pub base: Option<Setting>,
     /// When it ended, seconds since 1970.
     pub ended: u64,
     /// Values as found before it.

@@ -37,7 +37,7 @@ use crate::watch::{self, Watch};
 use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 pub use crate::guardian::{ApplierState, Watched};
-pub use crate::table_guard::{FOR_TABLES, guard_tables, guard_tables_after};
+pub use crate::table_guard::{FOR_TABLES, guard_tables, guard_tables_again};
 
 /// How often the guard looks. It only checks files and clocks, so a look costs two system calls.
 const EACH: Duration = Duration::from_millis(200);

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, trust};
 
 use crate::guard_error::{FileFault, GuardError, UnusableFiles};
+use crate::guard_process::FOR_TABLES;
 
 const EACH: Duration = Duration::from_millis(10);
 /// File names of copies start with this.
@@ -129,9 +130,11 @@ impl Search<'_> {
 
     /// Removes copies of guards that were killed. The lock is held, so no other guard of this state directory is running.
     pub(crate) fn clean(&self) {
-        remove(self.dir, PREFIX);
+        // The guard of tables runs without the lock.
+        let kept = (self.transaction != FOR_TABLES).then_some(FOR_TABLES);
+        remove(self.dir, PREFIX, kept);
         if let Some(prefix) = run_prefix(self.dir) {
-            remove(self.run, &prefix);
+            remove(self.run, &prefix, kept);
         }
     }
 }
@@ -170,9 +173,11 @@ fn name_in_run(dir: &Path, transaction: u64) -> Option<String> {
     Some(format!("{}{transaction:04}", run_prefix(dir)?))
 }
 
-fn remove(dir: &Path, prefix: &str) {
+fn remove(dir: &Path, prefix: &str, kept: Option<u64>) {
+    let kept = kept.map(|id| format!("{prefix}{id:04}"));
+    let own = |name: &str| name.starts_with(prefix) && !kept.as_ref().is_some_and(|k| name.starts_with(k));
     let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-    for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(prefix))) {
+    for path in names.filter(|p| p.file_name().is_some_and(|n| own(&n.to_string_lossy()))) {
         let _ = fs::remove_file(path); // the next run tries again to remove it
     }
 }

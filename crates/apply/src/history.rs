@@ -40,10 +40,18 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
         }
         earlier.insert(j.id, out.clone());
         if let Kind::Rollback { before } = h.kind {
+            let undone: BTreeSet<Address> = out
+                .iter()
+                .filter(|k| k.id >= before)
+                .flat_map(|k| k.start.keys().chain(k.wants.keys()))
+                .cloned()
+                .collect();
             match earlier.get(&before) {
                 Some(then) => out.clone_from(then),
                 None => out.retain(|k| k.id < before),
             }
+            // It restores the base of a table, and not earlier moves.
+            out.retain(|k| !(k.balance && k.wants.keys().any(|a| undone.contains(a))));
         }
         let names = DeviceRenames::new(&h.devices, now);
         let refused = outcome.refused.iter().map(|r| &r.asked);
@@ -63,6 +71,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
             kind: h.kind.clone(),
             correction: j.is_correction(),
             balance: j.is_balance(),
+            base: h.base.as_ref().map(|s| names.setting(s)),
             ended: h.unix_time.saturating_add(outcome.took_ms / 1000),
             start: map(&names, &h.start),
             wants: map(&names, wants),
@@ -179,12 +188,13 @@ fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&
                 out.remove(&gone);
             }
             if k.balance {
-                let before = || BeforeMoves { in_effect: out.get(address).cloned(), base: k.start.get(address) };
+                let base = || k.base.as_ref().or_else(|| k.start.get(address));
+                let before = || BeforeMoves { in_effect: out.get(address).cloned(), base: base() };
                 let before = before_moves.entry(address).or_insert_with(before);
                 let last = out.get(address).map(|(_, s)| s);
                 if out.get(address).is_some_and(|(by, _)| by.balance) && k.start.get(address) != last {
-                    // It was written outside ringwise since the last move.
-                    before.base = k.start.get(address);
+                    // It was written outside ringwise since the last move, or journals in between were removed.
+                    before.base = base();
                 }
                 if before.base == Some(setting) {
                     // What was requested before is in effect again, or nothing.

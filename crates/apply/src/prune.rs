@@ -75,10 +75,9 @@ fn is_covered(r: &Read, earlier: &[&Read], later: &[&Read], host: &Host) -> bool
     let same = |s: &Setting| s.address().is_some_and(|a| addresses.contains(&a));
     let balance = |r: &&Read| applied(r).filter(|h| wants(h).any(same)).map(|_| r.is_balance());
     let mut balances = earlier[first..].iter().filter_map(balance);
+    // What is in effect after a run is what the run left. Each of its journals has the base.
     let needed = match r.is_balance() {
-        // The first of a run has the table that is restored when the run ends.
-        true => balances.next_back() != Some(true),
-        // What is in effect after a run is what the run left.
+        true => h.base.is_none() || after.iter().any(|h| h.base.is_none()),
         false => balances.any(|b| b),
     };
     if needed {

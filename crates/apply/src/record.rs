@@ -36,6 +36,9 @@ pub(crate) struct Header {
     /// What `apply` was run for. `None`: another command, or a version that did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Requested>,
+    /// Of a transaction that moves entries because of the load: the table from before the first move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Setting>,
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
     /// Settings that were requested too, and had their value already.
@@ -78,6 +81,7 @@ impl Header {
             command: request.command(),
             argv: request.argv.clone(),
             requested: request.requested.clone(),
+            base: request.base.clone(),
             devices: Vec::new(),
             steps: request.steps.clone(),
             already: Vec::new(),

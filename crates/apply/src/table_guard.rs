@@ -24,15 +24,15 @@ use serde_json::Value;
 use crate::balance::restore_tables;
 use crate::guardian::{ApplierState, Watched};
 use crate::state_file::{self, SUMMED};
-use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, Store};
+use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 pub use crate::guard_process::FOR_TABLES;
 
 /// How long tables wait for the next service: a restart or an upgrade takes less.
 const TAKEN_WITHIN: Duration = Duration::from_secs(15);
 const EACH: Duration = Duration::from_millis(100);
-/// Another run may hold the lock for as long as a trial takes.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// Attempts after an error, one second apart.
+const TRIES: u32 = 60;
 
 /// What a service leaves for the next one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -109,10 +109,27 @@ pub fn guard_tables(
     }
 }
 
+/// For a guard that was started again: `served`: whether a service runs. Without one the tables are restored.
+///
+/// Errors: the tables could not be restored.
+pub fn guard_tables_again(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    served: bool,
+    policy: &Policy,
+) -> Result<Option<Outcome>, Error> {
+    match (waiting(store).exists(), served) {
+        (true, _) => guard_tables_after(host, store, policy),
+        // It has a guard of its own, or restores them itself.
+        (false, true) => Ok(None),
+        (false, false) => restore(host, store, policy),
+    }
+}
+
 /// Waits for another service to take the tables over, and restores them if none does.
 ///
 /// Errors: the tables could not be restored.
-pub fn guard_tables_after(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Option<Outcome>, Error> {
+fn guard_tables_after(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Option<Outcome>, Error> {
     let end = host.since_boot() + TAKEN_WITHIN;
     while waiting(store).exists() && host.since_boot() < end {
         host.sleep(EACH);
@@ -135,16 +152,18 @@ fn restore(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Optio
         reason: Some("the service that followed the load is gone".into()),
         ..Request::default()
     };
-    let end = host.since_boot() + PATIENCE;
+    let mut failures = 0;
     loop {
-        match restore_tables(host, store, None, &by, policy) {
-            // Its own guard may be restoring a move that was cut short, or another run is at work.
-            Err(e) if is_early(&e) && host.since_boot() < end => host.sleep(EACH),
-            other => return other,
+        // Another run, or the guard of a trial, may hold the lock for long. The guard of a move that was cut short restores it first.
+        if store.held().is_none() {
+            match restore_tables(host, store, None, &by, policy) {
+                Ok(None) => return Ok(None),
+                Ok(Some(o)) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => return Ok(Some(o)),
+                Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => {}
+                other if failures >= TRIES => return other,
+                _ => failures += 1,
+            }
         }
+        host.sleep(if failures > 0 { Duration::from_secs(1) } else { EACH });
     }
-}
-
-fn is_early(e: &Error) -> bool {
-    e.refusal().is_some_and(|r| r.is_temporary() || matches!(r, Refusal::Unfinished { .. }))
 }

@@ -358,7 +358,10 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     // A rollback and the transactions that it undid cancel each other out.
     let counts = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
     let kept = in_force(journals, now);
-    let earlier = left_by(kept.iter().filter(|k| k.id < id));
+    let before: Vec<CommittedTx> = kept.iter().filter(|k| k.id < id).cloned().collect();
+    let earlier = left_by(before.iter());
+    // Without a service that follows the load, a moved table would stay.
+    let moved = crate::balance::of(&before);
     for k in kept.into_iter().filter(counts) {
         let corrected = (k.correction || k.balance) && k.id != id;
         let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
@@ -370,6 +373,11 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
             }
         }
         whole.extend(changed);
+    }
+    for t in moved {
+        if let Some(value) = t.moved.address().and_then(|a| target.get_mut(&a)).filter(|v| **v == t.moved) {
+            *value = t.base;
+        }
     }
     target
 }

@@ -451,3 +451,76 @@ fn what_fewer_channels_removed_is_no_manual_change() {
         assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     }
 }
+
+/// The service moves an entry of the table, as `ringwise daemon --act` does.
+fn move_entry(sim: &Arc<Sim>, dir: &Dir, base: &[u32], from: &[u32], to: &[u32]) {
+    let table = |t: &[u32]| Setting::RssTable { dev: "eth0".into(), table: t.to_vec() };
+    let reason = ringwise_knob::Reason::UnevenLoad { before_percent: 90, predicted_percent: 70 };
+    let request = Request {
+        title: ringwise_model::Title::Balance { dev: "eth0".into() },
+        base: Some(table(base)),
+        steps: vec![ringwise_apply::table_step(table(to), table(from), reason)],
+        argv: vec!["x".into()],
+        ..Request::default()
+    };
+    let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+}
+
+/// The table with its first `n` entries on the next queue.
+fn shifted(table: &[u32], n: usize) -> Vec<u32> {
+    table.iter().enumerate().map(|(i, q)| if i < n { (q + 1) % 8 } else { *q }).collect()
+}
+
+fn balanced(sim: &Arc<Sim>, dir: &Dir) -> Vec<(Setting, Setting)> {
+    let tables = ringwise_apply::Journals::read(&dir.store()).unwrap().balanced(&look(sim));
+    tables.into_iter().map(|t| (t.base, t.moved)).collect()
+}
+
+#[test]
+fn pruned_moves_keep_their_base() {
+    let (sim, dir) = (sim(), Dir::new());
+    let base = look(&sim).nic("eth0").unwrap().rss.known().unwrap().table.clone();
+    apply(&sim, &dir, &layout("eth0", 4)).unwrap();
+    for n in 0..12 {
+        move_entry(&sim, &dir, &base, &shifted(&base, n), &shifted(&base, n + 1));
+    }
+    let (before, effect) = (balanced(&sim, &dir), verify(&sim, &dir));
+    let undo = |id| ringwise_apply::would_undo(&look(&sim), &dir.store(), id).unwrap().steps;
+    let back = undo(1);
+    assert_eq!(before.len(), 1);
+    let removed = ringwise_apply::prune_service(&dir.store(), &look(&sim).host, 3).unwrap();
+    assert!(removed >= 8, "{removed}");
+    assert_eq!(balanced(&sim, &dir), before);
+    assert_eq!((verify(&sim, &dir).settings, undo(1)), (effect.settings, back));
+    let by = Request { argv: vec!["x".into()], ..Request::default() };
+    ringwise_apply::restore_tables(&host(&sim), &dir.store(), None, &by, &policy()).unwrap();
+    assert_eq!(look(&sim).nic("eth0").unwrap().rss.known().unwrap().table, base);
+    assert!(balanced(&sim, &dir).is_empty());
+}
+
+/// A person applied something else, or a table, between two moves, and takes that back when no service runs any more.
+#[test]
+fn a_rollback_does_not_bring_moved_entries_back() {
+    for with_table in [false, true] {
+        let (sim, dir) = (sim(), Dir::new());
+        let base = look(&sim).nic("eth0").unwrap().rss.known().unwrap().table.clone();
+        let now = || look(&sim).nic("eth0").unwrap().rss.known().unwrap().table.clone();
+        let table = |t: &[u32]| Setting::RssTable { dev: "eth0".into(), table: t.to_vec() };
+        apply(&sim, &dir, &layout("eth0", 4)).unwrap();
+        move_entry(&sim, &dir, &base, &base, &shifted(&base, 1));
+        let own: Vec<u32> = (0..base.len() as u32).map(|i| i % 3).collect();
+        let third = if with_table { table(&own) } else { irq("eth0", 6, "6") };
+        apply(&sim, &dir, std::slice::from_ref(&third)).unwrap();
+        if !with_table {
+            move_entry(&sim, &dir, &base, &shifted(&base, 1), &shifted(&base, 2));
+            let by = Request { argv: vec!["x".into()], ..Request::default() };
+            ringwise_apply::restore_tables(&host(&sim), &dir.store(), None, &by, &policy()).unwrap();
+            assert_eq!(now(), base);
+        }
+        rollback(&sim, &dir, 3, &policy()).unwrap();
+        assert_eq!(now(), base, "with a table: {with_table}");
+        assert!(balanced(&sim, &dir).is_empty());
+        assert_eq!(verify(&sim, &dir).drifted().count(), 0);
+    }
+}

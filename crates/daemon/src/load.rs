@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_adapt::{Adapter, Settled};
-use ringwise_apply::{Error, Policy, Refusal, Request, Verdict, restore_tables, table_step};
+use ringwise_apply::{BalancedTable, Error, Policy, Refusal, Request, Verdict, restore_tables, table_step};
 use ringwise_knob::{Reason, Setting};
 use ringwise_model::Title;
 use ringwise_model::words::with_causes;
@@ -20,8 +20,8 @@ use crate::state::{Action, ActionEnding, Cause};
 impl Service<'_> {
     /// Reads the load of the last second, reports what is new about it, and writes tables.
     pub(crate) fn follow_load(&mut self) {
-        if !self.state.paused && self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
-            if !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
+        if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
+            if !self.state.paused && !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
                 // A transaction of a person since the last move is no change outside ringwise.
                 self.look(false);
             }
@@ -114,9 +114,13 @@ impl Service<'_> {
             }
             WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
         };
+        let from = table(&write.from);
+        let earlier = self.balanced.iter().find(|t| t.dev == write.dev && t.moved == from);
+        let base = earlier.map_or_else(|| from.clone(), |t| t.base.clone());
         let request = Request {
             title: Title::Balance { dev: write.dev.clone() },
-            steps: vec![table_step(table(&write.to), table(&write.from), reason)],
+            base: Some(base.clone()),
+            steps: vec![table_step(table(&write.to), from, reason)],
             ..by_service()
         };
         let begun = self.host.unix_time();
@@ -134,6 +138,9 @@ impl Service<'_> {
             Ok(o) if o.verdict == Verdict::Applied => {
                 (action.transaction, action.settings) = (o.transaction, o.applied.len());
                 action.ending = ActionEnding::Kept;
+                self.balanced.retain(|t| t.dev != write.dev);
+                let first = o.transaction.unwrap_or_default();
+                self.balanced.push(BalancedTable { dev: write.dev.clone(), base, moved: table(&write.to), first });
                 Settled::Written
             }
             Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
@@ -172,74 +179,114 @@ impl Service<'_> {
 
     /// At the start: tables with moves of an earlier service are taken over, or restored.
     pub(crate) fn take_over_tables(&mut self) {
-        let left = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref());
         let tables = match self.compare() {
             Ok(seen) => seen.map(|s| s.balanced).unwrap_or_default(),
+            // The guard of the earlier service restores them.
             Err(why) => return self.trouble(&why),
         };
         if tables.is_empty() {
             return;
         }
+        // The guard of the earlier service leaves as soon as the tables are taken.
+        let guarded = tables.iter().all(|t| self.acts_on(&t.dev))
+            && match self.guard_of_tables() {
+                Ok(()) => true,
+                Err(e) => {
+                    self.note_once(format!("RSS tables are restored: {}", with_causes(&e)));
+                    false
+                }
+            };
+        let left = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref());
         let states: Option<BTreeMap<String, Adapter>> = left.and_then(|state| serde_json::from_value(state).ok());
-        if let Some(states) = states.filter(|_| tables.iter().all(|t| self.acts_on(&t.dev)))
-            && let Some(follow) = &mut self.follow
-        {
-            follow.take_over(self.host.as_ref(), states);
-            match self.guard_of_tables() {
-                Ok(()) => return,
-                Err(e) => self.note_once(format!("RSS tables are restored: {}", with_causes(&e))),
+        match (states.filter(|_| guarded), &mut self.follow) {
+            (Some(states), Some(follow)) => {
+                follow.take_over(self.host.as_ref(), states);
+                self.balanced = tables;
             }
+            _ => tables.iter().for_each(|t| self.restore_moves(&t.dev)),
         }
-        self.restore_moves(None);
     }
 
     /// Restores the base of tables whose interface was set up again, whose CPUs have changed, which an earlier service has left, or
     /// on which the service no longer acts. Returns whether anything may have been written.
-    pub(crate) fn end_moves(&mut self, seen: &Compared) -> Result<bool, String> {
+    pub(crate) fn end_moves(&mut self, seen: &Compared) -> bool {
         let mut written = false;
         let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
-        for t in &seen.balanced {
+        let resting = self.pauses.names();
+        for t in seen.balanced.iter().filter(|t| !resting.contains(&t.dev)) {
             // Another run held the lock when it was to be restored.
             let left = !moved.contains(&t.dev);
             let heard = seen.now.nic(&t.dev).is_some_and(|n| self.evidence.heard(&n.dev).may_reset());
             if t.is_in_effect(&seen.now) && (heard || left || self.evidence.cpus || !self.acts_on(&t.dev)) {
-                self.restore_moves(Some(&t.dev));
+                self.restore_moves(&t.dev);
                 written = true;
             }
         }
         // A person's transaction, or a reset, has replaced the table: it is the new base.
-        let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
         for dev in moved.iter().filter(|d| !seen.balanced.iter().any(|t| t.dev == **d)) {
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         }
-        Ok(written)
+        self.balanced.clone_from(&seen.balanced);
+        written
     }
 
-    fn restore_moves(&mut self, dev: Option<&str>) {
+    fn restore_moves(&mut self, dev: &str) {
         let policy = Policy { guard: self.setup.guard.clone(), ..Policy::default() };
-        match restore_tables(self.host, &self.setup.store, dev, &by_service(), &policy) {
-            Ok(_) => {}
-            Err(e) => self.note_once(format!("the RSS table is not restored: {}", with_causes(&e))),
+        let result = restore_tables(self.host, &self.setup.store, Some(dev), &by_service(), &policy);
+        let mut action = Action {
+            unix_time: self.host.unix_time(),
+            transaction: None,
+            cause: Cause::LoadRestored,
+            interfaces: vec![dev.into()],
+            settings: 0,
+            ending: ActionEnding::Refused,
+            why: None,
+        };
+        match result {
+            Ok(None) => return,
+            Ok(Some(o)) => {
+                (action.transaction, action.settings) = (o.transaction, o.applied.len());
+                action.ending = match o.verdict {
+                    Verdict::Applied | Verdict::NothingToDo => ActionEnding::Kept,
+                    Verdict::PutBackIncomplete => ActionEnding::Incomplete,
+                    _ => ActionEnding::Restored,
+                };
+                action.why = o.failed.map(|f| f.words);
+            }
+            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => {
+                // The next look tries again.
+                self.retry = true;
+                return;
+            }
+            Err(e) => action.why = Some(with_causes(&e)),
         }
-        let devs = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
-        for d in devs.iter().filter(|d| dev.is_none_or(|dev| dev == *d)) {
-            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(d));
+        if action.ending == ActionEnding::Kept {
+            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
+            self.balanced.retain(|t| t.dev != dev);
+        } else {
+            self.state.totals.failed += 1;
+            let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
+            self.pauses.failed(dev, &why, moment);
         }
+        self.say(&Event::Acted(action.clone()));
+        self.remember(action);
     }
 
     /// At the end: the next service may continue; otherwise the guard restores the tables.
     pub(crate) fn leave_tables(&mut self) {
-        let Some(mut guard) = self.table_guard.take() else { return };
-        let tables = self.compare().ok().flatten().map(|s| s.balanced).unwrap_or_default();
+        let tables = self.compare().map(|seen| seen.map(|s| s.balanced).unwrap_or_default());
         let state = self.follow.as_ref().and_then(|f| serde_json::to_value(f.states()).ok());
-        let left = match state.filter(|_| !tables.is_empty()) {
-            Some(state) => ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state).is_ok(),
-            None => false,
+        let left = match (&tables, state) {
+            (Ok(tables), Some(state)) if !tables.is_empty() => {
+                ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state).is_ok()
+            }
+            _ => false,
         };
-        // Without an answer the guard treats this process as dead, and restores the tables.
-        let _ = guard.done(left);
-        if !left && !tables.is_empty() {
-            self.restore_moves(None);
+        match self.table_guard.take() {
+            Some(mut guard) if left || tables.as_ref().is_ok_and(Vec::is_empty) => _ = guard.done(left),
+            // Without a word the guard takes this process for dead, and restores the tables.
+            Some(_) => {}
+            None => tables.iter().flatten().for_each(|t| self.restore_moves(&t.dev)),
         }
     }
 

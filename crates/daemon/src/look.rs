@@ -58,7 +58,7 @@ impl Service<'_> {
         match next {
             Ok(Next::Done) => {
                 self.evidence = Evidence::default();
-                self.unsettled = false;
+                self.unsettled = std::mem::take(&mut self.retry);
                 self.well();
             }
             // What was heard explains what the next look finds. While a person's trial runs, the interval is soon enough.
@@ -113,12 +113,12 @@ impl Service<'_> {
             return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
         }
         let newly_isolated = self.notice_isolation(&seen.now);
-        if self.end_moves(&seen)?
+        self.rolled_back = self.undone(&seen.now);
+        if self.end_moves(&seen)
             && let Some(again) = self.compare()?
         {
             seen = again;
         }
-        self.rolled_back = self.undone(&seen.now);
         let resting = self.pauses.names();
         let t = todo(Look {
             now: &seen.now,

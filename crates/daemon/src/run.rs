@@ -180,6 +180,8 @@ impl Service<'_> {
     pub(crate) fn reload(&mut self) {
         self.manager.reloading(self.now());
         if self.load() {
+            // It may name other interfaces whose load is followed.
+            self.unsettled = true;
             self.say(&Event::Loaded { config: self.state.config.clone() });
             if self.state.config.is_some() {
                 // If another run holds the lock, or the file does not fit yet, the next look tries again.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Armed, Guardian, Journals, ProcessId, Store};
+use ringwise_apply::{Armed, BalancedTable, Guardian, Journals, ProcessId, Store};
 use ringwise_intent::Wanted;
 use ringwise_knob::SettingMap;
 use ringwise_model::{CpuSet, IntentFlags};
@@ -98,6 +98,10 @@ pub(crate) struct Service<'a> {
     pub table_guard: Option<Box<dyn Armed>>,
     /// Interfaces for which a person's last transaction is a rollback: nothing is written to them.
     pub rolled_back: BTreeSet<String>,
+    /// Tables with moved entries, as last compared or written.
+    pub balanced: Vec<BalancedTable>,
+    /// A table could not be restored, because another run holds the lock.
+    pub retry: bool,
     /// What was last reported about tables that could not be written.
     pub noted_moves: Option<String>,
     published: Option<ServiceState>,
@@ -164,6 +168,8 @@ impl<'a> Service<'a> {
             follow: setup.follow.then(Follow::default),
             table_guard: None,
             rolled_back: BTreeSet::new(),
+            balanced: Vec::new(),
+            retry: false,
             noted_moves: None,
             published: None,
         }

@@ -4,8 +4,9 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ringwise_apply::guard::{FOR_TABLES, Watched, guard, guard_tables, guard_tables_after, watch_on};
+use ringwise_apply::guard::{FOR_TABLES, Watched, guard, guard_tables, guard_tables_again, watch_on};
 use ringwise_apply::{Link, Policy, Process, remove_copy};
+use ringwise_daemon::ServiceState;
 use ringwise_sys::guardian::{self, OwnGroup};
 
 use super::transaction::{fail, store};
@@ -39,8 +40,10 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     if a.transaction == FOR_TABLES {
         let done = match &mut link {
             Some(link) => guard_tables(&source.host, &store, link, &Policy::default()),
-            // One that was started again restores what no service has taken over.
-            None => guard_tables_after(&source.host, &store, &Policy::default()),
+            None => {
+                let served = ServiceState::running(&store, source.host.as_ref()).is_ok_and(|s| s.is_some());
+                guard_tables_again(&source.host, &store, served, &Policy::default())
+            }
         };
         store.dirs().iter().for_each(|dir| remove_copy(dir, FOR_TABLES));
         return done.map(|_| Status::Ok).map_err(|e| fail(&e));
