@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, trust};
 
 use crate::guard_error::{FileFault, GuardError, UnusableFiles};
-use crate::guard_process::FOR_TABLES;
+use crate::guardian::FOR_TABLES;
 
 const EACH: Duration = Duration::from_millis(10);
 /// File names of copies start with this.

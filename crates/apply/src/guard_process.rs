@@ -26,7 +26,7 @@ use ringwise_sys::{guardian, local, proc, trust};
 
 use crate::guard_error::{GuardError, UnusableFiles};
 use crate::guard_place::{Place, Search, copy_path, spawn};
-use crate::guardian::{ApplierState, Watched};
+use crate::guardian::{ApplierState, FOR_TABLES, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
 /// systemd-run is the only external program that is started, and it is optional.
@@ -34,8 +34,6 @@ const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
 /// Extends the deadlines of device calls on slow machines, and those of the guard.
 const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
 const EACH: Duration = Duration::from_millis(10);
-/// The guard of tables has no transaction of its own.
-pub const FOR_TABLES: u64 = 0;
 /// First message: with the lock of a transaction, or without a lock.
 const LOCK: &[u8] = b"lock\n";
 const TABLES: &[u8] = b"tables\n";

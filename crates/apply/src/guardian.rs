@@ -9,6 +9,9 @@ use crate::guard_error::GuardError;
 use crate::store::OpenLock;
 use crate::takeover::{Halt, Lost, SignOfLife};
 
+/// The guard of tables has no transaction of its own.
+pub const FOR_TABLES: u64 = 0;
+
 /// Starts guards.
 pub trait Guardian: Debug + Send + Sync {
     /// Starts a guard, which is armed when this returns.

@@ -26,7 +26,7 @@ use crate::guardian::{ApplierState, Watched};
 use crate::state_file::{self, SUMMED};
 use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, Store, Verdict};
 
-pub use crate::guard_process::FOR_TABLES;
+pub use crate::guardian::FOR_TABLES;
 
 /// How long tables wait for the next service: a restart or an upgrade takes less.
 const TAKEN_WITHIN: Duration = Duration::from_secs(15);
