@@ -102,33 +102,54 @@ impl Drop for Door {
 
 impl Guardian for Process {
     fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, GuardError> {
+        let unit = Unit {
+            name: format!("ringwise-trial-{}", job.transaction),
+            description: format!("ringwise: guard of transaction {}", job.transaction),
+        };
+        let silence = ["--silence-ms".into(), self.silence.as_millis().to_string()];
+        self.start(job.dir, job.transaction, &unit, &silence, Some(job))
+    }
+
+    fn arm_for_tables(&self, dir: &Path) -> Result<Box<dyn Armed>, GuardError> {
+        let unit = Unit {
+            name: format!("ringwise-balance-{}", std::process::id()),
+            description: "ringwise: restores RSS tables when the service ends".into(),
+        };
+        self.start(dir, FOR_TABLES, &unit, &[], None)
+    }
+}
+
+impl Process {
+    /// `more`: further arguments; `job`: with the lock that the guard takes over.
+    fn start(
+        &self,
+        dir: &Path,
+        transaction: u64,
+        unit: &Unit,
+        more: &[String],
+        job: Option<&Job>,
+    ) -> Result<Box<dyn Armed>, GuardError> {
         let end = Instant::now() + self.bound;
-        let dir = job.dir.canonicalize();
-        let dir = dir.map_err(|error| GuardError::Directory { path: job.dir.into(), error })?;
+        let dir = dir.canonicalize().map_err(|error| GuardError::Directory { path: dir.into(), error })?;
         let search = Search {
             program: &self.program,
             copies_only: self.copies_only,
             dir: &dir,
             run: &self.run,
-            transaction: job.transaction,
+            transaction,
             end,
         };
         let place = search.find()?;
         // A host on which the search took most of the time needs as much again to start the guard.
         let end = Instant::now() + self.bound;
         // After the search, because the search removes the files of guards that were killed.
-        let door = Door::open(&dir, job.transaction).map_err(GuardError::Socket)?;
-        let id = job.transaction.to_string();
-        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id];
+        let door = Door::open(&dir, transaction).map_err(GuardError::Socket)?;
+        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), transaction.to_string()];
         args.extend(["--socket".into(), door.name.clone()]);
         args.extend(["--state-dir".into(), dir.display().to_string()]);
-        args.extend(["--silence-ms".into(), self.silence.as_millis().to_string()]);
-        let unit = Unit {
-            name: format!("ringwise-trial-{}", job.transaction),
-            description: format!("ringwise: guard of transaction {}", job.transaction),
-        };
-        let (found, note) = self.launch(&place, &args, &door.listener, &dir, &unit, end);
-        let armed = found.and_then(|stream| self.greet(stream, Some(job), end));
+        args.extend_from_slice(more);
+        let (found, note) = self.launch(&place, &args, &door.listener, &dir, unit, end);
+        let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
             search.clean();
         }
@@ -141,31 +162,6 @@ impl Guardian for Process {
         };
         let lines = Lines::new(stream);
         Ok(Box::new(Linked { lines, bound: self.bound, note, taken: false }))
-    }
-
-    fn arm_for_tables(&self, dir: &Path) -> Result<Box<dyn Armed>, GuardError> {
-        let end = Instant::now() + self.bound;
-        let dir = dir.canonicalize().map_err(|error| GuardError::Directory { path: dir.into(), error })?;
-        let search = Search {
-            program: &self.program,
-            copies_only: self.copies_only,
-            dir: &dir,
-            run: &self.run,
-            transaction: FOR_TABLES,
-            end,
-        };
-        let place = search.find()?;
-        let door = Door::open(&dir, FOR_TABLES).map_err(GuardError::Socket)?;
-        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), FOR_TABLES.to_string()];
-        args.extend(["--socket".into(), door.name.clone(), "--state-dir".into(), dir.display().to_string()]);
-        let unit = Unit {
-            name: format!("ringwise-balance-{}", std::process::id()),
-            description: "ringwise: restores RSS tables when the service ends".into(),
-        };
-        let (found, note) = self.launch(&place, &args, &door.listener, &dir, &unit, end);
-        let note = note.map(|n| n.to_string());
-        let stream = found.and_then(|stream| self.greet(stream, None, end))?;
-        Ok(Box::new(Linked { lines: Lines::new(stream), bound: self.bound, note, taken: false }))
     }
 }
 

@@ -38,31 +38,26 @@ impl Default for Work {
 }
 
 impl Service<'_> {
-    fn policy(&self) -> Policy {
+    pub(crate) fn policy(&self) -> Policy {
         Policy { guard: self.setup.guard.clone(), differs: true, ..Policy::default() }
     }
 
-    /// Runs a transaction. A signal ends it before the next step, and the watchdog hears of each step.
+    /// Runs a transaction after which the next correction waits.
     fn transact(&mut self, request: &Request, policy: &Policy) -> Result<Outcome, Error> {
-        let (signals, manager, log) = (self.signals, &self.manager, &mut *self.log);
-        let result = ringwise_apply::run(self.host, request, &self.setup.store, policy, &mut |e| {
-            manager.alive();
-            if signals.raised().is_some_and(|s| s != HANGUP) {
-                policy.stop.store(true, Ordering::SeqCst);
-            }
-            log(&Event::Step(Box::new(e.clone())));
-        });
+        let result = self.run(request, policy);
         let now = self.now();
         self.schedule.wrote(now);
         result
     }
 
-    /// Runs a transaction that does not delay corrections.
-    pub(crate) fn transact_quietly(&mut self, request: &Request) -> Result<Outcome, Error> {
-        let policy = self.policy();
-        let (manager, log) = (&self.manager, &mut *self.log);
-        ringwise_apply::run(self.host, request, &self.setup.store, &policy, &mut |e| {
+    /// Runs a transaction. A signal ends it before the next step, and the watchdog hears of each step.
+    pub(crate) fn run(&mut self, request: &Request, policy: &Policy) -> Result<Outcome, Error> {
+        let (signals, manager, log) = (self.signals, &self.manager, &mut *self.log);
+        ringwise_apply::run(self.host, request, &self.setup.store, policy, &mut |e| {
             manager.alive();
+            if signals.raised().is_some_and(|s| s != HANGUP) {
+                policy.stop.store(true, Ordering::SeqCst);
+            }
             log(&Event::Step(Box::new(e.clone())));
         })
     }
@@ -100,47 +95,30 @@ impl Service<'_> {
     }
 
     fn ended(&mut self, cause: Cause, interfaces: Vec<String>, result: Result<Outcome, Error>) -> Result<Next, String> {
-        let mut action = Action {
-            unix_time: self.host.unix_time(),
-            transaction: None,
-            cause,
-            interfaces,
-            settings: 0,
-            ending: ActionEnding::Refused,
-            why: None,
-        };
-        match result {
-            Err(e) => {
-                // Another run holds the lock, or the host changed between the look and the write.
-                let later = Refusal::is_temporary;
-                if e.refusal().is_some_and(later) {
-                    return Ok(Next::Later);
-                }
-                action.why = Some(with_causes(&e));
-            }
-            Ok(o) if o.verdict == Verdict::NothingToDo => return Ok(Next::Done),
-            Ok(o) => {
-                (action.transaction, action.settings) = (o.transaction, o.applied.len());
-                action.why = o.failed.as_ref().map(|f| f.words.clone()).or_else(|| refused(&o));
-                action.ending = match o.verdict {
-                    Verdict::PutBackIncomplete => ActionEnding::Incomplete,
-                    Verdict::Applied => ActionEnding::Kept,
-                    _ => ActionEnding::Restored,
-                };
-            }
+        // Another run holds the lock, or the host changed between the look and the write.
+        if result.as_ref().is_err_and(|e| e.refusal().is_some_and(Refusal::is_temporary)) {
+            return Ok(Next::Later);
         }
-        let kept = action.ending == ActionEnding::Kept;
-        if kept {
+        if result.as_ref().is_ok_and(|o| o.verdict == Verdict::NothingToDo) {
+            return Ok(Next::Done);
+        }
+        let action = action(self.host.unix_time(), cause, interfaces, &result);
+        if action.ending == ActionEnding::Kept {
             self.state.totals.kept += 1;
             self.state.totals.settings += action.settings as u64;
         } else {
-            self.state.totals.failed += 1;
-            let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
-            action.interfaces.iter().for_each(|d| self.pauses.failed(d, &why, moment));
+            self.failed(&action);
         }
         self.say(&Event::Acted(action.clone()));
         self.remember(action);
         Ok(Next::Done)
+    }
+
+    /// Counts it, and pauses its interfaces.
+    pub(crate) fn failed(&mut self, action: &Action) {
+        self.state.totals.failed += 1;
+        let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
+        action.interfaces.iter().for_each(|d| self.pauses.failed(d, &why, moment));
     }
 
     /// Publishes an action, and removes old ones.
@@ -273,6 +251,23 @@ impl Service<'_> {
             _ => Err(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
         }
     }
+}
+
+/// What is published about a transaction, or about one that was refused.
+pub(crate) fn action(unix_time: u64, cause: Cause, interfaces: Vec<String>, result: &Result<Outcome, Error>) -> Action {
+    let (transaction, settings, ending, why) = match result {
+        Err(e) => (None, 0, ActionEnding::Refused, Some(with_causes(e))),
+        Ok(o) => {
+            let ending = match o.verdict {
+                Verdict::Applied | Verdict::NothingToDo => ActionEnding::Kept,
+                Verdict::PutBackIncomplete => ActionEnding::Incomplete,
+                Verdict::PutBack | Verdict::Recovered => ActionEnding::Restored,
+            };
+            let why = o.failed.as_ref().map(|f| f.words.clone()).or_else(|| refused(o));
+            (o.transaction, o.applied.len(), ending, why)
+        }
+    };
+    Action { unix_time, transaction, cause, interfaces, settings, ending, why }
 }
 
 /// The settings that a kept transaction could not set. `None`: it set all of them.

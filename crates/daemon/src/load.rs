@@ -5,17 +5,17 @@
 use std::collections::BTreeMap;
 
 use ringwise_adapt::{Adapter, Settled};
-use ringwise_apply::{BalancedTable, Error, Policy, Refusal, Request, Verdict, restore_tables, table_step};
+use ringwise_apply::{BalancedTable, Error, Refusal, Request, Verdict, restore_tables, table_step};
 use ringwise_knob::{Reason, Setting};
 use ringwise_model::Title;
 use ringwise_model::words::with_causes;
 
-use crate::act::WHO;
+use crate::act::{WHO, action};
 use crate::event::Event;
 use crate::follow::{Finding, LoadFinding, News, TableWrite, WriteReason};
 use crate::look::Compared;
 use crate::service::Service;
-use crate::state::{Action, ActionEnding, Cause};
+use crate::state::{ActionEnding, Cause};
 
 impl Service<'_> {
     /// Reads the load of the last second, reports what is new about it, and writes tables.
@@ -123,45 +123,28 @@ impl Service<'_> {
             steps: vec![table_step(table(&write.to), from, reason)],
             ..by_service()
         };
-        let begun = self.host.unix_time();
-        let result = self.transact_quietly(&request);
-        let mut action = Action {
-            unix_time: begun,
-            transaction: None,
-            cause,
-            interfaces: vec![write.dev.clone()],
-            settings: 0,
-            ending: ActionEnding::Refused,
-            why: None,
-        };
-        let settled = match result {
-            Ok(o) if o.verdict == Verdict::Applied => {
-                (action.transaction, action.settings) = (o.transaction, o.applied.len());
-                action.ending = ActionEnding::Kept;
+        let result = self.run(&request, &self.policy());
+        match &result {
+            Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
+            Err(e) if matches!(e.refusal(), Some(Refusal::Changed { .. })) => return Settled::ChangedOutside,
+            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return Settled::NotWritten,
+            _ => {}
+        }
+        let action = action(self.host.unix_time(), cause, vec![write.dev.clone()], &result);
+        let settled = match action.ending {
+            ActionEnding::Kept => {
                 self.balanced.retain(|t| t.dev != write.dev);
-                let first = o.transaction.unwrap_or_default();
+                let first = action.transaction.unwrap_or_default();
                 self.balanced.push(BalancedTable { dev: write.dev.clone(), base, moved: table(&write.to), first });
                 Settled::Written
             }
-            Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
-            Ok(o) => {
-                (action.transaction, action.ending) = (o.transaction, ActionEnding::Restored);
-                action.why = o.failed.map(|f| f.words);
+            // The adapter waits before the next one; corrections of the interface go on.
+            _ => {
+                self.state.totals.failed += 1;
+                self.say(&Event::Acted(action.clone()));
                 Settled::Refused
             }
-            Err(e) => {
-                action.why = Some(with_causes(&e));
-                match e.refusal() {
-                    Some(Refusal::Changed { .. }) => return Settled::ChangedOutside,
-                    Some(r) if r.is_temporary() => return Settled::NotWritten,
-                    _ => Settled::Refused,
-                }
-            }
         };
-        if settled == Settled::Refused {
-            self.state.totals.failed += 1;
-            self.say(&Event::Acted(action.clone()));
-        }
         self.remember(action);
         settled
     }
@@ -211,6 +194,7 @@ impl Service<'_> {
     /// on which the service no longer acts. Returns whether anything may have been written.
     pub(crate) fn end_moves(&mut self, seen: &Compared) -> bool {
         let mut written = false;
+        self.balanced.clone_from(&seen.balanced);
         let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
         let resting = self.pauses.names();
         for t in seen.balanced.iter().filter(|t| !resting.contains(&t.dev)) {
@@ -226,47 +210,24 @@ impl Service<'_> {
         for dev in moved.iter().filter(|d| !seen.balanced.iter().any(|t| t.dev == **d)) {
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         }
-        self.balanced.clone_from(&seen.balanced);
         written
     }
 
     fn restore_moves(&mut self, dev: &str) {
-        let policy = Policy { guard: self.setup.guard.clone(), ..Policy::default() };
-        let result = restore_tables(self.host, &self.setup.store, Some(dev), &by_service(), &policy);
-        let mut action = Action {
-            unix_time: self.host.unix_time(),
-            transaction: None,
-            cause: Cause::LoadRestored,
-            interfaces: vec![dev.into()],
-            settings: 0,
-            ending: ActionEnding::Refused,
-            why: None,
-        };
-        match result {
+        let result = restore_tables(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
+        let result = match result {
             Ok(None) => return,
-            Ok(Some(o)) => {
-                (action.transaction, action.settings) = (o.transaction, o.applied.len());
-                action.ending = match o.verdict {
-                    Verdict::Applied | Verdict::NothingToDo => ActionEnding::Kept,
-                    Verdict::PutBackIncomplete => ActionEnding::Incomplete,
-                    _ => ActionEnding::Restored,
-                };
-                action.why = o.failed.map(|f| f.words);
-            }
-            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => {
-                // The next look tries again.
-                self.retry = true;
-                return;
-            }
-            Err(e) => action.why = Some(with_causes(&e)),
-        }
+            // The next look tries again.
+            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return self.retry = true,
+            Ok(Some(o)) => Ok(o),
+            Err(e) => Err(e),
+        };
+        let action = action(self.host.unix_time(), Cause::LoadRestored, vec![dev.into()], &result);
         if action.ending == ActionEnding::Kept {
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
             self.balanced.retain(|t| t.dev != dev);
         } else {
-            self.state.totals.failed += 1;
-            let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
-            self.pauses.failed(dev, &why, moment);
+            self.failed(&action);
         }
         self.say(&Event::Acted(action.clone()));
         self.remember(action);
@@ -278,15 +239,22 @@ impl Service<'_> {
         let state = self.follow.as_ref().and_then(|f| serde_json::to_value(f.states()).ok());
         let left = match (&tables, state) {
             (Ok(tables), Some(state)) if !tables.is_empty() => {
-                ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state).is_ok()
+                let done = ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state);
+                done.map_err(|e| self.note_once(format!("RSS tables are restored: {}", with_causes(&e)))).is_ok()
             }
             _ => false,
         };
-        match self.table_guard.take() {
-            Some(mut guard) if left || tables.as_ref().is_ok_and(Vec::is_empty) => _ = guard.done(left),
+        let known = tables.as_ref().is_ok_and(Vec::is_empty);
+        let released = match self.table_guard.take() {
+            Some(mut guard) if left || known => guard.done(left).is_ok(),
             // Without a word the guard takes this process for dead, and restores the tables.
-            Some(_) => {}
-            None => tables.iter().flatten().for_each(|t| self.restore_moves(&t.dev)),
+            Some(_) => true,
+            None => false,
+        };
+        if !released {
+            // No guard is left. The next service must not take over what is restored now.
+            let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // usually there is none
+            tables.iter().flatten().for_each(|t| self.restore_moves(&t.dev));
         }
     }
 
