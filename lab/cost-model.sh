@@ -94,3 +94,25 @@ send_end() {
 	echo stop >/proc/net/pktgen/pgctrl
 	wait "$sender"
 }
+
+# cost_pair: mq1 sends to mq0, whose packets cost time; the generator and this script have CPUs that are never charged, cores 6 and 7
+cost_pair() {
+	PG_CPU=14
+	taskset -p 1000 $$ >/dev/null
+	modprobe pktgen
+	for _dev in mq0 mq1; do
+		echo 1 >/proc/sys/net/ipv6/conf/$_dev/disable_ipv6
+		wait_link $_dev
+	done
+	cost_load mq0
+	for _irq in $(dev_irqs mq1); do
+		echo $PG_CPU >"/proc/irq/$_irq/smp_affinity_list"
+	done
+}
+
+# flows RATE NS: packets of about 1,000 flows for a minute; each costs NS nanoseconds on every CPU
+flows() {
+	[ -z "$sender" ] || send_end
+	send mq1 mq0 "$1" "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
+	cost_on "$2" 100 100
+}

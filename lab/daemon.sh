@@ -57,10 +57,10 @@ quiet() {
 	same "$2" "$(journals)" "$_before"
 }
 
-# logged TEXT
+# logged TEXT [SECONDS]
 logged() {
 	_n=0
-	while [ $_n -lt 100 ]; do
+	while [ $_n -lt $((${2:-20} * 5)) ]; do
 		grep -qF -- "$1" $log && return 0
 		sleep 0.2
 		_n=$((_n + 1))

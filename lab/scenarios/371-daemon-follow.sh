@@ -13,41 +13,17 @@
 
 # The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
-# The generator and this script have CPUs that are never charged: cores 6 and 7.
-PG_CPU=14
-taskset -p 1000 $$ >/dev/null
 # Linux 5.10 counts the filter's counters as locked memory.
 # shellcheck disable=SC3045 # busybox has it
 ulimit -l 65536
-modprobe pktgen
-for dev in mq0 mq1; do
-	echo 1 >/proc/sys/net/ipv6/conf/$dev/disable_ipv6
-	wait_link $dev
-done
-cost_load mq0
-for irq in $(dev_irqs mq1); do
-	echo $PG_CPU >/proc/irq/$irq/smp_affinity_list
-done
+cost_pair
 for q in 0 1 2 3 4 5 6 7; do
 	echo $q >/proc/irq/$(queue_irq mq0 TxRx-$q)/smp_affinity_list
 done
 
-# load: 1,500 packets/s of many flows; each costs 1.2 ms, and queue 0 has four eleventh of the table.
+# load: packets of which queue 0 has four eleventh
 load() {
-	send mq1 mq0 1500 "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
-	cost_on 1200000 100 100
-}
-
-# found SECONDS TEXT
-found() {
-	_n=0
-	while [ $_n -lt $(($1 * 5)) ]; do
-		grep -qF -- "$2" $log && return 0
-		sleep 0.2
-		_n=$((_n + 1))
-	done
-	tail -n 5 $log
-	return 1
+	flows 1500 1200000
 }
 
 status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
@@ -60,8 +36,8 @@ echo "# CPU time in 20 s without load: $(($(ticks $service) - _t)) ticks of 10 m
 check "without load nothing is found" sh -c "! grep -q 'mq0: ' $log"
 
 load
-check "the uneven load is found" found 40 "mq0: uneven load: CPU 0 "
-check "a better table is found" found 15 "mq0: another RSS table would be better: "
+check "the uneven load is found" logged "mq0: uneven load: CPU 0 " 40
+check "a better table is found" logged "mq0: another RSS table would be better: " 15
 _t=$(ticks $service)
 sleep 5
 echo "# CPU time in 5 s with load: $(($(ticks $service) - _t)) ticks of 10 ms"
@@ -72,7 +48,7 @@ ringwise -j | tr ',' '\n' | grep -A1 -F 'would_move' | head -3
 send_end
 ethtool -x mq0 >/tmp/now
 unchanged "the table is as before" /tmp/table /tmp/now
-check "the load is even again" found 60 "mq0: the load is even again"
+check "the load is even again" logged "mq0: the load is even again" 60
 memory
 status "stop" 0 ringwise daemon stop
 wait $service
