@@ -253,7 +253,7 @@ impl Service<'_> {
         };
         if !released {
             // No guard is left. The next service must not take over what is restored now.
-            let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // usually there is none
+            let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // it exists only after a hand-over
             tables.iter().flatten().for_each(|t| self.restore_moves(&t.dev));
         }
     }
