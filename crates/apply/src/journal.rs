@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use ringwise_knob::{Family, Setting, Step, goes_with_layout};
+use ringwise_knob::Setting;
 use ringwise_model::{Host, Title};
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
@@ -346,29 +346,6 @@ impl Read {
     /// The service moved entries of an indirection table because of the load.
     pub(crate) fn is_balance(&self) -> bool {
         self.header.as_ref().is_some_and(|h| matches!(h.title, Title::Balance { .. }))
-    }
-
-    /// Forgets what only a report of the transaction, or its rollback, needs. What is in effect stays the same.
-    pub(crate) fn forget_report(&mut self) {
-        let (Some(h), Some((o, after))) = (&mut self.header, &mut self.end) else { return };
-        (h.undo, h.argv) = (Vec::new(), Vec::new());
-        (o.applied, o.already_so, o.put_back, o.notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        // The values before and after count only for channels, tables, contexts and rules.
-        let counts = |s: &Setting| {
-            let family = s.address().map(|a| a.family());
-            family.is_none_or(|f| matches!(f, Family::Channels | Family::Rss | Family::Rules))
-        };
-        for list in [&mut h.start, after] {
-            *list = std::mem::take(list).into_iter().filter(counts).collect();
-        }
-        let of_asked = o.refused.iter().map(|r| &r.asked).chain(o.ignored.iter().map(|i| &i.asked));
-        let given_up: Vec<&Setting> = of_asked.chain(o.instead.iter().map(|i| &i.asked)).collect();
-        let (whole, plain): (Vec<Step>, Vec<Step>) = std::mem::take(&mut h.steps)
-            .into_iter()
-            .partition(|s| goes_with_layout(&s.rule) || given_up.contains(&&s.setting));
-        h.steps = whole;
-        h.already.extend(plain.into_iter().map(|s| s.setting));
-        h.already.shrink_to_fit();
     }
 
     /// What is assumed when it counts as of this boot.

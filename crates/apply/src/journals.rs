@@ -15,28 +15,50 @@ use crate::{Entry, Error, Store, Verify, families, history, reinitialize};
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
 pub struct Journals {
-    store: Store,
     all: Vec<Read>,
+    files: Files,
+}
+
+/// The files of a state directory as they were when the journals were read: small, for a process that waits for the next one.
+#[derive(Debug, Clone)]
+pub struct Files {
+    store: Store,
     seen: Vec<(PathBuf, u64, Option<SystemTime>)>,
+}
+
+impl Files {
+    fn of(store: &Store) -> Self {
+        Self { store: store.clone(), seen: seen(store) }
+    }
+
+    /// Whether nothing was written since.
+    pub fn are_current(&self) -> bool {
+        seen(&self.store) == self.seen
+    }
 }
 
 impl Journals {
     /// Errors: the state directory cannot be read.
     pub fn read(store: &Store) -> Result<Self, Error> {
         // Taken before reading, so that anything written meanwhile makes a difference.
-        let seen = seen(store);
-        Ok(Self { store: store.clone(), all: Read::all(store)?, seen })
+        let files = Files::of(store);
+        Ok(Self { all: Read::all(store)?, files })
     }
 
     /// Reads the journals again if anything was written since: discovery takes time, and a transaction that began or ended
     /// meanwhile must not look like a manual change.
     pub fn fresh(self) -> Result<Self, Error> {
-        if self.is_current() { Ok(self) } else { Self::read(&self.store) }
+        if self.files.are_current() {
+            return Ok(self);
+        }
+        let store = self.files.store.clone();
+        drop(self);
+        Self::read(&store)
     }
 
-    /// Whether nothing was written since.
-    pub fn is_current(&self) -> bool {
-        seen(&self.store) == self.seen
+    /// The files that were read.
+    pub fn files(&self) -> &Files {
+        &self.files
     }
 
     /// Families of the settings of every transaction, including those that are not in effect any more: this may read too much,
@@ -47,23 +69,14 @@ impl Journals {
 
     /// What the transactions in effect requested, and whether this snapshot matches it.
     pub fn verify(&self, now: &Snapshot) -> Verify {
-        history::verify_of(&self.all, now, &self.store)
+        history::verify_of(&self.all, now, &self.files.store)
     }
 
     /// What people and the configuration have applied, also to interfaces that appeared: as if the service had never corrected
     /// anything, and never followed the load.
     #[must_use]
-    pub fn without_service(&self) -> Self {
-        let all = self.all.iter().filter(|r| !r.is_correction() && !r.is_balance()).cloned().collect();
-        Self { store: self.store.clone(), all, seen: self.seen.clone() }
-    }
-
-    /// Without what only a report of each correction needs; a service holds its journals for as long as it runs.
-    #[must_use]
-    pub fn for_comparison(mut self) -> Self {
-        for r in self.all.iter_mut().filter(|r| r.is_correction() || r.is_balance()) {
-            r.forget_report();
-        }
+    pub fn without_service(mut self) -> Self {
+        self.all.retain(|r| !r.is_correction() && !r.is_balance());
         self
     }
 
@@ -79,7 +92,7 @@ impl Journals {
 
     /// Every transaction, oldest first.
     pub fn history(&self, host: &Host) -> Vec<Entry> {
-        history::history_of(&self.all, host, &self.store)
+        history::history_of(&self.all, host, &self.files.store)
     }
 }
 

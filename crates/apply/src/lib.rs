@@ -91,7 +91,7 @@ pub use guard_place::remove_copy;
 pub use guard_process::{Link, Process};
 pub use guardian::{Armed, Guardian, Job};
 pub use history::{history, replaces_another, verify, verify_in};
-pub use journals::Journals;
+pub use journals::{Files as JournalFiles, Journals};
 pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refused, Verdict};
 pub use prune::prune_service;
 pub use reinitialize::set_up_anew;

@@ -21,7 +21,7 @@ impl Service<'_> {
     /// Reads the load of the last second, reports what is new about it, and writes tables.
     pub(crate) fn follow_load(&mut self) {
         if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
-            if !self.state.paused && !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
+            if !self.state.paused && !self.knows_all_journals() {
                 // A transaction of a person since the last move is no change outside ringwise.
                 self.look(false);
             }

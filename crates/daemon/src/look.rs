@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedTable, Ending, Entry, Journals, Kind, Verify};
+use ringwise_apply::{BalancedTable, Ending, Entry, JournalFiles, Journals, Kind, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, SettingMap};
+use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Snapshot};
 
 use crate::act::Work;
@@ -13,7 +14,7 @@ use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
-use crate::service::{Next, Records, Service};
+use crate::service::{Next, Service};
 use crate::state::Cause;
 use crate::unchanged::{Seen, ToRead};
 
@@ -27,6 +28,8 @@ pub(crate) struct Compared {
     pub base: Verify,
     pub anew: BTreeSet<String>,
     pub balanced: Vec<BalancedTable>,
+    /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
+    pub undone: BTreeSet<String>,
 }
 
 impl Service<'_> {
@@ -79,8 +82,12 @@ impl Service<'_> {
 
     /// Nothing that the last comparison depended on has changed.
     pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
-        let journals = self.records.as_ref().is_some_and(|r| r.all.is_current());
-        journals && !self.unsettled && read.is_some() && read == self.seen.as_ref()
+        self.knows_all_journals() && !self.unsettled && read.is_some() && read == self.seen.as_ref()
+    }
+
+    /// No transaction began or ended since the last comparison.
+    pub(crate) fn knows_all_journals(&self) -> bool {
+        self.journals.as_ref().is_some_and(JournalFiles::are_current)
     }
 
     fn reads_as(&self, before: Option<&ToRead>) -> bool {
@@ -113,7 +120,7 @@ impl Service<'_> {
             return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
         }
         let newly_isolated = self.notice_isolation(&seen.now);
-        self.rolled_back = self.undone(&seen.now);
+        self.rolled_back.clone_from(&seen.undone);
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
         {
@@ -146,9 +153,11 @@ impl Service<'_> {
 
     /// Reads what is needed for the comparison. `None`: no transaction was ever recorded.
     pub(crate) fn compare(&mut self) -> Result<Option<Compared>, String> {
-        self.refresh()?;
-        let families = self.records.as_ref().map(|r| r.all.families()).unwrap_or_default();
+        self.journals = None;
+        let all = self.read_journals()?;
+        let families = all.families();
         if families.is_empty() {
+            self.journals = Some(all.files().clone());
             self.state.keeps = 0;
             return Ok(None);
         }
@@ -157,21 +166,16 @@ impl Service<'_> {
         let options = Options { parts, skip_rivals, skip_control: true, ..Options::all() };
         let now = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
         // A transaction that ended meanwhile must not look like a manual change.
-        self.refresh()?;
-        let Some(r) = &self.records else { return Ok(None) };
-        let (in_effect, base) = (r.all.verify(&now), r.base.verify(&now));
-        let (anew, balanced) = (r.all.set_up_anew(&now), r.all.balanced(&now));
-        Ok(Some(Compared { now, in_effect, base, anew, balanced }))
+        let all = all.fresh().map_err(|e| with_causes(&e))?;
+        self.journals = Some(all.files().clone());
+        let (in_effect, anew, balanced) = (all.verify(&now), all.set_up_anew(&now), all.balanced(&now));
+        let base = all.without_service();
+        let undone = undone(&base.history(&now.host));
+        Ok(Some(Compared { base: base.verify(&now), now, in_effect, anew, balanced, undone }))
     }
 
-    /// Parses the journals again if one was written.
-    fn refresh(&mut self) -> Result<(), String> {
-        if !self.records.as_ref().is_some_and(|r| r.all.is_current()) {
-            let read = Journals::read(&self.setup.store).map_err(|e| ringwise_model::words::with_causes(&e))?;
-            let all = read.for_comparison();
-            self.records = Some(Records { base: all.without_service(), all });
-        }
-        Ok(())
+    fn read_journals(&self) -> Result<Journals, String> {
+        Journals::read(&self.setup.store).map_err(|e| with_causes(&e))
     }
 
     /// Neither a cpuset that isolates CPUs at run time nor a kubelet sends a notification.
@@ -272,32 +276,31 @@ impl Service<'_> {
     fn appeared(&self, seen: &Compared, basis: &Basis) -> BTreeSet<String> {
         let standing = standing(&seen.now, basis);
         let parts = standing.parts(&seen.now);
-        let undone = self.undone(&seen.now);
         let has = |dev: &str| seen.in_effect.settings.iter().any(|s| s.want.dev() == Some(dev));
         let wanted = configured(&seen.now, basis);
         let covered = |dev: &str| part(&parts.list, dev, wanted.as_ref()).is_some();
         let tunable = seen.now.tunable().map(|n| n.name().to_string());
-        tunable.filter(|d| !has(d) && covered(d) && !undone.contains(d)).collect()
-    }
-
-    /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
-    fn undone(&self, now: &Snapshot) -> BTreeSet<String> {
-        let mut out = BTreeSet::new();
-        for e in self.records.iter().flat_map(|r| r.base.history(&now.host)).filter(of_this_boot) {
-            match e.kind {
-                Kind::Rollback { .. } => out.extend(e.devices),
-                _ => e.devices.iter().for_each(|d| _ = out.remove(d)),
-            }
-        }
-        out
+        tunable.filter(|d| !has(d) && covered(d) && !seen.undone.contains(d)).collect()
     }
 
     /// Whether a person, or the configuration, has applied or undone anything in this boot.
-    pub(crate) fn has_transaction_of_a_person(&mut self) -> Result<bool, String> {
-        self.refresh()?;
+    pub(crate) fn has_transaction_of_a_person(&self) -> Result<bool, String> {
+        let base = self.read_journals()?.without_service();
         let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
-        Ok(self.records.iter().flat_map(|r| r.base.history(&host)).any(|e| of_this_boot(&e)))
+        Ok(base.history(&host).iter().any(of_this_boot))
     }
+}
+
+/// Interfaces whose last transaction is a rollback.
+fn undone(history: &[Entry]) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for e in history.iter().filter(|e| of_this_boot(e)) {
+        match e.kind {
+            Kind::Rollback { .. } => out.extend(e.devices.iter().cloned()),
+            _ => e.devices.iter().for_each(|d| _ = out.remove(d)),
+        }
+    }
+    out
 }
 
 fn of_this_boot(e: &Entry) -> bool {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Armed, BalancedTable, Guardian, Journals, ProcessId, Store};
+use ringwise_apply::{Armed, BalancedTable, Guardian, JournalFiles, ProcessId, Store};
 use ringwise_intent::Wanted;
 use ringwise_knob::SettingMap;
 use ringwise_model::{CpuSet, IntentFlags};
@@ -41,13 +41,6 @@ pub struct Setup {
     pub act_on_load: Vec<String>,
 }
 
-/// The journals, parsed once: all of them, and those that the service did not write.
-#[derive(Debug)]
-pub(crate) struct Records {
-    pub all: Journals,
-    pub base: Journals,
-}
-
 /// What happens after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -69,7 +62,8 @@ pub(crate) struct Service<'a> {
     pub unsettled: bool,
     pub pauses: Pauses,
     pub state: ServiceState,
-    pub records: Option<Records>,
+    /// The journals that the last comparison read. They are not held: dozens of them would be most of its memory.
+    pub journals: Option<JournalFiles>,
     /// What the next comparison reads, and what it saw the last time.
     pub to_read: Option<ToRead>,
     pub seen: Option<Seen>,
@@ -152,7 +146,7 @@ impl<'a> Service<'a> {
             unsettled: false,
             pauses: Pauses::asked_for(last.iter().flat_map(|l| &l.pauses)),
             state,
-            records: None,
+            journals: None,
             to_read: None,
             seen: None,
             known: known.collect(),
