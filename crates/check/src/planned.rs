@@ -27,7 +27,8 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let mut f = say.planned(text(&steps)).fix(cx, PlanArguments::planned());
+        let full = if rule == "A03" && !local_cpu_is_free(cx, dev, &steps) { wording::NO_LOCAL_CPU_FREE } else { "" };
+        let mut f = say.planned(text(&steps) + full).fix(cx, PlanArguments::planned());
         if let Some(s) = severity {
             f = f.severity(s);
         }
@@ -68,11 +69,13 @@ fn follows(rule: &str, reason: &Reason) -> bool {
 fn severity(rule: &str, cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> Option<Severity> {
     let dev = dev?;
     match rule {
-        "A03" if far(cx, dev, steps) => Some(Severity::Error),
+        "A03" if far(cx, dev, steps) && local_cpu_is_free(cx, Some(dev), steps) => Some(Severity::Error),
         // Every interrupt is on the right CPU at the moment, only not pinned.
         "A02" if steps.iter().all(|s| matches!(s.reason, Reason::FreeToMove { arrived: true, .. })) => {
             Some(Severity::Info)
         }
+        // Without XPS a forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash).
+        "Q14" if cx.s.nic(dev).is_some_and(|n| cx.forwards_or_requested(n)) => Some(Severity::Info),
         // There are enough CPUs for all queues, but not near the interface.
         "Q03" => Some(Severity::Info),
         // Two devices compete only if both carry traffic.
@@ -139,6 +142,16 @@ fn far(cx: &RuleContext, dev: &str, steps: &[&Step]) -> bool {
         let node = v.and_then(|v| cx.at(v)).and_then(|c| cx.s.topology.node_of(c));
         node.and_then(|to| cx.s.topology.distance(*home, to)).is_some_and(|d| d > 20)
     })
+}
+
+/// Whether a usable CPU of the interface's node takes none of its interrupts of the direction that these steps are about.
+fn local_cpu_is_free(cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> bool {
+    let Some(n) = dev.and_then(|d| cx.s.nic(d)) else { return false };
+    let is_tx = |s: &&Step| matches!(s.setting.address(), Some(Address::IrqCpus { of: VectorName::Tx(_), .. }));
+    let sends = steps.iter().all(is_tx);
+    let serves = |v: &&ringwise_model::Vector| if sends { !v.tx().is_empty() } else { !v.rx().is_empty() };
+    let busy: CpuSet = n.queue_vectors().filter(serves).filter_map(|v| cx.at(v)).collect();
+    !cx.usable_near(n).difference(&busy).is_empty()
 }
 
 /// Describes the present state, one part for each reason.

@@ -6,6 +6,10 @@ use ringwise_knob::Reason;
 /// How many different reasons one line shows. `-v` and JSON list all of them as evidence.
 const SHOWN: usize = 2;
 
+/// Follows the finding of rule A03 where the plan makes queues share CPUs.
+pub(crate) const NO_LOCAL_CPU_FREE: &str =
+    ", but every local CPU has a queue already: the plan shows what sharing them costs";
+
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
 pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     use Reason as R;
@@ -29,7 +33,10 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             format!("{what} {} node {node}, remote from {dev}", by("interrupts a CPU on", "interrupt CPUs on"))
         }
         R::QueuesShareCore => {
-            format!("{what} {} with other queues, although a local core has none", by("shares its core", "share cores"))
+            format!(
+                "{what} {} with other queues, although a nearby core has none",
+                by("shares its core", "share cores")
+            )
         }
         R::RemoteRequested => format!(
             "{what} {} local CPUs with other queues, although remote CPUs are permitted (--far-node ok)",

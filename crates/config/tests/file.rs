@@ -217,6 +217,18 @@ fn faults_of_the_host_part() {
     assert!(faults("version = 2")[0].contains("version = 2 is out of range"));
 }
 
+/// TOML takes `0-3` for the beginning of a date.
+#[test]
+fn a_list_without_quotes_is_named() {
+    for list in ["0-3", "0,4", "0-3, 8"] {
+        let e = parse("f", &format!("version = 1\n[host]\nreserve = {list} # CPUs\n")).unwrap_err();
+        let right = format!("\"{list}\"");
+        assert_eq!((e.all.len(), e.all[0].right.as_deref()), (1, Some(right.as_str())), "{e}");
+    }
+    let e = parse("f", "version = 1\n[host]\nreserve = 2026-13-45\n").unwrap_err();
+    assert_eq!(e.all.len(), 1, "{e}");
+}
+
 /// As the user sees it: all errors at once, in the order of the file, each underlined.
 #[test]
 fn faults_are_shown_where_they_are() {

@@ -112,6 +112,19 @@ mod facts {
         }
     }
 
+    /// mlx5 of Linux 5.10 lists a second receive queue for each, for AF_XDP, and the tree has no channel counts.
+    #[test]
+    fn receive_queues_for_af_xdp_are_not_in_use() {
+        let s = discover("mlx5");
+        let counts = |dev: &str| {
+            let n = s.nic(dev).unwrap();
+            (n.rx_queues.len(), n.queues_in_use(Dir::Rx), n.queues_in_use(Dir::Tx))
+        };
+        assert_eq!(counts("enp65s0f0np0"), (126, Some(63), Some(63)));
+        assert_eq!(counts("enp65s0f1np1"), (16, Some(8), Some(8)));
+        assert!(!discover("epyc-nps4").nic("eth0").unwrap().lists_each_rx_queue_twice());
+    }
+
     #[test]
     fn sub_numa_nodes() {
         let s = discover("epyc-nps4");

@@ -1,10 +1,13 @@
 //! One network interface, with everything that was read about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bond, Cause, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, Rings, RxQueue, Subject, TxQueue, Unread, Vector};
+use crate::{
+    Bond, Cause, Confidence, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, Rings, RxQueue, Subject, TxQueue, Unread,
+    Vector,
+};
 
 /// One network interface with its queues, interrupts and settings, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -278,16 +281,28 @@ impl Nic {
         !matches!(self.kind, NicKind::Software { .. } | NicKind::Loopback) && !self.rx_queues.is_empty()
     }
 
-    /// Queues of one direction that are in use: as many as the driver reports, and no more than there are directories
-    /// (mlx5 shows more than it uses). `None`: neither number is known; every device has at least one queue of each
-    /// direction.
+    /// Queues of one direction that are in use: as many as the driver reports, and no more than there are directories. `None`:
+    /// neither number is known; every device has at least one queue of each direction.
     pub fn queues_in_use(&self, dir: Dir) -> Option<u32> {
         let reported = self.channels.known().map(|c| if dir == Dir::Rx { c.rx_queues() } else { c.tx_queues() });
-        let listed = if dir == Dir::Rx { self.rx_queues.len() } else { self.tx_queues.len() } as u32;
+        let (rx, tx) = (self.rx_queues.len() as u32, self.tx_queues.len() as u32);
+        let listed = match dir {
+            Dir::Rx if self.lists_each_rx_queue_twice() => tx,
+            Dir::Rx => rx,
+            Dir::Tx => tx,
+        };
         match (reported.filter(|n| *n > 0), Some(listed).filter(|n| *n > 0)) {
             (Some(reported), Some(listed)) => Some(reported.min(listed)),
             (reported, listed) => reported.or(listed),
         }
+    }
+
+    /// mlx5 of Linux 5.3 to 6.0 has a second receive directory for each queue, for AF_XDP. Only the first half has interrupts.
+    pub fn lists_each_rx_queue_twice(&self) -> bool {
+        let (rx, tx) = (self.rx_queues.len(), self.tx_queues.len());
+        let sure = self.queue_vectors().filter(|v| v.confidence != Confidence::None);
+        let served: BTreeSet<u32> = sure.flat_map(Vector::rx).copied().collect();
+        rx == 2 * tx && served == (0..tx as u32).collect()
     }
 
     /// Why the queues are unknown. `None`: they were read; a device may have none.

@@ -166,13 +166,17 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
             let withheld = withheld(m, d, intent);
             if of_table { withheld.map(|why| format!("{why}; {OWN_CORE}")) } else { withheld }
         }
-        _ if fewer => match d.goal {
-            _ if intent.queues.is_some() || d.configured_by.is_some() => said("there are fewer queues, as requested"),
-            Goal::Latency => said("there are fewer queues, on half of the physical cores"),
-            Goal::Forward => said("there are fewer queues, one per CPU"),
-            _ if goal::counts_permitted(intent) => said("there are fewer queues, one per permitted CPU"),
-            _ => said("there are fewer queues, one per physical core"),
-        },
+        _ if fewer => {
+            let why = match d.goal {
+                _ if intent.queues.is_some() || d.configured_by.is_some() => "as requested",
+                Goal::Latency => "on half of the physical cores",
+                Goal::Forward => "one per usable CPU",
+                _ if goal::counts_permitted(intent) => "one per permitted CPU",
+                _ => "one per physical core",
+            };
+            let weighted = if of_table && d.table.is_some() { format!("; {OWN_CORE}") } else { String::new() };
+            Some(format!("there are fewer queues, {why}{weighted}"))
+        }
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
         _ if d.table.is_some() => said(OWN_CORE),
         _ if leaves_isolated(m, d) => said("isolated CPUs are free of its queues"),
@@ -405,10 +409,12 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
         _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
         _ if intent.cpus.is_some() || intent.far_node == Some(FarNode::Ok) => said("as requested"),
         Goal::Mixed => said("every CPU of the node has a queue, and queues with different policies share no CPU"),
-        Goal::Forward if m.cores.iter().any(|cpus| cpus.len() > 1) => {
-            said("an idle core of a nearby node is preferred to the second thread of a busy core")
+        Goal::Forward if m.cores.iter().any(|cpus| cpus.len() > 1) => said(
+            "an idle core of a nearby node is preferred to the second thread of a busy core (--far-node never prevents it)",
+        ),
+        Goal::Forward => {
+            said("an idle core of a nearby node is preferred to a core that has a queue (--far-node never prevents it)")
         }
-        Goal::Forward => said("an idle core of a nearby node is preferred to a core that has a queue"),
         _ if withheld(m, d, intent).is_some() => withheld(m, d, intent),
         _ => {
             let zone = m.zone(&d.near, false);

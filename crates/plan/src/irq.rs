@@ -105,7 +105,8 @@ impl<'a> Diagnosis<'a> {
                 x.per_core[m.core[c]] += 1;
             }
         }
-        let near = || (0..m.cpus.len()).filter(|c| usable[*c] && zone.class[*c] == Class::Near);
+        let permitted = |c: usize| usable[c] && (zone.home[c] || !place.own_node_only);
+        let near = || (0..m.cpus.len()).filter(|c| permitted(*c) && zone.class[*c] == Class::Near);
         x.near_core_free = near().any(|c| x.per_core[m.core[c]] == 0);
         if near().all(|c| x.per_cpu[c] > 0) {
             let mut planned = vec![0; m.cpus.len()];

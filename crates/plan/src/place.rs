@@ -31,6 +31,8 @@ pub(crate) struct Placement {
     pub remote_left: bool,
     /// Whether the user permits remote CPUs beside local ones (`--far-node ok`).
     pub remote_requested: bool,
+    /// Whether the user permits no other node, not even one of the same socket (`--far-node never`).
+    pub own_node_only: bool,
 }
 
 pub(crate) type Placements = BTreeMap<(Near, Goal), Placement>;
@@ -61,19 +63,20 @@ pub(crate) fn places(
         }
         let (mut far_instead, mut remote_left) = (false, false);
         if far != FarNode::Ok {
-            let any_near = cands.iter().any(|c| c.class != Class::Far);
+            let is_near = |c: &CoreCandidate| if far == FarNode::Never { c.home } else { c.class != Class::Far };
+            let any_near = cands.iter().any(is_near);
             if any_near && far == FarNode::Last && goal::far_when_full(at.1) {
                 // Sorted nearest first, so remote CPUs are used only if no near one is left.
             } else if any_near {
                 let all = cands.len();
-                cands.retain(|c| c.class != Class::Far);
+                cands.retain(is_near);
                 // Goal latency takes half of the local cores, however many remote ones there are.
                 remote_left = cands.len() < all && intent.goal != Goal::Latency;
             } else if far == FarNode::Never {
                 let pick = |f: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|i| f(*i)));
                 return Err(Refusal::NoNearCandidates {
                     dev: d.name().to_string(),
-                    near: pick(&|i| zone.class[i] != Class::Far),
+                    near: pick(&|i| zone.home[i]),
                     candidates: pick(&|i| usable[i]),
                 });
             } else {
@@ -90,14 +93,24 @@ pub(crate) fn places(
         let home = count(&|c| c.home).or_else(|| count(&|c| Some((c.class, c.distance)) == nearest)).unwrap_or((0, 0));
         let (home_cores, home_cpus) = (whole.unwrap_or(home).0, home.1);
         let home_cores = if one_core { home_cpus } else { home_cores };
-        let remote_requested = far == FarNode::Ok;
+        let (remote_requested, own_node_only) = (far == FarNode::Ok, far == FarNode::Never);
         let permitted = if remote_requested { count(&|_| true).map_or(home_cpus, |all| all.1) } else { home_cpus };
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
         out.insert(
             at,
-            Placement { zone, cands, home_cores, home_cpus, permitted, far_instead, remote_left, remote_requested },
+            Placement {
+                zone,
+                cands,
+                home_cores,
+                home_cpus,
+                permitted,
+                far_instead,
+                remote_left,
+                remote_requested,
+                own_node_only,
+            },
         );
     }
     Ok(out)

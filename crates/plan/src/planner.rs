@@ -418,6 +418,10 @@ enum StackCause {
 
 impl<'a> Stack<'a> {
     fn of(d: &'a Dev, proposed: &[ProposedChange], remote: bool) -> Option<Self> {
+        // Queues that share a CPU have smaller shares of a weighted table.
+        if d.table.is_some() {
+            return None;
+        }
         let mut per: BTreeMap<usize, u32> = BTreeMap::new();
         for c in d.cpu.iter().flatten() {
             *per.entry(*c).or_default() += 1;

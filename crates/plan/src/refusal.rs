@@ -56,7 +56,7 @@ pub enum Refusal {
     NoNearCandidates {
         /// Interface name.
         dev: String,
-        /// CPUs on the device's node and on nodes that count as near.
+        /// CPUs of the device's node; if all of them are offline, those of the nearest nodes.
         near: CpuSet,
         /// CPUs that queues may be placed on; none of them is in `near`.
         candidates: CpuSet,
@@ -171,7 +171,7 @@ impl fmt::Display for Refusal {
             }
             Self::NoNearCandidates { dev, near, candidates } => write!(
                 f,
-                "{dev}: none of the usable CPUs {} is nearby (nearby CPUs are {}); --far-node last permits remote ones",
+                "{dev}: none of the usable CPUs {} is local (local CPUs are {}); --far-node last permits remote ones",
                 set(candidates),
                 set(near)
             ),

@@ -104,7 +104,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "Q14",
         title: "no XPS",
-        why: "Without a map, CPUs choose transmit queues by a hash and contend for their locks; with a map, each CPU sends through its own queue.",
+        why: "Without a map, packets of programs choose their transmit queue by a hash, and CPUs contend for its lock; with a map, each CPU sends through its own queue.",
         source: SCALING,
     },
     RuleText {

@@ -88,7 +88,12 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
         if nic.kind == NicKind::Loopback || named.contains(&nic.dev.name) {
             continue;
         }
-        let why = if intent.devs.is_empty() { not_by_default(nic) } else { Some(Obstacle::NotNamed) };
+        // The interfaces of a file that have no link are not among those of the intent.
+        let by_itself = || not_by_default(nic).filter(|_| intent.config.is_some());
+        let why = match intent.devs.is_empty() {
+            true => not_by_default(nic),
+            false => Some(by_itself().unwrap_or(Obstacle::NotNamed)),
+        };
         match why {
             Some(why) => left.push(SkippedInterface { dev: nic.name().to_string(), why }),
             None => chosen.push(*nic),

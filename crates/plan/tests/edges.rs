@@ -153,7 +153,7 @@ fn remote_cpus_only_if_no_nearby_cpu_is_left() {
     let never = Intent { far_node: Some(FarNode::Never), ..away };
     let refusal = plan(&s, &never, &[]).expect_err("nothing near");
     assert_eq!(refusal.kind(), "no_near_candidates");
-    assert!(refusal.to_string().contains("nearby CPUs are 0-7"), "{refusal}");
+    assert!(refusal.to_string().contains("local CPUs are 0-7"), "{refusal}");
     // Twelve queues stay on the local node, with several queues per core, unless the intent permits otherwise.
     let s = host(vec![NicSpec::new("eth1", "ice", Some(0), 12, 12)]);
     assert!(ok(&s, &Intent::default()).layout[0].queues.iter().all(|q| q.far == Some(false)));
@@ -383,6 +383,18 @@ fn a_number_of_queues_for_some_interfaces_names_them() {
     assert!(both.iter().any(|w| w.contains("(plan eth2 --goal balanced --queues 4 --allow-disruption)")), "{both:?}");
     let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
     assert!(alike.iter().all(|w| w.contains("(--queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
+}
+
+/// Nodes of one socket at a distance of 12: goal forward prefers their idle cores to second threads, unless it must not.
+#[test]
+fn never_excludes_nodes_of_the_same_socket_too() {
+    let cpu = CpuSpec { nodes: 2, ..CpuSpec::flat(4, 2) };
+    let s = machines::host("edge3", cpu, vec![NicSpec::new("eth1", "ice", Some(0), 8, 8)]).snapshot();
+    let far = |far_node| {
+        let p = ok(&s, &Intent { goal: Goal::Forward, far_node, ..Intent::default() });
+        p.layout[0].queues.iter().filter(|q| q.far == Some(true)).count()
+    };
+    assert_eq!((far(None), far(Some(FarNode::Last)), far(Some(FarNode::Never))), (4, 4, 0));
 }
 
 /// What the warning proposes makes a difference.

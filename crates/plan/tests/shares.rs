@@ -161,9 +161,9 @@ fn the_recommended_number_of_queues_uses_every_cpu() {
     let Setting::Channels { combined, .. } = open.left_out[0].setting else { panic!("{:?}", open.left_out) };
     assert_eq!(combined, Some(7));
     let named = plan(&s, &of(Some(8), false), &[]).unwrap();
+    // The two queues on one CPU have half of its share of the table each, so fewer queues would change nothing.
     for p in [&open, &named] {
-        let warning = p.warnings.iter().find(|w| w.contains("queues share CPUs")).expect("8 queues on 7 CPUs");
-        assert!(warning.contains("--queues 7 "), "{warning}");
+        assert!(!p.warnings.iter().any(|w| w.contains("queues share CPUs")), "{:?}", p.warnings);
     }
     let fewer = plan(&s, &of(combined, true), &[]).unwrap();
     // Both use all seven CPUs; what remains is the rounding of table entries.

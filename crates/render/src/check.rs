@@ -188,7 +188,8 @@ fn groups(findings: &[Finding], style: &Style) -> String {
         for (f, more) in lines {
             let mut text = f.text.clone();
             if !f.also.is_empty() {
-                text += &format!(" (and {}, see -v)", f.also.join(" "));
+                let hint = if style.verbose > 0 { "" } else { ", see -v" };
+                text += &format!(" (and {}{hint})", f.also.join(" "));
             }
             if !more.is_empty() {
                 let names: Vec<&str> = more.iter().map(|o| o.dev.as_deref().unwrap_or("host")).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Step};
 use ringwise_model::{DEFAULT_CONFIG, Fact, Goal, Snapshot};
-use ringwise_plan::{NotPossible, Plan};
+use ringwise_plan::{NotPossible, Obstacle, Plan};
 
 use super::bands::{bands, now_text};
 use super::competing;
@@ -149,7 +149,16 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     };
     let mut out = hang("", &format!("Plan for {}: goal {goal}{default}", name(plan)), w);
     let mut text = format!("Considered {}.", plan.considered.join(" "));
-    let mut alone: Vec<String> = plan.left_alone.iter().map(|l| format!("{} ({})", l.dev, l.why)).collect();
+    let (mut alone, mut counts) = (Vec::new(), Vec::new());
+    for l in &plan.left_alone {
+        match &l.why {
+            Obstacle::ChannelsInUse { by } if plan.considered.contains(&l.dev) => {
+                let by: Vec<String> = by.iter().map(text::user).collect();
+                counts.push(format!("{} (in use by {})", l.dev, by.join(", ")));
+            }
+            why => alone.push(format!("{} ({why})", l.dev)),
+        }
+    }
     let mut soft: Vec<String> = plan
         .bystanders
         .iter()
@@ -162,6 +171,9 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     alone.append(&mut soft);
     if !alone.is_empty() {
         text.push_str(&format!(" Skipped: {}.", alone.join(", ")));
+    }
+    if !counts.is_empty() {
+        text.push_str(&format!(" Number of queues not changed: {}.", counts.join(", ")));
     }
     out.push_str(&hang("", &text, w));
     out.push_str(&control::head(plan, w));

@@ -81,9 +81,9 @@ pub fn head_parts(n: &Nic) -> Vec<String> {
 pub(crate) fn queues(n: &Nic) -> String {
     let plain = || match n.queues_unread() {
         Some(_) => "queues unknown".to_string(),
+        None if n.lists_each_rx_queue_twice() => text::queues(n),
         None => format!("{} rx, {} tx queues", n.rx_queues.len(), n.tx_queues.len()),
     };
-    let have = || text::directories(n).unwrap_or_else(plain);
     match &n.channels {
         Fact::Known(c) => {
             let mut parts = Vec::new();
@@ -97,13 +97,10 @@ pub(crate) fn queues(n: &Nic) -> String {
                     ));
                 }
             }
-            if parts.is_empty() { have() } else { parts.join(", ") }
+            if parts.is_empty() { plain() } else { parts.join(", ") }
         }
-        Fact::Absent => format!("{} (the number is fixed)", have()),
-        Fact::Unknown(_) => match text::directories(n) {
-            Some(d) => format!("{}; channels unknown)", d.trim_end_matches(')')),
-            None => format!("{} (channels unknown)", plain()),
-        },
+        Fact::Absent => format!("{} (the number is fixed)", plain()),
+        Fact::Unknown(_) => format!("{} (channels unknown)", plain()),
     }
 }
 
@@ -150,6 +147,10 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
     if !lost.is_empty() {
         out.push(("unmapped", lost));
     }
+    if n.lists_each_rx_queue_twice() {
+        let second = n.tx_queues.len()..n.rx_queues.len();
+        out.push(("not used", format!("rx-{}: the driver's queues for AF_XDP", numbers(second.map(|q| q as u32)))));
+    }
     if n.has_own_queues() {
         out.push(("RSS", steering::rss(&n.rss)));
     }
@@ -195,7 +196,8 @@ fn unmapped(n: &Nic) -> String {
     }
     let of =
         |dir: Dir, ids: Vec<u32>| -> Vec<u32> { ids.into_iter().filter(|q| n.vector_of(dir, *q).is_none()).collect() };
-    let rx = of(Dir::Rx, n.rx_queues.iter().map(|q| q.id).collect());
+    let for_af_xdp = |q: u32| n.lists_each_rx_queue_twice() && n.queues_in_use(Dir::Rx).is_some_and(|used| q >= used);
+    let rx = of(Dir::Rx, n.rx_queues.iter().map(|q| q.id).filter(|q| !for_af_xdp(*q)).collect());
     let tx = of(Dir::Tx, n.tx_queues.iter().map(|q| q.id).collect());
     let mut parts = Vec::new();
     if !rx.is_empty() {

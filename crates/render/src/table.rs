@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 pub use ringwise_model::words::plain;
-use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot};
+use ringwise_model::{CpuSet, Dir, Fact, Nic, NicKind, Snapshot};
 
 use ringwise_text::{self as text, hang, is_listed, len, link, no_answer, pad, set, thousands, user, word};
 use ringwise_text::{Style, Tint};
@@ -13,7 +13,8 @@ use super::misplaced;
 /// Queues at present and at most: `8/63`, or `4+4/8+8` for separate ones. If the driver does not report channels, the
 /// existing queues: `1/1`.
 fn queues(n: &Nic) -> String {
-    let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
+    let in_use = |dir| n.queues_in_use(dir).unwrap_or(0);
+    let (rx, tx) = (in_use(Dir::Rx), in_use(Dir::Tx));
     let there = if n.queues_unread().is_some() {
         "?".into()
     } else if rx == tx {

@@ -2,7 +2,6 @@
 
 use ringwise_model::words::{hang, len, one_line, plural};
 use ringwise_model::{Cause, Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
-use std::collections::BTreeSet;
 
 /// Number of queue interrupts that are delivered to another node than the device's; `None`: the node is unknown.
 pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
@@ -15,24 +14,11 @@ pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
 
 /// `8 queues`, by the driver's count if it reports one.
 pub fn queues(n: &Nic) -> String {
-    let reported = n.channels.known().is_some_and(|c| c.rx_queues() > 0);
     match n.queues_in_use(Dir::Rx) {
-        Some(used) if reported => plural(used as usize, "queue"),
-        Some(used) => directories(n).unwrap_or_else(|| plural(used as usize, "queue")),
+        Some(used) => plural(used as usize, "queue"),
         None if n.queues_unread().is_some() => "queues unknown".into(),
         None => plural(0, "queue"),
     }
-}
-
-/// `63 queues (126 receive, 63 transmit directories)`: some drivers create more directories than they use (mlx5 two
-/// receive directories for each queue). If the driver does not report the number of queues, those with an interrupt
-/// count.
-pub fn directories(n: &Nic) -> Option<String> {
-    let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
-    let sure = n.queue_vectors().filter(|v| v.confidence != Confidence::None);
-    let served = sure.flat_map(|v| v.rx()).collect::<BTreeSet<_>>().len();
-    (rx != tx && served > 0 && served < rx)
-        .then(|| format!("{} ({rx} receive, {tx} transmit directories)", plural(served, "queue")))
 }
 
 /// A list of CPUs as the kernel writes it, or `none`.

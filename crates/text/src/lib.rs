@@ -13,8 +13,8 @@ pub mod visible;
 pub mod when;
 
 pub use label::{
-    confidence, directories, far_queues, host_line, host_name, is_down, is_listed, kind_name, link, mask, no_answer,
-    numbers, queues, sentence, set, source, user, vector_label, word,
+    confidence, far_queues, host_line, host_name, is_down, is_listed, kind_name, link, mask, no_answer, numbers,
+    queues, sentence, set, source, user, vector_label, word,
 };
 pub use propose::Recording;
 pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};

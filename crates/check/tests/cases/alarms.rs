@@ -219,6 +219,25 @@ fn unknown_numbers_of_queues() {
     assert!(!four.devs.contains(&"eth1".to_string()), "8 entries for 8 queues: {four:?}");
 }
 
+/// 48 queues on two sockets of 24 CPUs: the remote ones are no error, because every local CPU has a queue.
+#[test]
+fn a_remote_interrupt_is_an_error_only_if_a_local_cpu_is_free() {
+    let mut w = World::tuned();
+    recorded(&mut w, "article48");
+    let far = |w: &World| {
+        let r = w.judge();
+        let f = r.findings.into_iter().find(|f| f.rule == "A03").expect("queues 24-47");
+        (f.severity, f.text.contains("every local CPU has a queue"))
+    };
+    assert_eq!(far(&w), (Severity::Warning, true));
+    // The interrupt of queue 0 goes to the other socket, too.
+    let vectors = &mut w.s.nics.iter_mut().find(|n| n.name() == "eth0").unwrap().vectors;
+    let remote = vectors.iter().find(|v| v.rx() == [47]).unwrap().effective.clone();
+    let v = vectors.iter_mut();
+    v.filter(|v| v.rx() == [0]).for_each(|v| (v.asked, v.effective) = (remote.clone(), remote.clone()));
+    assert_eq!(far(&w), (Severity::Error, false));
+}
+
 /// A transmit interrupt of its own on another socket is an error, like a receive interrupt.
 #[test]
 fn a_transmit_interrupt_on_another_socket_is_an_error() {

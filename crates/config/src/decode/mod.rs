@@ -165,6 +165,16 @@ pub(crate) fn one_or_more<'a, 'i>(v: Option<&'a Value<'i>>) -> Vec<&'a Value<'i>
     }
 }
 
+/// The value of the line, if it is a list of numbers such as `0-3,8` without quotes, which TOML takes for a date.
+fn bare_list(text: &str, at: usize) -> Option<Range<usize>> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |i| i + 1);
+    let line = text[start..].lines().next()?;
+    let value = line.split('#').next()?.split_once('=')?.1.trim();
+    let is_list = value.contains(['-', ',']) && value.chars().all(|c| c.is_ascii_digit() || "-, ".contains(c));
+    let from = start + line.find(value)?;
+    (is_list && value.starts_with(|c: char| c.is_ascii_digit())).then(|| from..from + value.len())
+}
+
 pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Config, Faults> {
     let (doc, errors) = DeTable::parse_recoverable(text);
     let mut cx = DecodeContext { file, text, origin, faults: Vec::new() };
@@ -177,8 +187,15 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
             continue;
         }
         broken.push(line);
-        let found = format!("invalid TOML: {}", e.message());
-        cx.faults.push(Fault { at, with: Vec::new(), found, right: None });
+        cx.faults.push(match bare_list(text, at.start) {
+            Some(bare) => Fault {
+                at: bare.clone(),
+                with: Vec::new(),
+                found: format!("{} without quotes", &text[bare.clone()]),
+                right: Some(format!("\"{}\"", &text[bare])),
+            },
+            None => Fault { at, with: Vec::new(), found: format!("invalid TOML: {}", e.message()), right: None },
+        });
     }
     let syntax = cx.faults.len();
     let table = doc.get_ref();

@@ -59,16 +59,18 @@ pub(super) const TOPICS: &[Topic] = &[
         body: "A CPU is remote (far, marked with !) if it is on another NUMA node than the interface. It fetches every \
          part of a packet over the link between the nodes.",
         parts: &[
-            "Why|A queue on a remote CPU loses speed: rule A03 reports it if a local CPU is free.",
+            "Why|A queue on a remote CPU loses speed: rule A03 reports it where the plan uses a local one.",
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
             "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): remote \
              CPUs get queues only if no local CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). If \
              there are more queues than local CPUs, the queues share the local CPUs. Goal mixed alone gives the queues \
              beyond the number of local CPUs to remote CPUs.",
-            "Never|no queue on a remote CPU: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
+            "Never|no queue on a CPU of another node: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
             "Ok|remote CPUs count like local ones: each core of the host gets a queue before any second thread does, \
              the nearest node first",
-            "Nodes|For --far-node, other nodes of the same socket, or at a distance of at most 12, are not remote.",
+            "Nodes|Other nodes of the same socket, or at a distance of at most 12: with last, goal forward gives their idle \
+             cores a queue before it uses second threads, and the other goals before two queues share a CPU. Never \
+             excludes them too.",
             "Number|With --far-node ok, goal rpc counts remote CPUs too for the most queues that it keeps.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
@@ -321,8 +323,8 @@ pub(super) const TOPICS: &[Topic] = &[
              one interface, name it: ringwise plan eth1 --allow-disruption",
             "Status|plan --exit-code: 3 while a requested change is not planned. apply makes the other changes.",
             "Heading|\"Skipped:\" behind \"Considered\" lists interfaces that are not part of the plan, with the \
-             reason. \"only its channels are skipped\": the interface is part of the plan, but its number of queues \
-             stays, because AF_XDP sockets, an XDP program or another user depends on it.",
+             reason. \"Number of queues not changed\": AF_XDP sockets, an XDP program or another user of the interface \
+             depends on it. Everything else of the interface is planned.",
             "See|ringwise help channels, control path",
         ],
     ),
