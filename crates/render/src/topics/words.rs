@@ -195,7 +195,19 @@ pub(super) const TOPICS: &[Topic] = &[
         "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \
          line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
          restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label.",
-        &["See|docs/config.md; ringwise config --help"],
+        &["See|docs/config.md; ringwise config --help; ringwise help no link"],
+    ),
+    word(
+        &["no link", "link down", "link up", "carrier"],
+        "the interface has no carrier: no packet can pass",
+        "A plan without names skips an interface whose link is down, and so does interfaces in [host], unless none of the \
+         named ones has a link. plan eth2 plans it, if its interrupts exist.",
+        &[
+            "Later|The service sets the interface when its link comes up. The units of ringwise persist wait for it, one \
+             minute at most; after that run ringwise apply.",
+            "Kernel|/sys/class/net/DEV/carrier and operstate",
+            "See|docs/daemon.md, docs/config.md; ringwise help match, service, boot",
+        ],
     ),
     word(
         &["trial", "on trial"],
