@@ -285,7 +285,8 @@ pub(super) const TOPICS: &[Topic] = &[
          why it cannot keep the layout at present, and unheard (-v) a notification that this kernel does not send: \
          such changes are found within 10 s.",
         &[
-            "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service",
+            "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service; after an edit of the file: systemctl \
+             reload ringwise-daemon.service",
             "Log|journalctl -u ringwise-daemon",
             "Status|3 from ringwise while there is a problem",
             "See|docs/daemon.md; ringwise daemon --help; ringwise help paused, manual, boot",
