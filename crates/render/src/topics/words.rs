@@ -200,8 +200,8 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["no link", "link down", "link up", "carrier"],
         "the interface has no carrier: no packet can pass",
-        "A plan without names skips an interface whose link is down, and so does interfaces in [host], unless none of the \
-         named ones has a link. plan eth2 plans it, if its interrupts exist.",
+        "A plan without names skips an interface whose link is down. Of those that interfaces in [host] names, it plans the \
+         ones with a link, or all if none has a link. ringwise plan eth2 plans it anyway, if its interrupts exist.",
         &[
             "Later|The service sets the interface when its link comes up. The units of ringwise persist wait for it, one \
              minute at most; after that run ringwise apply.",
