@@ -186,7 +186,11 @@ const EXPORT: Page = Page {
     )
 };
 const ROLLBACK: Page = Page {
-    notes: "A rollback does not change what the next boot applies. To stop that too:
+    notes: "Settings that interrupt traffic (channels, rings, most features, pause frames)
+are restored too, without --allow-disruption: a link can go down again. -n
+reports it. If that would interrupt the control path, rollback refuses unless
+--force and --confirm are given.
+A rollback does not change what the next boot applies. To stop that too:
 ringwise persist --remove",
     ..Page::new(
         "  ringwise rollback                 lists the last transactions
@@ -285,13 +289,20 @@ const DAEMON_RESUME: Page = Page::new(
     "  0  resumed
   1  the service does not run, or does not answer; 2 wrong command line",
 );
-const DAEMON_STOP: Page = Page::new(
-    "  ringwise daemon stop              settings stay in effect
+const DAEMON_STOP: Page = Page {
+    notes: "--restore also restores settings that interrupt traffic, so a link can go down.
+It is refused if that would interrupt the control path (an ssh session, the
+default route, a network mount). Then stop the service, and run
+ringwise rollback 0 --force --confirm 60s",
+    ..Page::new(
+        "  ringwise daemon stop              settings stay in effect
   ringwise daemon stop --restore    every setting as first found since boot",
-    "  0  stopped
-  1  the service does not run, does not answer, or not everything was restored
+        "  0  stopped
+  1  the service does not run or does not answer; or the restore was refused or
+     failed, and the service continues
   2  wrong command line",
-);
+    )
+};
 const HOLD: Page = Page::new(
     "  ringwise hold --cpu-latency 0 -- sockperf ping-pong -i 192.0.2.7
   ringwise hold --cpu-latency 10 -- sleep 1h",
@@ -338,6 +349,7 @@ as they are. It does not stop a service that runs. To undo everything:
   ringwise persist --remove         no boot applies anything any more
   ringwise daemon stop --restore    if the service runs: ends it and restores
   ringwise rollback 0               otherwise: every setting as first found
+Files that you made with config export (.link, ...) stay until you remove them.
 
 No unit waits for the units of ringwise, and one that fails only appears in
 systemctl --failed. An interface that appears late, or is renamed, has a unit of

@@ -17,10 +17,11 @@ pub(super) const TOPICS: &[Topic] = &[
         &["Show|ringwise show DEV: line carries"],
     ),
     word(
-        &["in use by", "users"],
+        &["in use by", "users", "rdma"],
         "show: who else uses the queues of the interface",
         "XDP programs, AF_XDP sockets, RDMA or traffic classes. Such users limit what can be changed: ringwise does not \
-         change the number of queues then.",
+         change the number of queues then. On an interface whose device RDMA uses, a change of the channels would restart \
+         the device for RDMA too, and goal forward leaves the pause frames on, because RDMA may depend on them.",
         &["Show|ringwise show DEV: line in use by", "See|ringwise help channels"],
     ),
     word(
@@ -49,7 +50,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "show and status: columns about a device and its interrupts",
         "DRIVER is the kernel driver, LINK the speed of the link. With -v, SERVES is the queue of an interrupt, COUNT \
          how often it was raised since boot, NAME what the driver calls it.",
-        &["Show|ringwise show DEV -v", "See|ringwise help serves, map, pinned, irq, 8/8"],
+        &["Show|ringwise show DEV -v", "See|ringwise help serves, map, pinned, irq, 8/8, no link"],
     ),
     word(
         &["serves", "control", "control interrupt", "idle interrupt"],
@@ -156,7 +157,20 @@ pub(super) const TOPICS: &[Topic] = &[
         "plan: numbers before and after",
         "Better lists the numbers that improve with the plan, Costs those that get worse in exchange, with the reason. \
          They come from the layout, not from a measurement.",
-        &["See|ringwise help layout; ringwise bench --help measures"],
+        &["See|ringwise help layout, modelled; ringwise bench --help measures"],
+    ),
+    word(
+        &["modelled", "model"],
+        "plan: a number that is computed, not measured",
+        "\"1.3 times as much traffic before a CPU is full\": each interface has the same load, each entry of the RSS table the \
+         same part of it, and two CPUs of a core with queues together carry a third more than one alone. The number compares \
+         the fullest CPU before and after.",
+        &[
+            "Not|It does not count the cost of remote memory, caches, moderation, heavy flows, or the load of programs. \
+             Interrupts on a remote node have a line of their own.",
+            "Where|plans with goal forward for all interfaces, and the reason of a weighted RSS table",
+            "See|rule Q33; ringwise help better, remote, heavy; ringwise bench --help measures",
+        ],
     ),
     word(
         &["pps", "avg b", "pkt/s"],

@@ -35,7 +35,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Show|ringwise show DEV: line features; -v lists all",
             "Set|ringwise plan --set eth1.features.gro=true; configuration key features, by the kernel's names or \
              ethtool's short ones. Most features restart the device, so they need --allow-disruption.",
-            "Goals|forward proposes LRO off; stream sets GRO on and proposes TSO on",
+            "Goals|forward proposes LRO off; stream sets GRO on and proposes TSO on; rpc sets ntuple on if the driver \
+             supports accelerated RFS",
             "See|docs/knobs/features.md; rules M10 M11 M14 F08; ringwise help gro, lro, tso",
         ],
         knob: Some(KnobValues::Features),
@@ -323,7 +324,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Show|ringwise show DEV: line RFS",
             "Set|ringwise plan --set host.rfs_entries=32768 --set eth1.rps_flow_cnt=4096; configuration keys \
              rfs_entries and rps_flow_cnt",
-            "Goals|rpc and stream switch it on, forward and latency off; balanced and mixed keep it",
+            "Goals|rpc and stream switch it on, forward and latency off; balanced and mixed keep it. rpc also switches \
+             ntuple on, without --allow-disruption, if the driver supports accelerated RFS.",
             "See|docs/knobs/rfs.md; rules Q09 Q10 Q11 Q12 Q13 R2.03; ringwise help rps",
         ],
         knob: Some(KnobValues::Rfs),

@@ -197,7 +197,19 @@ pub(super) const TOPICS: &[Topic] = &[
         "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \
          line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
          restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label.",
-        &["See|docs/config.md; ringwise config --help"],
+        &["See|docs/config.md; ringwise config --help; ringwise help no link"],
+    ),
+    word(
+        &["no link", "link down", "link up", "carrier"],
+        "the interface has no carrier: no packet can pass",
+        "A plan without names skips an interface whose link is down. Of those that interfaces in [host] names, it plans the \
+         ones with a link, or all if none has a link. ringwise plan eth2 plans it anyway, if its interrupts exist.",
+        &[
+            "Later|The service sets the interface when its link comes up. The units of ringwise persist wait for it, one \
+             minute at most; after that run ringwise apply.",
+            "Kernel|/sys/class/net/DEV/carrier and operstate",
+            "See|docs/daemon.md, docs/config.md; ringwise help match, service, boot",
+        ],
     ),
     word(
         &["trial", "on trial"],
@@ -275,7 +287,8 @@ pub(super) const TOPICS: &[Topic] = &[
          why it cannot keep the layout at present, and unheard (-v) a notification that this kernel does not send: \
          such changes are found within 10 s.",
         &[
-            "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service",
+            "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service; after an edit of the file: systemctl \
+             reload ringwise-daemon.service",
             "Log|journalctl -u ringwise-daemon",
             "Status|3 from ringwise while there is a problem",
             "See|docs/daemon.md; ringwise daemon --help; ringwise help paused, manual, boot",
