@@ -1,9 +1,12 @@
 //! The settings in effect as a configuration: `persist` writes it when no flag requests anything else.
 
-use ringwise_apply::{Ending, Entry, Verify};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
+
+use ringwise_apply::{Ending, Entry, Standing, Verify};
 use ringwise_config::Config;
 use ringwise_knob::{Setting, VectorName};
-use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Intent, Knob, Wish};
+use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Goal, Intent, Knob, Title, Wish};
 
 /// The configuration from the journals of this boot, oldest first. `None`: nothing is in effect; an empty file would
 /// request the default goal.
@@ -11,17 +14,66 @@ pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     if v.settings.is_empty() {
         return None;
     }
-    let kept = || history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
-    let requested = || kept().filter_map(|e| Some(&e.requested.as_ref()?.intent));
-    // Without it, the next boot would skip settings that were applied with it.
-    let allow_disruption = requested().any(|i| i.allow_disruption);
-    // The goal is planned again at each boot; the other configured settings keep the values that are in effect.
-    let goal = requested().map(|i| i.goal).next();
-    let wishes = wishes(v.settings.iter().map(|s| &s.want));
-    let mut c =
-        Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, allow_disruption, ..Intent::default() });
-    c.host.goal = goal;
+    let kept: Vec<&Entry> = history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept).collect();
+    let requests: Vec<&Intent> = kept.iter().filter_map(|e| Some(&e.requested.as_ref()?.intent)).collect();
+    // What the goal decided is planned again at each boot, for the CPUs and queues that it finds. Values of other settings stay.
+    let replaces = |s: &Standing| {
+        let by = kept.iter().find(|e| e.id == s.transaction);
+        let by_service = by.is_some_and(|e| matches!(e.title, Title::Keep { .. } | Title::Balance { .. }));
+        let planned = by.is_some_and(|e| e.requested.is_some()) || by_service && !requests.is_empty();
+        planned && !s.adopted && !is_configured(&s.want, &requests)
+    };
+    let wishes = wishes(v.settings.iter().filter(|s| !replaces(s)).map(|s| &s.want));
+    let last = requests.first().map_or_else(Intent::default, |i| (*i).clone());
+    let goals = goals(&requests, &v.settings);
+    let mut c = Config::of_intent(&Intent {
+        wishes,
+        dev_goals: goals.of_devs,
+        devs: goals.devs,
+        goal: goals.of_host.unwrap_or_default(),
+        // The number is among the values, by interface.
+        queues: None,
+        // Without it, the next boot would skip settings that were applied with it.
+        allow_disruption: requests.iter().any(|i| i.allow_disruption),
+        ..last
+    });
+    c.host.goal = goals.of_host;
     Some(c)
+}
+
+struct Goals {
+    of_host: Option<Goal>,
+    /// Where they differ from that of the host.
+    of_devs: BTreeMap<String, Goal>,
+    /// Empty: all interfaces.
+    devs: Vec<String>,
+}
+
+/// The goals of several requests, newest first. Each interface has that of the newest one that covers it.
+fn goals(requests: &[&Intent], settings: &[Standing]) -> Goals {
+    let of_all = requests.iter().find(|i| i.devs.is_empty());
+    let of_host = of_all.or(requests.first()).map(|i| i.goal);
+    let present: BTreeSet<&str> = settings.iter().filter_map(|s| s.want.dev()).collect();
+    let of = |dev: &str| {
+        requests.iter().find(|i| i.devs.is_empty() || i.devs.iter().any(|d| d == dev)).map(|i| i.goal_of(dev))
+    };
+    let of_devs =
+        present.iter().filter_map(|d| Some((d.to_string(), of(d)?))).filter(|(_, g)| Some(*g) != of_host).collect();
+    let devs = match of_all {
+        Some(_) => Vec::new(),
+        None => present.iter().filter(|d| of(d).is_some()).map(|d| d.to_string()).collect(),
+    };
+    Goals { of_host, of_devs, devs }
+}
+
+/// Whether a user configured this setting, by itself or by the number of queues.
+fn is_configured(s: &Setting, requests: &[&Intent]) -> bool {
+    if matches!(s, Setting::Channels { .. }) && requests.iter().any(|i| i.queues.is_some()) {
+        return true;
+    }
+    let Some((dev, knob)) = knob(s) else { return false };
+    let same = |w: &Wish| (w.dev.is_none() || w.dev == dev) && discriminant(&w.knob) == discriminant(&knob);
+    requests.iter().flat_map(|i| &i.wishes).any(same)
 }
 
 /// Settings as a user would configure them. Queues with the same value are grouped.
@@ -124,7 +176,60 @@ fn join(a: &Knob, b: &Knob) -> Option<Knob> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use ringwise_apply::{Policy, Request, Store, run};
+    use ringwise_discover::Options;
+    use ringwise_model::{IntentFlags, Requested};
+    use ringwise_sys::Host;
+    use ringwise_testkit::dir::Dir;
+    use ringwise_testkit::sim::{Sim, build};
+
     use super::*;
+    use crate::{Planning, PlanningHost, Take, request};
+
+    /// What `persist` writes after these requests, one after the other.
+    fn file(requests: &[IntentFlags]) -> String {
+        let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
+        let (host, dir): (Arc<dyn Host>, Dir) = (sim.clone(), Dir::new());
+        let store = Store::open(Some(&dir.0));
+        let now = || ringwise_discover::snapshot(&host, &Options::all()).unwrap();
+        for flags in requests {
+            let (options, snapshot) = (Options::all(), now());
+            let at = PlanningHost { options, snapshot, learned: Vec::new(), hands: Vec::new(), made: Vec::new() };
+            let bound = ringwise_config::bind(&crate::of_flags(flags).unwrap(), &[], &at.snapshot.nics).unwrap();
+            let planning = Planning::new(host.as_ref(), at, bound.intent, true, false).unwrap();
+            let plan = planning.plan(Take::Over).unwrap();
+            let requested = Requested { flags: Some(flags.clone()), intent: planning.requested.clone() };
+            let by = Request { who: "root".into(), argv: vec!["x".into()], ..Request::default() };
+            run(&host, &request(&plan, requested, false).by(&by), &store, &Policy::default(), &mut |_| {}).unwrap();
+        }
+        let s = now();
+        let v = ringwise_apply::verify_in(&s, &store).unwrap();
+        let c = in_effect(&v, &ringwise_apply::history(&store, &s.host).unwrap()).expect("settings are in effect");
+        let text = ringwise_config::print(&c);
+        assert_eq!(ringwise_config::parse("x", &text).unwrap().without_places(), c.without_places());
+        text
+    }
+
+    /// The layout of a goal is planned again at each boot; only what the user configured has a value.
+    #[test]
+    fn what_the_goal_decided_has_no_value() {
+        let of = |goal| IntentFlags { goal: Some(ringwise_model::GoalChoice::Of(goal)), ..IntentFlags::default() };
+        let reserve = || Some("0".parse().unwrap());
+        let set = |text: &str| vec![text.to_string()];
+        let text = file(&[IntentFlags { reserve: reserve(), set: set("eth1.rps_cpus.2=5"), ..of(Goal::Rpc) }]);
+        assert!(text.contains("goal = \"rpc\"") && text.contains("reserve = \"0\""), "{text}");
+        assert!(text.contains("rps_cpus = { \"2\" = \"5\" }"), "{text}");
+        assert!(!text.contains("irq_cpus") && !text.contains("xps_cpus") && !text.contains("interfaces"), "{text}");
+        // Each interface has the goal of its own request; an interface that no request named stays unchanged.
+        let only = |dev: &str, goal| IntentFlags { devs: set(dev), ..of(goal) };
+        let text = file(&[only("eth1", Goal::Rpc)]);
+        assert!(text.contains("interfaces = [\"eth1\"]") && text.contains("goal = \"rpc\""), "{text}");
+        let text = file(&[of(Goal::Forward), only("eth1", Goal::Rpc)]);
+        let (host, eth1) = text.split_once("[[interface]]").unwrap();
+        assert!(host.contains("goal = \"forward\"") && eth1.contains("goal = \"rpc\""), "{text}");
+    }
 
     #[test]
     fn queues_with_one_value_stand_together() {

@@ -376,7 +376,7 @@ fn keep(config: Option<&str>, refused: Option<&str>, lacks: &NotInFile, harmful:
     let (command, then) = match (config, refused) {
         (None, _) => (
             command(DEFAULT_CONFIG),
-            "  It writes what is in effect into the configuration file, unless there is one.\n".to_string(),
+            "  Without a configuration file, it writes one with the goal and your options.\n".to_string(),
         ),
         (Some(file), None) => {
             let add = to_add("First", file, lacks, harmful);
@@ -426,7 +426,7 @@ mod tests {
         let whole = NotInFile::default();
         let persist = |config, refused| keep(config, refused, &whole, 0);
         let text = persist(None, None);
-        assert!(text.contains("afterwards: ringwise persist\n  It writes what is in effect"), "{text}");
+        assert!(text.contains("afterwards: ringwise persist\n  Without a configuration file"), "{text}");
         let text = persist(Some(DEFAULT_CONFIG), None);
         assert!(
             text.contains("afterwards: ringwise persist\n  Every boot then applies /etc/ringwise/ringwise.toml"),

@@ -174,7 +174,7 @@ fn says_anything(a: &PersistArgs) -> bool {
 }
 
 fn header(config: &Path, given: bool) -> String {
-    let from = if given { "the given options" } else { "the settings in effect" };
+    let from = if given { "the given options" } else { "what is in effect" };
     format!(
         "# Written by ringwise persist from {from}. Keys: ringwise.toml(5); check: ringwise config check {}\n",
         config.display()
@@ -230,7 +230,7 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
     Ok(Status::Ok)
 }
 
-/// The settings in effect; used if no flag requests anything.
+/// What is in effect; used if no flag requests anything.
 fn in_effect(common: &Common) -> Result<Config> {
     let source = source::live()?;
     let store = store(common);

@@ -71,7 +71,6 @@ pub(super) const TOPICS: &[Topic] = &[
             "Nodes|Other nodes of the same socket, or at a distance of at most 12: with last, goal forward gives their idle \
              cores a queue before it uses second threads, and the other goals before two queues share a CPU. Never \
              excludes them too.",
-            "Number|With --far-node ok, goal rpc counts remote CPUs too for the most queues that it keeps.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
