@@ -63,7 +63,7 @@ pub(crate) fn entry(base: &mut Entry, over: &Entry) {
     }
 }
 
-fn wish(all: &mut Vec<Wish>, over: &Wish) {
+pub(crate) fn wish(all: &mut Vec<Wish>, over: &Wish) {
     // An ethtool name overrides all kernel features that it covers.
     if let Knob::Feature { name: wide, .. } = &over.knob {
         all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));
