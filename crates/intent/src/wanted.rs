@@ -173,9 +173,17 @@ impl Wanted {
     }
 
     /// Interfaces whose RSS table the service writes when the load of this host is uneven, by name or pattern. Empty if the
-    /// file does not fit this host.
-    pub fn act_on_load(&self, s: &Snapshot) -> Vec<String> {
-        self.bound(s).map(|b| b.host.act_on_load).unwrap_or_default()
+    /// file does not fit this host. `host` is called only if the file has host groups.
+    ///
+    /// Errors: those of `host`.
+    pub fn act_on_load<E>(
+        &self,
+        host: impl FnOnce() -> std::result::Result<Snapshot, E>,
+    ) -> std::result::Result<Vec<String>, E> {
+        match self.has_host_groups() {
+            true => Ok(self.bound(&host()?).map(|b| b.host.act_on_load).unwrap_or_default()),
+            false => Ok(self.config.host.act_on_load.clone()),
+        }
     }
 
     /// Whether the file has host groups, so that the host decides which settings are requested.
