@@ -15,8 +15,6 @@ pub struct Bound {
     pub notes: Vec<String>,
     /// `[host]` of all configurations together.
     pub host: HostPart,
-    /// Where the entries of the file are that match an interface of this host.
-    pub matched: Vec<ConfiguredBy>,
 }
 
 /// Binds the file to this host: its top level, then the host groups that match, then each configuration in `over`, of which
@@ -28,16 +26,13 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
     let mut wrong = Vec::new();
     layers::conflicts(&groups, nics, &mut wrong);
     let mut said = owned(&config.entries, nics, &mut wrong, &mut notes);
-    let mut matched: Vec<ConfiguredBy> = said.iter().map(|(_, e)| e.by.clone()).collect();
     let mut host = config.host.clone();
     for g in &groups {
         host = merge::host(host, &g.host);
         for (name, e) in owned(&g.entries, nics, &mut wrong, &mut notes) {
-            matched.push(e.by.clone());
             lay(&mut said, name, &e);
         }
     }
-    matched.dedup();
     let mut policies = config.policies.clone();
     for o in over {
         host = merge::host(host, &o.host);
@@ -81,7 +76,26 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
         i.wishes.extend(e.wishes.into_iter().map(|w| Wish { dev: Some(name.to_string()), ..w }));
         i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
     }
-    Ok(Bound { intent: i, notes, host, matched })
+    Ok(Bound { intent: i, notes, host })
+}
+
+/// Which parts of a file are for this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applicable {
+    /// Names of the host groups that match.
+    pub host_groups: Vec<String>,
+    /// A note for each host group that does not apply because something about the host is unknown.
+    pub undecided: Vec<String>,
+    /// Where the entries are that match an interface, at the top level and in these groups.
+    pub entries: Vec<ConfiguredBy>,
+}
+
+/// Finds the parts of the file that are for this host, even if it does not fit the host.
+pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
+    let (groups, undecided) = host_group::applying(config, s);
+    let entries = config.entries.iter().chain(groups.iter().flat_map(|g| &g.entries));
+    let entries = entries.filter(|e| s.nics.iter().any(|n| selects(&e.matcher, n))).map(|e| e.by.clone()).collect();
+    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries }
 }
 
 /// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.
@@ -224,14 +238,18 @@ fn named(pattern: &str, n: &Nic) -> bool {
 /// Interfaces that a match selects. It is an error if several are found where only one may match. Interfaces without
 /// queues of their own (a bond, a VLAN) have the address of their member, and are never selected by it.
 fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
-    let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
-    let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();
+    let found: Vec<&Nic> = nics.iter().filter(|n| selects(m, n)).collect();
     if m.is_one() && found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
         wrong.push(format!("{by}: {m} must match one interface, but matches {}; add bus or name", names.join(" and ")));
         return Vec::new();
     }
     found
+}
+
+fn selects(m: &Matcher, n: &Nic) -> bool {
+    let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
+    (exact || n.has_own_queues()) && fits(m, n)
 }
 
 /// The same; none if the match is ambiguous.

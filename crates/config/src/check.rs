@@ -148,7 +148,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::CountRange => {
             let n = v.get_ref().as_integer().map_or(text, |n| n.as_str());
             if crate::host_group::CountRange::parse(n).is_none() {
-                wrong(format!("{name}: \"{n}\" is not a number of things"), say(kind));
+                wrong(format!("{name}: \"{n}\" is not a count"), say(kind));
             }
         }
         Kind::Mac => {

@@ -28,7 +28,7 @@ pub mod spec;
 mod value;
 mod words;
 
-pub use bind::{Bound, bind, joined};
+pub use bind::{Applicable, Bound, applicable, bind, joined};
 pub use check::say as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
