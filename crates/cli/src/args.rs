@@ -32,7 +32,7 @@ pub(crate) use duration::{duration, duration_or_none};
 pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};
 pub use files::{
-    CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
+    CaptureArgs, ConfigArgs, ConfigCheck, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
     SupportArgs,
 };
 pub use help::HelpArgs;

@@ -62,7 +62,8 @@ fn the_examples_of_the_reference_hold() {
     // The document names every key.
     let specs = [&ringwise_config::spec::HOST, &ringwise_config::spec::INTERFACE, &ringwise_config::spec::MATCH];
     let more = [&ringwise_config::spec::GROUP, &ringwise_config::spec::POLICY, &ringwise_config::spec::RSS];
-    for key in specs.into_iter().chain(more).flat_map(|s| s.keys) {
+    let groups = [&ringwise_config::spec::HOST_GROUP, &ringwise_config::spec::HOST_MATCH];
+    for key in specs.into_iter().chain(more).chain(groups).flat_map(|s| s.keys) {
         assert!(doc.contains(&format!("`{}`", key.name)), "docs/config.md does not name {}", key.name);
     }
 }
