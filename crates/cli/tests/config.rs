@@ -457,10 +457,11 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
         let at = d.file("i.toml", &out);
         let (code, _, err) = text(&ringwise(&["config", "check", &at]));
         assert_eq!(code, Some(0), "{name}: {err}\n{out}");
-        // The commented keys are valid too.
+        // The commented keys and the commented host group are valid too.
         let all: String = out
             .lines()
             .map(|l| match l.strip_prefix("# ") {
+                Some(heading) if heading.starts_with('[') => heading,
                 Some(k)
                     if k.split_once(" = ").is_some_and(|(k, _)| !k.contains(' ') && k.len() > 2)
                         && !k.contains("  ") =>
@@ -473,6 +474,7 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
             .collect();
         let (code, _, err) = text(&ringwise(&["config", "check", &d.file("a.toml", &all)]));
         assert_eq!(code, Some(0), "{name}: {err}\n{all}");
+        assert!(all.contains("\n[host_group."), "{name}: {all}");
     }
 }
 
@@ -573,4 +575,46 @@ fn persist_into_an_image() {
     assert!(err.contains("systemctl unmask ringwise@.service"), "{err}");
     assert_eq!(std::fs::read_link(&masked).unwrap(), PathBuf::from("/dev/null"));
     assert!(!d.0.join("etc/systemd/system/ringwise.service").exists(), "and nothing of the rest is written");
+}
+
+const GROUPS: &str = "version = 1\n[host]\ngoal = \"rpc\"\nqueues = 2\n[[interface]]\nmatch = { driver = \"igb\" }\n\
+                      rings = { rx = 512 }\n[host_group.large]\nmatch = { cpu_count = \">= 16\" }\n\
+                      host = { goal = \"forward\" }\n[[host_group.large.interface]]\nmatch = { name = \"eth1\" }\n\
+                      rings = { rx = 1024 }\n[host_group.huge]\nmatch = { cpu_count = \"> 1000\" }\nhost = { queues = 8 }\n";
+
+#[test]
+fn the_settings_of_one_host_name_its_host_groups() {
+    let d = Dir::named("config-groups");
+    let file = d.file("g.toml", GROUPS);
+    let (code, out, err) = text(&ringwise(&["config", "check", &file]));
+    assert!(code == Some(0) && out.contains("2 host groups, 2 interface entries, 2 settings"), "{out}{err}");
+    let show = |file: &str| text(&ringwise(&["config", "show", file, "--from", &host()]));
+    let (code, out, err) = show(&file);
+    assert_eq!(code, Some(0), "{err}");
+    let first = format!("# host group large applies ({file} line 9): cpu_count >= 16\nversion = 1\n");
+    assert!(out.starts_with(&first), "{out}");
+    for words in ["goal = \"forward\"\nqueues = 2\n", "match = { name = \"eth1\" }\nrings = { rx = 1024 }"] {
+        assert!(out.contains(words), "{words} is not in\n{out}");
+    }
+    assert!(out.contains("match = { name = \"eth0\" }\nrings = { rx = 512 }"), "{out}");
+    // The printed file has no groups, and means the same on this host.
+    let (code, printed, err) =
+        text(&ringwise(&["plan", "--print-config", "--config", &file, "--reserve", "0", "--from", &host()]));
+    assert!(code == Some(0) && err.contains("the result is for this host only (large)"), "{err}");
+    assert!(!printed.contains("host_group"), "{printed}");
+    let steps = |args: &[&str]| {
+        let o = ringwise(&[&["plan", "-j", "--from", &host()], args].concat());
+        let plan: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
+        let settings: Vec<_> = plan["steps"].as_array().unwrap().iter().map(|s| s["setting"].clone()).collect();
+        (settings, plan["intent"]["host_groups"].clone())
+    };
+    let (with_groups, names) = steps(&["--config", &file, "--reserve", "0"]);
+    assert!(!with_groups.is_empty() && names == serde_json::json!(["large"]), "{names}");
+    assert_eq!(steps(&["--config", &d.file("p.toml", &printed)]), (with_groups, serde_json::Value::Null));
+    // A goal on the command line contradicts that of a group.
+    let args = ["plan", "--config", &file, "--goal", "rpc", "--from", &host()];
+    let (code, _, err) = text(&ringwise(&args));
+    assert!(code == Some(2) && err.contains("goal forward for host group large"), "{err}");
+    let (code, out, err) = text(&ringwise(&[&args[..], &["--override-config"]].concat()));
+    assert!(code == Some(0) && out.contains("goal rpc") && out.contains("host group large"), "{out}{err}");
 }

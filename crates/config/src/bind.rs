@@ -2,9 +2,10 @@
 
 use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Snapshot, Wish};
 
+use crate::host_group::UndecidedGroup;
 use crate::value::{Config, Entry, HostPart, Matcher};
-use crate::{host_group, layers, merge};
 use crate::words::{glob_matches, is_glob};
+use crate::{host_group, layers, merge};
 
 /// A configuration bound to this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +23,8 @@ pub struct Bound {
 /// configure differently.
 pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec<String>> {
     let nics = s.nics.as_slice();
-    let (groups, mut notes) = host_group::applying(config, s);
+    let (groups, undecided) = host_group::applying(config, s);
+    let mut notes: Vec<String> = undecided.into_iter().map(|u| u.note).collect();
     let mut wrong = Vec::new();
     layers::conflicts(&groups, nics, &mut wrong);
     let mut said = owned(&config.entries, nics, &mut wrong, &mut notes);
@@ -84,8 +86,8 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
 pub struct Applicable {
     /// Names of the host groups that match.
     pub host_groups: Vec<String>,
-    /// A note for each host group that does not apply because something about the host is unknown.
-    pub undecided: Vec<String>,
+    /// Host groups that do not apply because something about the host is unknown.
+    pub undecided: Vec<UndecidedGroup>,
     /// Where the entries are that match an interface, at the top level and in these groups.
     pub entries: Vec<ConfiguredBy>,
 }
@@ -145,7 +147,8 @@ fn lay<'a>(said: &mut Vec<(&'a str, Entry)>, name: &'a str, e: &Entry) {
 /// result is read again, it is bound as `bind` with `over` would bind the file.
 pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<String>) {
     let nics = s.nics.as_slice();
-    let (groups, mut notes) = host_group::applying(config, s);
+    let (groups, undecided) = host_group::applying(config, s);
+    let mut notes: Vec<String> = undecided.into_iter().map(|u| u.note).collect();
     let mut c = Config { host_groups: Vec::new(), ..config.clone() };
     if !config.host_groups.is_empty() {
         let names: Vec<&str> = groups.iter().map(|g| g.name.as_str()).collect();
@@ -156,10 +159,8 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
     for o in layers.iter().chain(over) {
         c.lay(&Config { entries: Vec::new(), ..o.clone() });
         for e in &o.entries {
-            let alone: Vec<(&Nic, usize)> = matching(&e.matcher, nics)
-                .into_iter()
-                .map(|n| (n, matching_entry(&c, n, nics)))
-                .collect();
+            let alone: Vec<(&Nic, usize)> =
+                matching(&e.matcher, nics).into_iter().map(|n| (n, matching_entry(&c, n, nics))).collect();
             let meant = |at: &usize| *at < c.entries.len();
             // No existing entry matches its interfaces, or an entry with the same match exists.
             if !alone.iter().any(|(_, at)| meant(at)) || c.entries.iter().any(|have| have.matcher == e.matcher) {

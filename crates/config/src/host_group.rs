@@ -185,19 +185,29 @@ impl fmt::Display for HostMatcher {
     }
 }
 
-/// The groups of a file that apply to a host, and a note for each that cannot be decided.
-pub(crate) fn applying<'a>(config: &'a Config, s: &Snapshot) -> (Vec<&'a HostGroup>, Vec<String>) {
-    let (mut groups, mut notes) = (Vec::new(), Vec::new());
+/// A host group that does not apply because something about the host is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndecidedGroup {
+    /// Name of the group.
+    pub name: String,
+    /// What is unknown, with the line of the group and the reason.
+    pub note: String,
+}
+
+/// The groups of a file that apply to a host, and those that cannot be decided.
+pub(crate) fn applying<'a>(config: &'a Config, s: &Snapshot) -> (Vec<&'a HostGroup>, Vec<UndecidedGroup>) {
+    let (mut groups, mut undecided) = (Vec::new(), Vec::new());
     for g in &config.host_groups {
         match g.matcher.matches(s) {
             HostMatch::Yes => groups.push(g),
             HostMatch::No => {}
             HostMatch::Unknown(why) => {
-                notes.push(format!("{}: host group {} does not apply, because {why}", g.by, g.name));
+                let note = format!("{}: host group {} does not apply, because {why}", g.by, g.name);
+                undecided.push(UndecidedGroup { name: g.name.clone(), note });
             }
         }
     }
-    (groups, notes)
+    (groups, undecided)
 }
 
 #[cfg(test)]

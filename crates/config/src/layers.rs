@@ -98,7 +98,10 @@ fn of_entries(a: &Entry, b: &Entry) -> Vec<Difference> {
 
 fn of_wishes(a: &[Wish], b: &[Wish]) -> Vec<Difference> {
     let pairs = a.iter().flat_map(|x| b.iter().map(move |y| (x, y)));
-    pairs.filter(|(x, y)| differ(x, y)).map(|(x, y)| (crate::export::name(&x.knob), x.by.clone(), y.by.clone())).collect()
+    pairs
+        .filter(|(x, y)| differ(x, y))
+        .map(|(x, y)| (crate::export::name(&x.knob), x.by.clone(), y.by.clone()))
+        .collect()
 }
 
 fn differ(a: &Wish, b: &Wish) -> bool {

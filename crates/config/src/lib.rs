@@ -32,7 +32,7 @@ pub use bind::{Applicable, Bound, applicable, bind, joined};
 pub use check::say as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
-pub use host_group::{CountRange, HostGroup, HostMatch, HostMatcher};
+pub use host_group::{CountRange, HostGroup, HostMatch, HostMatcher, UndecidedGroup};
 pub use init::init;
 pub use print::{print, print_entry, print_host_keys, print_knobs};
 pub use set::{parse_set, parse_set_of};

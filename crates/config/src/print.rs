@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use ringwise_model::{CpuSet, FarNode, Flow, GroupQueues, GroupWish, Knob, NapiValues, Policy, Smt, Table};
 
-use crate::set::quote;
 use crate::host_group::{CountRange, HostGroup};
+use crate::set::quote;
 use crate::value::{Config, Entry, HostPart};
 use crate::words::{flow_text, list_text, rule_text, table_text};
 

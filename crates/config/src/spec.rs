@@ -80,7 +80,11 @@ pub static FILE: Spec = Spec {
         key("host", Kind::Table(&HOST), "settings of every interface and of the host itself"),
         key("interface", Kind::List(&Kind::Table(&INTERFACE)), "settings of one interface, or of several that match"),
         key("policy", Kind::List(&Kind::Table(&POLICY)), "interrupt moderation for the queues of a group"),
-        key("host_group", Kind::Map(&Kind::Table(&HOST_GROUP)), "settings of the hosts that match, by name of the group"),
+        key(
+            "host_group",
+            Kind::Map(&Kind::Table(&HOST_GROUP)),
+            "settings of the hosts that match, by name of the group",
+        ),
     ],
 };
 
@@ -104,7 +108,11 @@ const TEXTS: Kind = Kind::Any(&[Kind::Text, Kind::List(&Kind::Text)]);
 pub static HOST_MATCH: Spec = Spec {
     name: "match of a host group",
     keys: &[
-        key("name", TEXTS, "host name (/proc/sys/kernel/hostname), or a pattern with * and ?; of a list, one must match"),
+        key(
+            "name",
+            TEXTS,
+            "host name (/proc/sys/kernel/hostname), or a pattern with * and ?; of a list, one must match",
+        ),
         key("driver", TEXTS, "kernel driver that an interface of the host has; of a list, one must match"),
         key("cpu_count", Kind::CountRange, "number of CPUs that are present"),
         key("node_count", Kind::CountRange, "number of NUMA nodes with CPUs"),

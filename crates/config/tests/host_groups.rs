@@ -148,11 +148,7 @@ fn two_groups_with_different_values_are_a_mistake_with_both_lines() {
         (igb("channels = 2", "channels = 4"), (6, 11), "channels differently for eth1;"),
         (igb("rings.rx = 512", "rings = { rx = 1024 }"), (6, 11), "rings differently for eth1;"),
         // A fixed value switches adaptive moderation off.
-        (
-            igb("coalesce.adaptive-rx = true", "coalesce.rx-usecs = 9"),
-            (6, 11),
-            "coalesce differently for eth1;",
-        ),
+        (igb("coalesce.adaptive-rx = true", "coalesce.rx-usecs = 9"), (6, 11), "coalesce differently for eth1;"),
         (
             igb("features.tso = true", "features.tx-tcp-segmentation = false"),
             (6, 11),
@@ -164,7 +160,8 @@ fn two_groups_with_different_values_are_a_mistake_with_both_lines() {
         let wrong = bound(&text, &[], &named("x")).expect_err(&text);
         let [one] = wrong.as_slice() else { panic!("{wrong:?}") };
         let (a, b) = at;
-        let head = format!("f.toml line {a} (host group a) and f.toml line {b} (host group b) set {key} expected the same");
+        let head =
+            format!("f.toml line {a} (host group a) and f.toml line {b} (host group b) set {key} expected the same");
         assert!(one.starts_with(&head), "{one}\n{text}");
     }
     // The same values, and other parts of the same setting, are no mistake.

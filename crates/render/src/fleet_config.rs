@@ -105,7 +105,10 @@ impl ConfigOnHost {
                 "" => "the decision is yours".to_string(),
                 outage => format!("it interrupts traffic ({outage})"),
             };
-            NotPlanned { what: format!("{dev} {}", skipped::change(&l.from, &l.setting)), why: format!("{why}; {}", l.reason) }
+            NotPlanned {
+                what: format!("{dev} {}", skipped::change(&l.from, &l.setting)),
+                why: format!("{why}; {}", l.reason),
+            }
         });
         let impossible = plan.refused.iter().filter(|r| r.is_named());
         let impossible = impossible.map(|r| NotPlanned { what: r.what.clone(), why: r.why.to_string() });
@@ -215,10 +218,9 @@ fn table(hosts: &[ConfigOnHost], style: &Style) -> String {
 /// Why the file fails or fits partly: each reason once, the most frequent first.
 fn shared_reasons(hosts: &[ConfigOnHost], limit: &Limit, style: &Style) -> String {
     let mut out = String::new();
-    for (verdict, title) in [
-        (Verdict::Fails, "Why the file fails:"),
-        (Verdict::FitsPartly, "Settings that are skipped:"),
-    ] {
+    for (verdict, title) in
+        [(Verdict::Fails, "Why the file fails:"), (Verdict::FitsPartly, "Why the file fits only partly:")]
+    {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         let mine = || hosts.iter().filter(|h| h.verdict == verdict);
         mine().flat_map(ConfigOnHost::reasons).for_each(|r| *count.entry(r).or_default() += 1);

@@ -229,10 +229,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
     Ok(config)
 }
 
-fn entry_tables<'a, 'i>(
-    entries: &[Entry],
-    tables: &[TableKeys<'a, 'i>],
-) -> Vec<(Matcher, TableKeys<'a, 'i>)> {
+fn entry_tables<'a, 'i>(entries: &[Entry], tables: &[TableKeys<'a, 'i>]) -> Vec<(Matcher, TableKeys<'a, 'i>)> {
     entries.iter().map(|e| e.matcher.clone()).zip(tables.iter().copied()).collect()
 }
 

@@ -42,6 +42,7 @@ fn host(from: &From, common: &Common) -> Result<Snapshot> {
 }
 
 fn check(a: &ConfigCheck, common: &Common) -> Result<Status> {
+    several::refuse_config_behind_from(a)?;
     let (path, c) = load(&a.file)?;
     if !a.from.is_empty() {
         return several::run(a, &path, &c, common);
@@ -57,12 +58,9 @@ fn check(a: &ConfigCheck, common: &Common) -> Result<Status> {
         some => format!("interfaces {}", some.join(" ")),
     };
     let mut found = vec![format!("goal {goal}"), interfaces];
-    for (n, what) in [
-        (grouped.len(), "host group"),
-        (entries().count(), "interface entry"),
-        (wishes, "setting"),
-        (groups, "group"),
-    ] {
+    for (n, what) in
+        [(grouped.len(), "host group"), (entries().count(), "interface entry"), (wishes, "setting"), (groups, "group")]
+    {
         found.extend((n > 0).then(|| plural(n, what)));
     }
     let mut text = format!("{}: no faults: {}\n", path.display(), found.join(", "));

@@ -1,5 +1,6 @@
 //! `ringwise config check --from`: on which captured hosts the file fits.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ringwise_config::{Applicable, Config, applicable};
@@ -32,20 +33,22 @@ struct Checked {
     document: Option<String>,
 }
 
-pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common) -> Result<Status> {
-    // `--from` accepts several files, so a configuration file behind it is taken for a capture.
-    if let Some(file) = a.from.iter().find(|f| f.extension().is_some_and(|e| e == "toml") && f.is_file()) {
-        let text = format!("{} is a configuration file, not a capture; expected it before --from", file.display());
-        return Err(Fail::usage(text).next("ringwise config check FILE --from CAPTURE..."));
+/// `--from` accepts several files, so that a configuration file behind it would be taken for a capture.
+pub(super) fn refuse_config_behind_from(a: &ConfigCheck) -> Result<()> {
+    match a.from.iter().find(|f| f.extension().is_some_and(|e| e == "toml") && f.is_file()) {
+        None => Ok(()),
+        Some(file) => {
+            let text = format!("{} is a configuration file, not a capture; expected it before --from", file.display());
+            Err(Fail::usage(text).next("ringwise config check FILE --from CAPTURE..."))
+        }
     }
+}
+
+pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common) -> Result<Status> {
     let (files, _) = fleet::captures(&a.from, &[]);
     let args = IntentArgs { config: Some(path.to_path_buf()), ..IntentArgs::default() };
-    let input = FileInput {
-        config,
-        wanted: wanted::read(&[], &args, true)?,
-        json: common.json,
-        quiet: fleet::quietly(common),
-    };
+    let input =
+        FileInput { config, wanted: wanted::read(&[], &args, true)?, json: common.json, quiet: fleet::quietly(common) };
     let read = |file: &Path| fleet::evaluate(file, |source| checked(&input, file, source));
     let (mut hosts, mut failed, mut unmatched) = (Vec::new(), Vec::new(), Unmatched::of(config));
     fleet::in_order(&files, input.json, common, read, |c: std::result::Result<Checked, FailedCapture>| match c {
@@ -100,7 +103,8 @@ fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
         Err(faults) => ConfigOnHost::failed(&name, &s, faults),
     };
     let entries = parts.entries.iter().map(ToString::to_string).collect();
-    let host = host.with_parts(parts.host_groups.clone(), entries, parts.undecided.clone());
+    let undecided = parts.undecided.iter().map(|u| u.note.clone()).collect();
+    let host = host.with_parts(parts.host_groups.clone(), entries, undecided);
     let document = if input.json { Some(serde_json::to_string(&host).map_err(cannot)?) } else { None };
     Ok(Checked { host: host.shortened(), parts, document })
 }
@@ -119,8 +123,7 @@ fn planned(
     })?;
     let text = |f: Fail| -> Vec<String> { f.message.split("\nerror: ").map(str::to_string).collect() };
     let given = (false, false);
-    let made =
-        plan::planning(source, s.clone(), options, Vec::new(), requested, given, &input.quiet).map_err(text)?;
+    let made = plan::planning(source, s.clone(), options, Vec::new(), requested, given, &input.quiet).map_err(text)?;
     let plan = made.plan(Take::Ask).map_err(|e| text(e.into()))?;
     Ok(ConfigOnHost::planned(name, s, &plan))
 }
@@ -129,6 +132,8 @@ fn planned(
 struct Unmatched<'a> {
     config: &'a Config,
     parts: Applicable,
+    /// Host groups that match a host.
+    applied: BTreeSet<String>,
 }
 
 impl<'a> Unmatched<'a> {
@@ -140,18 +145,21 @@ impl<'a> Unmatched<'a> {
             undecided: Vec::new(),
             entries: entries.map(|e| e.by.clone()).collect(),
         };
-        Self { config, parts }
+        Self { config, parts, applied: BTreeSet::new() }
     }
 
     fn remove(&mut self, matched: &Applicable) {
-        self.parts.host_groups.retain(|g| !matched.host_groups.contains(g));
+        let undecided = |g: &String| matched.undecided.iter().any(|u| u.name == *g);
+        self.parts.host_groups.retain(|g| !matched.host_groups.contains(g) && !undecided(g));
+        self.applied.extend(matched.host_groups.iter().cloned());
         self.parts.entries.retain(|e| !matched.entries.contains(e));
     }
 
-    /// An entry of a group that matches no host is covered by the group.
+    /// The entries of a group are listed only if it matches a host.
     fn texts(&self) -> Vec<String> {
         let left = |g: &&ringwise_config::HostGroup| self.parts.host_groups.contains(&g.name);
-        let entries = self.config.host_groups.iter().filter(|g| !left(g)).flat_map(|g| &g.entries);
+        let applies = |g: &&ringwise_config::HostGroup| self.applied.contains(&g.name);
+        let entries = self.config.host_groups.iter().filter(applies).flat_map(|g| &g.entries);
         let entries = self.config.entries.iter().chain(entries).filter(|e| self.parts.entries.contains(&e.by));
         let entries = entries.map(|e| format!("{}: no interface matches {}", e.by, e.matcher));
         let groups = self.config.host_groups.iter().filter(left);
