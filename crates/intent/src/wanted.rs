@@ -304,3 +304,48 @@ fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     devs.retain(|d| seen.insert(d.clone()));
     (devs, notes)
 }
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::machines;
+
+    use super::*;
+
+    fn wanted(text: &str) -> Wanted {
+        let config = ringwise_config::parse("f.toml", text).unwrap_or_else(|f| panic!("{f}"));
+        Wanted { file: Some("f.toml".into()), config, over: Vec::new(), devs: Vec::new() }
+    }
+
+    #[test]
+    fn a_host_group_decides_whose_load_the_service_acts_on() {
+        let s = machines::ten()[0].snapshot();
+        let top = "version = 1\n[host]\nact_on_load = [\"eth0\"]\n";
+        let unread = || Err::<Snapshot, &str>("the host is not needed");
+        assert_eq!(wanted(top).act_on_load(unread), Ok(vec!["eth0".to_string()]));
+        let group = |count: &str| {
+            let group =
+                format!("[host_group.a]\nmatch = {{ cpu_count = \"{count}\" }}\nhost.act_on_load = [\"lan*\"]\n");
+            let w = wanted(&(top.to_string() + &group));
+            (w.act_on_load(|| Ok::<_, ()>(s.clone())).unwrap(), w.intent(&s).unwrap().0.host_groups)
+        };
+        assert_eq!(group(">= 1"), (vec!["lan*".to_string()], vec!["a".to_string()]));
+        assert_eq!(group("> 100000"), (vec!["eth0".to_string()], Vec::new()));
+        assert_eq!(
+            wanted(&(top.to_string() + "[host_group.a]\nmatch = { name = \"*\" }\nhost.queues = 2\n"))
+                .act_on_load(unread),
+            Err("the host is not needed")
+        );
+    }
+
+    /// A number of latency queues on the command line overrides that of a group, wherever it is.
+    #[test]
+    fn the_command_line_resizes_latency_groups_of_host_groups() {
+        let text = "version = 1\n[host_group.a]\nmatch = { cpu_count = \">= 1\" }\nhost = { goal = \"mixed\" }\n\
+                    [[host_group.a.interface]]\nmatch = { name = \"eth0\" }\n[[host_group.a.interface.group]]\n\
+                    name = \"latency\"\npolicy = \"latency\"\nqueues = 2\n";
+        let mut w = wanted(text);
+        let host = HostPart { latency_queues: Some(3), ..HostPart::default() };
+        resize_latency(&mut w.config, &[Config { host, ..Config::default() }]);
+        assert_eq!(w.config.host_groups[0].entries[0].groups[0].queues, GroupQueues::Count(3));
+    }
+}
