@@ -2,10 +2,10 @@
 
 use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Snapshot, Wish};
 
-use crate::host_group::UndecidedGroup;
+use crate::matches::{UndecidedGroup, applying, devices, matching, named, selects};
 use crate::value::{Config, Entry, HostPart, Matcher};
-use crate::words::{glob_matches, is_glob};
-use crate::{host_group, layers, merge};
+use crate::words::is_glob;
+use crate::{layers, merge};
 
 /// A configuration bound to this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Bound {
 /// configure differently.
 pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec<String>> {
     let nics = s.nics.as_slice();
-    let (groups, undecided) = host_group::applying(config, s);
+    let (groups, undecided) = applying(config, s);
     let mut notes: Vec<String> = undecided.into_iter().map(|u| u.note).collect();
     let mut wrong = Vec::new();
     layers::conflicts(&groups, nics, &mut wrong);
@@ -94,7 +94,7 @@ pub struct Applicable {
 
 /// Finds the parts of the file that are for this host, even if it does not fit the host.
 pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
-    let (groups, undecided) = host_group::applying(config, s);
+    let (groups, undecided) = applying(config, s);
     let entries = config.entries.iter().chain(groups.iter().flat_map(|g| &g.entries));
     let entries = entries.filter(|e| s.nics.iter().any(|n| selects(&e.matcher, n))).map(|e| e.by.clone()).collect();
     Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries }
@@ -147,7 +147,7 @@ fn lay<'a>(said: &mut Vec<(&'a str, Entry)>, name: &'a str, e: &Entry) {
 /// result is read again, it is bound as `bind` with `over` would bind the file.
 pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<String>) {
     let nics = s.nics.as_slice();
-    let (groups, undecided) = host_group::applying(config, s);
+    let (groups, undecided) = applying(config, s);
     let mut notes: Vec<String> = undecided.into_iter().map(|u| u.note).collect();
     let mut c = Config { host_groups: Vec::new(), ..config.clone() };
     if !config.host_groups.is_empty() {
@@ -230,43 +230,4 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
     } else {
         notes.extend(down.iter().map(|d| format!("{d} has no link; it is skipped")));
     }
-}
-
-fn named(pattern: &str, n: &Nic) -> bool {
-    glob_matches(pattern, n.name())
-}
-
-/// Interfaces that a match selects. It is an error if several are found where only one may match. Interfaces without
-/// queues of their own (a bond, a VLAN) have the address of their member, and are never selected by it.
-fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
-    let found: Vec<&Nic> = nics.iter().filter(|n| selects(m, n)).collect();
-    if m.is_one() && found.len() > 1 {
-        let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
-        wrong.push(format!("{by}: {m} must match one interface, but matches {}; add bus or name", names.join(" and ")));
-        return Vec::new();
-    }
-    found
-}
-
-fn selects(m: &Matcher, n: &Nic) -> bool {
-    let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
-    (exact || n.has_own_queues()) && fits(m, n)
-}
-
-/// The same; none if the match is ambiguous.
-pub(crate) fn matching<'a>(m: &Matcher, nics: &'a [Nic]) -> Vec<&'a Nic> {
-    devices(m, nics, &ConfiguredBy::Unknown, &mut Vec::new())
-}
-
-fn fits(m: &Matcher, n: &Nic) -> bool {
-    let is = |want: &Option<String>, have: Option<&String>| match (want, have) {
-        (None, _) => true,
-        (Some(w), Some(h)) => w.eq_ignore_ascii_case(h),
-        (Some(_), None) => false,
-    };
-    m.name.as_ref().is_none_or(|p| named(p, n))
-        && is(&m.driver, n.driver.known())
-        && is(&m.bus, n.dev.bus_address.as_ref())
-        && is(&m.mac, n.dev.permanent_mac.as_ref())
-        && m.label.as_ref().is_none_or(|l| n.labels.contains(l))
 }

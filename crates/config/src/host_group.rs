@@ -1,36 +1,10 @@
-//! Groups of hosts in one file: which hosts belong to a group, and what it configures for them.
+//! Which hosts belong to a host group of the file.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use ringwise_model::{ConfiguredBy, Fact, Snapshot};
+use ringwise_model::{Fact, Snapshot};
 
-use crate::value::{Config, Entry, HostPart};
 use crate::words::glob_matches;
-
-/// `[host_group.NAME]`: settings of the hosts that it matches. They override those of the top level.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostGroup {
-    /// Its name in the file.
-    pub name: String,
-    /// Which hosts belong to it.
-    pub matcher: HostMatcher,
-    /// `[host_group.NAME.host]`; empty if the group has none.
-    pub host: HostPart,
-    /// `[[host_group.NAME.interface]]`, in the order of the file.
-    pub entries: Vec<Entry>,
-    /// Its `match`, in the file.
-    pub by: ConfiguredBy,
-    /// Where the keys of its `host` are.
-    pub host_keys: BTreeMap<String, ConfiguredBy>,
-}
-
-impl HostGroup {
-    /// The group as a configuration of its own.
-    pub(crate) fn layer(&self) -> Config {
-        Config { host: self.host.clone(), entries: self.entries.clone(), ..Config::default() }
-    }
-}
 
 /// Selects hosts: all criteria must match; of a list, one element.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -183,31 +157,6 @@ impl fmt::Display for HostMatcher {
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
-}
-
-/// A host group that does not apply because something about the host is unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UndecidedGroup {
-    /// Name of the group.
-    pub name: String,
-    /// What is unknown, with the line of the group and the reason.
-    pub note: String,
-}
-
-/// The groups of a file that apply to a host, and those that cannot be decided.
-pub(crate) fn applying<'a>(config: &'a Config, s: &Snapshot) -> (Vec<&'a HostGroup>, Vec<UndecidedGroup>) {
-    let (mut groups, mut undecided) = (Vec::new(), Vec::new());
-    for g in &config.host_groups {
-        match g.matcher.matches(s) {
-            HostMatch::Yes => groups.push(g),
-            HostMatch::No => {}
-            HostMatch::Unknown(why) => {
-                let note = format!("{}: host group {} does not apply, because {why}", g.by, g.name);
-                undecided.push(UndecidedGroup { name: g.name.clone(), note });
-            }
-        }
-    }
-    (groups, undecided)
 }
 
 #[cfg(test)]

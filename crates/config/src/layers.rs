@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{ConfiguredBy, GroupWish, Knob, Nic, Wish};
 
-use crate::bind::matching;
 use crate::contradict::overlap;
-use crate::host_group::HostGroup;
+use crate::matches::matching;
 use crate::merge;
-use crate::value::{Entry, HostPart};
+use crate::value::{Entry, HostGroup, HostPart};
 
 /// Adds a text to `wrong` for each setting that two groups configure differently on this host.
 pub(crate) fn conflicts(groups: &[&HostGroup], nics: &[Nic], wrong: &mut Vec<String>) {

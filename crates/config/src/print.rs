@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use ringwise_model::{CpuSet, FarNode, Flow, GroupQueues, GroupWish, Knob, NapiValues, Policy, Smt, Table};
 
-use crate::host_group::{CountRange, HostGroup};
+use crate::host_group::CountRange;
 use crate::set::quote;
-use crate::value::{Config, Entry, HostPart};
+use crate::value::{Config, Entry, HostGroup, HostPart};
 use crate::words::{flow_text, list_text, rule_text, table_text};
 
 /// Prints the configuration as a file.

@@ -1,8 +1,10 @@
 //! A parsed configuration, not yet bound to a host.
 
+use std::collections::BTreeMap;
+
 use ringwise_model::{ConfiguredBy, CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
 
-use crate::host_group::HostGroup;
+use crate::host_group::HostMatcher;
 
 /// Names of the built-in policies, which need no `[[policy]]` table.
 pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
@@ -66,6 +68,30 @@ pub struct Entry {
     pub groups: Vec<GroupWish>,
     /// Its `match`, in the file.
     pub by: ConfiguredBy,
+}
+
+/// `[host_group.NAME]`: settings of the hosts that it matches. They override those of the top level.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostGroup {
+    /// Its name in the file.
+    pub name: String,
+    /// Which hosts belong to it.
+    pub matcher: HostMatcher,
+    /// `[host_group.NAME.host]`; empty if the group has none.
+    pub host: HostPart,
+    /// `[[host_group.NAME.interface]]`, in the order of the file.
+    pub entries: Vec<Entry>,
+    /// Its `match`, in the file.
+    pub by: ConfiguredBy,
+    /// Where the keys of its `host` are.
+    pub host_keys: BTreeMap<String, ConfiguredBy>,
+}
+
+impl HostGroup {
+    /// The group as a configuration of its own.
+    pub(crate) fn layer(&self) -> Config {
+        Config { host: self.host.clone(), entries: self.entries.clone(), ..Config::default() }
+    }
 }
 
 /// Selects interfaces: all criteria must match.

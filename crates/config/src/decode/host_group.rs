@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{DecodeContext, TableKeys, host, interface, list};
-use crate::host_group::{CountRange, HostGroup, HostMatcher};
+use crate::host_group::{CountRange, HostMatcher};
 use crate::spec;
-use crate::value::{Config, HostPart};
+use crate::value::{Config, HostGroup, HostPart};
 
 /// A group, with its tables for the search of contradictions.
 pub(crate) struct DecodedGroup<'a, 'i> {
