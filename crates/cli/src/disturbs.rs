@@ -461,9 +461,12 @@ const BENCH_REPORT: Page = Page::new(
 );
 const CONFIG_CHECK: Page = Page::new(
     "  ringwise config check
-  ringwise config check ./new.toml",
-    "  0  the file has no faults
-  1  it has faults or cannot be read; 2 wrong command line",
+  ringwise config check ./new.toml
+  ringwise config check ./new.toml --from caps/*",
+    "  0  the file has no faults; with --from: it fits every captured host
+  3  with --from: it fits a host only partly
+  1  it has faults or cannot be read; with --from: it fails on a host, or a
+     capture cannot be used; 2 wrong command line",
 );
 const CONFIG_SHOW: Page = Page::new(
     "  ringwise config show

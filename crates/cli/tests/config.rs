@@ -62,7 +62,8 @@ fn the_examples_of_the_reference_hold() {
     // The document names every key.
     let specs = [&ringwise_config::spec::HOST, &ringwise_config::spec::INTERFACE, &ringwise_config::spec::MATCH];
     let more = [&ringwise_config::spec::GROUP, &ringwise_config::spec::POLICY, &ringwise_config::spec::RSS];
-    for key in specs.into_iter().chain(more).flat_map(|s| s.keys) {
+    let groups = [&ringwise_config::spec::HOST_GROUP, &ringwise_config::spec::HOST_MATCH];
+    for key in specs.into_iter().chain(more).chain(groups).flat_map(|s| s.keys) {
         assert!(doc.contains(&format!("`{}`", key.name)), "docs/config.md does not name {}", key.name);
     }
 }
@@ -456,10 +457,11 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
         let at = d.file("i.toml", &out);
         let (code, _, err) = text(&ringwise(&["config", "check", &at]));
         assert_eq!(code, Some(0), "{name}: {err}\n{out}");
-        // The commented keys are valid too.
+        // The commented keys and the commented host group are valid too.
         let all: String = out
             .lines()
             .map(|l| match l.strip_prefix("# ") {
+                Some(heading) if heading.starts_with('[') => heading,
                 Some(k)
                     if k.split_once(" = ").is_some_and(|(k, _)| !k.contains(' ') && k.len() > 2)
                         && !k.contains("  ") =>
@@ -472,6 +474,7 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
             .collect();
         let (code, _, err) = text(&ringwise(&["config", "check", &d.file("a.toml", &all)]));
         assert_eq!(code, Some(0), "{name}: {err}\n{all}");
+        assert!(all.contains("\n[host_group."), "{name}: {all}");
     }
 }
 

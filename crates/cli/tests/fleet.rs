@@ -341,3 +341,154 @@ fn a_wrong_request_is_one_error() {
     assert_eq!((o.status.code(), text(&o).as_str()), (Some(2), ""), "{}", errors(&o));
     assert_eq!(errors(&o), errors(&single));
 }
+
+#[test]
+fn the_document_shows_the_file_of_its_example() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
+    let file = read("fixtures/fleet.toml");
+    assert!(file.starts_with("version = 1\n"));
+    assert!(read("docs/fleet.md").contains(&format!("```toml\n{file}```\n")), "docs/fleet.md shows another file");
+}
+
+/// A file with groups for hosts of the fixtures.
+fn config_file(fleet: &Fleet, text: &str) -> String {
+    let file = fleet.dir.join("fleet.conf");
+    std::fs::write(&file, text).unwrap();
+    file.display().to_string()
+}
+
+const GROUPS: &str = r#"version = 1
+[host]
+goal = "rpc"
+[[interface]]
+match = { driver = "igb" }
+rings = { rx = 1024 }
+[[interface]]
+match = { name = "wan9" }
+channels = 2
+[host_group.router]
+match = { driver = "mqnic", cpu_count = ">= 16" }
+host = { goal = "forward", allow_disruption = true }
+[[host_group.router.interface]]
+match = { name = "lan9" }
+channels = 2
+[host_group.nowhere]
+match = { cpu_count = "> 4000" }
+[[host_group.nowhere.interface]]
+match = { name = "eth0" }
+channels = 2
+"#;
+
+/// Runs `config check -j` and returns status, lines and stderr.
+fn config_check(file: &str, from: &[String]) -> (Option<i32>, Vec<Value>, String) {
+    let o = run(&with(&["config", "check", "-j", file], from));
+    (o.status.code(), lines(&o), errors(&o))
+}
+
+#[test]
+fn a_configuration_is_compared_with_every_host() {
+    let fleet = Fleet::new("config", 1);
+    let file = config_file(&fleet, GROUPS);
+    let (status, docs, notes) = config_check(&file, &fleet.files);
+    assert_eq!(docs.len(), fleet.files.len());
+    assert_eq!(status, Some(3), "{notes}");
+    for (doc, capture) in docs.iter().zip(&fleet.files) {
+        assert_eq!(doc["file"], capture.as_str());
+        let c = &doc["config"];
+        // The plan of the same file is the measure.
+        let plan = run(&["plan", "-j", "--config", &file, "--exit-code", "--from", capture]);
+        let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+        assert_eq!(c["changes"].as_u64().unwrap() as usize, plan["steps"].as_array().unwrap().len(), "{capture}");
+        let empty = serde_json::json!([]);
+        assert_eq!(c["host_groups"], *plan["intent"].get("host_groups").unwrap_or(&empty));
+        let router = c["host_groups"] == serde_json::json!(["router"]);
+        assert_eq!(plan["intent"]["goal"], if router { "forward" } else { "rpc" }, "{capture}");
+        // Only the group permits changes that interrupt traffic.
+        assert_eq!(c["interrupts_traffic"].as_bool().unwrap(), router, "{capture}");
+        assert_eq!(c["verdict"] == "fits_partly", !c["not_planned"].as_array().unwrap().is_empty());
+    }
+    let routers = docs.iter().filter(|d| d["config"]["host_groups"] == serde_json::json!(["router"])).count();
+    assert!(0 < routers && routers < docs.len(), "{routers}");
+    // What matches no host is reported once; the entries of a group that matches none are part of it.
+    for (text, there) in [
+        ("no interface matches name wan9", true),
+        ("no interface matches name lan9", true),
+        ("host group nowhere matches no host (cpu_count >= 4001)", true),
+        ("no interface matches name eth0", false),
+    ] {
+        assert_eq!(notes.matches(text).count(), usize::from(there), "{text}: {notes}");
+    }
+    // The page shows the same.
+    let page = text(&narrow(&with(&["config", "check", &file], &fleet.files)));
+    assert!(page.lines().all(|l| l.starts_with("Next: ") || l.chars().count() <= 80), "{page}");
+    let partly = docs.iter().filter(|d| d["config"]["verdict"] == "fits_partly").count();
+    let n = docs.len();
+    let head = page.split("\n\n").next().unwrap().replace('\n', " ");
+    assert!(head.ends_with(&format!("{n} hosts: fits partly on {partly}, fits on {}", n - partly)), "{head}");
+    let words: Vec<&str> = page.split_whitespace().collect();
+    assert!(words.join(" ").contains("no interface matches name wan9"), "{page}");
+}
+
+#[test]
+fn a_configuration_that_fails_on_some_hosts() {
+    let fleet = Fleet::new("config-fails", 1);
+    let groups = GROUPS.replace("cpu_count = \"> 4000\"", "driver = \"igb\"");
+    let file = config_file(&fleet, &(groups + "[host_group.nowhere.host]\ngoal = \"stream\"\n"));
+    let (status, docs, notes) = config_check(&file, &fleet.files);
+    assert_eq!(status, Some(1), "{notes}");
+    let failed: Vec<&Value> = docs.iter().filter(|d| d["config"]["verdict"] == "fails").collect();
+    assert!(!failed.is_empty() && failed.len() < docs.len(), "{docs:#?}");
+    for doc in failed {
+        let fault = doc["config"]["faults"][0].as_str().unwrap();
+        let words = ["line 12 (host group router)", "line 22 (host group nowhere)", "set goal differently"];
+        assert!(words.iter().all(|w| fault.contains(w)), "{fault}");
+        let o = run(&["plan", "--config", &file, "--from", doc["file"].as_str().unwrap()]);
+        assert!(o.status.code() == Some(1) && errors(&o).contains(fault), "{}", errors(&o));
+    }
+    let page = text(&narrow(&with(&["config", "check", "-v", &file], &fleet.files)));
+    let first = page.lines().skip_while(|l| !l.starts_with("HOST")).nth(1).unwrap();
+    assert!(first.contains(" fails "), "{page}");
+}
+
+#[test]
+fn a_capture_that_cannot_be_read_and_a_file_with_faults() {
+    let fleet = Fleet::new("config-damaged", 1);
+    let bad = fleet.damaged("bad.tar.gz");
+    let file = config_file(&fleet, "version = 1\n");
+    let (status, docs, notes) = config_check(&file, &[bad, fleet.files[0].clone()]);
+    assert_eq!(status, Some(1), "{notes}");
+    assert!(docs[0]["error"]["opened"] == false && docs[1]["config"]["verdict"].is_string(), "{docs:?}");
+    let wrong = config_file(&fleet, "version = 1\nhosts = 1\n");
+    let o = run(&with(&["config", "check", &wrong], &fleet.files));
+    assert_eq!((o.status.code(), text(&o).as_str()), (Some(1), ""));
+    assert!(errors(&o).contains("nothing was read from the host"), "{}", errors(&o));
+    // The configuration file comes before the captures.
+    let toml = fleet.dir.join("new.toml");
+    std::fs::write(&toml, "version = 1\n").unwrap();
+    let o = run(&["config", "check", "--from", &fleet.files[0], &toml.display().to_string()]);
+    assert_eq!(o.status.code(), Some(2));
+    assert!(errors(&o).contains("expected it before --from"), "{}", errors(&o));
+}
+
+/// The name in a redacted capture is not that of the host, so a group by name is undecided.
+#[test]
+fn an_unknown_name_is_no_match() {
+    let fleet = Fleet::new("config-name", 1);
+    let file =
+        config_file(&fleet, "version = 1\n[host_group.all]\nmatch = { name = \"*\" }\nhost = { goal = \"forward\" }\n");
+    let (_, docs, _) = config_check(&file, &fleet.files);
+    let named = |d: &&Value| d["config"]["host"].is_string();
+    assert!(docs.iter().any(|d| named(&d)) && !docs.iter().all(|d| named(&d)), "both kinds are among the fixtures");
+    for doc in &docs {
+        let c = &doc["config"];
+        match named(&doc) {
+            true => assert_eq!((&c["host_groups"][0], c["undecided"].as_array().unwrap().len()), (&"all".into(), 0)),
+            false => {
+                let note = c["undecided"][0].as_str().unwrap();
+                assert!(note.contains("host group all does not apply, because the host name is unknown"), "{note}");
+                assert!(c["verdict"] == "fits_partly" && c["host_groups"].as_array().unwrap().is_empty(), "{c}");
+            }
+        }
+    }
+}

@@ -18,6 +18,7 @@ mod goals;
 mod groups_gone;
 mod guard;
 mod help;
+mod host_groups;
 mod hosts;
 mod logbook;
 mod metrics;

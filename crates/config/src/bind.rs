@@ -1,10 +1,11 @@
 //! Binds a configuration to one host: matches entries to interfaces and builds the intent.
 
-use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Wish};
+use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Snapshot, Wish};
 
-use crate::merge;
-use crate::value::{Config, Entry, Matcher};
-use crate::words::{glob_matches, is_glob};
+use crate::matches::{UndecidedGroup, applying, devices, matching, named, selects};
+use crate::value::{Config, Entry, HostPart, Matcher};
+use crate::words::is_glob;
+use crate::{layers, merge};
 
 /// A configuration bound to this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,17 +14,102 @@ pub struct Bound {
     pub intent: Intent,
     /// Notes for the user, such as an entry that matches no interface yet.
     pub notes: Vec<String>,
+    /// `[host]` of all configurations together.
+    pub host: HostPart,
 }
 
-/// Each configuration in `over` overrides the file and those before it. The error lists all ambiguous matches.
-pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec<String>> {
+/// Binds the file to this host: its top level, then the host groups that match, then each configuration in `over`, of which
+/// the later ones override the earlier ones. The error lists all ambiguous matches, and settings that two host groups
+/// configure differently.
+pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec<String>> {
+    let nics = s.nics.as_slice();
+    let (groups, undecided) = applying(config, s);
+    let mut notes: Vec<String> = undecided.into_iter().map(|u| u.note).collect();
     let mut wrong = Vec::new();
-    let mut notes = Vec::new();
-    // Name of the interface and everything that is configured for it.
-    let mut said: Vec<(&str, Entry)> = Vec::new();
+    layers::conflicts(&groups, nics, &mut wrong);
+    let mut said = owned(&config.entries, nics, &mut wrong, &mut notes);
+    let mut host = config.host.clone();
+    for g in &groups {
+        host = merge::host(host, &g.host);
+        for (name, e) in owned(&g.entries, nics, &mut wrong, &mut notes) {
+            lay(&mut said, name, &e);
+        }
+    }
+    let mut policies = config.policies.clone();
+    for o in over {
+        host = merge::host(host, &o.host);
+        for p in &o.policies {
+            policies.retain(|have| have.name != p.name);
+            policies.push(p.clone());
+        }
+        for e in &o.entries {
+            let found = devices(&e.matcher, nics, &e.by, &mut wrong);
+            if found.is_empty() {
+                wrong.push(format!("{}: no interface of this host matches {}", e.by, e.matcher));
+            }
+            found.iter().for_each(|n| lay(&mut said, n.name(), e));
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let mut i = Intent {
+        goal: host.goal.unwrap_or_default(),
+        cpus: host.cpus.clone(),
+        reserve: host.reserve.clone().unwrap_or_default(),
+        exclude_cpus: host.exclude_cpus.clone().unwrap_or_default(),
+        queues: host.queues,
+        smt: host.smt,
+        far_node: host.far_node,
+        allow_disruption: host.allow_disruption.unwrap_or_default(),
+        pair_as_article: host.pair_as_article.unwrap_or_default(),
+        latency_queues: host.latency_queues,
+        strict: host.strict.unwrap_or_default(),
+        host_groups: groups.iter().map(|g| g.name.clone()).collect(),
+        wishes: host.wishes.clone(),
+        policies,
+        ..Intent::default()
+    };
+    chosen(&host.interfaces, nics, &mut i.devs, &mut notes);
+    for (name, e) in said {
+        if let Some(goal) = e.goal {
+            i.dev_goals.insert(name.to_string(), goal);
+        }
+        i.wishes.extend(e.wishes.into_iter().map(|w| Wish { dev: Some(name.to_string()), ..w }));
+        i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
+    }
+    Ok(Bound { intent: i, notes, host })
+}
+
+/// Which parts of a file are for this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applicable {
+    /// Names of the host groups that match.
+    pub host_groups: Vec<String>,
+    /// Host groups that do not apply because something about the host is unknown.
+    pub undecided: Vec<UndecidedGroup>,
+    /// Where the entries are that match an interface, at the top level and in these groups.
+    pub entries: Vec<ConfiguredBy>,
+}
+
+/// Finds the parts of the file that are for this host, even if it does not fit the host.
+pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
+    let (groups, undecided) = applying(config, s);
+    let entries = config.entries.iter().chain(groups.iter().flat_map(|g| &g.entries));
+    let entries = entries.filter(|e| s.nics.iter().any(|n| selects(&e.matcher, n))).map(|e| e.by.clone()).collect();
+    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries }
+}
+
+/// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.
+fn owned<'a>(
+    entries: &[Entry],
+    nics: &'a [Nic],
+    wrong: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) -> Vec<(&'a str, Entry)> {
     let mut owner: Vec<(&str, &Entry)> = Vec::new();
-    for e in &config.entries {
-        let found = devices(&e.matcher, nics, &e.by, &mut wrong);
+    for e in entries {
+        let found = devices(&e.matcher, nics, &e.by, wrong);
         if found.is_empty() {
             let brackets = e.matcher.name.as_ref().is_some_and(|n| n.contains('['));
             let only = if brackets { " (patterns have * and ? only)" } else { "" };
@@ -43,73 +129,38 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
                 continue;
             }
             owner.push((n.name(), e));
-            said.push((n.name(), e.clone()));
         }
     }
-    let mut host = config.host.clone();
-    let mut policies = config.policies.clone();
-    for o in over {
-        host = merge::host(host, &o.host);
-        for p in &o.policies {
-            policies.retain(|have| have.name != p.name);
-            policies.push(p.clone());
-        }
-        for e in &o.entries {
-            let found = devices(&e.matcher, nics, &e.by, &mut wrong);
-            if found.is_empty() {
-                wrong.push(format!("{}: no interface of this host matches {}", e.by, e.matcher));
-            }
-            for n in found {
-                match said.iter_mut().find(|(name, _)| *name == n.name()) {
-                    Some((_, have)) => merge::entry(have, e),
-                    None => said.push((n.name(), e.clone())),
-                }
-            }
-        }
-    }
-    if !wrong.is_empty() {
-        return Err(wrong);
-    }
-    let mut i = Intent {
-        goal: host.goal.unwrap_or_default(),
-        cpus: host.cpus,
-        reserve: host.reserve.unwrap_or_default(),
-        exclude_cpus: host.exclude_cpus.unwrap_or_default(),
-        queues: host.queues,
-        smt: host.smt,
-        far_node: host.far_node,
-        allow_disruption: host.allow_disruption.unwrap_or_default(),
-        pair_as_article: host.pair_as_article.unwrap_or_default(),
-        latency_queues: host.latency_queues,
-        strict: host.strict.unwrap_or_default(),
-        wishes: host.wishes,
-        policies,
-        ..Intent::default()
-    };
-    chosen(&host.interfaces, nics, &mut i.devs, &mut notes);
-    for (name, e) in said {
-        if let Some(goal) = e.goal {
-            i.dev_goals.insert(name.to_string(), goal);
-        }
-        i.wishes.extend(e.wishes.into_iter().map(|w| Wish { dev: Some(name.to_string()), ..w }));
-        i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
-    }
-    Ok(Bound { intent: i, notes })
+    owner.into_iter().map(|(name, e)| (name, e.clone())).collect()
 }
 
-/// Merges `over` into the file for this host. Settings of an interface go into the entry that matches it here. If that
+/// Merges an entry into what is configured for this interface.
+fn lay<'a>(said: &mut Vec<(&'a str, Entry)>, name: &'a str, e: &Entry) {
+    match said.iter_mut().find(|(n, _)| *n == name) {
+        Some((_, have)) => merge::entry(have, e),
+        None => said.push((name, e.clone())),
+    }
+}
+
+/// Merges the host groups that match, and then `over`, into the top level of the file for this host. Settings of an interface go into the entry that matches it here. If that
 /// entry also matches other interfaces, it is replaced with one entry for each of them, and a note says so. When the
 /// result is read again, it is bound as `bind` with `over` would bind the file.
-pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<String>) {
-    let mut c = config.clone();
-    let mut notes = Vec::new();
-    for o in over {
+pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<String>) {
+    let nics = s.nics.as_slice();
+    let (groups, undecided) = applying(config, s);
+    let mut notes: Vec<String> = undecided.into_iter().map(|u| u.note).collect();
+    let mut c = Config { host_groups: Vec::new(), ..config.clone() };
+    if !config.host_groups.is_empty() {
+        let names: Vec<&str> = groups.iter().map(|g| g.name.as_str()).collect();
+        let which = if names.is_empty() { "none of them applies".into() } else { names.join(" and ") };
+        notes.push(format!("the file has host groups; the result is for this host only ({which})"));
+    }
+    let layers: Vec<Config> = groups.iter().map(|g| g.layer()).collect();
+    for o in layers.iter().chain(over) {
         c.lay(&Config { entries: Vec::new(), ..o.clone() });
         for e in &o.entries {
-            let alone: Vec<(&Nic, usize)> = devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new())
-                .into_iter()
-                .map(|n| (n, matching_entry(&c, n, nics)))
-                .collect();
+            let alone: Vec<(&Nic, usize)> =
+                matching(&e.matcher, nics).into_iter().map(|n| (n, matching_entry(&c, n, nics))).collect();
             let meant = |at: &usize| *at < c.entries.len();
             // No existing entry matches its interfaces, or an entry with the same match exists.
             if !alone.iter().any(|(_, at)| meant(at)) || c.entries.iter().any(|have| have.matcher == e.matcher) {
@@ -124,7 +175,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                     c.entries.push(Entry { matcher, ..e.clone() });
                     continue;
                 }
-                let all = devices(&c.entries[at].matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new());
+                let all = matching(&c.entries[at].matcher, nics);
                 if all.len() > 1 {
                     let names: Vec<&str> = all.iter().map(|n| n.name()).collect();
                     let have = c.entries.remove(at);
@@ -150,9 +201,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
 
 /// Index of the entry that matches this interface, or the number of entries if none matches.
 fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
-    let means = |e: &Entry| {
-        devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new()).iter().any(|f| f.name() == n.name())
-    };
+    let means = |e: &Entry| matching(&e.matcher, nics).iter().any(|f| f.name() == n.name());
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 
@@ -181,34 +230,4 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
     } else {
         notes.extend(down.iter().map(|d| format!("{d} has no link; it is skipped")));
     }
-}
-
-fn named(pattern: &str, n: &Nic) -> bool {
-    glob_matches(pattern, n.name())
-}
-
-/// Interfaces that a match selects. It is an error if several are found where only one may match. Interfaces without
-/// queues of their own (a bond, a VLAN) have the address of their member, and are never selected by it.
-fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
-    let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
-    let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();
-    if m.is_one() && found.len() > 1 {
-        let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
-        wrong.push(format!("{by}: {m} must match one interface, but matches {}; add bus or name", names.join(" and ")));
-        return Vec::new();
-    }
-    found
-}
-
-fn fits(m: &Matcher, n: &Nic) -> bool {
-    let is = |want: &Option<String>, have: Option<&String>| match (want, have) {
-        (None, _) => true,
-        (Some(w), Some(h)) => w.eq_ignore_ascii_case(h),
-        (Some(_), None) => false,
-    };
-    m.name.as_ref().is_none_or(|p| named(p, n))
-        && is(&m.driver, n.driver.known())
-        && is(&m.bus, n.dev.bus_address.as_ref())
-        && is(&m.mac, n.dev.permanent_mac.as_ref())
-        && m.label.as_ref().is_none_or(|l| n.labels.contains(l))
 }

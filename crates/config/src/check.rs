@@ -80,7 +80,7 @@ fn elsewhere(name: &str) -> Option<String> {
 fn brackets(kind: &Kind) -> Option<&'static str> {
     match kind {
         Kind::Table(spec) if spec.name.starts_with('[') => Some(spec.name),
-        Kind::List(of) => brackets(of),
+        Kind::List(of) | Kind::Map(of) => brackets(of),
         Kind::Any(all) => all.iter().find_map(brackets),
         _ => None,
     }
@@ -94,6 +94,7 @@ fn takes(kind: &Kind, v: &DeValue<'_>) -> bool {
         Kind::Int(..) => matches!(v, V::Integer(_)),
         Kind::Text | Kind::Word(_) | Kind::Goal | Kind::Key | Kind::Mac => matches!(v, V::String(_)),
         Kind::Cpus => matches!(v, V::String(_) | V::Array(_) | V::Integer(_)),
+        Kind::CountRange => matches!(v, V::String(_) | V::Integer(_)),
         Kind::Queues | Kind::RssTable => matches!(v, V::String(_) | V::Array(_)),
         Kind::Table(_) | Kind::Map(_) | Kind::ByNumber(_) => matches!(v, V::Table(_)),
         Kind::List(_) => matches!(v, V::Array(_)),
@@ -142,6 +143,12 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {
             if let Err(why) = parsed(v.get_ref(), kind) {
                 wrong(format!("{name}: {why}"), say(kind));
+            }
+        }
+        Kind::CountRange => {
+            let n = v.get_ref().as_integer().map_or(text, |n| n.as_str());
+            if crate::host_group::CountRange::parse(n).is_none() {
+                wrong(format!("{name}: \"{n}\" is not a count"), say(kind));
             }
         }
         Kind::Mac => {
@@ -292,6 +299,7 @@ pub fn say(kind: &Kind) -> String {
         Kind::RssTable => words::TABLE_RIGHT.into(),
         Kind::Key => "hex bytes such as \"6d:5a:56:da\"".into(),
         Kind::Mac => "an address such as 02:00:00:00:00:01".into(),
+        Kind::CountRange => "a number, \">= 16\", \"<= 8\" or \"8-16\"".into(),
         Kind::Table(spec) => {
             let some: Vec<&str> = spec.keys.iter().take(3).map(|k| k.name).collect();
             format!("a table with {}", some.join(", "))
@@ -307,6 +315,7 @@ pub fn say(kind: &Kind) -> String {
 fn example(kind: &Kind) -> String {
     match kind {
         Kind::Int(least, _) => least.to_string(),
+        Kind::Table(spec) if std::ptr::eq(*spec, &crate::spec::HOST_MATCH) => "{ name = \"edge*\" }".into(),
         Kind::Table(_) => "{ name = \"eth0\" }".into(),
         _ => "\"...\"".into(),
     }

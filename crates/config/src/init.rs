@@ -26,7 +26,10 @@ pub fn init(s: &Snapshot) -> String {
     for n in s.nics.iter().filter(|n| n.has_own_queues()) {
         out += &interface(n);
     }
-    out
+    out + "\n# Settings of some of the hosts that use this file, which override those above:\n\
+           # [host_group.edge]\n\
+           # match = { name = \"edge*\", cpu_count = \">= 16\" }\n\
+           # host = { queues = 8 }\n"
 }
 
 fn interface(n: &Nic) -> String {

@@ -17,7 +17,10 @@ mod contradict;
 mod decode;
 pub mod export;
 mod fault;
+mod host_group;
 mod init;
+mod layers;
+mod matches;
 mod merge;
 mod print;
 pub mod schema;
@@ -26,14 +29,16 @@ pub mod spec;
 mod value;
 mod words;
 
-pub use bind::{Bound, bind, joined};
+pub use bind::{Applicable, Bound, applicable, bind, joined};
 pub use check::say as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
+pub use host_group::{CountRange, HostMatch, HostMatcher};
 pub use init::init;
+pub use matches::UndecidedGroup;
 pub use print::{print, print_entry, print_host_keys, print_knobs};
 pub use set::{parse_set, parse_set_of};
-pub use value::{BUILT_IN_POLICIES, Config, Entry, HostPart, Matcher};
+pub use value::{BUILT_IN_POLICIES, Config, Entry, HostGroup, HostPart, Matcher};
 pub use words::glob_matches;
 
 /// Name of the JSON document that is the schema of the file.

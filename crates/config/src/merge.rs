@@ -8,6 +8,12 @@ use crate::contradict::covers;
 use crate::value::{Config, Entry, HostPart};
 
 impl Config {
+    /// `[host]` with these host groups, by name, merged into it.
+    pub fn host_with(&self, groups: &[String]) -> HostPart {
+        let named = self.host_groups.iter().filter(|g| groups.contains(&g.name));
+        named.fold(self.host.clone(), |all, g| host(all, &g.host))
+    }
+
     /// Merges `over` into this configuration. Two entries are the same if their matches are equal.
     pub fn lay(&mut self, over: &Config) {
         self.host = host(std::mem::take(&mut self.host), &over.host);
@@ -63,7 +69,7 @@ pub(crate) fn entry(base: &mut Entry, over: &Entry) {
     }
 }
 
-fn wish(all: &mut Vec<Wish>, over: &Wish) {
+pub(crate) fn wish(all: &mut Vec<Wish>, over: &Wish) {
     // An ethtool name overrides all kernel features that it covers.
     if let Knob::Feature { name: wide, .. } = &over.knob {
         all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));

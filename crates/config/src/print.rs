@@ -5,21 +5,49 @@ use std::fmt::Write as _;
 
 use ringwise_model::{CpuSet, FarNode, Flow, GroupQueues, GroupWish, Knob, NapiValues, Policy, Smt, Table};
 
+use crate::host_group::CountRange;
 use crate::set::quote;
-use crate::value::{Config, Entry, HostPart};
+use crate::value::{Config, Entry, HostGroup, HostPart};
 use crate::words::{flow_text, list_text, rule_text, table_text};
 
 /// Prints the configuration as a file.
 pub fn print(c: &Config) -> String {
     let mut out = String::from("version = 1\n");
-    host(&c.host, &mut out);
+    host(&c.host, "", &mut out);
     for p in &c.policies {
         policy(p, &mut out);
     }
     for e in &c.entries {
-        entry(e, &mut out);
+        entry(e, "", &mut out);
+    }
+    for g in &c.host_groups {
+        host_group(g, &mut out);
     }
     out
+}
+
+fn host_group(g: &HostGroup, out: &mut String) {
+    let below = format!("host_group.{}.", g.name);
+    *out += &format!("\n[host_group.{}]\n", g.name);
+    let list = |key: &str, all: &[String]| {
+        let texts: Vec<String> = all.iter().map(|t| quote(t)).collect();
+        (!texts.is_empty()).then(|| format!("{key} = [{}]", texts.join(", ")))
+    };
+    let count = |key: &str, range: Option<CountRange>| {
+        let range = range?;
+        let plain = range.least == range.most;
+        Some(if plain { format!("{key} = {range}") } else { format!("{key} = {}", quote(&range.to_string())) })
+    };
+    let m = &g.matcher;
+    let parts = [
+        list("name", &m.names),
+        list("driver", &m.drivers),
+        count("cpu_count", m.cpu_count),
+        count("node_count", m.node_count),
+    ];
+    inline(out, "match", &parts.into_iter().flatten().collect::<Vec<_>>());
+    host(&g.host, &below, out);
+    g.entries.iter().for_each(|e| entry(e, &below, out));
 }
 
 /// The settings of an interface, without its match. Flow rules and groups have tables of their own.
@@ -32,7 +60,7 @@ pub fn print_knobs(e: &Entry) -> String {
 /// One `[[interface]]`.
 pub fn print_entry(e: &Entry) -> String {
     let mut out = String::new();
-    entry(e, &mut out);
+    entry(e, "", &mut out);
     out
 }
 
@@ -47,11 +75,12 @@ pub fn print_host_keys(h: &HostPart) -> String {
     out
 }
 
-fn host(h: &HostPart, out: &mut String) {
+/// `below`: the table that contains this one, with a dot at its end; empty: the top level.
+fn host(h: &HostPart, below: &str, out: &mut String) {
     if *h == HostPart::default() {
         return;
     }
-    *out += "\n[host]\n";
+    *out += &format!("\n[{below}host]\n");
     host_keys(h, out);
 }
 
@@ -168,8 +197,8 @@ fn napi(v: &NapiValues) -> Vec<String> {
     out
 }
 
-fn entry(e: &Entry, out: &mut String) {
-    *out += "\n[[interface]]\n";
+fn entry(e: &Entry, below: &str, out: &mut String) {
+    *out += &format!("\n[[{below}interface]]\n");
     let m = &e.matcher;
     let parts = [("name", &m.name), ("driver", &m.driver), ("bus", &m.bus), ("mac", &m.mac), ("label", &m.label)];
     let parts: Vec<String> = parts.iter().filter_map(|(k, v)| Some(format!("{k} = {}", quote(v.as_ref()?)))).collect();
@@ -180,14 +209,14 @@ fn entry(e: &Entry, out: &mut String) {
     knobs(e, out);
     for w in &e.wishes {
         if let Knob::FlowRule { location, rule } = &w.knob {
-            *out += "\n[[interface.rule]]\n";
+            *out += &format!("\n[[{below}interface.rule]]\n");
             line(out, "flow", quote(&rule_text(rule)));
             if let Some(l) = location {
                 line(out, "location", l);
             }
         }
     }
-    e.groups.iter().for_each(|g| group(g, out));
+    e.groups.iter().for_each(|g| group(g, below, out));
 }
 
 fn rss_table(t: &Table) -> String {
@@ -288,8 +317,8 @@ fn several(out: &mut String, key: &str, all: &[String]) {
     }
 }
 
-fn group(g: &GroupWish, out: &mut String) {
-    *out += "\n[[interface.group]]\n";
+fn group(g: &GroupWish, below: &str, out: &mut String) {
+    *out += &format!("\n[[{below}interface.group]]\n");
     line(out, "name", quote(&g.name));
     line(out, "policy", quote(&g.policy));
     match &g.queues {

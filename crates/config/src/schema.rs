@@ -65,6 +65,10 @@ fn kind(k: &Kind) -> Value {
         ] }),
         Kind::Key => json!({ "type": "string", "pattern": "^[0-9A-Fa-f:]+$" }),
         Kind::Mac => json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$" }),
+        Kind::CountRange => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "string", "pattern": "^ *([<>]=?)? *[0-9]+ *(- *[0-9]+ *)?$" },
+        ] }),
         Kind::Table(spec) => table(spec),
         Kind::Map(of) => json!({ "type": "object", "additionalProperties": kind(of) }),
         Kind::ByNumber(of) => json!({

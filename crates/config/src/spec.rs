@@ -25,6 +25,8 @@ pub enum Kind {
     Key,
     /// Six hexadecimal bytes with colons.
     Mac,
+    /// A number of things: `16`, `">= 16"`, `"<= 8"`, `"8-16"`.
+    CountRange,
     /// A table with these keys.
     Table(&'static Spec),
     /// A table with any keys.
@@ -78,6 +80,42 @@ pub static FILE: Spec = Spec {
         key("host", Kind::Table(&HOST), "settings of every interface and of the host itself"),
         key("interface", Kind::List(&Kind::Table(&INTERFACE)), "settings of one interface, or of several that match"),
         key("policy", Kind::List(&Kind::Table(&POLICY)), "interrupt moderation for the queues of a group"),
+        key(
+            "host_group",
+            Kind::Map(&Kind::Table(&HOST_GROUP)),
+            "settings of the hosts that match, by name of the group",
+        ),
+    ],
+};
+
+/// `[host_group.NAME]`: settings of some of the hosts that use the file.
+pub static HOST_GROUP: Spec = Spec {
+    name: "[host_group.NAME]",
+    keys: &[
+        must("match", Kind::Table(&HOST_MATCH), "which hosts; all criteria must match, and what is unknown never does"),
+        key("host", Kind::Table(&HOST), "keys of [host] that override those of the top level"),
+        key(
+            "interface",
+            Kind::List(&Kind::Table(&INTERFACE)),
+            "settings of interfaces that override those of the top level, key by key",
+        ),
+    ],
+};
+
+const TEXTS: Kind = Kind::Any(&[Kind::Text, Kind::List(&Kind::Text)]);
+
+/// `match` of a host group; all criteria must match.
+pub static HOST_MATCH: Spec = Spec {
+    name: "match of a host group",
+    keys: &[
+        key(
+            "name",
+            TEXTS,
+            "host name (/proc/sys/kernel/hostname), or a pattern with * and ?; of a list, one must match",
+        ),
+        key("driver", TEXTS, "kernel driver that an interface of the host has; of a list, one must match"),
+        key("cpu_count", Kind::CountRange, "number of CPUs that are present"),
+        key("node_count", Kind::CountRange, "number of NUMA nodes with CPUs"),
     ],
 };
 

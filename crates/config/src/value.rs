@@ -1,6 +1,10 @@
 //! A parsed configuration, not yet bound to a host.
 
+use std::collections::BTreeMap;
+
 use ringwise_model::{ConfiguredBy, CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
+
+use crate::host_group::HostMatcher;
 
 /// Names of the built-in policies, which need no `[[policy]]` table.
 pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
@@ -14,6 +18,8 @@ pub struct Config {
     pub entries: Vec<Entry>,
     /// `[[policy]]`, in the order of the file.
     pub policies: Vec<Policy>,
+    /// `[host_group.NAME]`, by name. They override the rest of the file on the hosts that they match.
+    pub host_groups: Vec<HostGroup>,
 }
 
 /// `[host]`. `None`: the goal decides.
@@ -64,6 +70,30 @@ pub struct Entry {
     pub by: ConfiguredBy,
 }
 
+/// `[host_group.NAME]`: settings of the hosts that it matches. They override those of the top level.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostGroup {
+    /// Its name in the file.
+    pub name: String,
+    /// Which hosts belong to it.
+    pub matcher: HostMatcher,
+    /// `[host_group.NAME.host]`; empty if the group has none.
+    pub host: HostPart,
+    /// `[[host_group.NAME.interface]]`, in the order of the file.
+    pub entries: Vec<Entry>,
+    /// Its `match`, in the file.
+    pub by: ConfiguredBy,
+    /// Where the keys of its `host` are.
+    pub host_keys: BTreeMap<String, ConfiguredBy>,
+}
+
+impl HostGroup {
+    /// The group as a configuration of its own.
+    pub(crate) fn layer(&self) -> Config {
+        Config { host: self.host.clone(), entries: self.entries.clone(), ..Config::default() }
+    }
+}
+
 /// Selects interfaces: all criteria must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matcher {
@@ -106,18 +136,25 @@ impl Config {
     pub fn without_places(&self) -> Self {
         let mut c = self.clone();
         c.places().for_each(|by| *by = ConfiguredBy::Unknown);
-        let of_entries = c.entries.iter_mut().flat_map(|e| &mut e.wishes);
-        c.host.wishes.iter_mut().chain(of_entries).for_each(|w| w.params_by.clear());
+        c.wishes().for_each(|w| w.params_by.clear());
         c
     }
 
     /// Where each thing was configured.
     pub(crate) fn places(&mut self) -> impl Iterator<Item = &mut ConfiguredBy> {
-        let entries = self.entries.iter_mut().flat_map(|e| {
-            let (wishes, groups) = (e.wishes.iter_mut(), e.groups.iter_mut());
-            std::iter::once(&mut e.by).chain(wishes.map(|w| &mut w.by)).chain(groups.map(|g| &mut g.by))
+        let groups = self.host_groups.iter_mut().flat_map(|g| {
+            let keys = g.host_keys.values_mut().chain(std::iter::once(&mut g.by));
+            keys.chain(places(&mut g.host, &mut g.entries))
         });
-        self.host.wishes.iter_mut().map(|w| &mut w.by).chain(entries)
+        places(&mut self.host, &mut self.entries).chain(groups)
+    }
+
+    fn wishes(&mut self) -> impl Iterator<Item = &mut Wish> {
+        fn of<'a>(host: &'a mut HostPart, entries: &'a mut [Entry]) -> impl Iterator<Item = &'a mut Wish> {
+            host.wishes.iter_mut().chain(entries.iter_mut().flat_map(|e| &mut e.wishes))
+        }
+        let groups = self.host_groups.iter_mut().flat_map(|g| of(&mut g.host, &mut g.entries));
+        of(&mut self.host, &mut self.entries).chain(groups)
     }
 
     /// Converts an intent back to a configuration, with one entry for each interface that has settings.
@@ -141,6 +178,7 @@ impl Config {
             },
             entries: Vec::new(),
             policies: i.policies.clone(),
+            host_groups: Vec::new(),
         };
         let mut of = |dev: &str, by: &ConfiguredBy| -> usize {
             let found = c.entries.iter().position(|e| e.matcher.name.as_deref() == Some(dev));
@@ -169,4 +207,12 @@ impl Config {
         groups.into_iter().for_each(|(at, g)| c.entries[at].groups.push(g));
         c
     }
+}
+
+fn places<'a>(host: &'a mut HostPart, entries: &'a mut [Entry]) -> impl Iterator<Item = &'a mut ConfiguredBy> {
+    let entries = entries.iter_mut().flat_map(|e| {
+        let (wishes, groups) = (e.wishes.iter_mut(), e.groups.iter_mut());
+        std::iter::once(&mut e.by).chain(wishes.map(|w| &mut w.by)).chain(groups.map(|g| &mut g.by))
+    });
+    host.wishes.iter_mut().map(|w| &mut w.by).chain(entries)
 }

@@ -28,7 +28,7 @@ fn host() -> Snapshot {
 fn bound(body: &str, sets: &[&str]) -> Result<Bound, Vec<String>> {
     let c = parse("f.toml", &format!("version = 1\n{body}")).unwrap_or_else(|f| panic!("{f}"));
     let over: Vec<_> = sets.iter().map(|s| parse_set(s).unwrap_or_else(|f| panic!("{f}"))).collect();
-    bind(&c, &over, &host().nics)
+    bind(&c, &over, &host())
 }
 
 fn entry(matches: &str) -> String {
@@ -71,7 +71,7 @@ fn what_is_ambiguous_is_refused_whole() {
     let mut s = host();
     s.nics[0].dev.permanent_mac = Some("52:54:00:00:00:09".into());
     s.nics[1].dev.permanent_mac = Some("52:54:00:00:00:09".into());
-    let wrong = bind(&c, &[], &s.nics).unwrap_err();
+    let wrong = bind(&c, &[], &s).unwrap_err();
     assert!(wrong[0].contains("must match one interface, but matches eth0 and eth1"), "{}", wrong[0]);
 }
 

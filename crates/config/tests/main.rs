@@ -4,6 +4,7 @@ mod bind;
 mod common;
 mod export;
 mod file;
+mod host_groups;
 mod mixed;
 mod properties;
 mod wrong;

@@ -164,6 +164,8 @@ impl Service<'_> {
         let options = Options::all();
         let s = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
         let (intent, notes) = wanted.intent(&s).map_err(|e| e.to_string())?;
+        // An interface that appeared since the file was read may have made a host group apply.
+        self.act_on_load = wanted.act_on_load(|| Ok::<_, String>(s.clone()))?;
         let v = ringwise_apply::verify_in(&s, &self.setup.store).map_err(|e| with_causes(&e))?;
         if v.running.is_some() || v.trial.is_some() {
             return Ok(Next::Later);

@@ -59,8 +59,7 @@ impl Service<'_> {
 
     /// Whether the table of this interface is written when the load is uneven.
     pub(crate) fn acts_on(&self, dev: &str) -> bool {
-        let configured = self.wanted.iter().flat_map(|w| w.act_on_load());
-        let mut patterns = self.setup.act_on_load.iter().chain(configured);
+        let mut patterns = self.setup.act_on_load.iter().chain(&self.act_on_load);
         self.setup.follow && !self.rolled_back.contains(dev) && patterns.any(|p| ringwise_intent::names(p, dev))
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::{Armed, BalancedTable, Guardian, JournalFiles, ProcessId, Store};
+use ringwise_discover::Options;
 use ringwise_intent::Wanted;
 use ringwise_knob::SettingMap;
 use ringwise_model::{CpuSet, IntentFlags};
@@ -76,6 +77,8 @@ pub(crate) struct Service<'a> {
     /// CPUs that were isolated at the first look.
     pub isolated_at_first: Option<CpuSet>,
     pub wanted: Option<Wanted>,
+    /// Interfaces whose RSS table is written when the load is uneven, by name or pattern, as configured for this host.
+    pub act_on_load: Vec<String>,
     /// Why the configuration is not in effect. It is a problem until it is loaded again.
     pub config_fault: Option<String>,
     /// A person had it loaded again, and it is not applied yet.
@@ -154,6 +157,7 @@ impl<'a> Service<'a> {
             isolated: None,
             isolated_at_first: None,
             wanted: None,
+            act_on_load: Vec::new(),
             config_fault: None,
             reloaded: false,
             configured: false,
@@ -186,6 +190,11 @@ impl<'a> Service<'a> {
         match ringwise_intent::read(&IntentFlags::default(), self.setup.config.as_deref(), false) {
             Ok(wanted) => {
                 self.state.config = wanted.file().map(|f| f.display().to_string());
+                let host = || ringwise_discover::snapshot(self.host, &Options::all());
+                match wanted.act_on_load(host) {
+                    Ok(patterns) => self.act_on_load = patterns,
+                    Err(e) => self.trouble(&e.to_string()),
+                }
                 self.wanted = Some(wanted);
                 self.config_fault = None;
                 true

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use ringwise_config::{Config, HostPart};
+use ringwise_config::{Bound, Config, Entry, HostPart};
 use ringwise_model::{DEFAULT_CONFIG, Goal, GoalChoice, GroupQueues, Intent, IntentFlags, NicKind, Snapshot};
 
 use crate::error::{Error, Result};
@@ -77,12 +77,20 @@ pub fn read(a: &IntentFlags, file: Option<&Path>, recorded: bool) -> Result<Want
         if let Some(g) = config.host.goal.filter(|g| *g != goal) {
             others.push(format!("goal {g}"));
         }
-        let entries = config.entries.iter().filter_map(|e| Some((e, e.goal.filter(|g| *g != goal)?)));
+        let hosts = config.host_groups.iter().filter_map(|h| Some((h, h.host.goal.filter(|g| *g != goal)?)));
+        others.extend(hosts.map(|(h, g)| format!("goal {g} for host group {}", h.name)));
+        let entries = config.entries.iter().chain(config.host_groups.iter().flat_map(|h| &h.entries));
+        let entries = entries.filter_map(|e| Some((e, e.goal.filter(|g| *g != goal)?)));
         others.extend(entries.map(|(e, g)| format!("goal {g} for {}", e.matcher)));
         if !others.is_empty() && !a.override_config {
             return Err(Error::OtherGoal { goal, path: path.clone(), others });
         }
-        config.entries.iter_mut().for_each(|e| e.goal = None);
+        let grouped = config.host_groups.iter_mut().flat_map(|h| &mut h.entries);
+        config.entries.iter_mut().chain(grouped).for_each(|e| e.goal = None);
+        for h in &mut config.host_groups {
+            h.host.goal = None;
+            h.host_keys.remove("goal");
+        }
     }
     over.push(Config { host: flags(a), ..Config::default() });
     resize_latency(&mut config, &over);
@@ -119,12 +127,19 @@ fn named_goal(a: &IntentFlags) -> Option<Goal> {
 fn resize_latency(config: &mut Config, over: &[Config]) {
     let last = |f: fn(&HostPart) -> bool| over.iter().rev().map(|o| &o.host).find(|h| f(h));
     let Some(n) = last(|h| h.latency_queues.is_some()).and_then(|h| h.latency_queues) else { return };
-    let goal = last(|h| h.goal.is_some()).and_then(|h| h.goal).or(config.host.goal);
-    let mixed = config.entries.iter_mut().filter(|e| e.goal.or(goal) == Some(Goal::Mixed));
-    for g in mixed.flat_map(|e| &mut e.groups).filter(|g| g.name.eq_ignore_ascii_case("latency")) {
-        if matches!(g.queues, GroupQueues::Count(_)) {
-            g.queues = GroupQueues::Count(n);
+    let named = last(|h| h.goal.is_some()).and_then(|h| h.goal);
+    let goal = named.or(config.host.goal);
+    let resize = |goal: Option<Goal>, entries: &mut [Entry]| {
+        let mixed = entries.iter_mut().filter(|e| e.goal.or(goal) == Some(Goal::Mixed));
+        for g in mixed.flat_map(|e| &mut e.groups).filter(|g| g.name.eq_ignore_ascii_case("latency")) {
+            if matches!(g.queues, GroupQueues::Count(_)) {
+                g.queues = GroupQueues::Count(n);
+            }
         }
+    };
+    resize(goal, &mut config.entries);
+    for h in &mut config.host_groups {
+        resize(named.or(h.host.goal).or(goal), &mut h.entries);
     }
 }
 
@@ -157,9 +172,23 @@ impl Wanted {
         self.file.as_deref()
     }
 
-    /// Interfaces whose RSS table the service writes when the load is uneven, by name or pattern.
-    pub fn act_on_load(&self) -> &[String] {
-        &self.config.host.act_on_load
+    /// Interfaces whose RSS table the service writes when the load of this host is uneven, by name or pattern. Empty if the
+    /// file does not fit this host. `host` is called only if the file has host groups.
+    ///
+    /// Errors: those of `host`.
+    pub fn act_on_load<E>(
+        &self,
+        host: impl FnOnce() -> std::result::Result<Snapshot, E>,
+    ) -> std::result::Result<Vec<String>, E> {
+        match self.has_host_groups() {
+            true => Ok(self.bound(&host()?).map(|b| b.host.act_on_load).unwrap_or_default()),
+            false => Ok(self.config.host.act_on_load.clone()),
+        }
+    }
+
+    /// Whether the file has host groups, so that the host decides which settings are requested.
+    pub fn has_host_groups(&self) -> bool {
+        !self.config.host_groups.is_empty()
     }
 
     /// Combines everything into one file. Without a host only entries that name an interface are merged.
@@ -179,6 +208,10 @@ impl Wanted {
     /// Whether the host is needed to decide if an entry by driver, address or label is the interface that `--set`
     /// names.
     fn needs_host(&self) -> bool {
+        // With host groups, flags override what one host has, and the file of another host would differ.
+        if self.has_host_groups() {
+            return true;
+        }
         let named = self.over.iter().flat_map(|o| &o.entries);
         let mut unknown = named.filter(|e| !self.config.entries.iter().any(|have| have.matcher == e.matcher));
         !self.config.entries.is_empty() && unknown.next().is_some()
@@ -197,12 +230,15 @@ impl Wanted {
         }
         let s = host()?;
         self.bound(&s)?;
-        let (c, notes) = ringwise_config::joined(&self.config, &self.over, &s.nics);
+        let (c, notes) = ringwise_config::joined(&self.config, &self.over, &s);
         Ok((self.in_full(self.only(c)), notes))
     }
 
-    fn bound(&self, s: &Snapshot) -> Result<ringwise_config::Bound> {
-        ringwise_config::bind(&self.config, &self.over, &s.nics).map_err(Error::Unbound)
+    /// The file, with `--set` and flags, bound to this host.
+    ///
+    /// Errors: an entry is ambiguous or matches nothing; two host groups contradict each other.
+    pub fn bound(&self, s: &Snapshot) -> Result<Bound> {
+        ringwise_config::bind(&self.config, &self.over, s).map_err(Error::Unbound)
     }
 
     /// Fills each member that is not configured with the goal's value.
@@ -267,4 +303,49 @@ fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     let mut seen = BTreeSet::new();
     devs.retain(|d| seen.insert(d.clone()));
     (devs, notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::machines;
+
+    use super::*;
+
+    fn wanted(text: &str) -> Wanted {
+        let config = ringwise_config::parse("f.toml", text).unwrap_or_else(|f| panic!("{f}"));
+        Wanted { file: Some("f.toml".into()), config, over: Vec::new(), devs: Vec::new() }
+    }
+
+    #[test]
+    fn a_host_group_decides_whose_load_the_service_acts_on() {
+        let s = machines::ten()[0].snapshot();
+        let top = "version = 1\n[host]\nact_on_load = [\"eth0\"]\n";
+        let unread = || Err::<Snapshot, &str>("the host is not needed");
+        assert_eq!(wanted(top).act_on_load(unread), Ok(vec!["eth0".to_string()]));
+        let group = |count: &str| {
+            let group =
+                format!("[host_group.a]\nmatch = {{ cpu_count = \"{count}\" }}\nhost.act_on_load = [\"lan*\"]\n");
+            let w = wanted(&(top.to_string() + &group));
+            (w.act_on_load(|| Ok::<_, ()>(s.clone())).unwrap(), w.intent(&s).unwrap().0.host_groups)
+        };
+        assert_eq!(group(">= 1"), (vec!["lan*".to_string()], vec!["a".to_string()]));
+        assert_eq!(group("> 100000"), (vec!["eth0".to_string()], Vec::new()));
+        assert_eq!(
+            wanted(&(top.to_string() + "[host_group.a]\nmatch = { name = \"*\" }\nhost.queues = 2\n"))
+                .act_on_load(unread),
+            Err("the host is not needed")
+        );
+    }
+
+    /// A number of latency queues on the command line overrides that of a group, wherever it is.
+    #[test]
+    fn the_command_line_resizes_latency_groups_of_host_groups() {
+        let text = "version = 1\n[host_group.a]\nmatch = { cpu_count = \">= 1\" }\nhost = { goal = \"mixed\" }\n\
+                    [[host_group.a.interface]]\nmatch = { name = \"eth0\" }\n[[host_group.a.interface.group]]\n\
+                    name = \"latency\"\npolicy = \"latency\"\nqueues = 2\n";
+        let mut w = wanted(text);
+        let host = HostPart { latency_queues: Some(3), ..HostPart::default() };
+        resize_latency(&mut w.config, &[Config { host, ..Config::default() }]);
+        assert_eq!(w.config.host_groups[0].entries[0].groups[0].queues, GroupQueues::Count(3));
+    }
 }

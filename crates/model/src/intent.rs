@@ -253,6 +253,9 @@ pub struct Intent {
     /// The configuration file of the intent. `None`: it comes from flags only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
+    /// The host groups of the configuration file that apply to this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_groups: Vec<String>,
     /// Queues of the latency group (`mixed`). `None`: a third.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_queues: Option<u32>,

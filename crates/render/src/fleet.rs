@@ -11,8 +11,8 @@ use ringwise_text::{hang, len, plural, thousands, visible};
 use crate::table::plain;
 
 /// Lines of a list on a terminal, without `--all`.
-const HOSTS: usize = 20;
-const OTHERS: usize = 10;
+pub(crate) const HOSTS: usize = 20;
+pub(crate) const OTHERS: usize = 10;
 /// Rules in the line of a host, and interfaces in that of a group, on a terminal.
 const RULES: usize = 3;
 const DEVICES: usize = 8;
@@ -31,22 +31,22 @@ pub struct FailedCapture {
 }
 
 /// How much of a list is shown.
-struct Limit {
+pub(crate) struct Limit {
     all: bool,
 }
 
 impl Limit {
     /// Without a terminal, lists are whole.
-    fn new(all: bool, style: &Style) -> Self {
+    pub(crate) fn new(all: bool, style: &Style) -> Self {
         Self { all: all || style.width.is_none() }
     }
 
-    fn of(&self, most: usize, n: usize) -> usize {
+    pub(crate) fn of(&self, most: usize, n: usize) -> usize {
         // A line that only says "and 1 more" would take as much room as the entry itself.
         if self.all || n <= most + 1 { n } else { most }
     }
 
-    fn more(&self, shown: usize, n: usize) -> String {
+    pub(crate) fn more(&self, shown: usize, n: usize) -> String {
         if shown == n { String::new() } else { format!("  and {} more (--all)\n", thousands((n - shown) as u64)) }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn checked_summary(hosts: &[HostSummary], failed: &[FailedCapture]) -
     summary(hosts.len(), &counts.collect::<Vec<_>>(), failed)
 }
 
-fn summary(hosts: usize, counts: &[String], failed: &[FailedCapture]) -> String {
+pub(crate) fn summary(hosts: usize, counts: &[String], failed: &[FailedCapture]) -> String {
     let mut text = plural(hosts, "host");
     if !counts.is_empty() {
         text += &format!(": {}", counts.join(", "));
@@ -99,7 +99,7 @@ fn summary(hosts: usize, counts: &[String], failed: &[FailedCapture]) -> String 
 }
 
 /// The captures that could not be used, and why.
-fn failures(title: &str, failed: &[FailedCapture], limit: &Limit, style: &Style) -> String {
+pub(crate) fn failures(title: &str, failed: &[FailedCapture], limit: &Limit, style: &Style) -> String {
     if failed.is_empty() {
         return String::new();
     }
@@ -121,27 +121,35 @@ fn failures(title: &str, failed: &[FailedCapture], limit: &Limit, style: &Style)
 }
 
 /// An entry of a list. Further lines are indented more, so that each entry begins at the same column.
-fn entry(text: &str, style: &Style) -> String {
+pub(crate) fn entry(text: &str, style: &Style) -> String {
     let lines = hang("  ", text, style.width.map(|w| w.saturating_sub(2)));
     lines.trim_end().replace('\n', "\n  ") + "\n"
 }
 
 /// One line for each host.
 fn table(hosts: &[HostSummary], style: &Style) -> String {
-    let below = style.width.map_or_else(String::new, |_| common_directory(hosts));
+    let files: Vec<&str> = hosts.iter().map(|h| h.file.as_str()).collect();
     let mut rows = vec![["HOST", "ERRORS", "WARNINGS", "RULES"].map(String::from).to_vec()];
     for h in hosts {
-        let host = h.host.as_deref().map_or("-".into(), |n| visible(n).into_owned());
-        let host = if style.width.is_some() { cut_end(&host, HOST_WIDTH, style) } else { host };
+        let host = host_cell(h.host.as_deref(), style);
         let (errors, warnings) = (thousands(h.errors as u64), thousands(h.warnings as u64));
         rows.push(vec![host, errors, warnings, rules(h, style)]);
     }
-    let text = plain(&rows, &[1, 2]);
+    with_files(&plain(&rows, &[1, 2]), &files, style)
+}
+
+/// The name of a host in a table.
+pub(crate) fn host_cell(host: Option<&str>, style: &Style) -> String {
+    let host = host.map_or("-".into(), |n| visible(n).into_owned());
+    if style.width.is_some() { cut_end(&host, HOST_WIDTH, style) } else { host }
+}
+
+/// A table, which has a heading, with the files of its rows as the last column.
+pub(crate) fn with_files(text: &str, files: &[&str], style: &Style) -> String {
+    let below = style.width.map_or_else(String::new, |_| common_directory(files));
     let width = text.lines().map(len).max().unwrap_or(0);
-    let files = std::iter::once("FILE".to_string()).chain(hosts.iter().map(|h| {
-        let file = h.file.strip_prefix(&below).unwrap_or(&h.file);
-        visible(file).into_owned()
-    }));
+    let files = std::iter::once("FILE".to_string())
+        .chain(files.iter().map(|f| visible(f.strip_prefix(&below).unwrap_or(f)).into_owned()));
     let mut out = String::new();
     if !below.is_empty() {
         out += &hang("files in ", &visible(&below), style.width);
@@ -169,15 +177,15 @@ pub(crate) fn rules(h: &HostSummary, style: &Style) -> String {
 }
 
 /// The directory that all files have in common, with its slash; empty: none.
-fn common_directory(hosts: &[HostSummary]) -> String {
-    let Some((first, rest)) = hosts.split_first() else { return String::new() };
-    let mut end = first.file.rfind('/').map_or(0, |at| at + 1);
-    for h in rest {
-        while end > 0 && !h.file.starts_with(first.file.get(..end).unwrap_or_default()) {
-            end = first.file.get(..end - 1).and_then(|f| f.rfind('/')).map_or(0, |at| at + 1);
+fn common_directory(files: &[&str]) -> String {
+    let Some((first, rest)) = files.split_first() else { return String::new() };
+    let mut end = first.rfind('/').map_or(0, |at| at + 1);
+    for file in rest {
+        while end > 0 && !file.starts_with(first.get(..end).unwrap_or_default()) {
+            end = first.get(..end - 1).and_then(|f| f.rfind('/')).map_or(0, |at| at + 1);
         }
     }
-    if rest.is_empty() { String::new() } else { first.file.get(..end).unwrap_or_default().to_string() }
+    if rest.is_empty() { String::new() } else { first.get(..end).unwrap_or_default().to_string() }
 }
 
 fn dots(style: &Style) -> &'static str {

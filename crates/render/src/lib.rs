@@ -17,6 +17,7 @@ pub mod control;
 pub mod explain;
 mod facts;
 pub mod fleet;
+pub mod fleet_config;
 pub mod fleet_html;
 pub mod fleet_json;
 mod gains;

@@ -143,7 +143,11 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
 fn head(plan: &Plan, w: Option<usize>) -> String {
     let goal = plan.intent.goal;
     let default = match &plan.intent.config {
-        Some(file) => format!(" ({file})"),
+        Some(file) => match plan.intent.host_groups.as_slice() {
+            [] => format!(" ({file})"),
+            [one] => format!(" ({file}, host group {one})"),
+            all => format!(" ({file}, host groups {})", all.join(", ")),
+        },
         None if goal == Default::default() => " (default)".into(),
         None => String::new(),
     };

@@ -72,7 +72,7 @@ pub(super) fn text<'a>(
     out
 }
 
-fn change(from: &Fact<Setting>, to: &Setting) -> String {
+pub(crate) fn change(from: &Fact<Setting>, to: &Setting) -> String {
     let what = match to {
         Setting::Feature { name, .. } => name.clone(),
         _ => to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string()),

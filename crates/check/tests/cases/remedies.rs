@@ -44,8 +44,7 @@ fn intent(w: &World, command: &str) -> Intent {
             other => panic!("{command}: {other}"),
         }
     }
-    let bound =
-        ringwise_config::bind(&Config::default(), &over, &w.s.nics).unwrap_or_else(|e| panic!("{command}: {e:?}"));
+    let bound = ringwise_config::bind(&Config::default(), &over, &w.s).unwrap_or_else(|e| panic!("{command}: {e:?}"));
     i.wishes.extend(bound.intent.wishes);
     i
 }

@@ -42,8 +42,8 @@ pub struct ConfigArgs {
 /// Commands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCmd {
-    /// Report every fault of the file, without reading the host
-    Check(ConfigFile),
+    /// Report every fault of the file, without reading the host; with --from, on which captured hosts the file fits
+    Check(ConfigCheck),
     /// Show the settings that the file requests on this host
     Show(ConfigShow),
     /// Print a commented file made from this host, to start with
@@ -60,6 +60,21 @@ pub struct ConfigFile {
     /// Configuration file [default: /etc/ringwise/ringwise.toml]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+}
+
+/// Arguments of `config check`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigCheck {
+    /// The configuration file.
+    #[command(flatten)]
+    pub file: ConfigFile,
+    /// Also compare the file with captures, sos reports, or directories or archives with proc/ and sys/ trees; a directory of
+    /// captures stands for the captures in it
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub from: Vec<PathBuf>,
+    /// With --from: list every host and every reason
+    #[arg(long, requires = "from", help_heading = "Output")]
+    pub all: bool,
 }
 
 /// Arguments of `config show`.

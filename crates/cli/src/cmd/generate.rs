@@ -165,6 +165,8 @@ fn config_page(version: &str) -> String {
         &spec::GROUP,
         &spec::FLOW,
         &spec::POLICY,
+        &spec::HOST_GROUP,
+        &spec::HOST_MATCH,
     ];
     for s in all {
         out += &format!(".SH {}\n", roff(&s.name.to_uppercase()));

@@ -17,7 +17,7 @@ pub(super) fn of(plan: &Plan) -> NotInFile {
 /// Compares `intent`, merged from `file` and the command line, with the file alone. The selected interfaces are not
 /// compared.
 fn compared(intent: &Intent, file: &Config) -> NotInFile {
-    let h = &file.host;
+    let h = &file.host_with(&intent.host_groups);
     let open = Intent {
         goal: intent.goal,
         smt: h.smt,
@@ -40,13 +40,14 @@ fn compared(intent: &Intent, file: &Config) -> NotInFile {
     NotInFile {
         host: all.lines().filter(|line| !own.lines().any(|o| o == *line)).map(str::to_string).collect(),
         set: intent.wishes.iter().any(|w| w.dev.is_some() && set(&w.by)) || intent.groups.iter().any(|g| set(&g.by)),
-        disruption: intent.allow_disruption && file.host.allow_disruption != Some(true),
+        disruption: intent.allow_disruption && h.allow_disruption != Some(true),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use ringwise_model::{Goal, IntentFlags};
+    use ringwise_testkit::machines;
 
     use super::*;
 
@@ -56,7 +57,7 @@ mod tests {
         let c = ringwise_config::parse("x.toml", file).unwrap();
         let mut all = c.clone();
         all.lay(&ringwise_intent::of_flags(flags).unwrap());
-        let bound = ringwise_config::bind(&all, &[], &[]).unwrap();
+        let bound = ringwise_config::bind(&all, &[], &machines::ten()[0].snapshot()).unwrap();
         compared(&ringwise_plan::in_full(&bound.intent), &c)
     }
 
@@ -71,6 +72,15 @@ mod tests {
         };
         assert_eq!(beside(FILE, &flags), NotInFile::default());
         assert_eq!(beside("version = 1\n", &IntentFlags::default()), NotInFile::default());
+    }
+
+    #[test]
+    fn a_key_of_a_host_group_that_applies_is_in_the_file() {
+        let file = "version = 1\n[host_group.all]\nmatch = { cpu_count = \">= 1\" }\nhost = { queues = 4 }\n";
+        let flags = IntentFlags { queues: Some(4), ..IntentFlags::default() };
+        let host = |text: &str| beside(text, &flags).host;
+        assert_eq!(host(file), [""; 0]);
+        assert_eq!(host(&file.replace(">= 1", "> 100000")), ["queues = 4"]);
     }
 
     #[test]

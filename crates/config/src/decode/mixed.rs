@@ -6,9 +6,10 @@ use ringwise_model::{ConfiguredBy, Goal, GroupQueues};
 use super::{DecodeContext, TableKeys, bytes};
 use crate::value::Config;
 
-pub(crate) fn check(host: Option<TableKeys<'_, '_>>, config: &Config, cx: &mut DecodeContext<'_>) {
-    let Some(host) = host else { return };
-    let at = |by: &ConfiguredBy, key: &str| bytes(by).or_else(|| host.at(key)).unwrap_or_default();
+/// `hosts`: the tables that `config.host` was merged from, the one that overrides the others first.
+pub(crate) fn check(hosts: &[TableKeys<'_, '_>], config: &Config, cx: &mut DecodeContext<'_>) {
+    let key_at = |key: &str| hosts.iter().find_map(|h| h.at(key));
+    let at = |by: &ConfiguredBy, key: &str| bytes(by).or_else(|| key_at(key)).unwrap_or_default();
     for g in config.entries.iter().flat_map(|e| &e.groups) {
         if config.host.pair_as_article == Some(true) {
             let found = format!("pair_as_article creates its own groups, so group \"{}\" conflicts", g.name);
@@ -19,7 +20,7 @@ pub(crate) fn check(host: Option<TableKeys<'_, '_>>, config: &Config, cx: &mut D
     let goal = config.host.goal;
     let mixed = |own: Option<Goal>| own.or(goal).is_none_or(|g| g == Goal::Mixed);
     let article = config.host.pair_as_article == Some(true);
-    if let (Some(goal), Some(at)) = (goal.filter(|_| !article), host.at("latency_queues"))
+    if let (Some(goal), Some(at)) = (goal.filter(|_| !article), key_at("latency_queues"))
         && !mixed(None)
         && !config.entries.iter().any(|e| mixed(e.goal))
     {

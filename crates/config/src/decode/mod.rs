@@ -3,6 +3,7 @@
 
 mod group;
 mod host;
+mod host_group;
 mod interface;
 mod knobs;
 mod mixed;
@@ -15,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::fault::{Fault, Faults, place};
 use crate::spec::Spec;
-use crate::value::Config;
+use crate::value::{Config, Entry, Matcher};
 use crate::{check, contradict, spec};
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
@@ -219,21 +220,19 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
             tables.push(k);
         }
     }
-    mixed::check(keys.table("host", &spec::HOST), &config, &mut cx);
-    for c in contradict::all(&config, origin == Origin::File) {
-        let at = |p: &contradict::ConflictPlace| match p {
-            contradict::ConflictPlace::Place(by) => bytes(by),
-            contradict::ConflictPlace::Group(by, key) => {
-                let at = bytes(by)?;
-                let mut groups = tables.iter().flat_map(|k| list(k.get("group"))).filter(|v| v.span() == at);
-                groups.next().and_then(|v| TableKeys::new(v.get_ref().as_table()?, &spec::GROUP).at(key)).or(Some(at))
-            }
-            contradict::ConflictPlace::Host(key) => keys.table("host", &spec::HOST)?.at(key),
-            contradict::ConflictPlace::Entry(i, key) => tables.get(*i)?.at(key),
-        };
-        let mut places: Vec<Range<usize>> = c.at.iter().filter_map(at).collect();
-        let first = if places.is_empty() { 0..0 } else { places.remove(0) };
-        cx.fault_with(first, places, c.conflict.found(), c.conflict.right());
+    let host = keys.table("host", &spec::HOST);
+    together(&config, host.as_slice(), &entry_tables(&config.entries, &tables), &mut cx);
+    for (name, at, v) in keys.free("host_group") {
+        let Some(t) = v.get_ref().as_table() else { continue };
+        let g = host_group::decode(name, at, TableKeys::new(t, &spec::HOST_GROUP), &config, &mut cx);
+        // A group is used together with the top level, which it overrides.
+        let mut merged = Config { host_groups: Vec::new(), ..config.clone() };
+        merged.lay(&g.group.layer());
+        let hosts: Vec<TableKeys> = g.host.into_iter().chain(host).collect();
+        let mut all = entry_tables(&g.group.entries, &g.interfaces);
+        all.extend(entry_tables(&config.entries, &tables));
+        together(&merged, &hosts, &all, &mut cx);
+        config.host_groups.push(g.group);
     }
     if !errors.is_empty() {
         let (own, after) = cx.faults.split_at(syntax);
@@ -245,6 +244,39 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
     }
     config.places().for_each(|by| cx.resolve(by));
     Ok(config)
+}
+
+fn entry_tables<'a, 'i>(entries: &[Entry], tables: &[TableKeys<'a, 'i>]) -> Vec<(Matcher, TableKeys<'a, 'i>)> {
+    entries.iter().map(|e| e.matcher.clone()).zip(tables.iter().copied()).collect()
+}
+
+/// Reports keys that contradict each other. `hosts` and `tables`: what `config` was merged from, the tables that override
+/// others first.
+fn together(
+    config: &Config,
+    hosts: &[TableKeys<'_, '_>],
+    tables: &[(Matcher, TableKeys<'_, '_>)],
+    cx: &mut DecodeContext<'_>,
+) {
+    mixed::check(hosts, config, cx);
+    for c in contradict::all(config, cx.origin == Origin::File) {
+        let at = |p: &contradict::ConflictPlace| match p {
+            contradict::ConflictPlace::Place(by) => bytes(by),
+            contradict::ConflictPlace::Group(by, key) => {
+                let at = bytes(by)?;
+                let mut groups = tables.iter().flat_map(|(_, k)| list(k.get("group"))).filter(|v| v.span() == at);
+                groups.next().and_then(|v| TableKeys::new(v.get_ref().as_table()?, &spec::GROUP).at(key)).or(Some(at))
+            }
+            contradict::ConflictPlace::Host(key) => hosts.iter().find_map(|h| h.at(key)),
+            contradict::ConflictPlace::Entry(i, key) => {
+                let matcher = &config.entries.get(*i)?.matcher;
+                tables.iter().filter(|(m, _)| m == matcher).find_map(|(_, k)| k.at(key))
+            }
+        };
+        let mut places: Vec<Range<usize>> = c.at.iter().filter_map(at).collect();
+        let first = if places.is_empty() { 0..0 } else { places.remove(0) };
+        cx.fault_with(first, places, c.conflict.found(), c.conflict.right());
+    }
 }
 
 fn policy(k: TableKeys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut DecodeContext<'_>) {

@@ -78,7 +78,7 @@ impl Exported {
 }
 
 /// The key in the configuration file.
-fn name(k: &Knob) -> String {
+pub(crate) fn name(k: &Knob) -> String {
     match k {
         Knob::Feature { name, .. } => return format!("feature {name}"),
         Knob::Sysctl { name, .. } => return format!("sysctl {name}"),

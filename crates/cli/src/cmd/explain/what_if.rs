@@ -23,7 +23,7 @@ pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapsho
             }
         }
     }
-    let bound = ringwise_config::bind(&Config::default(), &configs, &s.nics).map_err(|w| Fail::usage(w.join("\n")))?;
+    let bound = ringwise_config::bind(&Config::default(), &configs, s).map_err(|w| Fail::usage(w.join("\n")))?;
     let mut knobs: Vec<Knob> = bound.intent.wishes.into_iter().map(|w| w.knob).collect();
     // A change of channels resets the table, so it comes first, whatever the order on the command line.
     knobs.sort_by_key(|k| !matches!(k, Knob::Channels { .. }));

@@ -5,7 +5,7 @@ mod several;
 use ringwise_discover::Options;
 use ringwise_intent::{Planning, PlanningHost, Take};
 use ringwise_knob::Learned;
-use ringwise_model::GoalChoice;
+use ringwise_model::{GoalChoice, Intent, Snapshot};
 
 use super::fleet;
 use super::goals;
@@ -114,15 +114,28 @@ pub(super) fn make(
     if let Some(dev) = devs.iter().find(|d| !at_boot && s.nic(d).is_none()) {
         return Err(source.no_such_device(dev, &s));
     }
-    let (hands, made) = manual_changes::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
     let requested = wanted::intent(&wanted, &s, common)?;
-    let host = PlanningHost { options, snapshot: s, learned, hands, made };
-    let planning = Planning::new(source.host.as_ref(), host, requested, args.goal.is_some(), at_boot)?;
+    let planning = planning(source, s, options, learned, requested, (args.goal.is_some(), at_boot), common)?;
     for m in planning.missing.iter().filter(|_| at_boot) {
         let text = format!("ringwise: {m}; its flows are skipped: run ringwise apply when it listens");
         out::note(common.quiet, &text);
     }
     Ok(planning)
+}
+
+/// With what was changed outside ringwise. `goal_given`, `at_boot`: see [`Planning::new`].
+pub(super) fn planning(
+    source: &Source,
+    s: Snapshot,
+    options: Options,
+    learned: Vec<Learned>,
+    requested: Intent,
+    (goal_given, at_boot): (bool, bool),
+    common: &Common,
+) -> Result<Planning> {
+    let (hands, made) = manual_changes::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
+    let host = PlanningHost { options, snapshot: s, learned, hands, made };
+    Ok(Planning::new(source.host.as_ref(), host, requested, goal_given, at_boot)?)
 }
 
 /// The current time, even if the plan is for a recording.

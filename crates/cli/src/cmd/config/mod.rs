@@ -1,20 +1,22 @@
 //! `ringwise config`: shows and checks the file without changing anything.
 
+mod several;
+
 use std::path::{Path, PathBuf};
 
-use ringwise_config::{Bound, Config, export};
+use ringwise_config::{Bound, Config, Entry, HostPart, export};
 use ringwise_discover::Options;
 use ringwise_knob::features;
 use ringwise_model::{Goal, Knob, Snapshot};
 
-use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
+use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 use ringwise_text::{hang, plural};
 
 pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {
-        ConfigCmd::Check(f) => check(f, common),
+        ConfigCmd::Check(a) => check(a, common),
         ConfigCmd::Show(a) => show(&a.file, &a.from, common),
         ConfigCmd::Init(a) => {
             let s = host(&a.from, common)?;
@@ -39,22 +41,31 @@ fn host(from: &From, common: &Common) -> Result<Snapshot> {
     source::open(from)?.snapshot(&Options::all(), common)
 }
 
-fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
-    let (path, c) = load(f)?;
-    let wishes = c.host.wishes.len() + c.entries.iter().map(|e| e.wishes.len()).sum::<usize>();
-    let groups: usize = c.entries.iter().map(|e| e.groups.len()).sum();
+fn check(a: &ConfigCheck, common: &Common) -> Result<Status> {
+    several::refuse_config_behind_from(a)?;
+    let (path, c) = load(&a.file)?;
+    if !a.from.is_empty() {
+        return several::run(a, &path, &c, common);
+    }
+    let grouped = &c.host_groups;
+    let entries = || c.entries.iter().chain(grouped.iter().flat_map(|g| &g.entries));
+    let hosts = std::iter::once(&c.host).chain(grouped.iter().map(|g| &g.host));
+    let wishes = hosts.map(|h| h.wishes.len()).chain(entries().map(|e| e.wishes.len())).sum::<usize>();
+    let groups: usize = entries().map(|e| e.groups.len()).sum();
     let goal = c.host.goal.map_or_else(|| format!("{} (default)", Goal::default()), |g| g.to_string());
     let interfaces = match c.host.interfaces.as_slice() {
         [] => "all suitable interfaces".into(),
         some => format!("interfaces {}", some.join(" ")),
     };
     let mut found = vec![format!("goal {goal}"), interfaces];
-    for (n, what) in [(c.entries.len(), "interface entry"), (wishes, "setting"), (groups, "group")] {
+    for (n, what) in
+        [(grouped.len(), "host group"), (entries().count(), "interface entry"), (wishes, "setting"), (groups, "group")]
+    {
         found.extend((n > 0).then(|| plural(n, what)));
     }
     let mut text = format!("{}: no faults: {}\n", path.display(), found.join(", "));
     let harmful = interrupting(&c);
-    if c.host.allow_disruption != Some(true) && !harmful.is_empty() {
+    if !harmful.is_empty() {
         let note = format!(
             "changes of {} interrupt traffic. apply and each boot skip them unless [host] has allow_disruption = true; \
              for apply, --allow-disruption does the same.",
@@ -68,10 +79,24 @@ fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Keys of the file whose change interrupts traffic with every driver, each once.
+/// Keys of the file whose change interrupts traffic with every driver, and that the file does not allow to do so, each
+/// once. A host group has the permission of the top level, unless it has its own.
 fn interrupting(c: &Config) -> Vec<String> {
-    let mut keys: Vec<String> = c.host.queues.iter().map(|_| "queues".to_string()).collect();
-    for w in c.entries.iter().flat_map(|e| &e.wishes) {
+    let mut keys: Vec<String> = Vec::new();
+    let top = (&c.host, &c.entries, c.host.allow_disruption);
+    let groups = c.host_groups.iter();
+    let groups = groups.map(|g| (&g.host, &g.entries, g.host.allow_disruption.or(c.host.allow_disruption)));
+    for (host, entries, _) in std::iter::once(top).chain(groups).filter(|(.., allowed)| *allowed != Some(true)) {
+        interrupting_keys(host, entries, &mut keys);
+    }
+    keys
+}
+
+fn interrupting_keys(host: &HostPart, entries: &[Entry], keys: &mut Vec<String>) {
+    if host.queues.is_some() && !keys.iter().any(|k| k == "queues") {
+        keys.push("queues".into());
+    }
+    for w in entries.iter().flat_map(|e| &e.wishes) {
         let key = match &w.knob {
             Knob::Channels { .. } => "channels".to_string(),
             Knob::Rings { .. } => "rings".to_string(),
@@ -83,13 +108,12 @@ fn interrupting(c: &Config) -> Vec<String> {
             keys.push(key);
         }
     }
-    keys
 }
 
 /// Without the settings of interfaces that `host.interfaces` leaves out.
 fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
-    let mut b = ringwise_config::bind(c, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
-    let only = &c.host.interfaces;
+    let mut b = ringwise_config::bind(c, &[], s).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+    let only = &b.host.interfaces;
     let chosen = |dev: &str| only.is_empty() || only.iter().any(|p| ringwise_config::glob_matches(p, dev));
     b.intent.wishes.retain(|w| w.dev.as_deref().is_none_or(chosen));
     b.intent.groups.retain(|g| chosen(&g.dev));
@@ -105,7 +129,14 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
     if common.json {
         out::json(&b.intent)?;
     } else {
-        out::answer(&ringwise_config::print(&Config::of_intent(&ringwise_plan::in_full(&b.intent))))?;
+        let applies = |name: &String| c.host_groups.iter().find(|g| g.name == *name);
+        let groups = b.intent.host_groups.iter().filter_map(applies);
+        let groups = groups.map(|g| format!("# host group {} applies ({}): {}\n", g.name, g.by, g.matcher));
+        let mut text: String = groups.collect();
+        if text.is_empty() && !c.host_groups.is_empty() {
+            text.push_str("# no host group applies\n");
+        }
+        out::answer(&(text + &ringwise_config::print(&Config::of_intent(&ringwise_plan::in_full(&b.intent)))))?;
     }
     Ok(Status::Ok)
 }

@@ -1,0 +1,169 @@
+//! `ringwise config check --from`: on which captured hosts the file fits.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ringwise_config::{Applicable, Config, applicable};
+use ringwise_discover::Options;
+use ringwise_intent::{Error, Take, Wanted};
+use ringwise_model::Snapshot;
+use ringwise_render::fleet::FailedCapture;
+use ringwise_render::fleet_config::{self, ConfigOnHost, ConfigPage, Verdict};
+use ringwise_render::fleet_json;
+
+use crate::args::{Common, ConfigCheck, IntentArgs};
+use crate::cmd::{fleet, plan, wanted};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::source::Source;
+
+/// The file, read once for all captures.
+struct FileInput<'a> {
+    config: &'a Config,
+    wanted: Wanted,
+    json: bool,
+    quiet: Common,
+}
+
+/// What is kept of a capture. Snapshot and plan are dropped where they were made.
+struct Checked {
+    host: ConfigOnHost,
+    parts: Applicable,
+    /// Only for JSON.
+    document: Option<String>,
+}
+
+/// `--from` accepts several files, so that a configuration file behind it would be taken for a capture.
+pub(super) fn refuse_config_behind_from(a: &ConfigCheck) -> Result<()> {
+    match a.from.iter().find(|f| f.extension().is_some_and(|e| e == "toml") && f.is_file()) {
+        None => Ok(()),
+        Some(file) => {
+            let text = format!("{} is a configuration file, not a capture; expected it before --from", file.display());
+            Err(Fail::usage(text).next("ringwise config check FILE --from CAPTURE..."))
+        }
+    }
+}
+
+pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common) -> Result<Status> {
+    let (files, _) = fleet::captures(&a.from, &[]);
+    let args = IntentArgs { config: Some(path.to_path_buf()), ..IntentArgs::default() };
+    let input =
+        FileInput { config, wanted: wanted::read(&[], &args, true)?, json: common.json, quiet: fleet::quietly(common) };
+    let read = |file: &Path| fleet::evaluate(file, |source| checked(&input, file, source));
+    let (mut hosts, mut failed, mut unmatched) = (Vec::new(), Vec::new(), Unmatched::of(config));
+    fleet::in_order(&files, input.json, common, read, |c: std::result::Result<Checked, FailedCapture>| match c {
+        Ok(c) => {
+            unmatched.remove(&c.parts);
+            let file = c.host.file.clone();
+            hosts.push(c.host);
+            let Some(document) = c.document else { return Ok(()) };
+            out::json_line(&fleet_json::result(&file, None, "config", &document).map_err(cannot)?)
+        }
+        Err(f) => {
+            if input.json {
+                out::json_line(&fleet_json::failure(&f).map_err(cannot)?)?;
+            }
+            failed.push(f);
+            Ok(())
+        }
+    })?;
+    fleet_config::worst_first(&mut hosts);
+    // Without a host, every part would be listed.
+    let unmatched = if hosts.is_empty() { Vec::new() } else { unmatched.texts() };
+    if input.json {
+        unmatched.iter().for_each(|t| out::note(common.quiet, &format!("ringwise: {t}")));
+    } else {
+        let config = path.display().to_string();
+        let page = ConfigPage { config: &config, failed: &failed, unmatched: &unmatched, all: a.all };
+        out::answer(&fleet_config::page(&hosts, &page, &crate::style::detect(common)))?;
+    }
+    fleet::report_failed(failed.len(), files.len());
+    // What could not be read may hide any problem, so it counts as a failure.
+    let worst = hosts.iter().map(|h| h.verdict).min();
+    Ok(match worst {
+        _ if !failed.is_empty() => Status::Error,
+        Some(Verdict::Fails) => Status::Error,
+        Some(Verdict::FitsPartly) => Status::Findings,
+        _ => Status::Ok,
+    })
+}
+
+fn cannot(e: serde_json::Error) -> Fail {
+    Fail::error(format!("cannot write JSON: {e}"))
+}
+
+/// Compares the file with one host. An error is about the capture; a fault of the file on this host is a result.
+fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
+    let options = Options::all();
+    let s = source.snapshot(&options, &input.quiet)?;
+    let parts = applicable(input.config, &s);
+    let name = file.display().to_string();
+    let host = match planned(input, &name, source, &s, options) {
+        Ok(host) => host,
+        Err(faults) => ConfigOnHost::failed(&name, &s, faults),
+    };
+    let entries = parts.entries.iter().map(ToString::to_string).collect();
+    let undecided = parts.undecided.iter().map(|u| u.note.clone()).collect();
+    let host = host.with_parts(parts.host_groups.clone(), entries, undecided);
+    let document = if input.json { Some(serde_json::to_string(&host).map_err(cannot)?) } else { None };
+    Ok(Checked { host: host.shortened(), parts, document })
+}
+
+/// The error lists why the file fails on this host.
+fn planned(
+    input: &FileInput,
+    name: &str,
+    source: &Source,
+    s: &Snapshot,
+    options: Options,
+) -> std::result::Result<ConfigOnHost, Vec<String>> {
+    let (requested, _) = input.wanted.intent(s).map_err(|e| match e {
+        Error::Unbound(all) | Error::Contradictions(all) => all,
+        other => vec![other.to_string()],
+    })?;
+    let text = |f: Fail| -> Vec<String> { f.message.split("\nerror: ").map(str::to_string).collect() };
+    let given = (false, false);
+    let made = plan::planning(source, s.clone(), options, Vec::new(), requested, given, &input.quiet).map_err(text)?;
+    let plan = made.plan(Take::Ask).map_err(|e| text(e.into()))?;
+    Ok(ConfigOnHost::planned(name, s, &plan))
+}
+
+/// Parts of the file that have matched no host so far.
+struct Unmatched<'a> {
+    config: &'a Config,
+    parts: Applicable,
+    /// Host groups that match a host.
+    applied: BTreeSet<String>,
+}
+
+impl<'a> Unmatched<'a> {
+    fn of(config: &'a Config) -> Self {
+        let groups = config.host_groups.iter();
+        let entries = config.entries.iter().chain(groups.clone().flat_map(|g| &g.entries));
+        let parts = Applicable {
+            host_groups: groups.map(|g| g.name.clone()).collect(),
+            undecided: Vec::new(),
+            entries: entries.map(|e| e.by.clone()).collect(),
+        };
+        Self { config, parts, applied: BTreeSet::new() }
+    }
+
+    fn remove(&mut self, matched: &Applicable) {
+        let undecided = |g: &String| matched.undecided.iter().any(|u| u.name == *g);
+        self.parts.host_groups.retain(|g| !matched.host_groups.contains(g) && !undecided(g));
+        self.applied.extend(matched.host_groups.iter().cloned());
+        self.parts.entries.retain(|e| !matched.entries.contains(e));
+    }
+
+    /// The entries of a group are listed only if it matches a host.
+    fn texts(&self) -> Vec<String> {
+        let left = |g: &&ringwise_config::HostGroup| self.parts.host_groups.contains(&g.name);
+        let applies = |g: &&ringwise_config::HostGroup| self.applied.contains(&g.name);
+        let entries = self.config.host_groups.iter().filter(applies).flat_map(|g| &g.entries);
+        let entries = self.config.entries.iter().chain(entries).filter(|e| self.parts.entries.contains(&e.by));
+        let entries = entries.map(|e| format!("{}: no interface matches {}", e.by, e.matcher));
+        let groups = self.config.host_groups.iter().filter(left);
+        let groups = groups.map(|g| format!("{}: host group {} matches no host ({})", g.by, g.name, g.matcher));
+        entries.chain(groups).collect()
+    }
+}
