@@ -205,7 +205,11 @@ fn rules_match_the_exporter_and_the_documentation() {
     }
     let alerts: Vec<&str> = rules.lines().filter_map(|l| l.trim().strip_prefix("- alert: ")).collect();
     let sections: Vec<&str> = runbook.lines().filter_map(|l| l.strip_prefix("## Ringwise")).collect();
-    assert_eq!(alerts.iter().map(|a| &a["Ringwise".len()..]).collect::<Vec<_>>(), sections, "one section for each alert");
+    assert_eq!(
+        alerts.iter().map(|a| &a["Ringwise".len()..]).collect::<Vec<_>>(),
+        sections,
+        "one section for each alert"
+    );
     for name in alerts {
         let (fires, quiet) = (format!("\n        alertname: {name}\n"), format!(", alertname: {name} }}\n"));
         assert!(tests.contains(&fires) && tests.contains(&quiet), "{name}: no test, or none in which it does not fire");
