@@ -6,8 +6,8 @@
 Usage: ringwise.py FOLDER COMMAND [ARGUMENT]...
 
 FOLDER/scenario.json maps states to commands, and a command to {rc, stdout, stderr, file, next}. "apply --dry-run",
-"persist --dry-run", "apply --output=diff" and "plan --output=diff" are commands of their own. The present state is in FOLDER/state, and FOLDER/log has the arguments
-of every call.
+"persist --dry-run", "apply --output=diff" and "plan --output=diff" are commands of their own. The present state is in
+FOLDER/state, and FOLDER/log has the arguments of every call.
 """
 
 from __future__ import annotations
