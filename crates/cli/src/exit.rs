@@ -6,7 +6,7 @@ use std::{fmt, io};
 pub use ringwise_sys::io_text as io_reason;
 use ringwise_text::hang;
 
-use crate::error_document::{Details, FaultPlace};
+use crate::error_details::{Details, FaultPlace};
 
 /// Exit statuses of the program, with the same meaning in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub struct Fail {
     pub message: String,
     /// The next command, ready to copy.
     pub next: Option<String>,
-    /// What a program decides by: [`crate::error_document`].
+    /// What a program decides by: the document `ringwise.error` has it.
     pub details: Box<Details>,
 }
 

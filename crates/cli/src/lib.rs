@@ -10,7 +10,8 @@
 pub mod args;
 mod cmd;
 mod disturbs;
-pub mod error_document;
+pub mod error_details;
+mod error_document;
 pub mod exit;
 pub mod logbook;
 pub mod out;

@@ -7,7 +7,7 @@ use ringwise_intent::{Class, Error, Wanted};
 use ringwise_model::{Intent, Snapshot};
 
 use crate::args::{Common, IntentArgs};
-use crate::error_document::FaultPlace;
+use crate::error_details::FaultPlace;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use ringwise_text::when;
