@@ -521,8 +521,7 @@ fn persist_the_service_into_an_image() {
         doc
     };
     let doc = document(&["-n", "--goal", "rpc"]);
-    let start = (doc["changed"].as_bool(), doc["dry_run"].as_bool(), doc["boot"].as_str());
-    assert_eq!(start, (Some(true), Some(true), Some("nothing")));
+    assert!(doc["changed"] == true && doc["dry_run"] == true && doc["boot"] == "nothing", "{doc}");
     let doc = document(&["--goal", "rpc"]);
     assert_eq!(
         (&doc["mode"], &doc["changed"], doc["files"].as_array().unwrap().len()),
@@ -542,10 +541,7 @@ fn persist_the_service_into_an_image() {
     assert!(service.contains("\nExecStart=/usr/sbin/ringwise daemon\n"), "{service}");
     assert_eq!(persist(&["--remove", "--daemon"]).0, Some(2));
     let doc = document(&["--remove"]);
-    assert_eq!(
-        (&doc["mode"], &doc["changed"], &doc["boot"]),
-        (&serde_json::Value::Null, &true.into(), &"nothing".into())
-    );
+    assert!(doc["mode"].is_null() && doc["changed"] == true && doc["boot"] == "nothing", "{doc}");
     assert_eq!(document(&["--remove"])["changed"], false);
     assert!(!there("ringwise-daemon.service") && !there("multi-user.target.wants/ringwise-daemon.service"));
     assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
