@@ -154,6 +154,27 @@ impl Refusal {
         matches!(self, Self::Locked { .. } | Self::Elsewhere { .. } | Self::OnTrial { .. } | Self::Changed { .. })
     }
 
+    /// The settings that it names.
+    pub fn addresses(&self) -> Vec<&Address> {
+        match self {
+            Self::Changed { moved } => moved.iter().map(|m| &m.address).collect(),
+            Self::ControlPath { addresses, .. } => addresses.iter().collect(),
+            Self::Unreadable { address, .. } | Self::NotThere { address } | Self::LastMember { address, .. } => {
+                vec![address]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Number of the transaction on trial that prevents the run, if one does.
+    pub fn on_trial(&self) -> Option<u64> {
+        match self {
+            Self::OnTrial { transaction } => Some(*transaction),
+            Self::Locked { holder, .. } => holder.transaction.filter(|_| holder.trial_until_unix.is_some()),
+            _ => None,
+        }
+    }
+
     /// Another run is at work: the same request may succeed later.
     pub fn is_locked(&self) -> bool {
         matches!(self, Self::Locked { .. } | Self::Elsewhere { .. })

@@ -197,6 +197,24 @@ pub struct Holder {
     pub trial_until_unix: Option<u64>,
 }
 
+/// Why a host needs attention, according to `verify`. The names in JSON are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attention {
+    /// A transaction waits for its confirmation. Alone, nothing is wrong.
+    TrialPending,
+    /// A setting is not as applied, or does not exist any more.
+    SettingsChanged,
+    /// A setting cannot be read.
+    SettingsUnknown,
+    /// A transaction of this boot was interrupted.
+    Unfinished,
+    /// The journal of a transaction of this boot cannot be read.
+    JournalUnreadable,
+    /// A queue of `verify --for` has a finding.
+    QueueFindings,
+}
+
 /// Whether the host is still as applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verify {
@@ -284,16 +302,22 @@ impl Verify {
         masks.into_iter().filter_map(all_alike).collect::<BTreeMap<_, _>>()
     }
 
-    /// 0 as applied (or nothing in effect) · 3 drift, a transaction that was interrupted or that cannot be read.
+    /// Why the host needs attention, each reason once, in the order of [`Attention`]. Empty: it is as applied, or nothing is
+    /// in effect.
+    pub fn attention(&self) -> Vec<Attention> {
+        let unknown = |s: &&Standing| matches!(s.how, Match::Unknown(_));
+        let all = [
+            (Attention::TrialPending, self.trial.is_some()),
+            (Attention::SettingsChanged, self.drifted().any(|s| !unknown(&s))),
+            (Attention::SettingsUnknown, self.drifted().any(|s| unknown(&s))),
+            (Attention::Unfinished, self.unfinished.is_some()),
+            (Attention::JournalUnreadable, !self.newer.is_empty()),
+        ];
+        all.into_iter().filter(|(_, is)| *is).map(|(why, _)| why).collect()
+    }
+
+    /// 0 as applied (or nothing in effect) · 3 drift, a trial, a transaction that was interrupted or that cannot be read.
     pub fn exit_status(&self) -> u8 {
-        if self.unfinished.is_some()
-            || self.trial.is_some()
-            || !self.newer.is_empty()
-            || self.drifted().next().is_some()
-        {
-            3
-        } else {
-            0
-        }
+        if self.attention().is_empty() { 0 } else { 3 }
     }
 }

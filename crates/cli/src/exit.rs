@@ -6,6 +6,8 @@ use std::{fmt, io};
 pub use ringwise_sys::io_text as io_reason;
 use ringwise_text::hang;
 
+use crate::error_details::{Details, FaultPlace};
+
 /// Exit statuses of the program, with the same meaning in every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -42,6 +44,8 @@ pub struct Fail {
     pub message: String,
     /// The next command, ready to copy.
     pub next: Option<String>,
+    /// What a program decides by: the document `ringwise.error` has it.
+    pub details: Box<Details>,
 }
 
 /// [`std::result::Result`] with an error for people.
@@ -50,7 +54,7 @@ pub type Result<T> = std::result::Result<T, Fail>;
 impl Fail {
     /// An error without a next command.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), next: None }
+        Self { status, message: message.into(), next: None, details: Box::default() }
     }
 
     /// An error with status 1.
@@ -64,13 +68,49 @@ impl Fail {
     }
 
     /// A refusal before anything was changed, with status 6.
-    pub fn refused(message: impl Into<String>) -> Self {
-        Self::new(Status::Refused, message)
+    pub fn refused(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Status::Refused, message).code(code)
     }
 
     /// An error of the operating system about `what`, such as a file, with status 1.
     pub fn io(what: impl fmt::Display, e: &io::Error) -> Self {
-        Self::error(format!("{what}: {}", io_reason(e)))
+        Self::error(format!("{what}: {}", io_reason(e))).code("io").errno(e.raw_os_error())
+    }
+
+    /// Sets the code by which programs recognize this error.
+    pub fn code(mut self, code: &'static str) -> Self {
+        self.details.code = Some(code.into());
+        self
+    }
+
+    /// Sets code and facts from an error that carries its code in the field `tag`.
+    pub(crate) fn tagged(mut self, tag: &str, error: &impl serde::Serialize) -> Self {
+        self.details.tagged(tag, error);
+        self
+    }
+
+    /// Names the errno, where the kernel or the system gave one.
+    pub(crate) fn errno(mut self, errno: Option<i32>) -> Self {
+        self.details.errno = errno;
+        self
+    }
+
+    /// Names the file that the error is about.
+    pub(crate) fn file(mut self, file: impl AsRef<std::path::Path>) -> Self {
+        self.details.file = Some(file.as_ref().to_path_buf());
+        self
+    }
+
+    /// Names the places in the file.
+    pub(crate) fn places(mut self, places: Vec<FaultPlace>) -> Self {
+        self.details.places = places;
+        self
+    }
+
+    /// Names the settings that the error is about.
+    pub(crate) fn settings(mut self, settings: Vec<ringwise_knob::Address>) -> Self {
+        self.details.settings = settings;
+        self
     }
 
     /// Adds the command that the user can run next.
@@ -104,9 +144,15 @@ impl std::error::Error for Fail {}
 impl From<ringwise_recording::Error> for Fail {
     fn from(e: ringwise_recording::Error) -> Self {
         match e {
-            ringwise_recording::Error::Io { path, source } => Self::io(path.display(), &source),
+            ringwise_recording::Error::Io { path, source } => Self::io(path.display(), &source).file(path),
             other => Self::error(other.to_string()),
         }
+    }
+}
+
+impl From<ringwise_sys::Error> for Fail {
+    fn from(e: ringwise_sys::Error) -> Self {
+        Self::error(e.to_string()).code("io").errno(e.errno)
     }
 }
 

@@ -10,6 +10,8 @@
 pub mod args;
 mod cmd;
 mod disturbs;
+pub mod error_details;
+mod error_document;
 pub mod exit;
 pub mod logbook;
 pub mod out;
@@ -61,23 +63,32 @@ pub fn main() -> ExitCode {
     }
     match cmd::run(cli) {
         Ok(status) => status.into(),
-        Err(fail) => {
-            out::fail(&fail);
-            fail.status.into()
-        }
+        Err(fail) => failed(&fail),
     }
+}
+
+/// Prints an error, and its document if JSON is requested.
+fn failed(fail: &exit::Fail) -> ExitCode {
+    out::fail(fail);
+    if error_document::requested(&words()) {
+        out::error_document(fail);
+    }
+    fail.status.into()
+}
+
+/// The arguments of the process, without the name of the program.
+fn words() -> Vec<String> {
+    std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect()
 }
 
 /// Prints the help, the version, or the error of the command line.
 fn not_parsed(e: &clap::Error) -> ExitCode {
-    let words: Vec<String> = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
     let is_interface = |name: &str| {
         let path = format!("/sys/class/net/{name}");
         !name.contains('/') && source::live().is_ok_and(|s| s.host.readlink(&path).is_ok())
     };
-    if let Some(fail) = args::usage_error::of(e, &words, is_interface) {
-        out::fail(&fail);
-        return fail.status.into();
+    if let Some(fail) = args::usage_error::of(e, &words(), is_interface) {
+        return failed(&fail);
     }
     // Help and version are answers. A reader that has closed the pipe is not an error.
     let _ = e.print();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ringwise_sys::proc;
 use ringwise_text::visible;
 
+use crate::error_document;
 use crate::exit::{Fail, Result};
 
 /// Whether the colours of [`ringwise_text::Style::paint`] are let through to the terminal.
@@ -93,8 +94,12 @@ pub fn file(text: &str) -> Result<()> {
     if proc::is_tty(&std::io::stdout()) { answer(text) } else { whole(text) }
 }
 
+/// Whether something was written to stdout.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+
 fn whole(text: &str) -> Result<()> {
     caught_up();
+    ANSWERED.store(true, Ordering::Relaxed);
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Fail::io("standard output", &e)),
@@ -112,6 +117,18 @@ pub fn json<T: serde::Serialize>(doc: &T) -> Result<()> {
 /// Writes a line that is JSON text.
 pub fn json_line(line: &str) -> Result<()> {
     whole(&format!("{}\n", visible::json(line)))
+}
+
+/// Writes the document of an error, unless stdout has an answer already: a program reads one document. It is one line, as
+/// the samples of `watch -j` are.
+pub(crate) fn error_document(fail: &Fail) {
+    if ANSWERED.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Ok(line) = serde_json::to_string(&error_document::document(fail)) {
+        // The message is on stderr already, and a reader may have closed the pipe.
+        let _ = json_line(&line);
+    }
 }
 
 /// Prints progress, questions and warnings. Errors of writing to stderr are ignored.

@@ -29,14 +29,17 @@ pub(crate) struct Source {
 /// Opens the recording of `--from`, or this host.
 pub(crate) fn open(from: &From) -> Result<Source> {
     match &from.from {
-        Some(path) => recording(path).map_err(|e| Fail::error(format!("{e}\nExpected {EXPECTED}"))),
+        Some(path) => recording(path).map_err(|e| {
+            let errno = e.errno;
+            Fail::error(format!("{e}\nExpected {EXPECTED}")).code("recording_unreadable").errno(errno).file(path)
+        }),
         None if from.passive => live().map(Source::by_files_alone),
         None => live(),
     }
 }
 
 pub(crate) fn live() -> Result<Source> {
-    let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
+    let real = Real::new().map_err(Fail::from)?;
     let host = Arc::new(real);
     Ok(Source { host, recorded: false, passive: false, nested: None, recording: Recording::default() })
 }
@@ -53,6 +56,20 @@ pub(crate) fn recording(path: &Path) -> ringwise_sys::Result<Source> {
     Ok(Source { host, recorded: true, passive: false, nested, recording: Recording::of(Some(path)) })
 }
 
+/// Stable name of an error of discovery, for programs. A plan that names an unknown interface has the same.
+pub(crate) fn code(e: &ringwise_discover::Error) -> &'static str {
+    match e {
+        ringwise_discover::Error::NoSuchDevice { .. } => "unknown_device",
+        ringwise_discover::Error::NothingReadable { .. } => "host_unreadable",
+    }
+}
+
+impl std::convert::From<ringwise_discover::Error> for Fail {
+    fn from(e: ringwise_discover::Error) -> Self {
+        Self::error(e.to_string()).code(code(&e))
+    }
+}
+
 impl Source {
     /// `--passive`
     pub(crate) fn by_files_alone(self) -> Self {
@@ -60,10 +77,10 @@ impl Source {
     }
 
     pub(crate) fn cannot_read(&self, e: &ringwise_discover::Error) -> Fail {
-        let fail = Fail::error(e.to_string());
+        let fail = Fail::error(e.to_string()).code(code(e));
         match e {
             ringwise_discover::Error::NoSuchDevice { .. } => fail.next(self.recording.reads("ringwise show --all")),
-            _ => fail,
+            ringwise_discover::Error::NothingReadable { .. } => fail,
         }
     }
 

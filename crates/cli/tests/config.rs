@@ -6,6 +6,9 @@ use std::process::{Command, Output};
 use ringwise_model::Goal;
 use ringwise_testkit::dir::Dir;
 
+use crate::common::newest_schema;
+use crate::common::schema::check;
+
 fn ringwise(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap()
 }
@@ -512,7 +515,24 @@ fn persist_the_service_into_an_image() {
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("ringwise-daemon.service, which keeps") && !out.contains("ringwise@.service"), "{out}");
     assert!(!there(""), "-n writes nothing");
-    assert_eq!(persist(&["--goal", "rpc"]).0, Some(0));
+    let document = |more: &[&str]| {
+        let (code, out, err) = persist(&[more, &["-j"]].concat());
+        assert_eq!(code, Some(0), "{more:?}: {err}");
+        let doc: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{more:?}: {e}: {out}"));
+        let wrong = check(&newest_schema("ringwise.persist"), &doc);
+        assert!(wrong.is_empty(), "{more:?}: {wrong:#?}");
+        doc
+    };
+    let doc = document(&["-n", "--goal", "rpc"]);
+    assert!(doc["changed"] == true && doc["dry_run"] == true && doc["boot"] == "nothing", "{doc}");
+    let doc = document(&["--goal", "rpc"]);
+    assert_eq!(
+        (&doc["mode"], &doc["changed"], doc["files"].as_array().unwrap().len()),
+        (&"at_boot".into(), &true.into(), 6)
+    );
+    assert_eq!(doc["boot"]["applies"]["config"], "/etc/ringwise/ringwise.toml");
+    assert_eq!(document(&[])["changed"], false, "a second run changes nothing");
+    assert_eq!(document(&["-n", "--daemon"])["changed"], true);
     let (code, out, err) = persist(&["-n", "--daemon"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("Files to remove") && out.contains("81-ringwise.rules"), "{out}");
@@ -523,7 +543,9 @@ fn persist_the_service_into_an_image() {
     let service = std::fs::read_to_string(d.0.join("etc/systemd/system/ringwise-daemon.service")).unwrap();
     assert!(service.contains("\nExecStart=/usr/sbin/ringwise daemon\n"), "{service}");
     assert_eq!(persist(&["--remove", "--daemon"]).0, Some(2));
-    assert_eq!(persist(&["--remove"]).0, Some(0));
+    let doc = document(&["--remove"]);
+    assert!(doc["mode"].is_null() && doc["changed"] == true && doc["boot"] == "nothing", "{doc}");
+    assert_eq!(document(&["--remove"])["changed"], false);
     assert!(!there("ringwise-daemon.service") && !there("multi-user.target.wants/ringwise-daemon.service"));
     assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
 }

@@ -13,6 +13,9 @@ use ringwise_sys::host_lock::{Attempt, take};
 use ringwise_testkit::skipped;
 use serde_json::{Value, json};
 
+use crate::common::newest_schema;
+use crate::common::schema::check;
+
 const RINGWISE: &str = env!("CARGO_BIN_EXE_ringwise");
 
 struct Dir(PathBuf);
@@ -233,12 +236,27 @@ fn a_trial_is_confirmed_from_outside() {
     });
     let text = String::from_utf8(dir.ringwise(&["history"]).stdout).unwrap();
     assert!(text.contains("on trial: ringwise confirm"), "{text}");
+    let reasons = |args: &[&str]| {
+        let doc: Value = serde_json::from_slice(&dir.ringwise(args).stdout).unwrap();
+        doc.pointer("/verify/attention").unwrap_or(&doc["attention"]).clone()
+    };
+    let pending = json!(["trial_pending"]);
+    assert_eq!(
+        (reasons(&["verify", "-j"]), reasons(&["status", "-j"])),
+        (pending.clone(), pending),
+        "and nothing else"
+    );
     let o = dir.ringwise(&["confirm"]);
     assert_eq!(o.status.code(), Some(0), "{o:?}");
     assert_eq!(String::from_utf8(o.stdout).unwrap(), "Transaction 1 is kept. Undo: ringwise rollback 1\n");
     assert!(!dir.is_locked(), "confirm waits until the guard has let go");
-    assert_eq!(dir.ringwise(&["confirm"]).status.code(), Some(0));
+    let o = dir.ringwise(&["confirm", "-j"]);
+    let doc: Value = serde_json::from_slice(&o.stdout).unwrap();
+    assert_eq!((o.status.code(), &doc["already_confirmed"]), (Some(0), &json!(true)));
+    let wrong = check(&newest_schema("ringwise.outcome"), &doc);
+    assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(dir.ringwise(&["verify"]).status.code(), Some(0));
+    assert_eq!(reasons(&["verify", "-j"]), json!([]));
 }
 
 #[test]
@@ -276,7 +294,9 @@ fn killed_and_started_again_it_goes_on() {
     again.args(["__guard", "--transaction", "1", "--socket", "ringwise-unused", "--state-dir"]).arg(&dir.0);
     let mut again = again.spawn().unwrap();
     until("the lock", || dir.is_locked());
-    assert_eq!(dir.ringwise(&["confirm"]).status.code(), Some(0));
+    let o = dir.ringwise(&["confirm", "-j"]);
+    let doc: Value = serde_json::from_slice(&o.stdout).unwrap();
+    assert_eq!((o.status.code(), &doc["already_confirmed"]), (Some(0), &json!(false)));
     assert!(again.wait().unwrap().success());
 }
 

@@ -9,6 +9,7 @@ mod competing_programs;
 mod config;
 mod counts;
 mod docs;
+mod error_documents;
 mod errors;
 mod explain;
 mod export;

@@ -168,57 +168,132 @@ fn what_makes_no_sense_is_usage() {
     assert!(status == Some(1) && err.contains(&at), "{err}");
 }
 
-/// The alert rules use exported metrics only, each has a test, and promtool runs these tests. A changed rule must fail them.
+/// The words of a rule file that name metrics, with what follows each.
+fn metrics_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let starts = text.match_indices("ringwise_").map(|(at, _)| at);
+    starts.filter(move |at| !text[..*at].ends_with(part)).map(move |at| {
+        let end = text[at..].find(|c| !part(c)).map_or(text.len(), |n| at + n);
+        (&text[at..end], &text[end..])
+    })
+}
+
+/// Names of the labels in the selector that follows a metric.
+fn labels_of(after: &str) -> Vec<&str> {
+    let inside = after.strip_prefix('{').and_then(|s| s.split_once('}')).map_or("", |(inside, _)| inside);
+    inside.split(',').filter_map(|l| l.split(['=', '!', '~']).next()).map(str::trim).filter(|l| !l.is_empty()).collect()
+}
+
+/// The rules use only metrics and labels that the exporter has, every alert has a section of the documentation and a test,
+/// and every recorded name is documented.
 #[test]
-fn alert_rules() {
-    let dir = crate::common::root().join("contrib/prometheus");
-    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
-    let (rules, tests) = (read("alerts.yml"), read("alerts_test.yml"));
-    let documented = std::fs::read_to_string(crate::common::root().join("docs/metrics.md")).unwrap();
-    for text in [&rules, &tests] {
-        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| w.starts_with("ringwise_"));
-        for name in names {
-            assert!(documented.contains(&format!("| `{name}` |")), "{name} is not exported");
+fn rules_match_the_exporter_and_the_documentation() {
+    let root = crate::common::root();
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let (documented, runbook) = (read("docs/metrics.md"), read("docs/alerts.md"));
+    let files = ["alerts.yml", "alerts_test.yml", "recording.yml", "recording_test.yml"];
+    let [rules, tests, recording, recording_tests] = files.map(|f| read(&format!("contrib/prometheus/{f}")));
+    for text in [&rules, &tests, &recording, &recording_tests] {
+        for (name, after) in metrics_of(text) {
+            let row = documented.lines().find(|l| l.starts_with(&format!("| `{name}` |")));
+            let row = row.unwrap_or_else(|| panic!("{name} is not exported"));
+            for label in labels_of(after) {
+                let known = label == "instance" || row.contains(&format!("`{label}`"));
+                assert!(known, "{name} has no label {label}: {row}");
+            }
         }
     }
     let alerts: Vec<&str> = rules.lines().filter_map(|l| l.trim().strip_prefix("- alert: ")).collect();
-    assert!(!alerts.is_empty());
+    let sections: Vec<&str> = runbook.lines().filter_map(|l| l.strip_prefix("## Ringwise")).collect();
+    assert_eq!(
+        alerts.iter().map(|a| &a["Ringwise".len()..]).collect::<Vec<_>>(),
+        sections,
+        "one section for each alert"
+    );
     for name in alerts {
         let (fires, quiet) = (format!("\n        alertname: {name}\n"), format!(", alertname: {name} }}\n"));
         assert!(tests.contains(&fires) && tests.contains(&quiet), "{name}: no test, or none in which it does not fire");
+        let url = format!("          runbook_url: docs/alerts.md#{}\n", name.to_lowercase());
+        assert_eq!(rules.matches(&url).count(), 1, "{name}");
     }
-    let Some(promtool) = fetched("prometheus/usr/bin/promtool") else {
-        return skipped(
-            "promtool tests the alert rules",
-            "promtool is not in the cache (cargo xtask setup --lane all)",
-        );
-    };
-    let to = Dir::new("alerts");
-    std::fs::write(to.0.join("alerts_test.yml"), &tests).unwrap();
-    let promtool = |words: [&str; 2], file: &str, rules: &str| {
-        std::fs::write(to.0.join("alerts.yml"), rules).unwrap();
-        Command::new(&promtool).args(words).arg(to.0.join(file)).output().unwrap()
-    };
-    for (words, file) in [(["check", "rules"], "alerts.yml"), (["test", "rules"], "alerts_test.yml")] {
-        let o = promtool(words, file, &rules);
-        assert!(o.status.success(), "{}{}", String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
-    }
-    for (from, to) in [
-        ("state=\"drifted\"", "state=\"holds\""),
-        ("unfinished > 0", "unfinished >= 0"),
-        ("place=\"nic\"", "place=~\".*\""),
-        ("[10m]", "[30m]"),
-        ("severity=\"error\"", "severity=\"warning\""),
-        ("for: 10m", "for: 30m"),
-        ("for: 5m", "for: 1m"),
-        ("for: 30m", "for: 0m"),
-        ("for: 1d", "for: 8h"),
-        ("service_problem > 0", "service_problem >= 0"),
-        ("ringwise_service_paused + ", ""),
-        ("sum without (reason) (ringwise_service_pauses)", "0"),
-    ] {
-        assert!(rules.contains(from), "{from}");
-        let o = promtool(["test", "rules"], "alerts_test.yml", &rules.replace(from, to));
-        assert!(!o.status.success(), "the tests do not find {to} instead of {from}");
+    let recorded = recording.lines().filter_map(|l| l.trim().strip_prefix("- record: "));
+    for name in recorded {
+        assert!(runbook.contains(&format!("| `{name}` |")), "docs/alerts.md does not list {name}");
+        assert!(recording_tests.contains(&format!("- expr: {name}\n")), "{name} has no test");
     }
 }
+
+/// promtool runs the tests of alerts and recording rules. A changed rule must fail them.
+#[test]
+fn promtool_tests_the_rules() {
+    let Some(promtool) = fetched("prometheus/usr/bin/promtool") else {
+        return skipped("promtool tests the rules", "promtool is not in the cache (cargo xtask setup --lane all)");
+    };
+    let dir = crate::common::root().join("contrib/prometheus");
+    for (name, changes) in [("alerts", &CHANGED_ALERTS), ("recording", &CHANGED_RECORDING)] {
+        let [file, test] = [format!("{name}.yml"), format!("{name}_test.yml")];
+        let rules = std::fs::read_to_string(dir.join(&file)).unwrap();
+        let to_dir = Dir::new(name);
+        std::fs::copy(dir.join(&test), to_dir.0.join(&test)).unwrap();
+        let promtool = |action: &str, of: &str, rules: &str| {
+            std::fs::write(to_dir.0.join(&file), rules).unwrap();
+            Command::new(&promtool).args([action, "rules"]).arg(to_dir.0.join(of)).output().unwrap()
+        };
+        for (action, of) in [("check", &file), ("test", &test)] {
+            let o = promtool(action, of, &rules);
+            assert!(o.status.success(), "{}{}", String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+        }
+        let tests = std::fs::read_to_string(dir.join(&test)).unwrap();
+        // A test over days takes most of the time, and only rules about days need it.
+        let quick: String = tests.split_inclusive("\n\n").filter(|t| !t.contains("eval_time: 26h")).collect();
+        assert!(name != "alerts" || quick.len() < tests.len());
+        for (from, to) in *changes {
+            assert!(rules.contains(from), "{from}");
+            let days = from.contains("1d") || from.contains("service_pause");
+            std::fs::write(to_dir.0.join(&test), if days { &tests } else { &quick }).unwrap();
+            let o = promtool("test", &test, &rules.replace(from, to));
+            assert!(!o.status.success(), "the tests do not find {to} instead of {from}");
+        }
+    }
+}
+
+const CHANGED_ALERTS: &[(&str, &str)] = &[
+    ("state=\"drifted\"", "state=\"holds\""),
+    ("unfinished > 0", "unfinished >= 0"),
+    ("place=\"nic\"", "place=~\".*\""),
+    ("place=\"stack\"", "place=~\".*\""),
+    ("place=\"driver\"", "place=~\".*\""),
+    ("place=\"qdisc\"", "place=~\".*\""),
+    ("0.001 *", "0.00001 *"),
+    ("[10m]) > 0", "[30m]) > 0"),
+    ("severity=\"error\"", "severity=\"warning\""),
+    ("for: 10m", "for: 30m"),
+    ("for: 15m", "for: 1m"),
+    ("for: 5m", "for: 1m"),
+    ("for: 2m", "for: 4m"),
+    ("for: 30m", "for: 0m"),
+    ("for: 1d", "for: 8h"),
+    ("service_problem > 0", "service_problem >= 0"),
+    ("ringwise_service_paused + ", ""),
+    ("sum without (reason) (ringwise_service_pauses)", "0"),
+    ("seconds > time()", "seconds > 0 * time()"),
+    ("deadline_timestamp_seconds > 60", "deadline_timestamp_seconds > -600"),
+    ("ringwise_softnet_drops_total", "ringwise_softnet_squeezed_total"),
+    ("> 1.5 * avg", "> 1.05 * avg"),
+    (" > 1000", " > 5"),
+    ("direction=\"rx\"", "direction=\"tx\""),
+    ("state_readable == 0", "state_readable == 1"),
+    ("> 600", "> 60"),
+    ("job=\"ringwise\"", "job=~\".*\""),
+];
+
+const CHANGED_RECORDING: &[(&str, &str)] = &[
+    ("instance, device, place", "instance, device"),
+    ("instance, device, direction", "instance, device"),
+    ("max by", "min by"),
+    ("> 0)", ">= 0)"),
+    ("direction=\"rx\"", "direction=~\".*\""),
+    ("softirq|irq", "softirq"),
+    ("instance, state", "instance, device, state"),
+    ("[5m]", "[30m]"),
+];

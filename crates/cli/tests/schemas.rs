@@ -16,6 +16,7 @@ use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, DevId, Fact, Subject, Unread};
 use ringwise_observe::{How, Stuck};
 use ringwise_render::json::{Document, snapshot};
+use ringwise_render::verify_history::{self, InterruptCount};
 use serde_json::{Value, json};
 
 fn holds(name: &str, doc: &Value) {
@@ -150,7 +151,32 @@ fn outcomes_verify_history() {
             undo: vec!["echo 1 > /y".into()],
         }],
     };
-    holds("ringwise.verify", &serde_json::to_value(&v).unwrap());
+    let count = |queue: &str, seen_on: &str, polled: bool| InterruptCount {
+        dev: "eth1".into(),
+        queue: queue.into(),
+        planned: set("3"),
+        seen_on: Some(set(seen_on)),
+        interrupts: Some(7),
+        packets: Some(9),
+        stuck: None,
+        polled,
+        polled_on: None,
+    };
+    let counted = [count("rx-0", "3", false), count("rx-1", "2-3", true)];
+    let doc = verify_history::document(&v, Some((&counted, 1.5)));
+    holds("ringwise.verify", &doc);
+    assert_eq!(
+        doc["attention"],
+        json!(["trial_pending", "settings_changed", "unfinished", "journal_unreadable", "queue_findings"])
+    );
+    let queues = &doc["counted"]["queues"];
+    assert_eq!((&queues[0]["findings"], queues[0]["dev"].as_str()), (&json!([]), Some("eth1")));
+    assert_eq!(queues[1]["findings"], json!(["interrupts_elsewhere", "polled_elsewhere"]));
+    let mut alone = Verify { settings: vec![], unfinished: None, newer: vec![], ..v.clone() };
+    assert_eq!(verify_history::document(&alone, None)["attention"], json!(["trial_pending"]), "as applied, on trial");
+    assert_eq!(alone.exit_status(), 3);
+    alone.trial = None;
+    assert_eq!((verify_history::document(&alone, None)["attention"].clone(), alone.exit_status()), (json!([]), 0));
     let e = Entry {
         id: 13,
         kind: Kind::Rollback { before: 12 },

@@ -34,6 +34,11 @@ const WIDE: usize = 80;
 const CUT: &str = "...";
 
 impl Faults {
+    /// Line and column of each error, from 1, in the order of `all`.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.all.iter().map(|f| place(&self.text, f.at.start))
+    }
+
     pub(crate) fn new(file: &str, text: &str, mut all: Vec<Fault>) -> Self {
         all.sort_by(|a, b| (a.at.start, a.at.end, &a.found).cmp(&(b.at.start, b.at.end, &b.found)));
         all.dedup();

@@ -1,7 +1,7 @@
 //! Why what is requested, or a plan file, cannot be used.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringwise_model::Goal;
 use ringwise_sys::io_text;
@@ -150,6 +150,53 @@ impl Error {
             Self::AutoGoal | Self::Set(_) | Self::OtherGoal { .. } | Self::Contradictions(_) => Class::Usage,
             Self::PlanRefused { .. } | Self::PlanExpired { .. } => Class::Refused,
             _ => Class::Failed,
+        }
+    }
+
+    /// Stable name of the error, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AutoGoal => "auto_goal",
+            Self::Set(_) => "set_invalid",
+            Self::OtherGoal { .. } => "other_goal",
+            Self::Contradictions(_) => "contradiction",
+            Self::Config { .. } => "config_unreadable",
+            Self::Faults(_) => "config_invalid",
+            Self::Unbound(_) => "config_unbound",
+            Self::FlowsUnknown(_) => "flows_unknown",
+            Self::Plan(refusal) => refusal.kind(),
+            Self::Json(_) => "error",
+            Self::Sys(_) => "io",
+            Self::PlanUnreadable { .. } => "plan_unreadable",
+            Self::NotAPlan(_) => "not_a_plan",
+            Self::PlanRefused { why, .. } => match why {
+                Misfit::Edited => "plan_edited",
+                Misfit::OtherMachine { .. } => "plan_other_machine",
+                Misfit::OtherBoot { .. } | Misfit::BootNotRecorded | Misfit::BootUnknown { .. } => "plan_other_boot",
+            },
+            Self::PlanExpired { .. } => "plan_expired",
+        }
+    }
+
+    /// The file that the error is about.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::OtherGoal { path, .. }
+            | Self::Config { path, .. }
+            | Self::PlanUnreadable { path, .. }
+            | Self::PlanRefused { path, .. }
+            | Self::PlanExpired { path, .. } => Some(path),
+            Self::Faults(faults) => Some(Path::new(&faults.file)),
+            _ => None,
+        }
+    }
+
+    /// The errno of the kernel, where there is one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Config { error, .. } | Self::PlanUnreadable { error, .. } => error.raw_os_error(),
+            Self::Sys(e) => e.errno,
+            _ => None,
         }
     }
 }

@@ -184,6 +184,55 @@ impl Error {
         }
     }
 
+    /// Stable name of the error, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { .. } | Self::Mark(_) | Self::Sys(_) | Self::NotWritten { .. } => "io",
+            Self::MarkDamaged { .. } => "mark_damaged",
+            Self::MarkNewer(_) => "mark_newer",
+            Self::NoMark(_) => "mark_unwritable",
+            Self::MarkUnreadable(_) => "mark_unreadable",
+            Self::EarlierBootDied => "earlier_boot_died",
+            Self::Locked { .. } => "locked",
+            Self::NoSystemd { .. } => "no_systemd",
+            Self::ProgramAbsent { .. } => "program_not_at_boot",
+            Self::ProgramOfOthers { .. } => "program_of_others",
+            Self::ConfigAbsent { .. } => "config_not_at_boot",
+            Self::OfOthers { .. } => "file_of_others",
+            Self::Foreign(_) | Self::NoLink(_) | Self::LinkElsewhere { .. } => "file_exists",
+            Self::Masked(_) => "unit_masked",
+        }
+    }
+
+    /// The file that the error is about.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. }
+            | Self::MarkDamaged { path, .. }
+            | Self::MarkNewer(path)
+            | Self::Locked { path, .. }
+            | Self::OfOthers { path, .. }
+            | Self::Foreign(path)
+            | Self::NoLink(path)
+            | Self::Masked(path) => Some(path),
+            Self::LinkElsewhere { link, .. } => Some(link),
+            Self::ProgramAbsent { program, .. } | Self::ProgramOfOthers { program, .. } => Some(program),
+            Self::ConfigAbsent { config, .. } => Some(config),
+            Self::NoMark(e) | Self::MarkUnreadable(e) => e.file(),
+            _ => None,
+        }
+    }
+
+    /// The errno of the kernel, where there is one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::File { error, .. } => error.raw_os_error(),
+            Self::Sys(e) | Self::NotWritten { error: e, .. } => e.errno,
+            Self::NoMark(e) | Self::MarkUnreadable(e) => e.errno(),
+            _ => None,
+        }
+    }
+
     /// What the user can do, where that is known.
     pub fn next(&self) -> Option<Next<'_>> {
         Some(match self {

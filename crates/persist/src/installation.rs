@@ -73,11 +73,8 @@ impl Installation {
         if let Some(dir) = link.parent() {
             std::fs::create_dir_all(dir).map_err(file(&link))?;
         }
-        let service = match self.has_packaged(units) {
-            true => format!("/{}", packaged(mode.unit())),
-            false => format!("/{}", mode.unit()),
-        };
-        if std::fs::read_link(&link).is_ok_and(|to| to != Path::new(&service)) {
+        let service = self.service(mode, units);
+        if std::fs::read_link(&link).is_ok_and(|to| to != service) {
             std::fs::remove_file(&link).map_err(file(&link))?;
         }
         match symlink(&service, &link) {
@@ -86,6 +83,23 @@ impl Installation {
         }
         remove(&self.overriding(mode, units))?;
         remove(&self.replaced(mode))
+    }
+
+    /// Whether [`Installation::write`] would change anything.
+    pub fn differs(&self, mode: Mode, units: &Units, files: &[(PathBuf, String)]) -> bool {
+        let same = |(path, text): &(PathBuf, String)| std::fs::read_to_string(path).is_ok_and(|t| t == *text);
+        !files.iter().all(same)
+            || std::fs::read_link(self.root.join(mode.link())).ok() != Some(self.service(mode, units))
+            || !self.overriding(mode, units).is_empty()
+            || !self.replaced(mode).is_empty()
+    }
+
+    /// Where the link that enables the unit points to.
+    fn service(&self, mode: Mode, units: &Units) -> PathBuf {
+        match self.has_packaged(units) {
+            true => format!("/{}", packaged(mode.unit())).into(),
+            false => format!("/{}", mode.unit()).into(),
+        }
     }
 
     /// Units of an earlier `persist` that would override those of a package.
@@ -183,7 +197,10 @@ mod tests {
         let dir = Dir::new();
         let installation = Installation::below(&dir.0);
         let own = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
+        assert!(installation.differs(Mode::AtBoot, &UNITS, &own));
         installation.write(Mode::AtBoot, &UNITS, &own).unwrap();
+        assert!(!installation.differs(Mode::AtBoot, &UNITS, &own), "a second run changes nothing");
+        assert!(installation.differs(Mode::Service, &UNITS, &[]), "the other mode does");
         let link = dir.0.join(WANTS);
         assert_eq!((own.len(), std::fs::read_link(&link).unwrap()), (5, Path::new("/").join(SERVICE)));
         assert!(installation.overriding(Mode::AtBoot, &UNITS).is_empty(), "without a package they are needed");

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::paths::{DAEMON, DAEMON_WANTS, FILES, SERVICE, WANTS};
 
 /// Where an administrator enables units.
@@ -11,7 +13,8 @@ const UNITS: [&str; 4] = ["etc/systemd/system", "run/systemd/system", "usr/lib/s
 const UNIT: &str = "ringwise-daemon.service";
 
 /// What applies the configuration at boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// `ringwise.service`, once, and `ringwise@.service` when an interface appears.
     AtBoot,

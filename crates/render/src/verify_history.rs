@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Ending, Entry, Kind, Standing, TrialResult, Verdict, Verify, WouldUndo};
+use ringwise_apply::{Attention, Ending, Entry, Kind, Standing, TrialResult, Verdict, Verify, WouldUndo};
 use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
 use ringwise_observe::How;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::manual_changes;
 use super::{outcome, table};
@@ -55,10 +56,32 @@ pub struct InterruptCount {
     pub polled_on: Option<CpuId>,
 }
 
+/// What is wrong with a counted queue. The names in JSON are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueFinding {
+    /// Interrupts were handled on other CPUs than planned.
+    InterruptsElsewhere,
+    /// The transmit queue of the vector is stuck.
+    Stuck,
+    /// Packets are still processed on another CPU than planned.
+    PolledElsewhere,
+}
+
 impl InterruptCount {
+    /// Everything that is wrong with the queue. A queue that is idle or could not be counted has no finding.
+    pub fn findings(&self) -> Vec<QueueFinding> {
+        let all = [
+            (QueueFinding::InterruptsElsewhere, self.astray()),
+            (QueueFinding::Stuck, self.stuck.is_some()),
+            (QueueFinding::PolledElsewhere, self.polled),
+        ];
+        all.into_iter().filter(|(_, is)| *is).map(|(finding, _)| finding).collect()
+    }
+
     /// Whether there is a finding: interrupts on other CPUs, a stuck queue, or a queue that is polled on another CPU.
     pub fn is_finding(&self) -> bool {
-        self.astray() || self.stuck.is_some() || self.polled
+        !self.findings().is_empty()
     }
 
     /// Whether interrupts were handled on other CPUs than planned.
@@ -70,6 +93,25 @@ impl InterruptCount {
     pub fn idle(&self) -> bool {
         self.interrupts == Some(0) && self.packets.is_none_or(|n| n == 0) && self.stuck.is_none()
     }
+}
+
+/// The document `ringwise.verify`: the comparison, why the host needs attention, and what `--for` has counted.
+pub fn document(v: &Verify, counted: Option<(&[InterruptCount], f64)>) -> Value {
+    let mut attention = v.attention();
+    if counted.is_some_and(|(list, _)| list.iter().any(InterruptCount::is_finding)) {
+        attention.push(Attention::QueueFindings);
+    }
+    let mut doc = json!(v);
+    doc["attention"] = json!(attention);
+    if let Some((list, seconds)) = counted {
+        let queue = |c: &InterruptCount| {
+            let mut queue = json!(c);
+            queue["findings"] = json!(c.findings());
+            queue
+        };
+        doc["counted"] = json!({ "seconds": seconds, "queues": list.iter().map(queue).collect::<Vec<_>>() });
+    }
+    doc
 }
 
 /// The page of `verify`. `counted`: the counts of `--for`, and the length of the interval in seconds.

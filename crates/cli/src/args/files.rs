@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{From, IntentArgs, Write};
+use super::{Format, From, IntentArgs, Write};
 
 /// Arguments of `persist`.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,6 +29,9 @@ pub struct PersistArgs {
     /// `--yes` and `--dry-run`.
     #[command(flatten)]
     pub write: Write,
+    /// `--output`.
+    #[command(flatten)]
+    pub format: Format,
 }
 
 /// Arguments of `config`.

@@ -35,7 +35,7 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
             &format!("{}Adopt these values, so that ringwise expects them? [y/N/show]", list()),
             &list,
         )? {
-            return Err(Fail::refused("not confirmed; nothing was recorded"));
+            return Err(Fail::refused("not_confirmed", "not confirmed; nothing was recorded"));
         }
     }
     let title = Title::Adopt { devs: if a.all { Vec::new() } else { a.devs.clone() } };
@@ -67,6 +67,7 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
             return Err(Fail::error(format!(
                 "no settings of ringwise are in effect on {dev}, so there is nothing to adopt"
             ))
+            .code("nothing_in_effect")
             .next("ringwise verify"));
         }
     }

@@ -19,7 +19,7 @@ use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
 use super::wanted;
-use crate::args::{ApplyArgs, Common, From};
+use crate::args::{ApplyArgs, ApplyOutput, Common, From};
 use crate::cmd::persist;
 use crate::cmd::plan::{self, make};
 use crate::exit::{Fail, Result, Status};
@@ -31,6 +31,11 @@ use ringwise_render::{bands, control, manual_changes as hands_page};
 use ringwise_text::Style;
 
 pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
+    if a.output == ApplyOutput::Diff && !a.write.dry_run {
+        return Err(
+            Fail::usage("-o diff shows the changes of a plan, so it needs -n").next("ringwise apply -n -o diff")
+        );
+    }
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {
@@ -71,7 +76,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         },
     };
     let s = made.as_ref().map(|(m, _)| &m.host.snapshot);
-    let as_json = a.format.json(common);
+    let as_json = a.json(common);
     let again = a.intent.text(&a.devs);
     let how = PlanPageOptions {
         again,
@@ -82,10 +87,10 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     };
     let text = || page::text(&plan, s, &how, &style);
     if a.write.dry_run {
-        if as_json {
-            out::json(&plan)?;
-        } else {
-            out::answer(&text())?;
+        match a.output {
+            _ if as_json => out::json(&plan)?,
+            ApplyOutput::Diff => out::answer(&ringwise_emit::diff::text(&plan))?,
+            _ => out::answer(&text())?,
         }
         return Ok(Status::Ok);
     }
@@ -181,7 +186,7 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
     if confirmed(&a.write, "Apply? [y/N/show]", text)? {
         return Ok(());
     }
-    Err(Fail::refused("not confirmed; nothing was touched"))
+    Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched"))
 }
 
 /// The values before, as the plan shows them.

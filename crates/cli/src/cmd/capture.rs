@@ -60,9 +60,11 @@ pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
 /// Records the host. Returns how many answers the recording holds, and what was replaced.
 pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec<Redacted>)> {
     if a.file.exists() {
-        return Err(Fail::error(format!("{} exists already; capture never overwrites a file", a.file.display())));
+        return Err(Fail::error(format!("{} exists already; capture never overwrites a file", a.file.display()))
+            .code("file_exists")
+            .file(&a.file));
     }
-    let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
+    let real = Real::new().map_err(Fail::from)?;
     let recorder = Arc::new(Recorder::new(real));
     let host: Arc<dyn Host> = match a.passive {
         true => ringwise_discover::passive(recorder.clone()),
@@ -88,14 +90,14 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
         recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     }
     let redacted = if a.redact { recording.redact_with(&redaction::knowledge(&s, Vec::new())) } else { Vec::new() };
-    recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
+    recording.write_tar(&a.file).map_err(Fail::from)?;
     Ok((s, recording.len(), redacted))
 }
 
 /// Reads everything once.
 pub(super) fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
     let options = Options { parts: Parts::ALL, ..Options::all() };
-    let s = ringwise_discover::snapshot(host, &options).map_err(|e| Fail::error(e.to_string()))?;
+    let s = ringwise_discover::snapshot(host, &options).map_err(Fail::from)?;
     // Only `check` reads these. A missing answer is part of the recording as well.
     let _ = ringwise_discover::extra(host, &s, options.deadline);
     for path in ALSO {

@@ -35,10 +35,13 @@ pub(super) fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
 pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let decision = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
-    let (id, kept) = match decision {
+    let (id, before) = match decision {
         Confirmed::Nothing => {
-            return Err(Fail::refused("nothing is on trial: no transaction of this boot is waiting for confirmation")
-                .next("ringwise history"));
+            return Err(Fail::refused(
+                "nothing_on_trial",
+                "nothing is on trial: no transaction of this boot is waiting for confirmation",
+            )
+            .next("ringwise history"));
         }
         Confirmed::Kept { transaction, noted } => {
             if let Err(e) = noted {
@@ -46,9 +49,9 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
                     "ringwise: the changes are kept, but the confirmation could not be written to the journal: {e}"
                 ));
             }
-            (transaction, "is kept")
+            (transaction, false)
         }
-        Confirmed::Already { transaction } => (transaction, "was confirmed before"),
+        Confirmed::Already { transaction } => (transaction, true),
         Confirmed::TooLate { transaction, by, why } => {
             out::error(&format!("error: too late: transaction {transaction} is undone by {by}: {why}"));
             return end(source, store, transaction, as_json, style);
@@ -56,8 +59,8 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
         Confirmed::Overdue { transaction, late, guard } => {
             let over = format!("too late: the trial of transaction {transaction} ended {} s ago", late.as_secs());
             let Some(guard) = guard else {
-                return Err(Fail::refused(format!("{over}, and its guard is gone, so it was not restored"))
-                    .next("ringwise recover"));
+                let text = format!("{over}, and its guard is gone, so it was not restored");
+                return Err(Fail::refused("trial_overdue", text).next("ringwise recover"));
             };
             out::error(&format!("error: {over}; waiting for its guard{} to restore it", process(&guard)));
             if !ended(source, store)? {
@@ -66,11 +69,14 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
             return end(source, store, transaction, as_json, style);
         }
     };
+    let kept = if before { "was confirmed before" } else { "is kept" };
     match outcome(source, store, id, prompt())? {
         Some(o) if o.verdict == Verdict::Applied => {
             Logbook::of(Some(id)).outcome(&o);
             if as_json {
-                out::json(&o)?;
+                let mut doc = serde_json::json!(o);
+                doc["already_confirmed"] = before.into();
+                out::json(&doc)?;
             } else {
                 out::answer(&format!("Transaction {id} {kept}. Undo: ringwise rollback {id}\n"))?;
             }
@@ -84,7 +90,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
                  applied until it ends",
                 process(&guard)
             );
-            Err(Fail::new(Status::Findings, text).next(kill(&guard, "ringwise")))
+            Err(Fail::new(Status::Findings, text).code("kept_guard_silent").next(kill(&guard, "ringwise")))
         }
     }
 }
@@ -107,7 +113,7 @@ fn kill(guard: &Holder, then: &str) -> String {
 /// The deadline has passed, and the running guard does not react.
 fn idle(id: u64, guard: &Holder) -> Fail {
     let text = format!("transaction {id} is not restored: its guard{} does not answer", process(guard));
-    Fail::new(Status::Findings, text).next(kill(guard, "ringwise recover"))
+    Fail::new(Status::Findings, text).code("not_restored_guard_silent").next(kill(guard, "ringwise recover"))
 }
 
 /// Waits until the guard has ended an expired trial. False: it did not end it in time.
@@ -134,6 +140,7 @@ pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style:
         // A recovered transaction is restored, not kept.
         Some(o) if o.verdict != Verdict::Applied => finish(&o, Run::Apply, as_json, style).map(|_| Status::PutBack),
         _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being restored"))
+            .code("restoring")
             .next(format!("ringwise history {id}"))),
     }
 }

@@ -24,7 +24,9 @@ pub(super) fn run(a: &DaemonArgs, common: &Common) -> Result<Status> {
 /// Runs until it is stopped. Lines go to stderr, which systemd passes on to its journal.
 fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
     if proc::euid() != 0 && proc::may_override() == Some(false) {
-        return Err(Fail::error("daemon needs root; nothing was touched").next("sudo ringwise daemon"));
+        return Err(Fail::error("daemon needs root; nothing was touched")
+            .code("needs_root")
+            .next("sudo ringwise daemon"));
     }
     if a.follow == FollowArg::Off && !a.act.is_empty() {
         return Err(
@@ -50,7 +52,7 @@ fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
     match ringwise_daemon::run(&source.host, &setup, &mut log) {
         Ok(()) => Ok(Status::Ok),
         Err(e) if e.kind() == ErrorKind::AddrInUse => {
-            Err(Fail::refused("the service runs already; nothing was touched").next("ringwise status"))
+            Err(Fail::refused("service_runs", "the service runs already; nothing was touched").next("ringwise status"))
         }
         Err(e) => Err(Fail::io("cannot start the service", &e)),
     }
@@ -68,15 +70,19 @@ fn known(dev: &Option<String>) -> Result<Option<String>> {
 fn ask(request: &Ask, common: &Common) -> Result<Status> {
     let answer = match ringwise_daemon::ask(&store(common), request) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-            return Err(Fail::error("the service does not run").next("systemctl start ringwise-daemon"));
+            return Err(Fail::error("the service does not run")
+                .code("service_not_running")
+                .next("systemctl start ringwise-daemon"));
         }
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
-            return Err(Fail::error("only root may talk to the service").next("the same command with sudo"));
+            return Err(Fail::error("only root may talk to the service")
+                .code("needs_root")
+                .next("the same command with sudo"));
         }
         other => other.map_err(|e| Fail::error(format!("the service does not answer: {}", io_reason(&e))))?,
     };
     if let Some(why) = answer.error {
-        return Err(Fail::error(format!("the service answers: {why}")));
+        return Err(Fail::error(format!("the service answers: {why}")).code("service_refused"));
     }
     let done = match (request, answer.transaction) {
         (Ask::Pause { interface: None }, _) => "The service leaves the whole host alone. Undo: ringwise daemon resume",

@@ -51,7 +51,7 @@ fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
     let mut next = source.host.since_boot();
     loop {
         let text = maker.page(Form::Prometheus);
-        file::write_shared(&path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+        file::write_shared(&path, text.as_bytes()).map_err(Fail::from)?;
         let Some(interval) = a.interval else { return Ok(Status::Ok) };
         next = (next + interval).max(source.host.since_boot());
         source.host.sleep(next.saturating_sub(source.host.since_boot()));

@@ -15,7 +15,9 @@ pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     if let Some(id) = a.id {
         list.retain(|e| e.id == id);
         if list.is_empty() {
-            return Err(Fail::error(format!("there is no transaction {id}")).next("ringwise history"));
+            return Err(Fail::error(format!("there is no transaction {id}"))
+                .code("unknown_transaction")
+                .next("ringwise history"));
         }
     }
     if a.format.json(common) {

@@ -19,7 +19,9 @@ pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
     };
     list.retain(|l| a.devs.is_empty() || a.devs.contains(&l.device.name));
     if let Some(d) = a.devs.iter().find(|d| !list.iter().any(|l| l.device.name == **d)) {
-        return Err(Fail::error(format!("nothing was learned about {d}")).next("ringwise learned"));
+        return Err(Fail::error(format!("nothing was learned about {d}"))
+            .code("nothing_learned")
+            .next("ringwise learned"));
     }
     if a.forget {
         list = store.forget(&a.devs).map_err(|e| fail(&e))?;

@@ -52,6 +52,6 @@ pub(super) fn ask(list: &[ManualChange], style: &Style) -> Result<Take> {
     match super::transaction::answer(&text, &["k", "keep", "t", "take", "take over", ""])?.as_deref() {
         Some("k" | "keep" | "") => Ok(Take::Keep),
         Some("t" | "take" | "take over") => Ok(Take::Changed),
-        _ => Err(Fail::refused("not confirmed; nothing was touched")),
+        _ => Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched")),
     }
 }

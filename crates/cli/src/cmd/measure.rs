@@ -47,7 +47,7 @@ impl<'a> Measure<'a> {
         let layout = counting.layout().clone();
         self.host = host;
         if self.wait("before", stop) == Waited::Stopped {
-            return Err(Fail::refused("stopped while measuring; nothing was touched"));
+            return Err(Fail::refused("stopped", "stopped while measuring; nothing was touched"));
         }
         // Uses the vectors and queues of the beginning, because new ones have no earlier count.
         self.before = Some(Window { layout, first, last: Some(counting.read()) });
@@ -152,7 +152,9 @@ fn journal_of(source: &Source, common: &Common, id: u64) -> Result<PathBuf> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
     let entry = list.into_iter().find(|e| e.id == id);
-    entry.map(|e| e.path).ok_or_else(|| Fail::error(format!("there is no transaction {id}")).next("ringwise history"))
+    entry.map(|e| e.path).ok_or_else(|| {
+        Fail::error(format!("there is no transaction {id}")).code("unknown_transaction").next("ringwise history")
+    })
 }
 
 /// Ends an `apply --measure` whose transaction was applied: measures the second window and compares.

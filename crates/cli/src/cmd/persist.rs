@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use ringwise_config::Config;
 use ringwise_daemon::ServiceState;
 use ringwise_discover::Options;
-use ringwise_model::shell;
+use ringwise_model::{Boot, shell};
 use ringwise_persist::{BootRun, Class, Error, Installation, Mode, Next, Units, conflicts};
+use ringwise_render::json::Document;
 use ringwise_sys::Request;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::goals;
-use super::transaction::{can_go_on, confirmed, store, words};
+use super::transaction::{can_go_on, confirmed, fail, store};
+use super::trial;
 use crate::args::{ApplyArgs, Common, PersistArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
@@ -55,7 +59,9 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let (loaded, write) = match std::fs::read_to_string(&there) {
         Ok(_) if given => {
             let text = format!("{} exists already, so the given options would not be stored", config.display());
-            return Err(Fail::refused(text).next("add the settings to that file, then: ringwise persist"));
+            return Err(Fail::refused("config_exists", text)
+                .file(&config)
+                .next("add the settings to that file, then: ringwise persist"));
         }
         Ok(_) => (ringwise_intent::load_config(&there)?, None),
         Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -82,18 +88,32 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
     let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
     let files = installation.files(mode, &units, write.map(|text| (there.clone(), text)))?;
-    for n in &notes {
+    let as_json = a.format.json(common);
+    for n in notes.iter().filter(|_| !as_json) {
         out::note(common.quiet, &format!("ringwise: {n}"));
     }
     let will = will(&config, &files, &installation, mode, &units);
+    let mut doc = PersistDocument {
+        mode: Some(mode),
+        config: Some(config.display().to_string()),
+        dry_run: a.write.dry_run,
+        changed: installation.differs(mode, &units, &files) || is_skipped(&root, &state_dir),
+        files: paths(files.iter().map(|(p, _)| p)),
+        removed: paths(installation.overriding(mode, &units).iter().chain(&installation.replaced(mode))),
+        notes,
+        ..PersistDocument::default()
+    };
     if a.write.dry_run {
-        out::answer(&will)?;
+        match as_json {
+            true => out::json(&doc.read(a, &state_dir, common)?)?,
+            false => out::answer(&will)?,
+        }
         return Ok(Status::Ok);
     }
     out::note(common.quiet, will.trim_end());
     let texts = || files.iter().map(|(p, t)| format!("==> {}\n{t}\n", p.display())).collect::<String>();
     if !confirmed(&a.write, "Write them? [y/N/show]", &texts)? {
-        return Err(Fail::refused("not confirmed; nothing was touched"));
+        return Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched"));
     }
     installation.write(mode, &units, &files)?;
     if a.root.is_none() {
@@ -108,8 +128,67 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if a.root.is_none() {
         let runs = service_runs(common)?;
         out::note(common.quiet, until_boot(mode, runs));
+        doc.next = Some(next_command(mode, runs));
+    }
+    if as_json {
+        out::json(&doc.read(a, &state_dir, common)?)?;
     }
     Ok(Status::Ok)
+}
+
+/// The command that makes the service manager follow the files before the next boot.
+fn next_command(mode: Mode, runs: bool) -> &'static str {
+    match (mode, runs) {
+        (Mode::Service, false) => "systemctl start ringwise-daemon",
+        (Mode::Service, true) => "systemctl restart ringwise-daemon",
+        (Mode::AtBoot, true) => STOP_SERVICE,
+        (Mode::AtBoot, false) => "systemctl start ringwise",
+    }
+}
+
+const STOP_SERVICE: &str = "systemctl stop ringwise-daemon";
+
+/// What `ringwise persist -j` prints.
+#[derive(Debug, Default, Serialize)]
+struct PersistDocument {
+    /// `None`: nothing is applied at boot any more.
+    mode: Option<Mode>,
+    config: Option<String>,
+    dry_run: bool,
+    changed: bool,
+    files: Vec<String>,
+    removed: Vec<String>,
+    notes: Vec<String>,
+    next: Option<&'static str>,
+}
+
+impl PersistDocument {
+    /// The document, with the state after the command. The state of this host says nothing about an image.
+    fn read(&self, a: &PersistArgs, state_dir: &Path, common: &Common) -> Result<Document<'static, Value>> {
+        let root = a.root.as_deref().unwrap_or(Path::new("/"));
+        let mut body = json!(self);
+        body["root"] = root.display().to_string().into();
+        body["boot"] = json!(ringwise_persist::kept(root, &of_root(a, state_dir)));
+        body["service_runs"] = match a.root {
+            Some(_) => Value::Null,
+            None => service_runs(common)?.into(),
+        };
+        Ok(Document { schema: "ringwise.persist", version: 1, body })
+    }
+}
+
+/// The state directory of the host that the files are for.
+fn of_root(a: &PersistArgs, state_dir: &Path) -> PathBuf {
+    a.root.as_ref().map_or_else(|| state_dir.to_path_buf(), |root| below(root, state_dir))
+}
+
+/// Whether tuning at boot is skipped, which `persist` ends.
+fn is_skipped(root: &Path, state_dir: &Path) -> bool {
+    root == Path::new("/") && matches!(ringwise_persist::kept(root, state_dir), Boot::Skipped { .. })
+}
+
+fn paths<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+    files.map(|p| p.display().to_string()).collect()
 }
 
 fn service_runs(common: &Common) -> Result<bool> {
@@ -202,8 +281,18 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
     for p in &others {
         out::note(common.quiet, &format!("ringwise: {} was not written by ringwise persist, so it stays", p.display()));
     }
+    let mut doc = PersistDocument {
+        dry_run: a.write.dry_run,
+        changed: !there.is_empty(),
+        removed: paths(there.iter()),
+        ..PersistDocument::default()
+    };
+    let as_json = a.format.json(common);
     if there.is_empty() {
         out::note(common.quiet, "ringwise: nothing to remove: no configuration is applied at boot");
+        if as_json {
+            out::json(&doc.read(a, state_dir, common)?)?;
+        }
         return Ok(Status::Ok);
     }
     let list: Vec<String> = there.iter().map(|p| format!("    {}\n", p.display())).collect();
@@ -212,12 +301,15 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
         list.concat()
     );
     if a.write.dry_run {
-        out::answer(&will)?;
+        match as_json {
+            true => out::json(&doc.read(a, state_dir, common)?)?,
+            false => out::answer(&will)?,
+        }
         return Ok(Status::Ok);
     }
     out::note(common.quiet, will.trim_end());
     if !confirmed(&a.write, "Remove them? [y/N]", &String::new)? {
-        return Err(Fail::refused("not confirmed; nothing was touched"));
+        return Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched"));
     }
     ringwise_persist::remove(&there)?;
     if a.root.is_none() {
@@ -225,7 +317,11 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
         reload(common)?;
         if service_runs(common)? {
             out::note(common.quiet, SERVICE_RUNS);
+            doc.next = Some(STOP_SERVICE);
         }
+    }
+    if as_json {
+        out::json(&doc.read(a, state_dir, common)?)?;
     }
     Ok(Status::Ok)
 }
@@ -236,14 +332,15 @@ fn in_effect(common: &Common) -> Result<Config> {
     let store = store(common);
     let options = Options { parts: super::status::needed(&store), ..Options::all() };
     let s = source.snapshot(&options, common)?;
-    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
-    if let Some(trial) = &v.trial {
-        let text = format!("transaction {} is on trial, so its settings may be rolled back", trial.transaction);
-        return Err(Fail::refused(text).next("ringwise confirm, then ringwise persist"));
+    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| fail(&e))?;
+    if let Some(pending) = &v.trial {
+        let text = format!("transaction {} is on trial, so its settings may be rolled back", pending.transaction);
+        return Err(trial::refusal(pending.transaction, text).next("ringwise confirm, then ringwise persist"));
     }
-    let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
+    let list = ringwise_apply::history(&store, &s.host).map_err(|e| fail(&e))?;
     ringwise_intent::in_effect(&v, &list).ok_or_else(|| {
         Fail::error("no settings of ringwise are in effect, and no option requests any")
+            .code("nothing_in_effect")
             .next("ringwise apply, or ringwise persist --goal GOAL")
     })
 }
@@ -253,7 +350,7 @@ pub(super) fn is_anything_in_effect(common: &Common) -> Result<Status> {
     let store = store(common);
     let options = Options { parts: super::status::needed(&store), ..Options::all() };
     let s = source::live()?.snapshot(&options, common)?;
-    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
+    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| fail(&e))?;
     let nothing = v.settings.is_empty() && v.trial.is_none() && v.unfinished.is_none();
     Ok(if nothing { Status::Ok } else { Status::Findings })
 }
@@ -294,7 +391,12 @@ impl From<Error> for Fail {
             Class::Refused => Status::Refused,
             Class::Skipped => Status::Findings,
         };
-        Fail { status, message: e.to_string(), next: e.next().map(next) }
+        let fail =
+            Fail { next: e.next().map(next), ..Fail::new(status, e.to_string()) }.code(e.code()).errno(e.errno());
+        match e.file() {
+            Some(file) => fail.file(file),
+            None => fail,
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     if let Some(question) = question {
         can_go_on(&a.write, "recover")?;
         if !confirmed(&a.write, &question, &|| what.clone())? {
-            return Err(Fail::refused("not confirmed; nothing was touched"));
+            return Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched"));
         }
     }
     let policy = policy()?;

@@ -27,7 +27,7 @@ pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
         Some(path) if path == Path::new("-") => out::answer(&page::html(&report, &style))?,
         Some(path) => {
             let text = page::html(&report, &style);
-            file::write_shared(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+            file::write_shared(path, text.as_bytes()).map_err(Fail::from)?;
             out::note(common.quiet, &format!("ringwise: transaction {} reported in {}", a.since, path.display()));
         }
         None if a.format.json(common) => out::json(&page::json(&report))?,
@@ -45,7 +45,9 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
     let at = list.iter().position(|e| e.id == id);
-    let at = at.ok_or_else(|| Fail::error(format!("there is no transaction {id}")).next("ringwise history"))?;
+    let at = at.ok_or_else(|| {
+        Fail::error(format!("there is no transaction {id}")).code("unknown_transaction").next("ringwise history")
+    })?;
     let entry = &list[at];
     let mut m = measured_beside(&entry.path, id)?;
     let mut notes: Vec<String> = std::mem::take(&mut m.notes);

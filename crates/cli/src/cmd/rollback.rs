@@ -20,7 +20,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
         confirm: a.confirm,
         health: a.health.clone(),
         write: a.write.clone(),
-        format: a.format.clone(),
+        output: a.format.output.into(),
         ..ApplyArgs::default()
     };
     trial::check(&on_trial)?;
@@ -47,7 +47,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
         id => format!("Restore the host to its state before transaction {id}? [y/N/show]"),
     };
     if !confirmed(&a.write, &question, &what)? {
-        return Err(Fail::refused("not confirmed; nothing was touched"));
+        return Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched"));
     }
     let mut policy = policy()?;
     policy.take_over = a.take_over;
@@ -80,7 +80,7 @@ fn preview(
 ) -> Result<Status> {
     // The search for competing programs reads a file of every process, and a rollback needs none of it.
     let options = Options { skip_rivals: true, ..Options::all() };
-    let now = ringwise_discover::snapshot(&source.host, &options).map_err(|e| Fail::error(e.to_string()))?;
+    let now = ringwise_discover::snapshot(&source.host, &options).map_err(Fail::from)?;
     let mut would = ringwise_apply::would_undo(&now, store, id).map_err(|e| fail(&e))?;
     if a.take_over {
         would.moved.clear();

@@ -51,9 +51,11 @@ impl Papers {
 
 pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     if !a.dry_run && std::fs::symlink_metadata(&a.file).is_ok() {
-        return Err(Fail::error(format!("{} exists already; support never overwrites a file", a.file.display())));
+        return Err(Fail::error(format!("{} exists already; support never overwrites a file", a.file.display()))
+            .code("file_exists")
+            .file(&a.file));
     }
-    let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
+    let real = Real::new().map_err(Fail::from)?;
     let recorder = Arc::new(Recorder::new(real));
     let host: Arc<dyn Host> = match a.passive {
         true => ringwise_discover::passive(recorder.clone()),
@@ -66,7 +68,7 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     let redacted = recording.redact_with(&redaction::knowledge(&s, people));
     let items = items(&recording, &papers, &redacted);
     if !a.dry_run {
-        recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
+        recording.write_tar(&a.file).map_err(Fail::from)?;
     }
     if common.json {
         let list: Vec<_> = items

@@ -32,7 +32,7 @@ pub(super) fn run(file: &Path, a: &ShowArgs, common: &Common) -> Result<Status> 
         out::file(&text)?;
         return Ok(Status::Ok);
     }
-    store::write_shared(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+    store::write_shared(file, text.as_bytes()).map_err(Fail::from)?;
     let names: Vec<&str> = nics.iter().map(|n| Nic::name(n)).collect();
     out::note(common.quiet, &format!("ringwise: {} drawn into {}", names.join(" "), file.display()));
     Ok(Status::Ok)

@@ -40,7 +40,7 @@ pub(super) fn learned(common: &Common) -> Vec<Learned> {
 /// Converts an error of apply: adds the exit status and the next command.
 pub(super) fn fail(e: &ringwise_apply::Error) -> Fail {
     let status = if e.exit_status() == 6 { Status::Refused } else { Status::Error };
-    let fail = Fail::new(status, words(e));
+    let fail = about(e, Fail::new(status, words(e)));
     match e.refusal() {
         Some(ringwise_apply::Refusal::Changed { .. }) => fail.next("ringwise plan"),
         Some(ringwise_apply::Refusal::Unfinished { .. }) => fail.next("ringwise recover"),
@@ -55,6 +55,30 @@ pub(super) fn fail(e: &ringwise_apply::Error) -> Fail {
         Some(ringwise_apply::Refusal::NoTransaction { .. } | ringwise_apply::Refusal::UnknownTransaction { .. }) => {
             fail.next("ringwise history")
         }
+        _ => fail,
+    }
+}
+
+/// Adds what a program decides by.
+fn about(e: &ringwise_apply::Error, fail: Fail) -> Fail {
+    match e {
+        ringwise_apply::Error::Refused(r) => {
+            let mut fail = fail.tagged("refused", r).settings(r.addresses().into_iter().cloned().collect());
+            if let Some(transaction) = r.on_trial() {
+                // One code for every trial, whether its guard holds the lock or is gone.
+                fail = fail.code("on_trial");
+                fail.details.facts.insert("transaction".into(), transaction.into());
+            }
+            match &**r {
+                ringwise_apply::Refusal::State { path, .. } | ringwise_apply::Refusal::Newer { path, .. } => {
+                    fail.file(path)
+                }
+                _ => fail,
+            }
+        }
+        ringwise_apply::Error::State { path, source } => fail.code("io").errno(source.raw_os_error()).file(path),
+        ringwise_apply::Error::Damaged { path, .. } => fail.code("state_damaged").file(path),
+        ringwise_apply::Error::Discover(e) => fail.code(crate::source::code(e)),
         _ => fail,
     }
 }
@@ -79,7 +103,7 @@ pub(super) fn request(title: Title, reason: Option<&String>) -> Request {
 /// The default time limits. A signal stops the run before the next step, and everything is put back.
 pub(super) fn policy() -> Result<Policy> {
     let policy = Policy { guard: Some(Arc::new(Process::default())), ..Policy::default() };
-    let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
+    let flag = proc::install_signal_flag().map_err(Fail::from)?;
     let stop: Arc<AtomicBool> = policy.stop.clone();
     std::thread::Builder::new()
         .name("signals".into())
@@ -98,14 +122,16 @@ pub(super) fn policy() -> Result<Policy> {
 pub(super) fn can_go_on(write: &Write, command: &str) -> Result<()> {
     if !write.dry_run && proc::euid() != 0 && proc::may_override() == Some(false) {
         return Err(Fail::error(format!("{command} needs root; nothing was touched"))
+            .code("needs_root")
             .next(format!("sudo ringwise {command}, or ringwise {command} -n to only show what it would do")));
     }
     if write.yes || write.dry_run || (proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr())) {
         return Ok(());
     }
-    Err(Fail::refused(format!(
-        "{command} asks before it changes anything, but this is not a terminal; nothing was touched"
-    ))
+    Err(Fail::refused(
+        "no_terminal",
+        format!("{command} asks before it changes anything, but this is not a terminal; nothing was touched"),
+    )
     .next(format!("ringwise {command} --yes, or with -n to only show what it would do")))
 }
 
@@ -120,7 +146,7 @@ pub(super) fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String
         let n = std::io::stdin()
             .lock()
             .read_line(&mut line)
-            .map_err(|e| Fail::refused(format!("cannot read the answer: {e}; nothing was touched")))?;
+            .map_err(|e| Fail::refused("not_confirmed", format!("cannot read the answer: {e}; nothing was touched")))?;
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
             "s" | "show" => out::error(&more()),
@@ -138,7 +164,7 @@ pub(super) fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
     let n = std::io::stdin()
         .lock()
         .read_line(&mut line)
-        .map_err(|e| Fail::refused(format!("cannot read the answer: {e}; nothing was touched")))?;
+        .map_err(|e| Fail::refused("not_confirmed", format!("cannot read the answer: {e}; nothing was touched")))?;
     let word = line.trim().to_ascii_lowercase();
     Ok((n > 0 && words.contains(&word.as_str())).then_some(word))
 }

@@ -41,7 +41,7 @@ pub(super) fn follow(
     policy: &Policy,
     style: &Style,
 ) -> Result<Status> {
-    let as_json = a.format.json(common);
+    let as_json = a.json(common);
     let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, run, as_json, style) };
     let and_then = |status: Status| {
         if status == Status::Ok && run == Run::Apply && !as_json {
@@ -205,6 +205,13 @@ fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
     receive
 }
 
+/// A refusal because of a transaction on trial.
+pub(super) fn refusal(transaction: u64, text: String) -> Fail {
+    let mut fail = Fail::refused("on_trial", text);
+    fail.details.facts.insert("transaction".into(), transaction.into());
+    fail
+}
+
 /// Refuses to report "nothing to do" while a transaction is on trial, because its settings may be put back.
 pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
@@ -213,7 +220,7 @@ pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Resul
         Some(p) => {
             let until = when::clock(p.trial.until(source.host.as_ref()), style.utc);
             if let Some(late) = p.trial.overdue(source.host.since_boot()) {
-                return Err(Fail::refused(overdue(&p, late, &until)).next("ringwise"));
+                return Err(refusal(p.transaction, overdue(&p, late, &until)).next("ringwise"));
             }
             let pid =
                 p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
@@ -221,7 +228,7 @@ pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Resul
                 "transaction {} of {} is on trial until {until}{pid}: without confirmation it is restored then",
                 p.transaction, p.who
             );
-            Err(Fail::refused(text).next("ringwise confirm"))
+            Err(refusal(p.transaction, text).next("ringwise confirm"))
         }
         None => Ok(()),
     }

@@ -40,6 +40,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
             "unknown what was applied on {}: the record is on the host itself (below /var/lib/ringwise)",
             visible(&host_name(&s))
         ))
+        .code("record_missing")
         .next("ringwise verify --from FILE --state-dir DIR, with a copy of its record in DIR"));
     }
     let mut counted = None;
@@ -55,11 +56,8 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let found = counted.as_ref().is_some_and(|(c, _)| c.iter().any(InterruptCount::is_finding));
     let status = if v.exit_status() != 0 || found { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
-        let mut doc = serde_json::to_value(&v).map_err(|e| Fail::error(e.to_string()))?;
-        if let Some((list, seconds)) = &counted {
-            doc["counted"] = serde_json::json!({ "seconds": seconds, "queues": list });
-        }
-        out::json(&doc)?;
+        let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
+        out::json(&verify_history::document(&v, counted))?;
         return Ok(status);
     }
     let style = crate::style::detect(common).about(&source.recording);

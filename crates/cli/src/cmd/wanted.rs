@@ -2,11 +2,12 @@
 
 use std::io::ErrorKind;
 
-use ringwise_config::Config;
+use ringwise_config::{Config, Fault};
 use ringwise_intent::{Class, Error, Wanted};
 use ringwise_model::{Intent, Snapshot};
 
 use crate::args::{Common, IntentArgs};
+use crate::error_details::FaultPlace;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use ringwise_text::when;
@@ -68,7 +69,23 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         }
         _ => None,
     };
-    Fail { status, message, next }
+    let mut fail = Fail { next, ..Fail::new(status, message) }.code(e.code()).errno(e.errno());
+    if let Error::Plan(refusal) = &e {
+        fail = fail.tagged("kind", refusal);
+    }
+    if let Some(file) = e.file() {
+        fail = fail.file(file);
+    }
+    if let Error::Faults(faults) = &e {
+        let place = |((line, column), f): ((usize, usize), &Fault)| FaultPlace {
+            line,
+            column,
+            found: f.found.clone(),
+            expected: f.right.clone(),
+        };
+        fail = fail.places(faults.places().zip(&faults.all).map(place).collect());
+    }
+    fail
 }
 
 #[cfg(test)]

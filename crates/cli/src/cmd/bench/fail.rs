@@ -15,7 +15,16 @@ impl From<Error> for Fail {
             Class::PutBack => Status::PutBack,
             Class::NotPutBack => Status::NotPutBack,
         };
-        Fail { status, message: e.to_string(), next: next(&e) }
+        let fail = match &e {
+            Error::Apply { error, .. } => transaction::fail(error),
+            Error::Sys(error) => Fail::from(error.clone()),
+            Error::Stopped => Fail::error("").code("stopped"),
+            Error::ResultsExist(path) => Fail::error("").code("file_exists").file(path),
+            Error::Results { path, error } => Fail::io("", error).file(path),
+            Error::TrialEnded(_) => Fail::error("").code("trial_ended"),
+            _ => Fail::error(""),
+        };
+        Fail { status, message: e.to_string(), next: next(&e), ..fail }
     }
 }
 

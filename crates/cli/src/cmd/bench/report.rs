@@ -117,5 +117,5 @@ pub(super) fn page(r: &Results, path: &Path, common: &Common) -> Result<()> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))
+    ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(Fail::from)
 }

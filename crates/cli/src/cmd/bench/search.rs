@@ -73,7 +73,7 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     };
     match (&a.save, found) {
         (Some(path), Some(w)) => {
-            ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+            ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(Fail::from)?;
             out::answer(&format!(
                 "{words}\n{} is written to {}. To apply it: ringwise apply --config {}\n",
                 w.name,

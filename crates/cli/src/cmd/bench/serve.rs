@@ -16,7 +16,7 @@ use crate::out;
 
 pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     let secret = secret(a.secret_file.as_deref())?;
-    let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
+    let flag = proc::install_signal_flag().map_err(Fail::from)?;
     let stop = Arc::new(AtomicBool::new(false));
     if a.stdio {
         // The namespace must be entered before a second thread exists.
@@ -26,7 +26,7 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
         };
     }
     if let Some(name) = &a.netns {
-        ringwise_sys::load::enter_netns(name).map_err(|e| Fail::error(e.to_string()))?;
+        ringwise_sys::load::enter_netns(name).map_err(Fail::from)?;
     }
     let seen = stop.clone();
     let watch = move || {

@@ -129,7 +129,7 @@ pub(super) fn ready<'a>(
         return Ok(None);
     }
     if changing && !confirmed(&a.write, "Measure? [y/N]", &String::new)? {
-        return Err(Fail::refused("not confirmed; nothing was touched"));
+        return Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched"));
     }
     let policy = Policy { force: a.force, ..policy()? };
     let path = a.keep.results.clone().map_or_else(|| default_results(source, common), Ok)?;
@@ -140,6 +140,7 @@ pub(super) fn ready<'a>(
     };
     if let Some(file) = capture.as_ref().filter(|f| f.exists() && !path.exists()) {
         return Err(Fail::error(format!("{} exists already; a capture is never overwritten", file.display()))
+            .code("file_exists")
             .next("--capture FILE, or --capture none"));
     }
     let results = ResultsFile::create(&path)?;

@@ -97,7 +97,7 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
             let left = end.saturating_duration_since(Instant::now());
             std::thread::sleep(left.min(flows::PAUSE));
             if let Ok(e) = &mut ear {
-                e.listen(&incoming).map_err(|e| Fail::error(e.to_string()))?;
+                e.listen(&incoming).map_err(Fail::from)?;
             }
             if left.is_zero() {
                 break;

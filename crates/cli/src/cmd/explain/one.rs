@@ -24,7 +24,7 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
             out::answer(&text)?;
             return Ok(Status::Ok);
         }
-        store::write_shared(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+        store::write_shared(file, text.as_bytes()).map_err(Fail::from)?;
     }
     if cx.a.format.json(cx.common) {
         out::json(&explain::json(&one))?;

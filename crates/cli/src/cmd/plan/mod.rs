@@ -49,8 +49,9 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         PlanOutput::Html => return Err(fleet::no_captures("plan")),
         PlanOutput::Diff => out::answer(&diff::text(&plan))?,
         PlanOutput::Sh => {
-            let text = script::text(&plan, &s)
-                .map_err(|why| Fail::error(format!("no script can be written for this plan: {why}")))?;
+            let text = script::text(&plan, &s).map_err(|why| {
+                Fail::error(format!("no script can be written for this plan: {why}")).code("no_script")
+            })?;
             out::file(&text)?;
         }
         PlanOutput::Text => {
@@ -105,7 +106,9 @@ pub(super) fn make(
         let Some(why) = no_answer(n) else { continue };
         let text = format!("{}: {why}; it cannot be planned now", n.name());
         if devs.iter().any(|d| d == n.name()) {
-            return Err(Fail::error(text).next(source.recording.reads(format!("ringwise show {}", n.name()))));
+            return Err(Fail::error(text)
+                .code("device_silent")
+                .next(source.recording.reads(format!("ringwise show {}", n.name()))));
         }
         out::note(common.quiet, &format!("ringwise: {text}"));
     }

@@ -30,13 +30,13 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         Some(n) => n.next_power_of_two(),
         None => coarseness(rate(host, dev)),
     };
-    let mut tap = Tap::open(dev, queues, one_in).map_err(|e| Fail::error(e.to_string()))?;
+    let mut tap = Tap::open(dev, queues, one_in).map_err(Fail::from)?;
     screen.put(&flows::head(screen.shape, dev, host.unix_time(), a.interval.as_secs_f64(), &screen.style))?;
     loop {
         let mut i = Interval { dev: dev.clone(), one_in, flows: Flows::default(), ..Interval::default() };
         let (begin, cpu) = (host.since_boot(), proc::cpu_time());
-        listen(&mut tap, host, a.interval, queues, &mut i.flows, |_| ()).map_err(|e| Fail::error(e.to_string()))?;
-        i.lost = tap.lost().map_err(|e| Fail::error(e.to_string()))?;
+        listen(&mut tap, host, a.interval, queues, &mut i.flows, |_| ()).map_err(Fail::from)?;
+        i.lost = tap.lost().map_err(Fail::from)?;
         i.seconds = (host.since_boot().saturating_sub(begin)).as_secs_f64();
         i.unix_time = host.unix_time();
         i.cpu_ms = (proc::cpu_time() - cpu).as_secs_f64() * 1e3;
@@ -48,7 +48,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         // Sample more coarsely at once, but more finely only if a quarter of the present divisor is enough.
         if a.sample.is_none() && (next > one_in || next * 4 <= one_in) {
             one_in = next;
-            tap.sample(one_in).map_err(|e| Fail::error(e.to_string()))?;
+            tap.sample(one_in).map_err(Fail::from)?;
         }
     }
 }

@@ -8,16 +8,17 @@ from __future__ import annotations
 # Settings that count as applied: pending ones take effect with the next interrupt, the driver rounded adjusted ones.
 AS_APPLIED = ("same", "pending", "adjusted")
 
+# Reasons for attention that the findings list one by one, and the trial, which the gate decides about.
+LISTED = (
+    "trial_pending",
+    "settings_changed",
+    "settings_unknown",
+    "unfinished",
+    "journal_unreadable",
+    "queue_findings",
+)
+
 DROP_PLACES = ("nic", "no_buffer", "stack", "tx", "qdisc")
-
-
-def cpu_set(text):
-    """The CPUs of a list such as 0-3,8."""
-    cpus = set()
-    for part in filter(None, (text or "").split(",")):
-        first, dash, last = part.partition("-")
-        cpus.update(range(int(first), int(last if dash else first) + 1))
-    return cpus
 
 
 def verify_findings(doc):
@@ -34,13 +35,10 @@ def verify_findings(doc):
     for newer in doc.get("newer", []):
         findings.append({"code": "unreadable", "transaction": newer["transaction"], "why": newer["why"]})
     for queue in doc.get("counted", {}).get("queues", []):
-        place = {"dev": queue["dev"], "queue": queue["queue"], "planned": queue["planned"]}
-        if queue["seen_on"] and not cpu_set(queue["seen_on"]) <= cpu_set(queue["planned"]):
-            findings.append(dict(place, code="interrupts_elsewhere", seen_on=queue["seen_on"]))
-        if queue.get("stuck"):
-            findings.append(dict(place, code="stuck", stuck=queue["stuck"]))
-        if queue.get("polled"):
-            findings.append(dict(place, code="polled_elsewhere", polled_on=queue.get("polled_on")))
+        place = {k: queue[k] for k in ("dev", "queue", "planned", "seen_on", "stuck", "polled_on") if k in queue}
+        findings.extend(dict(place, code=code) for code in queue["findings"])
+    # A later version may have further reasons.
+    findings.extend({"code": code} for code in doc["attention"] if code not in LISTED)
     return findings
 
 

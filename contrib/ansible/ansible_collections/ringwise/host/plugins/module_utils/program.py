@@ -15,6 +15,7 @@ import json
 SCHEMAS = {
     "ringwise.capture": 1,
     "ringwise.check": 1,
+    "ringwise.error": 1,
     "ringwise.outcome": 1,
     "ringwise.plan": 2,
     "ringwise.snapshot": 1,
@@ -112,12 +113,16 @@ def request_args(params):
 
 
 class Answer:
-    """Exit status and document of one run."""
+    """Exit status and document of one run.
 
-    def __init__(self, argv, rc, document, stdout, stderr):
+    error: the document ringwise.error, which the program prints instead of another one if it failed before that.
+    """
+
+    def __init__(self, argv, rc, document, error, stdout, stderr):
         self.argv = argv
         self.rc = rc
         self.document = document
+        self.error = error
         self.stdout = stdout
         self.stderr = stderr
 
@@ -126,6 +131,8 @@ class Answer:
         account = {"rc": self.rc, "command": self.argv}
         if self.stderr.strip():
             account["stderr"] = self.stderr
+        if self.error is not None:
+            account["error"] = self.error
         return account
 
 
@@ -146,7 +153,7 @@ class Program:
         return self
 
     def run(self, command, args, schema):
-        """Runs one command. Its stdout is one document of the schema, or empty if the command failed.
+        """Runs one command. Its stdout is one document of the schema, or of ringwise.error if the command failed.
 
         schema: None for a command whose output is text; the text is in stdout.
         """
@@ -158,10 +165,12 @@ class Program:
             argv.append("--state-dir=" + self.module.params["state_dir"])
         argv.extend(args)
         rc, stdout, stderr = self.module.run_command(argv)
-        document = None
+        document, error = None, None
         if schema is not None and stdout.strip():
             document = self.parsed(argv, rc, stdout, stderr, schema)
-        return Answer(argv, rc, document, stdout, stderr)
+            if document["schema"] == "ringwise.error":
+                document, error = None, document
+        return Answer(argv, rc, document, error, stdout, stderr)
 
     def parsed(self, argv, rc, stdout, stderr, schema):
         """The document, if it is one that this collection can read."""
@@ -171,7 +180,7 @@ class Program:
         except ValueError as e:
             self.module.fail_json(msg="expected a JSON document of %s: %s" % (schema, e), **account)
         found = (document.get("schema"), document.get("version")) if isinstance(document, dict) else (None, None)
-        if found != (schema, SCHEMAS[schema]):
+        if found not in [(name, SCHEMAS[name]) for name in (schema, "ringwise.error")]:
             self.module.fail_json(
                 msg="expected %s version %s, found %s version %s: this collection and the program do not fit together"
                 % (schema, SCHEMAS[schema], found[0], found[1]),
@@ -186,11 +195,11 @@ class Program:
             self.fail(command, answer, changed=False)
         return answer
 
-    def diff(self, args):
-        """The unified diff of the plan for these arguments."""
-        answer = self.run("plan", ["--output=diff"] + args, None)
+    def diff(self, command, args):
+        """The unified diff of the plan of this command: plan, or apply with --dry-run."""
+        answer = self.run(command, ["--output=diff"] + args, None)
         if answer.rc != OK:
-            self.fail("plan", answer, changed=False)
+            self.fail(command, answer, changed=False)
         return answer.stdout
 
     def fail(self, command, answer, **more):
@@ -208,7 +217,11 @@ def message(command, answer):
     if failure:
         where = setting_name(failure.get("setting") or {})
         text += ". %s%s (%s)" % (where + ": " if where else "", failure.get("meaning"), failure.get("words"))
-    if answer.stderr.strip():
+    if answer.error is not None:
+        text += ". " + answer.error["message"]
+        if answer.error.get("next"):
+            text += ". Try: " + answer.error["next"]
+    elif answer.stderr.strip():
         text += ". " + answer.stderr.strip()
     return text
 
@@ -222,28 +235,6 @@ def setting_name(setting):
     elif place is not None:
         name.append(str(place))
     return " ".join(name)
-
-
-def value_text(fact):
-    """The value of a setting before a step: known, absent or unknown."""
-    if not isinstance(fact, dict):
-        return str(fact)
-    if "known" not in fact:
-        return "unknown"
-    return setting_value(fact["known"])
-
-
-def setting_value(setting):
-    """The fields of a setting that hold its value."""
-    value = {k: v for k, v in setting.items() if k not in ("knob", "dev", "of", "queue")}
-    return json.dumps(value, sort_keys=True)
-
-
-def step_diff(steps):
-    """The steps of a plan as a diff of Ansible: one line for each setting."""
-    before = ["%s = %s\n" % (setting_name(s["setting"]), value_text(s["from"])) for s in steps]
-    after = ["%s = %s\n" % (setting_name(s["setting"]), setting_value(s["setting"])) for s in steps]
-    return {"before": "".join(before), "after": "".join(after)}
 
 
 def requested_but_skipped(plan):

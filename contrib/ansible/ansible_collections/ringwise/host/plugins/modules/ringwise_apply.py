@@ -69,7 +69,7 @@ RETURN = r"""
 outcome:
   description:
     - The document C(ringwise.outcome) version 1, also if the task failed.
-    - Null if the program was refused or failed before it began (status 1, 2 and 6). The reason is in RV(stderr).
+    - Null if the program was refused or failed before it began (status 1, 2 and 6). The reason is in RV(error).
   type: dict
   returned: except in check mode
 plan:
@@ -102,6 +102,11 @@ rc:
   description: Exit status of the program.
   type: int
   returned: always
+error:
+  description:
+    - The document C(ringwise.error) version 1. Its C(code) is stable, such as V(on_trial), V(locked) or V(changed).
+  type: dict
+  returned: if the program was refused or failed before it began
 stderr:
   description: Errors of the program.
   type: str
@@ -128,13 +133,6 @@ def arguments(params):
     return args + program.request_args(params)
 
 
-def diff_of(ringwise, params, plan):
-    """The diff of the plan. The program has one only for plans that overwrite no manual change."""
-    if params["plan_file"] or plan.get("kept"):
-        return program.step_diff(plan["steps"])
-    return {"prepared": ringwise.diff(program.request_args(params))}
-
-
 def main():
     spec = dict(
         program.common_spec(),
@@ -158,7 +156,8 @@ def main():
     args = arguments(params)
 
     # With --yes the plan keeps manual changes, as the transaction does.
-    answer = ringwise.read("apply", ["--yes", "--dry-run"] + args, "ringwise.plan")
+    dry_run = ["--yes", "--dry-run"] + args
+    answer = ringwise.read("apply", dry_run, "ringwise.plan")
     plan = answer.document
     result = {"steps": len(plan["steps"]), "not_planned": program.requested_but_skipped(plan)}
     if result["not_planned"]:
@@ -166,7 +165,7 @@ def main():
             "requested, but skipped because it interrupts traffic without allow_disruption: "
             + ", ".join(result["not_planned"])
         )
-    diff = diff_of(ringwise, params, plan) if module._diff and plan["steps"] else None
+    diff = {"prepared": ringwise.diff("apply", dry_run)} if module._diff and plan["steps"] else None
     if module.check_mode:
         if diff:
             result["diff"] = diff

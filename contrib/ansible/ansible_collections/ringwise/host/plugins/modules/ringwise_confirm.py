@@ -39,6 +39,10 @@ outcome:
   description: The document C(ringwise.outcome) version 1, also if the changes were restored.
   type: dict
   returned: if the program printed one
+error:
+  description: The document C(ringwise.error) version 1, for example with the C(code) V(nothing_on_trial).
+  type: dict
+  returned: if the program printed one
 trial:
   description: The trial before the confirmation, as in C(ringwise.verify). Null if nothing was on trial.
   type: dict
@@ -76,15 +80,16 @@ def main():
     if answer.rc != program.OK or outcome is None:
         # Too late: the host has restored the values, without this task.
         ringwise.fail("confirm", answer, changed=False, outcome=outcome, trial=trial)
+    changed = not outcome["already_confirmed"]
     if wanted is not None and outcome.get("transaction") != wanted:
         module.fail_json(
             msg="transaction %s is confirmed, expected %s" % (outcome.get("transaction"), wanted),
             outcome=outcome,
             trial=trial,
-            changed=trial is not None,
+            changed=changed,
             **answer.account()
         )
-    module.exit_json(changed=trial is not None, outcome=outcome, trial=trial, **answer.account())
+    module.exit_json(changed=changed, outcome=outcome, trial=trial, **answer.account())
 
 
 if __name__ == "__main__":

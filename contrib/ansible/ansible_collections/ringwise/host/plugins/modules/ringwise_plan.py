@@ -87,7 +87,7 @@ def main():
         not_planned=program.requested_but_skipped(plan),
     )
     if module._diff and plan["steps"]:
-        result["diff"] = {"prepared": ringwise.diff(args[1:] + request)}
+        result["diff"] = {"prepared": ringwise.diff("plan", args[1:] + request)}
     module.exit_json(**result)
 
 

@@ -5,9 +5,9 @@
 
 Usage: ringwise.py FOLDER COMMAND [ARGUMENT]...
 
-FOLDER/scenario.json maps states to commands, and a command to {rc, stdout, stderr, file, next}. "apply --dry-run" and
-"plan --output=diff" are commands of their own. The present state is in FOLDER/state, and FOLDER/log has the arguments
-of every call.
+FOLDER/scenario.json maps states to commands, and a command to {rc, stdout, stderr, file, next}. "apply --dry-run",
+"persist --dry-run", "apply --output=diff" and "plan --output=diff" are commands of their own. The present state is in
+FOLDER/state, and FOLDER/log has the arguments of every call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 
 def command(arguments):
     """The name under which the answer is stored."""
-    for more in ("--dry-run", "--output=diff"):
+    for more in ("--output=diff", "--dry-run"):
         if more in arguments:
             return "%s %s" % (arguments[0], more)
     return arguments[0]

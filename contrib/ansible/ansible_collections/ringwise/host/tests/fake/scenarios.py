@@ -45,9 +45,35 @@ def on_trial(number=1):
     return dict(document("outcome_applied"), trial=trial(), transaction=number)
 
 
-def confirmed(number=1):
+def confirmed(number=1, already=False):
     """ringwise.outcome of confirm."""
-    return dict(document("outcome_applied"), trial=trial({"confirmed": {"by": "root"}}), transaction=number)
+    outcome = dict(document("outcome_applied"), trial=trial({"confirmed": {"by": "root"}}), transaction=number)
+    return dict(outcome, already_confirmed=already)
+
+
+def error(code, rc=6, message="a message", **more):
+    """An answer with ringwise.error instead of another document."""
+    doc = dict({"schema": "ringwise.error", "version": 1, "status": rc, "code": code, "message": message}, **more)
+    return answer(doc, rc=rc, stderr="error: %s\n" % message)
+
+
+def persist(changed, boot="nothing"):
+    """ringwise.persist. boot: what the next boot applies."""
+    return {
+        "schema": "ringwise.persist",
+        "version": 1,
+        "mode": "at_boot",
+        "config": "/etc/ringwise/ringwise.toml",
+        "root": "/",
+        "dry_run": True,
+        "changed": changed,
+        "files": [],
+        "removed": [],
+        "notes": [],
+        "service_runs": False,
+        "boot": boot,
+        "next": None,
+    }
 
 
 def nothing_to_do():
@@ -111,10 +137,11 @@ def verified(ok=True, number=1):
             "seen_on": str(n) if ok else "6-7",
             "interrupts": 420,
             "packets": 1200,
-            "polled": False,
+            "findings": [] if ok else ["interrupts_elsewhere"],
         }
         for n in range(2)
     ]
+    doc["attention"] = ["trial_pending"] if ok else ["trial_pending", "queue_findings"]
     doc["counted"] = {"seconds": 1.0, "queues": queues}
     doc["trial"] = dict(trial(), transaction=number, who="root", guard={"pid": 812})
     return doc
@@ -134,6 +161,7 @@ def host(verify=None, watch=None):
     """A host that can be tuned: apply on trial, verify, confirm; after that there is nothing to do."""
     same = {
         "check": answer(document("check")),
+        "apply --output=diff": answer(stdout=text("plan.diff")),
         "plan --output=diff": answer(stdout=text("plan.diff")),
         "config": answer(),
     }
@@ -146,11 +174,13 @@ def host(verify=None, watch=None):
             "status": answer(status()),
             "verify": answer(verified()),
             "watch": answer(watched()),
-            "confirm": answer(rc=6, stderr="error: nothing is on trial\n"),
-            "persist": answer(next="persisted"),
+            "confirm": error("nothing_on_trial"),
+            "persist": answer(persist(True), next="persisted"),
+            "persist --dry-run": answer(persist(True)),
         }
     )
-    persisted = dict(kept, status=answer(status(boot={"applies": {"config": "/etc/ringwise/ringwise.toml"}})))
+    boot = {"applies": {"config": "/etc/ringwise/ringwise.toml"}}
+    persisted = dict(kept, **{"persist --dry-run": answer(persist(False, boot))})
     tried = dict(
         kept,
         **{

@@ -38,8 +38,8 @@ class Host:
         self.program = None
 
     def answers(self, **commands):
-        """One state: dry_run is "apply --dry-run", diff is "plan --output=diff"."""
-        names = {"dry_run": "apply --dry-run", "diff": "plan --output=diff"}
+        """One state: dry_run is "apply --dry-run", diff and plan_diff are the diffs of apply and plan."""
+        names = {"dry_run": "apply --dry-run", "diff": "apply --output=diff", "plan_diff": "plan --output=diff"}
         self.replays({"start": {names.get(k, k): v for k, v in commands.items()}})
 
     def replays(self, scenario):

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.ringwise.host.tests.fake.scenarios import (
     answer,
     document,
+    error,
     failed,
     nothing_to_do,
     on_trial,
@@ -30,21 +31,13 @@ def test_check_mode_without_steps_changes_nothing(host):
     assert not host.run("ringwise_apply", check=True)["changed"]
 
 
-def test_diff_mode_has_the_diff_of_the_plan(host):
+@pytest.mark.parametrize("params", [{"goal": "rpc", "set": {"eth1.rings.rx": 1024}}, {"plan_file": "/root/edge.plan"}])
+def test_diff_mode_has_the_diff_of_the_transaction(host, params):
     host.answers(dry_run=answer(document("plan")), diff=answer(stdout=text("plan.diff")))
-    result = host.run("ringwise_apply", check=True, diff=True)
+    result = host.run("ringwise_apply", check=True, diff=True, **params)
     assert result["diff"] == {"prepared": text("plan.diff")}
-
-
-def test_the_diff_has_only_the_steps_if_manual_changes_are_kept(host):
-    plan = document("plan")
-    setting = plan["steps"][0]["setting"]
-    hand = {"origin": "by_hand", "setting": setting, "applied": setting, "transaction": 1}
-    plan["kept"] = [{"hand": hand, "wanted": setting}]
-    host.answers(dry_run=answer(plan))
-    diff = host.run("ringwise_apply", check=True, diff=True)["diff"]
-    assert len(diff["before"].splitlines()) == len(diff["after"].splitlines()) == len(plan["steps"])
-    assert diff["before"] != diff["after"]
+    plan, diff = host.calls()
+    assert [a for a in diff if a != "--output=diff"] == [a for a in plan if a != "--json"]
 
 
 def test_a_second_run_changes_nothing(host):
@@ -76,11 +69,20 @@ def test_partial_success_fails(host):
 
 
 def test_a_refusal_fails_without_an_outcome(host):
-    refusal = answer(rc=6, stderr="error: transaction 1 of root is on trial\n")
+    refusal = error("on_trial", message="transaction 1 is on trial", facts={"transaction": 1}, next="ringwise confirm")
     host.answers(dry_run=answer(document("plan")), apply=refusal)
     result = host.run("ringwise_apply")
     assert result["failed"] and result["rc"] == 6 and not result["changed"]
-    assert result["outcome"] is None and "is on trial" in result["stderr"]
+    assert result["outcome"] is None and result["error"]["code"] == "on_trial"
+    assert result["error"]["facts"] == {"transaction": 1}
+    assert result["msg"].endswith(". transaction 1 is on trial. Try: ringwise confirm")
+
+
+def test_an_error_of_another_version_is_refused(host):
+    refusal = error("on_trial")
+    refusal["stdout"] = refusal["stdout"].replace('"version": 1', '"version": 2')
+    host.answers(dry_run=answer(document("plan")), apply=refusal)
+    assert "found ringwise.error version 2" in host.run("ringwise_apply")["msg"]
 
 
 def test_an_error_of_the_plan_fails_before_anything_is_applied(host):

@@ -12,6 +12,7 @@ from ansible_collections.ringwise.host.tests.fake.scenarios import (
     answer,
     confirmed,
     document,
+    error,
     failed,
     status,
     text,
@@ -21,7 +22,7 @@ from ansible_collections.ringwise.host.tests.fake.scenarios import (
 
 
 def test_plan_reports_steps_and_changes_nothing(host):
-    host.answers(plan=answer(document("plan"), rc=3), diff=answer(stdout=text("plan.diff")))
+    host.answers(plan=answer(document("plan"), rc=3), plan_diff=answer(stdout=text("plan.diff")))
     result = host.run("ringwise_plan", diff=True, capture="/caps/a.tar.gz", interfaces=["eth0"])
     assert not result["changed"] and not result["complete"] and result["steps"] == 6
     assert result["rc"] == 3 and result["failed"] is False
@@ -37,9 +38,10 @@ def test_plan_without_steps_that_skips_a_request_is_not_complete(host):
 
 
 def test_plan_fails_with_the_message_of_the_program(host):
-    host.answers(plan=answer(rc=1, stderr="error: there is no interface\n"))
+    host.answers(plan=error("unknown_device", rc=1, message="there is no interface"))
     result = host.run("ringwise_plan")
     assert result["failed"] and result["rc"] == 1 and "there is no interface" in result["msg"]
+    assert result["error"]["code"] == "unknown_device"
 
 
 def test_confirm_keeps_the_trial(host):
@@ -66,7 +68,7 @@ def test_confirm_refuses_another_transaction(host):
 
 
 def test_a_transaction_that_was_confirmed_before_is_no_change(host):
-    host.answers(status=answer(status()), confirm=answer(confirmed(7)))
+    host.answers(status=answer(status()), confirm=answer(confirmed(7, already=True)))
     assert not host.run("ringwise_confirm", transaction=7)["changed"]
     assert host.run("ringwise_confirm", transaction=6)["failed"]
 
