@@ -18,7 +18,7 @@ use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
 pub(crate) const WHO: &str = "ringwise daemon";
 /// At most this many journals of the service are kept, and about as many that are newer.
-const JOURNALS: usize = 25;
+const JOURNALS: usize = 10;
 
 /// What one look has to write.
 #[derive(Debug)]

@@ -197,7 +197,7 @@ mod tests {
         for flags in requests {
             let (options, snapshot) = (Options::all(), now());
             let at = PlanningHost { options, snapshot, learned: Vec::new(), hands: Vec::new(), made: Vec::new() };
-            let bound = ringwise_config::bind(&crate::of_flags(flags).unwrap(), &[], &at.snapshot.nics).unwrap();
+            let bound = ringwise_config::bind(&crate::of_flags(flags).unwrap(), &[], &at.snapshot).unwrap();
             let planning = Planning::new(host.as_ref(), at, bound.intent, true, false).unwrap();
             let plan = planning.plan(Take::Over).unwrap();
             let requested = Requested { flags: Some(flags.clone()), intent: planning.requested.clone() };
