@@ -318,7 +318,7 @@ fn what_is_about_one_host_refuses_several() {
             let message = errors(&o);
             assert_eq!((o.status.code(), text(&o).as_str()), (Some(2), ""), "{args:?} {message}");
             assert!(
-                message.contains(b) && message.contains("ringwise check and ringwise plan read several"),
+                message.contains(b) && message.contains("ringwise check, plan and config check read several"),
                 "{message}"
             );
         }

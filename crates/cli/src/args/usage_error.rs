@@ -66,7 +66,7 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
 }
 
 /// Ends the error of a command to which several captures are given.
-pub(crate) const SEVERAL: &str = "ringwise check and ringwise plan read several";
+pub(crate) const SEVERAL: &str = "ringwise check, plan and config check read several";
 
 /// The word that is refused, if it is a second capture behind `--from`.
 fn second_capture(e: &clap::Error, words: &[String]) -> Option<String> {
