@@ -72,9 +72,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
         }
         R::Adaptive { .. } => "adaptive moderation is off, although requests arrive singly and in bursts".into(),
         // These reasons name their subject themselves.
-        R::MostOnOneCpu { .. } | R::QueuesShareCpu { .. } | R::DeviceSpreads { .. } | R::CrowdedCache { .. } => {
-            reason.to_string()
-        }
+        R::MostOnOneCpu { .. } | R::QueuesShareCpu { .. } | R::DeviceSpreads { .. } => reason.to_string(),
         _ if what.is_empty() => reason.to_string(),
         _ => format!("{what}: {reason}"),
     }

@@ -71,6 +71,9 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
         ..Intent::default()
     };
     chosen(&host.interfaces, nics, &mut i.devs, &mut notes);
+    for pattern in host.act_on_load.iter().filter(|p| !nics.iter().any(|n| named(p, n))) {
+        notes.push(format!("no interface of this host matches {pattern} of host.act_on_load; it is skipped"));
+    }
     for (name, e) in said {
         if let Some(goal) = e.goal {
             i.dev_goals.insert(name.to_string(), goal);
@@ -90,6 +93,8 @@ pub struct Applicable {
     pub undecided: Vec<UndecidedGroup>,
     /// Where the entries are that match an interface, at the top level and in these groups.
     pub entries: Vec<ConfiguredBy>,
+    /// Names and patterns of `interfaces` and `act_on_load` that match an interface, at the top level.
+    pub names: Vec<String>,
 }
 
 /// Finds the parts of the file that are for this host, even if it does not fit the host.
@@ -97,7 +102,9 @@ pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
     let (groups, undecided) = applying(config, s);
     let entries = config.entries.iter().chain(groups.iter().flat_map(|g| &g.entries));
     let entries = entries.filter(|e| s.nics.iter().any(|n| selects(&e.matcher, n))).map(|e| e.by.clone()).collect();
-    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries }
+    let names = config.host.interfaces.iter().chain(&config.host.act_on_load);
+    let names = names.filter(|p| s.nics.iter().any(|n| named(p, n))).cloned().collect();
+    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries, names }
 }
 
 /// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.

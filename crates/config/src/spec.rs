@@ -137,7 +137,7 @@ pub static HOST: Spec = Spec {
         key(
             "far_node",
             Kind::Word(&["never", "last", "ok"]),
-            "CPUs of remote nodes: never use them, use them last (if no local CPU is left), or like local CPUs (ok)",
+            "CPUs of remote nodes: never use them, use them last, or like local CPUs (ok)",
         ),
         key("allow_disruption", Kind::Bool, "include steps that interrupt traffic"),
         key(

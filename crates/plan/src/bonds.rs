@@ -83,7 +83,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut P
                     setting,
                     rule: "bond".into(),
                     reason: reason.clone(),
-                    command: channels::command(intent, &[d.name()], want),
+                    command: channels::command(intent, &[d.name()], Some(want)),
                     outage: format!("{name} would be cut off"),
                 }),
                 (None, None) => {}

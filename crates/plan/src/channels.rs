@@ -28,10 +28,10 @@ fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
     }
 }
 
-/// The command that includes a change: the same request with a number of queues and permission to interrupt traffic. It
-/// names devices only if the command would otherwise change other devices too.
-pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
-    plan_with(IntentFlags { queues: Some(n), ..request(intent, devs) })
+/// The command that includes a change: the same request with permission to interrupt traffic, and with a number of queues unless
+/// the goal decides it. It names devices only if the command would otherwise change other devices too.
+pub(crate) fn command(intent: &Intent, devs: &[&str], queues: Option<u32>) -> String {
+    plan_with(IntentFlags { queues, ..request(intent, devs) })
 }
 
 /// The command that includes the settings configured in `by`, with permission to interrupt traffic.
@@ -175,7 +175,7 @@ pub(crate) fn decide(
         setting,
         rule: rule.to_string(),
         reason,
-        command: command(intent, &[&name], want),
+        command: command(intent, &[&name], asked),
         outage: control::outage(d.nic.driver.known().map(String::as_str)).to_string(),
     });
     Ok(())

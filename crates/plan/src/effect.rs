@@ -178,11 +178,11 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
             Some(format!("there are fewer queues, {why}{weighted}"))
         }
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
-        _ if d.table.is_some() => said(OWN_CORE),
+        _ if d.table.is_some() && has_threads => said(OWN_CORE),
         _ if leaves_isolated(m, d) => said("isolated CPUs are free of its queues"),
         // Its queues would fit on cores of their own, so its node is not what makes them share one.
         Goal::Forward if devs.len() > 1 && fits_local_cores(m, d) => said(ALIKE),
-        _ if ends_far() => said("more of its interrupts are on its own node"),
+        _ if ends_far() => said("more of its interrupts are on its own node, which this number does not count"),
         Goal::Latency => said("the other cores are left to programs"),
         Goal::Rpc | Goal::Stream if intent.smt.is_none() && has_threads => {
             said("one thread of each core takes queues: second threads are left to programs")

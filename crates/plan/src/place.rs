@@ -71,7 +71,7 @@ pub(crate) fn places(
                 let all = cands.len();
                 cands.retain(is_near);
                 // Goal latency takes half of the local cores, however many remote ones there are.
-                remote_left = cands.len() < all && intent.goal != Goal::Latency;
+                remote_left = cands.len() < all && intent.goal != Goal::Latency && far != FarNode::Never;
             } else if far == FarNode::Never {
                 let pick = |f: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|i| f(*i)));
                 return Err(Refusal::NoNearCandidates {

@@ -292,8 +292,8 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuild
     let same = out.wanted_counts.windows(2).all(|w| w[0] == w[1]);
     if same && out.left_out.len() == devices && out.wanted_counts.len() == devices {
         let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
-        for (l, n) in out.left_out.iter_mut().zip(&out.wanted_counts) {
-            l.command = channels::command(intent, &devs, *n);
+        for l in &mut out.left_out {
+            l.command = channels::command(intent, &devs, intent.queues);
         }
     }
 }
@@ -349,7 +349,10 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     warn_about_pairs(&doubled, &mut out.warnings);
     // If manual changes put several queues on one CPU, the plan does not recommend fewer queues.
     let remote = intent.far_node == Some(FarNode::Ok);
-    let stacks = devs.iter().filter(|d| !out.keep.moves(d.name())).filter_map(|d| Stack::of(d, &out.left_out, remote));
+    let stacks = devs
+        .iter()
+        .filter(|d| !out.keep.moves(d.name()))
+        .filter_map(|d| Stack::of(d, &out.left_out, intent.queues.is_some(), remote));
     warn_about_stacks(&stacks.collect::<Vec<_>>(), devs.len(), &mut out.warnings);
     let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
@@ -396,6 +399,8 @@ struct Stack<'a> {
     cpus: usize,
     /// The most queues on one CPU.
     most: u32,
+    /// The goal proposes the same number, and no number is requested.
+    as_proposed: bool,
     /// The number of queues to propose.
     fewer: u32,
     goal: Goal,
@@ -417,7 +422,7 @@ enum StackCause {
 }
 
 impl<'a> Stack<'a> {
-    fn of(d: &'a Dev, proposed: &[ProposedChange], remote: bool) -> Option<Self> {
+    fn of(d: &'a Dev, proposed: &[ProposedChange], named: bool, remote: bool) -> Option<Self> {
         // Queues that share a CPU have smaller shares of a weighted table.
         if d.table.is_some() {
             return None;
@@ -446,7 +451,8 @@ impl<'a> Stack<'a> {
             Fact::Known(c) if channels::most(c).is_some() => None,
             _ => Some(crate::Obstacle::NoChannelCount.to_string()),
         };
-        Some(Self { dev, queues, cpus, most, fewer, goal: d.goal, remote, fixed, why })
+        let as_proposed = !named && goal == Some(fewer);
+        Some(Self { dev, queues, cpus, most, fewer, as_proposed, goal: d.goal, remote, fixed, why })
     }
 }
 
@@ -483,6 +489,7 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
             }
         };
         let reduce = match &s.fixed {
+            None if s.as_proposed => format!(": reduce the queues ({command}--allow-disruption)"),
             None => format!(": reduce the queues ({command}--queues {} --allow-disruption)", s.fewer),
             Some(why) => format!("; their number cannot be changed: {why}"),
         };

@@ -84,7 +84,13 @@ fn one(
     let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).collect();
     // Which of several nodes is the device's is unknown.
     let nodeless = d.near == Near::All && m.has_nodes();
-    let nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).collect();
+    let mut nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).collect();
+    // Interrupts may be on other nodes of the socket too.
+    if let Near::Node(home) = d.near
+        && nodes.contains(&Some(home))
+    {
+        nodes = BTreeSet::from([Some(home)]);
+    }
     // Only whole cores: on the second thread of an interrupt's core a program slows the interrupts down (article 003).
     let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
     let on_node = |c: usize| nodeless || nodes.contains(&m.node[c]);
@@ -130,7 +136,7 @@ fn one(
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
         names,
-        drop_in: drop_in(m, &cpus, nodeless),
+        drop_in: drop_in(m, &cpus, node_cpus.as_ref().unwrap_or(&cpus), nodeless),
         cpuset: format!("echo {cpus} > /sys/fs/cgroup/GROUP/cpuset.cpus"),
         why: why.to_string(),
         node_cpus: node_cpus.filter(|all| *all != cpus),
@@ -139,10 +145,11 @@ fn one(
 }
 
 /// `nodeless`: the node of the device is unknown, so none is named.
-fn drop_in(m: &Machine, cpus: &CpuSet, nodeless: bool) -> String {
+/// `memory`: the CPUs whose nodes the memory comes from.
+fn drop_in(m: &Machine, cpus: &CpuSet, memory: &CpuSet, nodeless: bool) -> String {
     let mut out = format!("[Service]\nCPUAffinity={cpus}\n");
     let nodes: BTreeMap<NodeId, ()> =
-        cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).collect();
+        memory.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).collect();
     let mut all = nodes.keys();
     match (all.next(), all.next()) {
         _ if !m.has_nodes() => {}

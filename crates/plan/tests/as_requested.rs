@@ -72,12 +72,14 @@ fn the_warning_proposes_a_queue_for_each_cpu_that_was_permitted() {
     let s = machines::host("db1", cpu, vec![nic("eth0", 0), NicSpec::new("eth1", "igb", Some(1), 2, 8)]).snapshot();
     let warning = |far_node| {
         let p = ok(&s, &Intent { goal: Goal::Rpc, far_node, ..Intent::default() });
-        p.warnings.into_iter().find(|w| w.contains("queues share CPUs")).expect("32 queues on 8 CPUs")
+        let Setting::Channels { combined, .. } = p.left_out[0].setting else { panic!("{:?}", p.left_out) };
+        (p.warnings.into_iter().find(|w| w.contains("queues share CPUs")).expect("32 queues on 8 CPUs"), combined)
     };
-    let local = warning(None);
-    assert!(local.contains("plan eth0 --goal rpc --queues 4 --allow-disruption"), "{local}");
-    let far = warning(Some(FarNode::Ok));
-    assert!(far.contains("plan eth0 --goal rpc --far-node ok --queues 8 --allow-disruption"), "{far}");
+    // The goal itself proposes the number.
+    let (local, proposed) = warning(None);
+    assert!(local.contains("plan eth0 --goal rpc --allow-disruption") && proposed == Some(4), "{local} {proposed:?}");
+    let (far, proposed) = warning(Some(FarNode::Ok));
+    assert!(far.contains("plan eth0 --goal rpc --far-node ok --allow-disruption") && proposed == Some(8), "{far}");
 }
 
 #[test]
@@ -220,7 +222,7 @@ fn costs_name_reserved_cpus_of_the_interface_alone() {
         all.into_iter().collect::<Vec<_>>().join("; ")
     };
     let plain = costs("", None, false);
-    assert_eq!(plain, "more of its interrupts are on its own node");
+    assert_eq!(plain, "more of its interrupts are on its own node, which this number does not count");
     // A CPU of the other node, and one whose core has another thread for the queue.
     assert_eq!((costs("8", None, false), costs("0", None, false)), (plain.clone(), plain));
     assert_eq!(costs("0-1", None, false), "CPUs 0-1 are kept free of queues, as requested");

@@ -407,7 +407,7 @@ fn remote_cpus_are_proposed_where_they_help() {
         (warning.contains("--far-node ok"), p.layout[0].queues.iter().map(|q| q.cpu).collect::<BTreeSet<_>>().len())
     };
     assert_eq!(remote(Goal::Rpc, None), (true, 4));
-    assert_eq!(remote(Goal::Rpc, Some(FarNode::Never)), (true, 4));
+    assert_eq!(remote(Goal::Rpc, Some(FarNode::Never)), (false, 4));
     assert_eq!(remote(Goal::Rpc, Some(FarNode::Ok)), (false, 8));
     // It takes half of the local cores, and no others.
     assert_eq!(remote(Goal::Latency, None), (false, 2));

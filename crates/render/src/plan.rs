@@ -311,7 +311,11 @@ fn rest(plan: &Plan, again: &str, style: &Style) -> String {
 
 fn impossible(r: &NotPossible, w: Option<usize>) -> String {
     let NotPossible { what, why, needed, .. } = r;
-    let tail = if *needed { "; the goal is not fully met without it" } else { "; optional for this goal" };
+    let tail = match *needed {
+        _ if r.is_named() => "",
+        true => "; the goal is not fully met without it",
+        false => "; optional for this goal",
+    };
     hang("x ", &format!("{what}: {why}{tail}"), w)
 }
 

@@ -112,10 +112,11 @@ pub enum SmtArg {
 /// Whether CPUs of remote nodes get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FarNodeArg {
-    /// No queue there; refuse if no local CPU may be used
+    /// Only CPUs of the interface's node; refuse if none of them may be used
     Never,
-    /// Only if no local CPU may be used; until then queues share local CPUs (goal mixed: as soon as each of them has a
-    /// queue). The default
+    /// Only if every local CPU has a queue, and then only on nodes of the same socket or at a distance of at most 12 (goal
+    /// forward: before second threads of local cores); on others if no local CPU may be used (goal mixed: as soon as each
+    /// has a queue). The default
     Last,
     /// Like CPUs of the local node, the nearest first
     Ok,

@@ -253,6 +253,6 @@ mod tests {
         assert!(refuse_several("show", None, &words).is_ok());
         assert!(refuse_several("show", Some(Path::new("a")), &words[..1]).is_ok());
         let e = refuse_several("show", Some(Path::new("a")), &words).unwrap_err();
-        assert!(e.message.contains("b.tar.gz") && e.message.contains("ringwise check and ringwise plan"), "{e}");
+        assert!(e.message.contains("b.tar.gz") && e.message.contains("ringwise check, plan and config check"), "{e}");
     }
 }

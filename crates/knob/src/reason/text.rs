@@ -68,7 +68,7 @@ fn text(r: &Reason) -> String {
         R::DistantNode { cpu, planned } => format!("CPU {cpu} is on a more distant node than CPU {planned}"),
         R::CpuOfOtherGroup { cpu } => format!("CPU {cpu} handles a queue of another group"),
         R::SameNumberOneCpu => "queues with the same number share a CPU, so that a forwarded packet stays on it".into(),
-        R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than another local L3 cache"),
+        R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than that of the planned CPU"),
         R::LessLoaded { planned } => format!("CPU {planned} is less loaded, given where the other queues are now"),
         R::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)".into(),
         R::PlacedForCount { queues } => {
@@ -169,7 +169,8 @@ fn text(r: &Reason) -> String {
             format!("requests arrive singly and in bursts: the driver adapts the interval to the load{own}")
         }
         R::TableByCapacity => {
-            "each queue gets a share that matches its CPU: two threads of a core carry a third more than one (modelled)"
+            "each queue gets a share that matches its CPU: queues of one CPU share it, and two threads of a core carry a third \
+             more than one (modelled)"
                 .into()
         }
         R::GroupPolicy { policy, group, when } => format!("policy {policy} of group {group}: {when}"),
@@ -252,7 +253,7 @@ fn move_cause(why: MoveCause) -> &'static str {
         MoveCause::SlowerCore => "it is on a slower core now",
         MoveCause::DistantNode => "it is on a more distant node now",
         MoveCause::CpuOfOtherGroup => "the CPU that it is on now handles a queue of another group",
-        MoveCause::CrowdedCache => "its L3 cache serves more queues than another local one",
+        MoveCause::CrowdedCache => "its L3 cache serves more queues than that of the planned CPU",
         MoveCause::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)",
         MoveCause::BothDirections => "both interrupts of a queue use one CPU",
         MoveCause::SpreadEvenly => "the queues are spread evenly over the cores",

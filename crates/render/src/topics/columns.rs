@@ -17,7 +17,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["Show|ringwise show DEV: line carries"],
     ),
     word(
-        &["in use by", "users", "rdma"],
+        &["in use by", "users", "rdma", "xdp", "af_xdp", "ovs"],
         "show: who else uses the queues of the interface",
         "XDP programs, AF_XDP sockets, RDMA or traffic classes. Such users limit what can be changed: ringwise does not \
          change the number of queues then. On an interface whose device RDMA uses, a change of the channels would restart \
@@ -168,7 +168,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Not|It does not count the cost of remote memory, caches, moderation, heavy flows, or the load of programs. \
              Interrupts on a remote node have a line of their own.",
-            "Where|plans with goal forward for all interfaces, and the reason of a weighted RSS table",
+            "Where|plans with goal forward, if the number changes, and the reason of a weighted RSS table",
             "See|rule Q33; ringwise help better, remote, heavy; ringwise bench --help measures",
         ],
     ),

@@ -191,6 +191,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "receive side scaling",
             "rss table",
             "indirection table",
+            "weight",
+            "weighted rss table",
             "hash",
             "hash key",
             "hash fields",

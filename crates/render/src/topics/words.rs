@@ -61,10 +61,10 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Why|A queue on a remote CPU loses speed: rule A03 reports it where the plan uses a local one.",
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
-            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): remote \
-             CPUs get queues only if no local CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). If \
-             there are more queues than local CPUs, the queues share the local CPUs. Goal mixed alone gives the queues \
-             beyond the number of local CPUs to remote CPUs.",
+            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): CPUs \
+             of other sockets get queues only if no local CPU may be used (--cpus, --reserve, --exclude-cpus, isolated \
+             CPUs); until then the queues share the local CPUs. Goal mixed alone gives the queues beyond the number of \
+             local CPUs to them.",
             "Never|no queue on a CPU of another node: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
             "Ok|remote CPUs count like local ones: each core of the host gets a queue before any second thread does, \
              the nearest node first",
@@ -79,7 +79,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["local", "near", "local node", "near node", "local cpu", "local core"],
         title: "on the NUMA node of the interface",
         body: "A CPU is local (near) if it is on the NUMA node of the interface: memory and cache that the NIC writes to \
-         are close. By default plans use remote CPUs only if no local one may be used.",
+         are close. Plans use other nodes of the socket if every local CPU has a queue, and other sockets by default only if no \
+         local CPU may be used.",
         parts: &[
             "Kernel|/sys/class/net/DEV/device/local_cpulist",
             "Set|ringwise plan --far-node HOW: ringwise help far-node",

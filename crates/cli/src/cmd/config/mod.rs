@@ -136,7 +136,9 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
         if text.is_empty() && !c.host_groups.is_empty() {
             text.push_str("# no host group applies\n");
         }
-        out::answer(&(text + &ringwise_config::print(&Config::of_intent(&ringwise_plan::in_full(&b.intent)))))?;
+        let mut file = Config::of_intent(&ringwise_plan::in_full(&b.intent));
+        file.host.act_on_load.clone_from(&b.host.act_on_load);
+        out::answer(&(text + &ringwise_config::print(&file)))?;
     }
     Ok(Status::Ok)
 }

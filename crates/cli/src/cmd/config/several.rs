@@ -144,6 +144,7 @@ impl<'a> Unmatched<'a> {
             host_groups: groups.map(|g| g.name.clone()).collect(),
             undecided: Vec::new(),
             entries: entries.map(|e| e.by.clone()).collect(),
+            names: config.host.interfaces.iter().chain(&config.host.act_on_load).cloned().collect(),
         };
         Self { config, parts, applied: BTreeSet::new() }
     }
@@ -153,6 +154,7 @@ impl<'a> Unmatched<'a> {
         self.parts.host_groups.retain(|g| !matched.host_groups.contains(g) && !undecided(g));
         self.applied.extend(matched.host_groups.iter().cloned());
         self.parts.entries.retain(|e| !matched.entries.contains(e));
+        self.parts.names.retain(|n| !matched.names.contains(n));
     }
 
     /// The entries of a group are listed only if it matches a host.
@@ -164,6 +166,11 @@ impl<'a> Unmatched<'a> {
         let entries = entries.map(|e| format!("{}: no interface matches {}", e.by, e.matcher));
         let groups = self.config.host_groups.iter().filter(left);
         let groups = groups.map(|g| format!("{}: host group {} matches no host ({})", g.by, g.name, g.matcher));
-        entries.chain(groups).collect()
+        let host = &self.config.host;
+        let keys = [("interfaces", &host.interfaces), ("act_on_load", &host.act_on_load)];
+        let names = keys.iter().flat_map(|(key, all)| all.iter().map(move |n| (key, n)));
+        let names = names.filter(|(_, n)| self.parts.names.contains(n));
+        let names = names.map(|(key, n)| format!("host.{key}: no interface is named {n}"));
+        entries.chain(names).chain(groups).collect()
     }
 }
