@@ -252,12 +252,58 @@ pub enum User {
     },
     /// A datapath of Open vSwitch.
     Ovs,
+    /// A DMA buffer (devmem TCP) is bound to this receive queue, since Linux 6.12.
+    Dmabuf {
+        /// Number of the queue.
+        queue: u32,
+        /// Id of the binding.
+        id: u32,
+    },
+    /// io_uring receives from this queue into memory of its program (zero copy), since Linux 6.15.
+    IoUring {
+        /// Number of the queue.
+        queue: u32,
+    },
+    /// The receive queue is leased to a queue of a virtual interface, since Linux 7.1.
+    Lease {
+        /// Number of the queue.
+        queue: u32,
+        /// Index of the virtual interface in its network namespace.
+        ifindex: IfIndex,
+        /// Number of the queue of the virtual interface.
+        leased_as: u32,
+        /// Id of that network namespace as seen from ours. `None`: the same one.
+        netns: Option<i32>,
+    },
+}
+
+impl User {
+    /// The queue that it holds. While it does, the kernel refuses to remove the queue (net/core/netdev_queues.c,
+    /// `netdev_queue_busy`). `None`: it uses the device, not one queue.
+    pub fn queue(&self) -> Option<u32> {
+        match self {
+            Self::AfXdp { queue } | Self::Dmabuf { queue, .. } | Self::IoUring { queue } => Some(*queue),
+            Self::Lease { queue, .. } => Some(*queue),
+            Self::Xdp { .. } | Self::Rdma { .. } | Self::Userspace { .. } | Self::Ovs => None,
+        }
+    }
+
+    /// Whether the queue's packets are in memory that the kernel does not read, so that other sockets cannot receive
+    /// them (net/ipv4/tcp.c, `tcp_recvmsg_locked`: EFAULT).
+    pub fn hides_data(&self) -> bool {
+        matches!(self, Self::Dmabuf { .. } | Self::IoUring { .. })
+    }
 }
 
 impl Nic {
     /// Name of the interface.
     pub fn name(&self) -> &str {
         &self.dev.name
+    }
+
+    /// Users that hold single queues. Empty if none is known.
+    pub fn queue_users(&self) -> impl Iterator<Item = &User> {
+        self.users.known().into_iter().flatten().filter(|u| u.queue().is_some())
     }
 
     /// Vectors that serve queues.

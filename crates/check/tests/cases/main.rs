@@ -122,6 +122,8 @@ cases! {
     "Q28" Edited |w| w.rule(queue(Action::Queue(8))), |w| w.rule(queue(Action::Queue(7)));
     "Q30" HandWritten |w| { w.nic().driver = Fact::Known("ixgbe".into()); w.feature("rx-ntuple-filter", false); w.protocol("TcpExt:TCPOFOQueue", 5000) },
         |w| { w.feature("rx-ntuple-filter", false); w.protocol("TcpExt:TCPOFOQueue", 5000) };
+    "Q34" Edited |w| w.nic().users = Fact::Known(vec![User::IoUring { queue: 3 }]),
+        |w| { w.nic().users = Fact::Known(vec![User::Dmabuf { queue: 3, id: 1 }]); w.rss().table = (0..128).map(|i| [0, 1, 2, 4, 5, 6, 7][i % 7]).collect() };
     "Q33" Edited |w| { fewer(w, 6); goal(w, Goal::Forward); w.rss().table = (0..128).map(|i| i % 6).collect() },
         |w| { fewer(w, 6); goal(w, Goal::Forward) };
     "F13" HandWritten |w| { w.nic().kind = NicKind::Vf; fewer(w, 4); let Fact::Known(c) = &mut w.nic().channels else { panic!() }; c.combined = Some(Count { now: 4, max: 4 }) },

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Setting, VectorName, coalesce as knob_coalesce, features, napi as knob_napi};
-use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues};
+use ringwise_knob::{
+    Address, Setting, VectorName, coalesce as knob_coalesce, features, napi as knob_napi, rings as knob_rings,
+};
+use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues, User};
 
 use super::{WishContext, what};
 use crate::channels::then;
@@ -87,6 +89,11 @@ fn rings(cx: &mut WishContext, values: &RingValues) {
         Some(n)
     };
     let values = RingValues::each(|part| keep(part, part.value(values)?));
+    // The driver creates all rings again. i40e and ice refuse it with EBUSY while an AF_XDP socket has a queue.
+    let users: Vec<User> = d.nic.queue_users().cloned().collect();
+    if !users.is_empty() && !knob_rings::compare(&values, &r.now()).holds() {
+        return cx.cannot(address, Obstacle::InUse { by: users });
+    }
     if !values.is_empty() {
         cx.configure(Setting::Rings { dev, values });
     }

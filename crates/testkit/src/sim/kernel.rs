@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::ethtool_nl::ids::channels;
 use ringwise_kfmt::{cpulist, cpumask};
 use ringwise_model::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOSPC, EOPNOTSUPP, EOVERFLOW, EPERM, ERANGE, EROFS};
-use ringwise_model::{CpuSet, Fact, RingKind, RingValues};
+use ringwise_model::{CpuSet, Fact, Nic, RingKind, RingValues, User};
 use ringwise_sys::{Error, Result};
 
 use super::driver_kind::Driver;
@@ -258,6 +258,7 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
             return Err(no(EINVAL));
         }
     }
+    held(&s.nics[i], (combined + rx, combined + tx), s.version())?;
     driver::channels_changed(s, i, combined)?;
     if let Fact::Known(c) = &mut s.nics[i].channels {
         for (count, n) in [(&mut c.rx, rx), (&mut c.tx, tx), (&mut c.other, other), (&mut c.combined, combined)] {
@@ -267,6 +268,30 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
         }
     }
     s.stale(i);
+    Ok(())
+}
+
+/// Queues that a program holds are not removed; `left`: receive and transmit queues that stay. 7.1:
+/// net/core/netdev_queues.c, `netdev_queue_busy`; before: net/ethtool/common.c, `ethtool_check_max_channel`, and
+/// net/ethtool/channels.c. From source: the lab's kernels have no driver that binds memory to a queue.
+fn held(nic: &Nic, left: (u32, u32), version: (u32, u32)) -> Result<()> {
+    let since_7_1 = version >= (7, 1);
+    for user in nic.queue_users() {
+        let Some(queue) = user.queue() else { continue };
+        let text = match user {
+            User::AfXdp { .. } if queue >= left.0.min(left.1) => match since_7_1 {
+                true => "Device queue in use by AF_XDP".into(),
+                false => "requested channel counts are too low for existing zerocopy AF_XDP sockets".into(),
+            },
+            _ if queue < left.0 => continue,
+            User::Dmabuf { .. } | User::IoUring { .. } => {
+                format!("requested channel counts are too low for existing memory provider setting ({queue})")
+            }
+            User::Lease { .. } => "Device queue in use due to queue leasing".into(),
+            _ => continue,
+        };
+        return Err(words(EINVAL, &text));
+    }
     Ok(())
 }
 
