@@ -76,6 +76,7 @@ fn text(o: &Obstacle) -> String {
             plural(*queues as usize, "queue")
         ),
         O::NoRing { kind } => match RingPart::of(kind).map(|p| p.kind) {
+            Some(RingKind::Mode) => format!("{kind} is off, and the kernel does not show whether the driver has it"),
             None | Some(RingKind::Size) => format!("the driver reports no {kind} ring"),
             Some(_) => format!("the driver reports no {kind}"),
         },

@@ -69,13 +69,16 @@ fn rings(cx: &mut WishContext, values: &RingValues) {
     let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else { return };
     let mut keep = |part: &RingPart, n: u32| -> Option<u32> {
         let Some(h) = part.found(&r) else {
+            if part.kind == RingKind::Mode && n == 0 {
+                return Some(n);
+            }
             cx.cannot(address.clone(), Obstacle::NoRing { kind: part.key.to_string() });
             return None;
         };
         let least = match part.kind {
             RingKind::Size => 1,
             RingKind::Number(least) => least,
-            RingKind::Switch => return Some(n),
+            RingKind::Switch | RingKind::Mode => return Some(n),
         };
         if n < least || (h.max > 0 && n > h.max) {
             let (now, most) = (h.now, (h.max > 0).then_some(h.max));

@@ -308,6 +308,7 @@ pub(super) fn set_rings(s: &mut State, dev: &str, want: &RingValues) -> Result<(
                 return Err(words(EINVAL, "requested ring size exceeds maximum"));
             }
             (RingKind::Size, _) => {}
+            (RingKind::Mode, _) => {}
             (_, None) => return Err(words(EOPNOTSUPP, &format!("setting {} is not supported", part.word))),
             (_, Some(found)) if found.max > 0 && n > found.max => return Err(no(ERANGE)),
             _ => {}
