@@ -73,6 +73,8 @@ cases! {
     "D13" Edited |w| w.count("qdisc_drops", 3), |w| w.count("tx_dropped", 3);
     "D14" Edited |w| w.cpu(2).ksoftirqd = Some(80.0), |w| w.cpu(2).ksoftirqd = Some(30.0);
     "D15" Edited |w| w.cpu(0).softirq = Some(98.0), |w| w.t.as_mut().unwrap().cpus.values_mut().for_each(|c| c.softirq = Some(98.0));
+    "D17" Edited |w| { w.link().pools.insert(3, PoolUse { fast: 10_000, slow: 90, ring_full: 4_000, in_use: 2 }); },
+        |w| { w.link().pools.insert(3, PoolUse { fast: 10_000, slow: 90, ring_full: 40, in_use: 2 }); };
     "D16" Edited |w| w.count("rx_pause", 100), |w| w.count("rx_pause", 1);
 
     "A01" Recorded |w| recorded(w, "lab-router16-newest"), |_| {};

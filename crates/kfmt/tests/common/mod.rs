@@ -241,6 +241,7 @@ pub(crate) fn netlink(data: &[u8]) {
     }
     let _ = (notification::links(data), notification::ethtool(data), notification::netdev(data));
     let _ = notification::uevent(data);
+    let _ = (netdev_nl::page_pool(data), netdev_nl::page_pool_stats(data));
     let _ = (link_stats::link_stats(data), qdisc::qdisc(data), ethtool_nl::pause_frames(data));
     if let Ok((id, v)) = netdev_nl::napi_set_decode(data) {
         assert_eq!(netdev_nl::napi_set_decode(&netdev_nl::napi_set(id, &v)), Ok((id, v)));
