@@ -59,12 +59,8 @@ pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<U
     let mut out = BTreeMap::new();
     for (name, _) in sysctl::ALL.iter().filter(|(n, _)| *n != sysctl::RPS_DEFAULT_MASK) {
         let value = sysctl(&mut r, name);
-        let missing = match &value {
-            Fact::Absent => true,
-            Fact::Unknown(u) => u.errno.is_none(),
-            Fact::Known(_) => false,
-        };
-        if !(missing && host.is_recorded() && sysctl::LATER.contains(name)) {
+        let later = sysctl::LATER.contains(name) && host.is_recorded();
+        if !(later && matches!(&value, Fact::Unknown(u) if u.errno.is_none())) {
             out.insert(name.to_string(), value);
         }
     }

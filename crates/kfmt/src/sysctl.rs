@@ -44,7 +44,7 @@ pub const ALL: &[(&str, Takes)] = &[
 ];
 
 /// Names that recordings of earlier versions lack, and most kernels in use: `skb_defer_max` since 5.19, the others since
-/// 6.19. A snapshot of a recording has them only where they exist.
+/// 6.19. A snapshot of such a recording does not list them.
 pub const LATER: [&str; 3] = ["net.core.qdisc_max_burst", "net.core.skb_defer_max", "net.core.txq_reselection_ms"];
 
 const MOST: u32 = i32::MAX as u32;
