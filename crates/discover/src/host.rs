@@ -52,8 +52,8 @@ pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     (facts, r.unread)
 }
 
-/// Absent: this kernel does not have it, or not in this network namespace. Recordings may lack [`sysctl::LATER`]. Recordings of earlier versions
-/// hold none of them: then the map is empty. [`rps::DEFAULT_MASK`] may hang and is read apart.
+/// Absent: this kernel does not have it, or not in this network namespace. Recordings of earlier versions lack those of
+/// [`sysctl::LATER`], or all of them: then the map is empty. [`rps::DEFAULT_MASK`] may hang and is read apart.
 pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<Unread>) {
     let mut r = Reader::new(host);
     let mut out = BTreeMap::new();
