@@ -6,7 +6,7 @@ use ringwise_model::{Dir, Fact, Unread, User};
 use crate::links::Port;
 
 /// XDP programs (link dump), users of single queues (`queue-get`), RDMA devices on the same function, Open vSwitch as
-/// master. Absent: checked, no user found. Before 6.14 an AF_XDP socket is visible by its XDP program; one that only
+/// master. Absent: checked, no user found. Before 6.15 an AF_XDP socket is visible by its XDP program; one that only
 /// sends is not visible, and the kernel protects its channels itself.
 pub(crate) fn users(port: &Port, master_kind: Option<&str>, of_queues: &[User], rdma: &[String]) -> Fact<Vec<User>> {
     let mut out = Vec::new();

@@ -159,7 +159,7 @@ pub struct PauseFrames {
     pub rx: Option<u64>,
     /// Pause frames sent.
     pub tx: Option<u64>,
-    /// How often the device sent pause frames for so long that a watchdog of the device or its driver stepped in. Since
+    /// How often the device sent pause frames for so long that it turned them off for a time (ethtool.yaml). Since
     /// Linux 7.1; fbnic and mlx5.
     pub storms: Option<u64>,
 }

@@ -72,7 +72,7 @@ pub struct QueueInfo {
     pub id: u32,
     /// `None`: the driver does not link this queue to a NAPI instance, or the device is down.
     pub napi: Option<u32>,
-    /// An AF_XDP socket is bound to the queue (attribute since 6.14).
+    /// An AF_XDP socket is bound to the queue (attribute since 6.15).
     pub xsk: bool,
     /// Id of the DMA buffer that is bound to the queue (devmem TCP, since 6.12).
     pub dmabuf: Option<u32>,

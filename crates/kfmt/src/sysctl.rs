@@ -44,7 +44,8 @@ pub const ALL: &[(&str, Takes)] = &[
 ];
 
 /// Names that recordings of earlier versions lack, and most kernels in use: `skb_defer_max` since 5.19, the others since
-/// 6.19. A snapshot of such a recording does not list them.
+/// 6.19 (commits ffe4ccd359d0 and 2ddef3462b3a). A snapshot of such a recording does not list them. The kernel accepts
+/// negative numbers for the last two as well, which have no use.
 pub const LATER: [&str; 3] = ["net.core.qdisc_max_burst", "net.core.skb_defer_max", "net.core.txq_reselection_ms"];
 
 const MOST: u32 = i32::MAX as u32;

@@ -178,8 +178,11 @@ counters! {
         Packets = "packets" Bits64,
         /// Pages that the page pool of the queue gave from its cache.
         PoolFast = "pool_fast" Bits64,
-        /// Pages that were not recycled because another packet still used them.
+        /// Pages that were not recycled because another reference to them was left, or because they are of the emergency
+        /// reserve (`pfmemalloc`).
         PoolRefcnt = "pool_refcnt" Bits64,
+        /// Pages that the pool gave when it refilled its cache from its ring, one for each refill.
+        PoolRefill = "pool_refill" Bits64,
         /// Pages that were not recycled because the ring of the pool was full.
         PoolRingFull = "pool_ring_full" Bits64,
         /// How often the pool went to the page allocator, each time for up to 64 pages.
@@ -246,14 +249,17 @@ impl CpuCounter {
 /// What a page pool did in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolUse {
-    /// Pages given from its cache.
+    /// Pages given from its cache or its ring.
     pub fast: u64,
-    /// How often it went to the page allocator, each time for up to 64 pages (net/core/page_pool.c,
-    /// `__page_pool_alloc_netmems_slow`).
+    /// How often it went to the page allocator, each time for up to 64 pages (`__page_pool_alloc_netmems_slow`, which
+    /// asks for PP_ALLOC_CACHE_REFILL). One of them is counted here, the others as fast when the driver takes them.
+    /// Pools of pages of a higher order, and memory of programs, are not counted here.
     pub slow: u64,
-    /// Pages not recycled because the ring of the pool was full.
+    /// Pages not recycled because the ring of the pool was full (`page_pool_put_unrefed_netmem`). XDP returns up to 16
+    /// pages at once; if the ring is full before the last of them, they count as one (`page_pool_recycle_ring_bulk`).
     pub ring_full: u64,
-    /// Pages not recycled because another packet still used them.
+    /// Pages not recycled because another reference to them was left, or because they are of the emergency reserve
+    /// (`__page_pool_put_page`, `released_refcnt`).
     pub in_use: u64,
 }
 
@@ -262,7 +268,7 @@ impl PoolUse {
     pub fn of(counts: &QueueCounts) -> Option<Self> {
         let of = |c| counts.get(c);
         Some(Self {
-            fast: of(QueueCounter::PoolFast)?,
+            fast: of(QueueCounter::PoolFast)?.saturating_add(of(QueueCounter::PoolRefill).unwrap_or_default()),
             slow: of(QueueCounter::PoolSlow)?,
             ring_full: of(QueueCounter::PoolRingFull).unwrap_or_default(),
             in_use: of(QueueCounter::PoolRefcnt).unwrap_or_default(),

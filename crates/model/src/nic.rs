@@ -278,8 +278,9 @@ pub enum User {
 }
 
 impl User {
-    /// The queue that it holds. While it does, the kernel refuses to remove the queue (net/core/netdev_queues.c,
-    /// `netdev_queue_busy`). `None`: it uses the device, not one queue.
+    /// The queue that it holds. While it does, the kernel refuses to remove the queue (7.1: net/ethtool/channels.c,
+    /// `ethnl_set_channels`, with `netdev_queue_busy`; before only AF_XDP sockets there, and memory in
+    /// net/ethtool/common.c, `ethtool_check_max_channel`). `None`: it uses the device, not one queue.
     pub fn queue(&self) -> Option<u32> {
         match self {
             Self::AfXdp { queue } | Self::Dmabuf { queue, .. } | Self::IoUring { queue } => Some(*queue),
@@ -288,8 +289,10 @@ impl User {
         }
     }
 
-    /// Whether the queue's packets are in memory that the kernel does not read, so that other sockets cannot receive
-    /// them (net/ipv4/tcp.c, `tcp_recvmsg_locked`: EFAULT).
+    /// Whether the payload of the queue's packets is in memory that the kernel does not read. For both users,
+    /// `__skb_fill_netmem_desc` (include/linux/skbuff.h, 6.12) marks such a buffer as unreadable, and `tcp_recvmsg_locked`
+    /// (net/ipv4/tcp.c) answers EFAULT to a recv() without MSG_SOCK_DEVMEM. io_uring answers EFAULT to a socket whose
+    /// data is in the memory of another program (io_uring/zcrx.c, `io_zcrx_recv_frag`, 6.15).
     pub fn hides_data(&self) -> bool {
         matches!(self, Self::Dmabuf { .. } | Self::IoUring { .. })
     }

@@ -30,7 +30,8 @@ pub struct Rings {
     /// has no such mode; the kernel does not distinguish these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_push: Option<bool>,
-    /// The device writes received packets together with their completions, since Linux 6.3. `None`: as for `tx_push`.
+    /// The driver writes descriptors of the receive ring straight to the device (ionic), since Linux 6.3. `None`: as for
+    /// `tx_push`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_push: Option<bool>,
     /// Bytes of a sent packet that are pushed with its descriptor, since Linux 6.4.
@@ -62,7 +63,7 @@ pub struct RingValues {
     /// The driver writes descriptors of sent packets straight to the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_push: Option<bool>,
-    /// The device writes received packets together with their completions.
+    /// The driver writes descriptors of the receive ring straight to the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_push: Option<bool>,
     /// Bytes of a sent packet that are pushed with its descriptor.
@@ -187,7 +188,7 @@ impl RingPart {
             word: "rx-push",
             printed: "RX Push",
             kind: RingKind::Mode,
-            about: "write received packets together with their completions, since Linux 6.3",
+            about: "write descriptors of the receive ring straight to the device, since Linux 6.3",
             value: |v| v.rx_push.map(u32::from),
             set: |v, n| v.rx_push = n.map(|n| n != 0),
             found: |r| r.rx_push.map(|on| Count { now: u32::from(on), max: 0 }),

@@ -113,10 +113,10 @@ pub enum DropFound {
         percent: f64,
         /// Pages that were not recycled because the ring of the pool was full.
         ring_full_per_second: f64,
-        /// Pages that were not recycled because another packet still used them.
+        /// Pages that were not recycled because another reference to them was left.
         in_use_per_second: f64,
     },
-    /// The device sent pause frames for so long that a watchdog stepped in.
+    /// The device sent pause frames for so long that it turned them off for a time.
     PauseStorms {
         /// How often.
         storms: u64,

@@ -10,7 +10,7 @@ use crate::severity::{Confidence, Severity};
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
-const POOL: &str = "kernel documentation, networking/page_pool";
+const POOL: &str = "kernel documentation, networking/page_pool; net/core/page_pool.c: page_pool_put_unrefed_netmem, __page_pool_put_page";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
 /// Share of a CPU's time in interrupts and softirqs, in per cent. Above `BUSY` the CPU is busy, above `WALL` it is at
@@ -417,11 +417,11 @@ pub(super) static RULES: &[Rule] = &[
         guard: "the kernel counts page pools (CONFIG_PAGE_POOL_STATS), and the driver names the NAPI instance of a pool (Linux 6.8)",
         condition: "more than 10 % of the pages that the driver takes are not recycled, and more than 100 per second",
         confirm: "ynl --family netdev --dump page-pool-stats-get: recycle-ring-full and recycle-released-refcnt",
-        why: "A page that the pool cannot recycle goes back to the page allocator, and the driver maps a new one for the device. With an IOMMU this costs more than the packet itself.",
+        why: "A page that the pool cannot recycle loses its DMA mapping and goes back to the page allocator. The pool has to take a new page and map it for the device, which costs CPU time, with an IOMMU most of all.",
         source: POOL,
         by_hand: &[
-            "ring full: other CPUs free the pages faster than the queue takes them: run the programs on the CPU of the queue, or use a longer receive ring (ethtool -G DEV rx N), which also enlarges the ring of the pool",
-            "still in use: packet sockets, mirroring and XDP keep pages that packets share; larger frames share less",
+            "ring full: more pages come back at once than the ring of the pool holds: a longer receive ring (ethtool -G DEV rx N) also lengthens the ring of the pool on drivers that derive one from the other, such as bnxt_en",
+            "still in use: the driver or another user holds a reference to the page when the pool gets it back, or memory was short when the page was allocated (pfmemalloc); the kernel counts both as one",
         ],
         rates: true,
         severity: Severity::Info,

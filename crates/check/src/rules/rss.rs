@@ -471,8 +471,8 @@ pub(super) static RULES: &[Rule] = &[
         condition: "the RSS table has entries for this queue",
         confirm: "ethtool -x DEV; ynl --family netdev --dump queue-get",
         severity: Severity::Error,
-        why: "The driver places the data of every packet of this queue in memory that the kernel does not read. Sockets of other programs cannot receive it: recv() fails with EFAULT. The program that holds the queue steers its own flows there with flow rules.",
-        source: "kernel documentation, networking/devmem and networking/iou-zcrx",
+        why: "The driver places the payload of packets of this queue in memory that the kernel does not read. TCP sockets of other programs cannot receive it: recv() fails with EFAULT. The program that holds the queue steers its own flows there with flow rules.",
+        source: "kernel documentation, networking/devmem and networking/iou-zcrx; net/ipv4/tcp.c, tcp_recvmsg_locked (Linux 6.12)",
         ours: Some("--set DEV.rss.table=\"weight 1 1 … 0\""),
         judge: |cx, say| {
             cx.each(say, |n, say| {

@@ -13,10 +13,11 @@ const NAPI_ID: u16 = 3;
 /// `NETDEV_A_PAGE_POOL_STATS_INFO`: a nest with id and interface of the pool.
 const INFO: u16 = 1;
 
-/// `NETDEV_A_PAGE_POOL_STATS_*`, by number.
-const COUNTERS: [(u16, QueueCounter); 4] = [
+/// `NETDEV_A_PAGE_POOL_STATS_*`, by number (include/uapi/linux/netdev.h: ALLOC_FAST is 8, the others follow it).
+const COUNTERS: [(u16, QueueCounter); 5] = [
     (8, QueueCounter::PoolFast),
     (9, QueueCounter::PoolSlow),
+    (12, QueueCounter::PoolRefill),
     (17, QueueCounter::PoolRingFull),
     (18, QueueCounter::PoolRefcnt),
 ];
@@ -40,7 +41,7 @@ pub struct PagePool {
 pub struct PagePoolStats {
     /// As in [`PagePool`].
     pub id: u64,
-    /// `PoolFast`, `PoolSlow`, `PoolRingFull`, `PoolRefcnt`.
+    /// `PoolFast`, `PoolSlow`, `PoolRefill`, `PoolRingFull`, `PoolRefcnt`.
     pub counts: QueueCounts,
 }
 
@@ -130,10 +131,11 @@ mod tests {
         let (mut b, mut info) = (Builder::new(), Builder::new());
         info.u32(ID, 12).u32(IFINDEX, 2);
         b.nested(INFO, &info).unwrap();
-        b.u32(8, 1000).u64(9, 1 << 33).u32(10, 5).u32(14, 6).u32(17, 7).u32(18, 8);
+        b.u32(8, 1000).u64(9, 1 << 33).u32(10, 5).u32(12, 4).u32(14, 6).u32(17, 7).u32(18, 8);
         let want = [
             (QueueCounter::PoolFast, 1000),
             (QueueCounter::PoolSlow, 1 << 33),
+            (QueueCounter::PoolRefill, 4),
             (QueueCounter::PoolRingFull, 7),
             (QueueCounter::PoolRefcnt, 8),
         ];

@@ -271,26 +271,29 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
     Ok(())
 }
 
-/// Queues that a program holds are not removed; `left`: receive and transmit queues that stay. 7.1:
-/// net/core/netdev_queues.c, `netdev_queue_busy`; before: net/ethtool/common.c, `ethtool_check_max_channel`, and
-/// net/ethtool/channels.c. From source: the lab's kernels have no driver that binds memory to a queue.
+/// Queues that a program holds are not removed; `left`: receive and transmit queues that stay. Memory:
+/// net/ethtool/common.c, `ethtool_check_max_channel`. It compares with `<=`, although `dev_get_min_mp_channel_count`
+/// (net/core/dev.c) is the number of the queue plus one, so one queue more has to stay. The others, by queue: 7.1
+/// net/ethtool/channels.c, `ethnl_set_channels`, with `netdev_queue_busy` of net/core/netdev_queues.c; before only AF_XDP
+/// sockets. From source: the lab's kernels have no driver that binds memory to a queue.
 fn held(nic: &Nic, left: (u32, u32), version: (u32, u32)) -> Result<()> {
     let since_7_1 = version >= (7, 1);
+    let memory = nic.queue_users().filter(|u| u.hides_data()).filter_map(User::queue).max();
+    if let Some(count) = memory.map(|q| q + 1).filter(|count| left.0 <= *count) {
+        let text = format!("requested channel counts are too low for existing memory provider setting ({count})");
+        return Err(words(EINVAL, &text));
+    }
     for user in nic.queue_users() {
         let Some(queue) = user.queue() else { continue };
         let text = match user {
             User::AfXdp { .. } if queue >= left.0.min(left.1) => match since_7_1 {
-                true => "Device queue in use by AF_XDP".into(),
-                false => "requested channel counts are too low for existing zerocopy AF_XDP sockets".into(),
+                true => "Device queue in use by AF_XDP",
+                false => "requested channel counts are too low for existing zerocopy AF_XDP sockets",
             },
-            _ if queue < left.0 => continue,
-            User::Dmabuf { .. } | User::IoUring { .. } => {
-                format!("requested channel counts are too low for existing memory provider setting ({queue})")
-            }
-            User::Lease { .. } => "Device queue in use due to queue leasing".into(),
+            User::Lease { .. } if since_7_1 && queue >= left.0 => "Device queue in use due to queue leasing",
             _ => continue,
         };
-        return Err(words(EINVAL, &text));
+        return Err(words(EINVAL, text));
     }
     Ok(())
 }
@@ -310,7 +313,13 @@ pub(super) fn set_rings(s: &mut State, dev: &str, want: &RingValues) -> Result<(
             (RingKind::Size, _) => {}
             (RingKind::Mode, _) => {}
             (_, None) => return Err(words(EOPNOTSUPP, &format!("setting {} is not supported", part.word))),
-            (_, Some(found)) if found.max > 0 && n > found.max => return Err(no(ERANGE)),
+            (_, Some(found)) if found.max > 0 && n > found.max => {
+                let text = match part.key {
+                    "tx_push_buf_len" => format!("Requested TX push buffer exceeds the maximum of {}", found.max),
+                    _ => "requested ring size exceeds maximum".into(),
+                };
+                return Err(words(EINVAL, &text));
+            }
             _ => {}
         }
     }
