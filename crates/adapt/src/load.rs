@@ -35,8 +35,10 @@ pub enum Exclusion {
     BusyPolled,
     /// An AF_XDP socket receives from the queue.
     AfXdp,
-    /// The queue is leased to another network namespace.
+    /// The queue is leased to a virtual interface.
     Leased,
+    /// The queue receives into memory of a program or of a device.
+    Memory,
 }
 
 /// What one receive queue did in one second. `None`: unknown.

@@ -14,7 +14,8 @@ impl Display for Exclusion {
         f.write_str(match self {
             Self::BusyPolled => "a program polls the queue",
             Self::AfXdp => "an AF_XDP socket receives from the queue",
-            Self::Leased => "the queue is leased to another network namespace",
+            Self::Leased => "the queue is leased to a virtual interface",
+            Self::Memory => "the queue receives into memory of a program",
         })
     }
 }

@@ -43,6 +43,26 @@ fn written_read_back_and_rolled_back() {
     assert!(!compare(&wanted[0], &look(&sim)).holds());
 }
 
+/// net/ethtool/rings.c, `ethnl_set_rings`: what a message does not name keeps its value.
+#[test]
+fn a_change_of_sizes_keeps_the_other_parameters() {
+    let (sim, dir) = (sim(), Dir::new());
+    let before = now(&sim, "eth1");
+    assert_eq!((before.cqe_size, before.tx_push, before.tx_push_buf_len), (Some(64), Some(true), Some(96)));
+    let sizes = RingValues::sizes(Some(1024), None);
+    assert_eq!(apply(&sim, &dir, &[rings("eth1", sizes)]).unwrap().verdict, Verdict::Applied);
+    assert_eq!(now(&sim, "eth1"), sizes.or(&before));
+    // A rollback restores a parameter that changed since, although the transaction never named it.
+    let off = Some(false);
+    let other = RingValues { cqe_size: Some(128), tx_push: off, tx_push_buf_len: Some(128), ..RingValues::default() };
+    assert_eq!(apply(&sim, &dir, &[rings("eth1", other)]).unwrap().verdict, Verdict::Applied);
+    let found = now(&sim, "eth1");
+    assert_eq!((found.cqe_size, found.tx_push, found.rx), (Some(128), None, Some(1024)), "off is not reported");
+    assert_eq!(apply(&sim, &dir, &[rings("eth1", other)]).unwrap().verdict, Verdict::NothingToDo);
+    assert!(rollback(&sim, &dir, 0, &policy()).unwrap().put_back_incomplete.is_empty());
+    assert_eq!(now(&sim, "eth1"), before);
+}
+
 /// A larger number is a mistake in the request: the kernel refuses it, and all settings are restored.
 #[test]
 fn more_than_the_driver_accepts_is_put_back() {

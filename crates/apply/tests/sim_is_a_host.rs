@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ringwise_knob::{VectorName, irq as irq_of};
-use ringwise_model::Fact;
+use ringwise_model::{Fact, IfIndex, User};
 use ringwise_testkit::sim::{Sim, build};
 
 #[test]
@@ -115,6 +115,31 @@ fn channels_and_a_users_table() {
     );
     sim.ethtool_l("eth0", 6).unwrap();
     assert_eq!(sim.nic("eth0").unwrap().rss.known().unwrap().table, by_hand);
+}
+
+/// net/ethtool/channels.c, `ethnl_set_channels`, with `netdev_queue_busy` (7.1), and net/ethtool/common.c,
+/// `ethtool_check_max_channel`.
+#[test]
+fn queues_that_a_program_holds_are_found_and_stay() {
+    let lease = User::Lease { queue: 5, ifindex: IfIndex(9), leased_as: 1, netns: Some(0) };
+    let memory = "requested channel counts are too low for existing memory provider setting (6)";
+    let socket = "requested channel counts are too low for existing zerocopy AF_XDP sockets";
+    for (kernel, user, text) in [
+        ("6.18.0", User::AfXdp { queue: 5 }, socket),
+        ("7.3.4", User::AfXdp { queue: 5 }, "Device queue in use by AF_XDP"),
+        ("6.18.0", User::IoUring { queue: 5 }, memory),
+        ("7.3.4", User::Dmabuf { queue: 5, id: 2 }, memory),
+        ("7.3.4", lease, "Device queue in use due to queue leasing"),
+    ] {
+        let mut built = build::host(8, 1).kernel(kernel).mqnic("eth0", 0, 8).done();
+        built.nics[0].users = Fact::Known(vec![user]);
+        let sim = Arc::new(Sim::new(&built));
+        assert_eq!(look(&sim).nic("eth0").unwrap().users, built.nics[0].users);
+        assert_eq!(sim.ethtool_l("eth0", 4).unwrap_err().words.as_deref(), Some(text));
+        // Memory of a program needs one queue more than the others do.
+        assert_eq!(sim.ethtool_l("eth0", 6).is_err(), text == memory);
+        sim.ethtool_l("eth0", 7).unwrap();
+    }
 }
 
 #[test]

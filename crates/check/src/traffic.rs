@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuCounter, CpuCounts, CpuId, Dir, IrqId};
+use ringwise_model::{CpuCounter, CpuCounts, CpuId, Dir, IrqId, PoolUse};
 
 /// The traffic between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct LinkTraffic {
     pub alloc_fail: Option<u64>,
     /// Receive and transmit queues.
     pub queues: Vec<QueueTraffic>,
+    /// Page pools, by receive queue. Empty: the kernel or the driver does not count them.
+    pub pools: BTreeMap<u32, PoolUse>,
     /// Packets of the busiest receive queue, divided by the mean of all receive queues.
     pub rx_max_over_mean: Option<f64>,
 }

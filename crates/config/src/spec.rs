@@ -276,7 +276,7 @@ const RING_KEYS: [Key; RingPart::ALL.len()] = {
         let kind = match part.kind {
             RingKind::Size => Kind::Int(1, u32::MAX as u64),
             RingKind::Number(least) => Kind::Int(least as u64, u32::MAX as u64),
-            RingKind::Switch => Kind::Bool,
+            RingKind::Switch | RingKind::Mode => Kind::Bool,
         };
         out[i] = key(part.key, kind, part.about);
         i += 1;

@@ -52,13 +52,17 @@ pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     (facts, r.unread)
 }
 
-/// Absent: this kernel does not have it, or not in this network namespace. Recordings of earlier versions
-/// hold none of them: then the map is empty. [`rps::DEFAULT_MASK`] may hang and is read apart.
+/// Absent: this kernel does not have it, or not in this network namespace. Recordings of earlier versions lack those of
+/// [`sysctl::LATER`], or all of them: then the map is empty. [`rps::DEFAULT_MASK`] may hang and is read apart.
 pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<Unread>) {
     let mut r = Reader::new(host);
     let mut out = BTreeMap::new();
     for (name, _) in sysctl::ALL.iter().filter(|(n, _)| *n != sysctl::RPS_DEFAULT_MASK) {
-        out.insert(name.to_string(), sysctl(&mut r, name));
+        let value = sysctl(&mut r, name);
+        let later = sysctl::LATER.contains(name) && host.is_recorded();
+        if !(later && matches!(&value, Fact::Unknown(u) if u.errno.is_none())) {
+            out.insert(name.to_string(), value);
+        }
     }
     if host.is_recorded() && out.values().all(|f| matches!(f, Fact::Unknown(u) if u.errno.is_none())) {
         out.clear();

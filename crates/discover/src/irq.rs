@@ -12,7 +12,7 @@ use ringwise_kfmt::{ParseError, cpulist, cpumask, interrupts, sysfs};
 use ringwise_knob::path;
 use ringwise_model::{
     Channels, Confidence, CpuSet, Dir, Fact, Immovable, IrqId, MapSource, Movable, NodeId, Role, RxQueue, Subject,
-    TxQueue, Unread, Vector,
+    TxQueue, Unread, User, Vector,
 };
 use ringwise_sys::{Host, Request};
 
@@ -21,6 +21,7 @@ use crate::natural;
 use crate::neighbours::{Neighbours, address_in};
 use crate::parts::{Parts, part};
 use crate::read::Reader;
+use crate::users;
 
 /// `/proc/interrupts`, read once for all devices, or not at all if the interrupts' own files contain the names.
 pub(crate) struct InterruptTable {
@@ -123,8 +124,8 @@ pub(crate) struct Genl {
     irq: BTreeMap<(Dir, u32), u32>,
     /// Absent: no queue is linked to one.
     pub instances: Fact<Vec<NapiInfo>>,
-    /// Receive queues with an AF_XDP socket.
-    pub xsk: Vec<u32>,
+    /// Users of single queues.
+    pub users: Vec<User>,
 }
 
 /// Requests the kernel's own links. Empty on kernels before 6.8, and with drivers that report none.
@@ -134,18 +135,11 @@ pub(crate) fn genl(r: &mut Reader, dev: &str) -> Genl {
         reply.iter().map(|m| netdev_nl::queue(m)).collect::<Result<Vec<_>, _>>()
     });
     let asked = queues.as_ref().map(|_| ());
-    let mut out = Genl { asked, napi: BTreeMap::new(), irq: BTreeMap::new(), instances: Fact::Absent, xsk: Vec::new() };
+    let mut out =
+        Genl { asked, napi: BTreeMap::new(), irq: BTreeMap::new(), instances: Fact::Absent, users: Vec::new() };
     let Fact::Known(queues) = queues else { return out };
-    for q in &queues {
-        if q.xsk {
-            out.xsk.push(q.id);
-        }
-        if let Some(n) = q.napi {
-            out.napi.insert((q.dir, q.id), n);
-        }
-    }
-    out.xsk.sort();
-    out.xsk.dedup();
+    out.users = users::of_queues(&queues);
+    out.napi = queues.iter().filter_map(|q| Some(((q.dir, q.id), q.napi?))).collect::<BTreeMap<_, _>>();
     if out.napi.is_empty() {
         return out;
     }

@@ -71,7 +71,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
     let coalesce = part(parts.coalesce || parts.queue_coalesce, "coalesce-get", || coalesce::coalesce(&mut r, name));
     let queue_coalesce =
         part(parts.queue_coalesce, "moderation of queues", || coalesce::of_queues(&mut r, name, count, &coalesce));
-    let users = r.note(users::users(port, master_kind, &genl.xsk, &device.rdma));
+    let users = r.note(users::users(port, master_kind, &genl.users, &device.rdma));
     let dev = DevId {
         name: name.to_string(),
         ifindex: port.ifindex,

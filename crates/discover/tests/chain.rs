@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, device, snapshot};
-use ringwise_model::{Confidence, Dir, Fact, Immovable, MapSource, Movable, Nic, NicKind, Role, User};
+use ringwise_model::{Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, Role, User};
 use ringwise_sys::Request;
 
 fn plan<'a>(name: &'a str, driver: &'a str, queues: u32, vectors: Vec<String>) -> NicPlan<'a> {
@@ -136,7 +136,13 @@ fn virtio_vectors_lie_on_the_function_above_and_carry_no_interface_name() {
     // NAPI ids from the kernel, interrupts from the names.
     assert_eq!(n.vector_of(Dir::Rx, 2).unwrap().napi, Some(9002));
     assert_eq!(n.vector_of(Dir::Tx, 2).unwrap().napi, None);
-    assert_eq!(n.users, Fact::Known(vec![User::AfXdp { queue: 1 }]));
+    let users = vec![
+        User::AfXdp { queue: 1 },
+        User::Dmabuf { queue: 2, id: 4 },
+        User::IoUring { queue: 3 },
+        User::Lease { queue: 3, ifindex: IfIndex(7), leased_as: 1, netns: Some(0) },
+    ];
+    assert_eq!(n.users, Fact::Known(users));
     // -1 is not node 0. It is an answer, so nothing is listed as unread.
     assert_eq!(n.node.unread().unwrap().why, "the firmware reports no node (-1)");
     assert_eq!(n.unread, []);

@@ -152,14 +152,26 @@ pub fn pause_set(p: &Pause) -> Vec<u8> {
     pause_reply(p)
 }
 
-/// Received and sent pause frames, from a PAUSE_GET reply for a request with statistics. `None`: the driver does not
-/// count them.
-pub fn pause_frames(reply: &[u8]) -> Result<(Option<u64>, Option<u64>), ParseError> {
-    use ids::pause::*;
+/// Counters of pause frames. `None`: the driver does not count them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PauseFrames {
+    /// Pause frames received.
+    pub rx: Option<u64>,
+    /// Pause frames sent.
+    pub tx: Option<u64>,
+    /// How often the device sent pause frames for so long that it turned them off for a time (ethtool.yaml). Since
+    /// Linux 7.1; fbnic and mlx5.
+    pub storms: Option<u64>,
+}
+
+/// Counters of pause frames, from a PAUSE_GET reply for a request with statistics.
+pub fn pause_frames(reply: &[u8]) -> Result<PauseFrames, ParseError> {
+    use ids::pause::{STAT_RX_FRAMES, STAT_TX_FRAMES, STAT_TX_STORMS, STATS};
     let t = Table::read("pause reply", reply)?;
-    let Some(nest) = t.attrs.iter().find(|a| a.kind == STATS) else { return Ok((None, None)) };
+    let Some(nest) = t.attrs.iter().find(|a| a.kind == STATS) else { return Ok(PauseFrames::default()) };
     let inner = Table::read("pause reply", nest.data)?;
-    Ok((inner.get(STAT_RX_FRAMES, Attr::uint)?, inner.get(STAT_TX_FRAMES, Attr::uint)?))
+    let of = |kind| inner.get(kind, Attr::uint);
+    Ok(PauseFrames { rx: of(STAT_RX_FRAMES)?, tx: of(STAT_TX_FRAMES)?, storms: of(STAT_TX_STORMS)? })
 }
 
 /// What a LINKMODES_GET reply contains about the link itself.

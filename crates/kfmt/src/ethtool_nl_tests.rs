@@ -146,10 +146,12 @@ fn rings_pause_and_link_go_round() {
 fn pause_frames_stand_in_a_nest() {
     let mut nest = Builder::new();
     nest.u64(ids::pause::STAT_TX_FRAMES, 3).u64(ids::pause::STAT_RX_FRAMES, 1 << 40);
+    nest.u64(ids::pause::STAT_TX_STORMS, 219);
     let mut b = Builder::new();
     b.u8(ids::pause::RX, 1).nested(ids::pause::STATS, &nest).unwrap();
-    assert_eq!(pause_frames(&b.finish()).unwrap(), (Some(1 << 40), Some(3)));
-    assert_eq!(pause_frames(&[]).unwrap(), (None, None));
+    let want = PauseFrames { rx: Some(1 << 40), tx: Some(3), storms: Some(219) };
+    assert_eq!(pause_frames(&b.finish()).unwrap(), want);
+    assert_eq!(pause_frames(&[]).unwrap(), PauseFrames::default());
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub fn rings(text: &str) -> Result<(Rings, Option<bool>), ParseError> {
         let alone = || text.lines().filter_map(pair).filter(|(k, _)| *k == part.printed).find_map(|(_, v)| number(v));
         let found = match part.kind {
             RingKind::Size => c.get(part.printed).copied(),
+            RingKind::Mode => alone().filter(|on| *on != 0).map(|now| Count { now, max: 0 }),
             _ => c.get(part.printed).copied().or_else(|| alone().map(|now| Count { now, max: 0 })),
         };
         part.store(&mut out, found);

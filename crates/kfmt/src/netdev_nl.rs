@@ -1,19 +1,25 @@
 //! Messages of the netdev generic netlink family (Documentation/netlink/specs/netdev.yaml, 6.8 and later): which NAPI
 //! instance polls a queue, and which interrupt wakes that instance.
 
+mod page_pool;
 mod qstats;
 
 use ringwise_model::{Dir, IfIndex, IrqId, NapiValues};
 
 use crate::ParseError;
-use crate::nl::{Builder, attrs};
+use crate::nl::{Attrs, Builder, TooLong, attrs};
 
+pub use page_pool::{PagePool, PagePoolStats, page_pool, page_pool_reply, page_pool_stats, page_pool_stats_reply};
 pub use qstats::{QueueStats, qstats, qstats_reply};
 
 /// Commands of the family.
 pub mod cmd {
     /// Reads the XDP and AF_XDP features of a device.
     pub const DEV_GET: u8 = 1;
+    /// Reads page pools: interface, NAPI instance, memory. Since 6.8.
+    pub const PAGE_POOL_GET: u8 = 5;
+    /// Reads counters of page pools. Since 6.8, with CONFIG_PAGE_POOL_STATS.
+    pub const PAGE_POOL_STATS_GET: u8 = 9;
     /// Reads queues: type, NAPI instance, what is bound to them.
     pub const QUEUE_GET: u8 = 10;
     /// Reads NAPI instances: interrupt, thread, polling parameters.
@@ -33,6 +39,14 @@ pub(crate) mod queue_attr {
     pub(crate) const DMABUF: u16 = 5;
     pub(crate) const IO_URING: u16 = 6;
     pub(crate) const XSK: u16 = 7;
+    pub(crate) const LEASE: u16 = 8;
+}
+
+/// `NETDEV_A_LEASE_*`.
+pub(crate) mod lease_attr {
+    pub(crate) const IFINDEX: u16 = 1;
+    pub(crate) const QUEUE: u16 = 2;
+    pub(crate) const NETNS_ID: u16 = 3;
 }
 
 /// `NETDEV_A_NAPI_*`.
@@ -58,10 +72,32 @@ pub struct QueueInfo {
     pub id: u32,
     /// `None`: the driver does not link this queue to a NAPI instance, or the device is down.
     pub napi: Option<u32>,
-    /// An AF_XDP socket is bound to the queue (attribute since 6.14).
+    /// An AF_XDP socket is bound to the queue (attribute since 6.15).
     pub xsk: bool,
-    /// Memory of another program (devmem, io_uring zero copy) is bound to the queue.
-    pub foreign_memory: bool,
+    /// Id of the DMA buffer that is bound to the queue (devmem TCP, since 6.12).
+    pub dmabuf: Option<u32>,
+    /// io_uring receives from the queue into memory of its program (since 6.15).
+    pub io_uring: bool,
+    /// The queue is leased to a virtual interface (since 7.1).
+    pub lease: Option<Lease>,
+}
+
+impl QueueInfo {
+    /// A queue without users and without a NAPI instance.
+    pub fn unused(ifindex: IfIndex, dir: Dir, id: u32) -> Self {
+        Self { ifindex, dir, id, napi: None, xsk: false, dmabuf: None, io_uring: false, lease: None }
+    }
+}
+
+/// The queue of a virtual interface to which a queue of a device is leased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// Index of the virtual interface in its network namespace.
+    pub ifindex: IfIndex,
+    /// Number of the queue there.
+    pub queue: u32,
+    /// Id of the network namespace as seen from ours. `None`: the same one.
+    pub netns: Option<i32>,
 }
 
 /// One NAPI instance in a `napi-get` reply. IDs change when the device restarts.
@@ -104,7 +140,7 @@ const NAPI: &str = "napi-get reply";
 /// Decodes one message of a `queue-get` dump.
 pub fn queue(reply: &[u8]) -> Result<QueueInfo, ParseError> {
     let (mut ifindex, mut dir, mut id) = (None, None, None);
-    let (mut napi, mut xsk, mut foreign_memory) = (None, false, false);
+    let mut out = QueueInfo::unused(IfIndex(0), Dir::Rx, 0);
     for attr in attrs(reply) {
         let in_queue = |e| ParseError { what: QUEUE, ..e };
         let a = attr.map_err(in_queue)?;
@@ -119,15 +155,41 @@ pub fn queue(reply: &[u8]) -> Result<QueueInfo, ParseError> {
                     n => return Err(ParseError::new(QUEUE, format!("type {n}"), "type 0 (rx) or 1 (tx)")),
                 });
             }
-            queue_attr::NAPI_ID => napi = Some(number()?),
-            queue_attr::XSK => xsk = true,
-            queue_attr::DMABUF | queue_attr::IO_URING => foreign_memory = true,
+            queue_attr::NAPI_ID => out.napi = Some(number()?),
+            queue_attr::XSK => out.xsk = true,
+            queue_attr::DMABUF => out.dmabuf = Some(number()?),
+            queue_attr::IO_URING => out.io_uring = true,
+            queue_attr::LEASE => out.lease = Some(lease(a.nested()).map_err(in_queue)?),
             _ => {}
         }
     }
     match (ifindex, dir, id) {
-        (Some(ifindex), Some(dir), Some(id)) => Ok(QueueInfo { ifindex, dir, id, napi, xsk, foreign_memory }),
+        (Some(ifindex), Some(dir), Some(id)) => Ok(QueueInfo { ifindex, dir, id, ..out }),
         _ => Err(ParseError::new(QUEUE, "a message without them", "id, ifindex and type of the queue")),
+    }
+}
+
+fn lease(nest: Attrs) -> Result<Lease, ParseError> {
+    let (mut ifindex, mut queue, mut netns) = (None, None, None);
+    for attr in nest {
+        let a = attr?;
+        match a.kind {
+            lease_attr::IFINDEX => ifindex = Some(IfIndex(a.u32()?)),
+            lease_attr::NETNS_ID => netns = Some(a.i32()?),
+            lease_attr::QUEUE => {
+                for attr in a.nested() {
+                    let a = attr?;
+                    if a.kind == queue_attr::ID {
+                        queue = Some(a.u32()?);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    match (ifindex, queue) {
+        (Some(ifindex), Some(queue)) => Ok(Lease { ifindex, queue, netns }),
+        _ => Err(ParseError::new(QUEUE, "a lease without them", "ifindex and queue of the virtual interface")),
     }
 }
 
@@ -167,7 +229,7 @@ pub fn napi(reply: &[u8]) -> Result<NapiInfo, ParseError> {
 }
 
 /// A `queue-get` message as the kernel would send it, for simulated hosts.
-pub fn queue_reply(q: &QueueInfo) -> Vec<u8> {
+pub fn queue_reply(q: &QueueInfo) -> Result<Vec<u8>, TooLong> {
     let mut b = Builder::new();
     b.u32(queue_attr::ID, q.id);
     b.u32(queue_attr::TYPE, u32::from(q.dir == Dir::Tx));
@@ -179,10 +241,22 @@ pub fn queue_reply(q: &QueueInfo) -> Vec<u8> {
     if q.xsk {
         b.flag(queue_attr::XSK);
     }
-    if q.foreign_memory {
+    if let Some(id) = q.dmabuf {
+        b.u32(queue_attr::DMABUF, id);
+    }
+    if q.io_uring {
         b.flag(queue_attr::IO_URING);
     }
-    b.finish()
+    if let Some(lease) = q.lease {
+        let (mut nest, mut queue) = (Builder::new(), Builder::new());
+        queue.u32(queue_attr::ID, lease.queue).u32(queue_attr::TYPE, u32::from(q.dir == Dir::Tx));
+        nest.nested(lease_attr::QUEUE, &queue)?.u32(lease_attr::IFINDEX, lease.ifindex.0);
+        if let Some(id) = lease.netns {
+            nest.u32(lease_attr::NETNS_ID, id.cast_unsigned());
+        }
+        b.nested(queue_attr::LEASE, &nest)?;
+    }
+    Ok(b.finish())
 }
 
 /// A `napi-get` message as the kernel would send it, for simulated hosts.
@@ -260,10 +334,34 @@ mod tests {
 
     #[test]
     fn queues_go_round() {
-        for (dir, napi, xsk) in [(Dir::Rx, Some(8195), true), (Dir::Tx, None, false)] {
-            let q = QueueInfo { ifindex: IfIndex(2), dir, id: 3, napi, xsk, foreign_memory: xsk };
-            assert_eq!(queue(&queue_reply(&q)).unwrap(), q);
+        let unused = |dir| QueueInfo::unused(IfIndex(2), dir, 3);
+        let lease = |netns| Some(Lease { ifindex: IfIndex(9), queue: 1, netns });
+        for q in [
+            QueueInfo { napi: Some(8195), xsk: true, ..unused(Dir::Rx) },
+            QueueInfo { dmabuf: Some(1), lease: lease(None), ..unused(Dir::Rx) },
+            QueueInfo { io_uring: true, lease: lease(Some(-1)), ..unused(Dir::Rx) },
+            unused(Dir::Tx),
+        ] {
+            assert_eq!(queue(&queue_reply(&q).unwrap()).unwrap(), q);
         }
+    }
+
+    /// As net/core/netdev-genl.c writes it, `netdev_nl_queue_fill_lease` (7.1): the queue first, with its type.
+    #[test]
+    fn a_lease_names_a_queue_of_another_interface() {
+        let (mut q, mut nest) = (Builder::new(), Builder::new());
+        q.u32(queue_attr::ID, 1).u32(queue_attr::TYPE, 0);
+        nest.nested(lease_attr::QUEUE, &q).unwrap().u32(lease_attr::IFINDEX, 7).u32(lease_attr::NETNS_ID, 3);
+        let mut b = Builder::new();
+        b.u32(queue_attr::ID, 5).u32(queue_attr::TYPE, 0).u32(queue_attr::IFINDEX, 2);
+        b.nested(queue_attr::LEASE, &nest).unwrap();
+        let found = queue(&b.finish()).unwrap();
+        assert_eq!((found.id, found.lease), (5, Some(Lease { ifindex: IfIndex(7), queue: 1, netns: Some(3) })));
+        // The number of the leased queue is inside the nest: it never replaces that of the queue itself.
+        let mut b = Builder::new();
+        b.u32(queue_attr::ID, 5).u32(queue_attr::TYPE, 0).u32(queue_attr::IFINDEX, 2);
+        b.nested(queue_attr::LEASE, &Builder::new()).unwrap();
+        assert_eq!(queue(&b.finish()).unwrap_err().found, "a lease without them");
     }
 
     fn info() -> NapiInfo {

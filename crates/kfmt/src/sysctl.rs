@@ -37,8 +37,16 @@ pub const ALL: &[(&str, Takes)] = &[
     ("net.core.netdev_budget", Takes::Number { least: 0 }),
     ("net.core.netdev_budget_usecs", Takes::Number { least: TWO_TICKS_USECS }),
     ("net.core.netdev_max_backlog", Takes::Number { least: 0 }),
+    ("net.core.qdisc_max_burst", Takes::Number { least: 0 }),
     (RPS_DEFAULT_MASK, Takes::Mask),
+    ("net.core.skb_defer_max", Takes::Number { least: 0 }),
+    ("net.core.txq_reselection_ms", Takes::Number { least: 0 }),
 ];
+
+/// Names that recordings of earlier versions lack, and most kernels in use: `skb_defer_max` since 5.19, the others since
+/// 6.19 (commits ffe4ccd359d0 and 2ddef3462b3a). A snapshot of such a recording does not list them. The kernel accepts
+/// negative numbers for the last two as well, which have no use.
+pub const LATER: [&str; 3] = ["net.core.qdisc_max_burst", "net.core.skb_defer_max", "net.core.txq_reselection_ms"];
 
 const MOST: u32 = i32::MAX as u32;
 /// Larger ones do not fit the `int`.
@@ -97,6 +105,9 @@ mod tests {
             ("rps_default_mask", &["f", "0", "ffffffff,00000001"], &["zz", "", "0xf", "1,,2", "123456789", "f "]),
             ("flow_limit_cpu_bitmap", &["3"], &["0-3"]),
             ("busy_poll", &["0", "50"], &["x"]),
+            ("qdisc_max_burst", &["0", "1000"], &["-1"]),
+            ("skb_defer_max", &["0", "128"], &["-1"]),
+            ("txq_reselection_ms", &["0", "1000"], &["1.5"]),
         ] {
             let t = takes(&format!("net.core.{name}")).unwrap_or_else(|| panic!("{name}"));
             good.iter().for_each(|v| assert!(t.good(v), "{name} {v}"));
@@ -104,5 +115,6 @@ mod tests {
         }
         assert_eq!(takes("net.ipv4.ip_forward"), None);
         assert!(ALL.windows(2).all(|w| w[0].0 < w[1].0));
+        assert!(LATER.iter().all(|n| takes(n).is_some()));
     }
 }

@@ -49,8 +49,9 @@ pub fn restarts_for_rss(nic: &Nic) -> bool {
 
 impl Address {
     /// Families of the same device that a write to this setting may reset or renumber. The effect differs by driver (lab:
-    /// igb loses affinity and RSS, virtio_net rewrites affinity and XPS, vmxnet3 loses RSS on a ring change), so ringwise
-    /// assumes the worst case and checks afterwards.
+    /// igb loses affinity and RSS, virtio_net rewrites affinity and XPS, vmxnet3 loses RSS on a ring change) and by kernel
+    /// (ice and idpf since 6.15, iavf since 6.17 keep affinity: net/core/dev.c, `napi_restore_config`), so ringwise assumes the
+    /// worst case and checks afterwards.
     pub fn invalidates(&self) -> &'static [Family] {
         self.family().descriptor().invalidates(self)
     }

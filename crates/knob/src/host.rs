@@ -120,6 +120,11 @@ pub fn live_latency(host: &Host, cpu: CpuId) -> Fact<Setting> {
     found.map(|value| Setting::CpuLatency { cpu, value })
 }
 
+/// The kernel keeps it in ticks, rounded up, and shows milliseconds (net/core/sysctl_net_core.c,
+/// `proc_dointvec_ms_jiffies`, since 6.19). A tick is at most 10 ms.
+const TXQ_RESELECTION_MS: &str = "net.core.txq_reselection_ms";
+const LONGEST_TICK_MS: i64 = 10;
+
 /// Masks with and without leading zeros are equal. The kernel may keep only the housekeeping CPUs of a mask, as for
 /// `rps_cpus`. Other values are compared as numbers.
 pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
@@ -132,6 +137,9 @@ pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
     }
     let plain = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
     let same = match (want.trim().parse::<i64>(), got.trim().parse::<i64>()) {
+        (Ok(w), Ok(g)) if name == TXQ_RESELECTION_MS && w > 0 && g > w && g - w < LONGEST_TICK_MS => {
+            return Match::Adjusted;
+        }
         (Ok(w), Ok(g)) => w == g,
         _ => plain(want) == plain(got),
     };
@@ -169,6 +177,13 @@ mod tests {
         assert_eq!(c("net.core.netdev_budget", "600", "600\n"), Match::Same);
         assert_eq!(c("net.core.netdev_budget", "0600", "600"), Match::Same);
         assert_eq!(c("net.core.netdev_budget", "600", "300"), Match::Differs);
+        let txq = "net.core.txq_reselection_ms";
+        assert_eq!(
+            (c(txq, "1", "4"), c(txq, "1001", "1004")),
+            (Match::Adjusted, Match::Adjusted),
+            "250 ticks a second"
+        );
+        assert_eq!((c(txq, "0", "4"), c(txq, "1000", "996")), (Match::Differs, Match::Differs));
         let (flow, rps) = ("net.core.flow_limit_cpu_bitmap", "net.core.rps_default_mask");
         assert_eq!(c(flow, "f", "00000000,0000000f"), Match::Same);
         assert_eq!(c(flow, "1,00000000", "00000001,00000000"), Match::Same);

@@ -73,6 +73,7 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
 pub fn compare(want: &RingValues, got: &RingValues) -> Match {
     let each = want.iter().map(|(part, w)| match (part.kind, part.value(got)) {
         (_, Some(g)) if w == g => Match::Same,
+        (RingKind::Mode, None) if w == 0 => Match::Same,
         (RingKind::Size, Some(g)) if g > w && g <= most(w) => Match::Adjusted,
         _ => Match::Differs,
     });
@@ -82,7 +83,10 @@ pub fn compare(want: &RingValues, got: &RingValues) -> Match {
 /// Keeps the requested value: how far a driver rounds up differs by driver.
 pub(crate) fn project(rings: &mut Rings, want: &RingValues) -> Result<(), NotProjected> {
     for (part, value) in want.iter() {
-        let found = part.found(rings).map(|count| Count { now: value, ..count });
+        let found = match part.kind {
+            RingKind::Mode => (value != 0).then_some(Count { now: value, max: 0 }),
+            _ => part.found(rings).map(|count| Count { now: value, ..count }),
+        };
         part.store(rings, found);
     }
     Ok(())

@@ -176,6 +176,17 @@ counters! {
         HwGsoPackets = "hw_gso_packets" Bits64,
         /// Packets that the queue received or sent.
         Packets = "packets" Bits64,
+        /// Pages that the page pool of the queue gave from its cache.
+        PoolFast = "pool_fast" Bits64,
+        /// Pages that were not recycled because another reference to them was left, or because they are of the emergency
+        /// reserve (`pfmemalloc`).
+        PoolRefcnt = "pool_refcnt" Bits64,
+        /// Pages that the pool gave when it refilled its cache from its ring, one for each refill.
+        PoolRefill = "pool_refill" Bits64,
+        /// Pages that were not recycled because the ring of the pool was full.
+        PoolRingFull = "pool_ring_full" Bits64,
+        /// How often the pool went to the page allocator, each time for up to 64 pages.
+        PoolSlow = "pool_slow" Bits64,
         /// What the queueing discipline of the transmit queue dropped.
         QdiscDrops = "qdisc_drops" Bits32,
         /// How often the driver stopped the transmit queue because it was full.
@@ -233,6 +244,47 @@ impl CpuCounter {
     /// The counters of `/proc/net/softnet_stat` that only grow.
     pub const SOFTNET: [Self; 5] =
         [Self::SoftnetDropped, Self::SoftnetFlowLimit, Self::SoftnetProcessed, Self::SoftnetRps, Self::SoftnetSqueezed];
+}
+
+/// What a page pool did in an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PoolUse {
+    /// Pages given from its cache or its ring.
+    pub fast: u64,
+    /// How often it went to the page allocator, each time for up to 64 pages (`__page_pool_alloc_netmems_slow`, which
+    /// asks for PP_ALLOC_CACHE_REFILL). One of them is counted here, the others as fast when the driver takes them.
+    /// Pools of pages of a higher order, and memory of programs, are not counted here.
+    pub slow: u64,
+    /// Pages not recycled because the ring of the pool was full (`page_pool_put_unrefed_netmem`). XDP returns up to 16
+    /// pages at once; if the ring is full before the last of them, they count as one (`page_pool_recycle_ring_bulk`).
+    pub ring_full: u64,
+    /// Pages not recycled because another reference to them was left, or because they are of the emergency reserve
+    /// (`__page_pool_put_page`, `released_refcnt`).
+    pub in_use: u64,
+}
+
+impl PoolUse {
+    /// From the increases of a queue's counters. `None`: its pool has no counters.
+    pub fn of(counts: &QueueCounts) -> Option<Self> {
+        let of = |c| counts.get(c);
+        Some(Self {
+            fast: of(QueueCounter::PoolFast)?.saturating_add(of(QueueCounter::PoolRefill).unwrap_or_default()),
+            slow: of(QueueCounter::PoolSlow)?,
+            ring_full: of(QueueCounter::PoolRingFull).unwrap_or_default(),
+            in_use: of(QueueCounter::PoolRefcnt).unwrap_or_default(),
+        })
+    }
+
+    /// Pages that were not recycled: the page allocator must replace them.
+    pub fn lost(&self) -> u64 {
+        self.ring_full.saturating_add(self.in_use)
+    }
+
+    /// Their share of the pages that the driver took, in per cent. `None`: it took none.
+    pub fn lost_percent(&self) -> Option<f64> {
+        let taken = self.fast.saturating_add(self.slow);
+        (taken > 0).then(|| self.lost() as f64 / taken as f64 * 100.0)
+    }
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub use coded::Coded;
 pub use competing_programs::{CompetingProgram, Irqbalance};
 pub use configured::ConfiguredBy;
 pub use control::{ControlPath, ControlReason};
-pub use counter::{Counter, CounterKind, CounterValues, CpuCounter, CpuCounts, QueueCounter, QueueCounts};
+pub use counter::{Counter, CounterKind, CounterValues, CpuCounter, CpuCounts, PoolUse, QueueCounter, QueueCounts};
 pub use cpuset::CpuSet;
 pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
 pub use fact::{Cause, Fact, Subject, Unread};

@@ -255,12 +255,61 @@ pub enum User {
     },
     /// A datapath of Open vSwitch.
     Ovs,
+    /// A DMA buffer (devmem TCP) is bound to this receive queue, since Linux 6.12.
+    Dmabuf {
+        /// Number of the queue.
+        queue: u32,
+        /// Id of the binding.
+        id: u32,
+    },
+    /// io_uring receives from this queue into memory of its program (zero copy), since Linux 6.15.
+    IoUring {
+        /// Number of the queue.
+        queue: u32,
+    },
+    /// The receive queue is leased to a queue of a virtual interface, since Linux 7.1.
+    Lease {
+        /// Number of the queue.
+        queue: u32,
+        /// Index of the virtual interface in its network namespace.
+        ifindex: IfIndex,
+        /// Number of the queue of the virtual interface.
+        leased_as: u32,
+        /// Id of that network namespace as seen from ours. `None`: the same one.
+        netns: Option<i32>,
+    },
+}
+
+impl User {
+    /// The queue that it holds. While it does, the kernel refuses to remove the queue (7.1: net/ethtool/channels.c,
+    /// `ethnl_set_channels`, with `netdev_queue_busy`; before only AF_XDP sockets there, and memory in
+    /// net/ethtool/common.c, `ethtool_check_max_channel`). `None`: it uses the device, not one queue.
+    pub fn queue(&self) -> Option<u32> {
+        match self {
+            Self::AfXdp { queue } | Self::Dmabuf { queue, .. } | Self::IoUring { queue } => Some(*queue),
+            Self::Lease { queue, .. } => Some(*queue),
+            Self::Xdp { .. } | Self::Rdma { .. } | Self::Userspace { .. } | Self::Ovs => None,
+        }
+    }
+
+    /// Whether the payload of the queue's packets is in memory that the kernel does not read. For both users,
+    /// `__skb_fill_netmem_desc` (include/linux/skbuff.h, 6.12) marks such a buffer as unreadable, and `tcp_recvmsg_locked`
+    /// (net/ipv4/tcp.c) answers EFAULT to a recv() without MSG_SOCK_DEVMEM. io_uring answers EFAULT to a socket whose
+    /// data is in the memory of another program (io_uring/zcrx.c, `io_zcrx_recv_frag`, 6.15).
+    pub fn hides_data(&self) -> bool {
+        matches!(self, Self::Dmabuf { .. } | Self::IoUring { .. })
+    }
 }
 
 impl Nic {
     /// Name of the interface.
     pub fn name(&self) -> &str {
         &self.dev.name
+    }
+
+    /// Users that hold single queues. Empty if none is known.
+    pub fn queue_users(&self) -> impl Iterator<Item = &User> {
+        self.users.known().into_iter().flatten().filter(|u| u.queue().is_some())
     }
 
     /// Vectors that serve queues.

@@ -23,6 +23,20 @@ pub struct Rings {
     /// Bytes up to which a frame is not split, since Linux 6.14.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hds_thresh: Option<Count>,
+    /// Bytes of a completion queue entry, since Linux 5.18. No maximum is reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cqe_size: Option<u32>,
+    /// The driver writes descriptors of sent packets straight to the device, since Linux 5.19. `None`: it does not, or
+    /// has no such mode; the kernel does not distinguish these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_push: Option<bool>,
+    /// The driver writes descriptors of the receive ring straight to the device (ionic), since Linux 6.3. `None`: as for
+    /// `tx_push`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_push: Option<bool>,
+    /// Bytes of a sent packet that are pushed with its descriptor, since Linux 6.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_push_buf_len: Option<Count>,
 }
 
 /// Values of ring parameters that are requested or were found. `None`: not changed.
@@ -43,6 +57,18 @@ pub struct RingValues {
     /// Bytes up to which a frame is not split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hds_thresh: Option<u32>,
+    /// Bytes of a completion queue entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cqe_size: Option<u32>,
+    /// The driver writes descriptors of sent packets straight to the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_push: Option<bool>,
+    /// The driver writes descriptors of the receive ring straight to the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_push: Option<bool>,
+    /// Bytes of a sent packet that are pushed with its descriptor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_push_buf_len: Option<u32>,
 }
 
 /// The type of a ring parameter's value.
@@ -54,6 +80,8 @@ pub enum RingKind {
     Number(u32),
     /// 0 is off and 1 is on.
     Switch,
+    /// As a switch, but reported only while it is on: the kernel sends off also for drivers without the mode.
+    Mode,
 }
 
 /// One ring parameter, and where its value is.
@@ -133,6 +161,50 @@ impl RingPart {
             found: |r| r.hds_thresh,
             store: |r, c| r.hds_thresh = c,
         },
+        RingPart {
+            key: "cqe_size",
+            word: "cqe-size",
+            printed: "CQE Size",
+            kind: RingKind::Number(1),
+            about: "size of a completion queue entry in bytes, since Linux 5.18",
+            value: |v| v.cqe_size,
+            set: |v, n| v.cqe_size = n,
+            found: |r| r.cqe_size.map(|now| Count { now, max: 0 }),
+            store: |r, c| r.cqe_size = c.map(|c| c.now),
+        },
+        RingPart {
+            key: "tx_push",
+            word: "tx-push",
+            printed: "TX Push",
+            kind: RingKind::Mode,
+            about: "write descriptors of sent packets straight to the device, since Linux 5.19",
+            value: |v| v.tx_push.map(u32::from),
+            set: |v, n| v.tx_push = n.map(|n| n != 0),
+            found: |r| r.tx_push.map(|on| Count { now: u32::from(on), max: 0 }),
+            store: |r, c| r.tx_push = c.map(|c| c.now != 0),
+        },
+        RingPart {
+            key: "rx_push",
+            word: "rx-push",
+            printed: "RX Push",
+            kind: RingKind::Mode,
+            about: "write descriptors of the receive ring straight to the device, since Linux 6.3",
+            value: |v| v.rx_push.map(u32::from),
+            set: |v, n| v.rx_push = n.map(|n| n != 0),
+            found: |r| r.rx_push.map(|on| Count { now: u32::from(on), max: 0 }),
+            store: |r, c| r.rx_push = c.map(|c| c.now != 0),
+        },
+        RingPart {
+            key: "tx_push_buf_len",
+            word: "tx-push-buf-len",
+            printed: "TX push buff len",
+            kind: RingKind::Number(0),
+            about: "bytes of a sent packet that are pushed with its descriptor, since Linux 6.4",
+            value: |v| v.tx_push_buf_len,
+            set: |v, n| v.tx_push_buf_len = n,
+            found: |r| r.tx_push_buf_len,
+            store: |r, c| r.tx_push_buf_len = c,
+        },
     ];
 
     /// The parameter with this key.
@@ -163,7 +235,7 @@ impl RingPart {
     /// A value as ethtool writes it: `512`, `on`.
     pub fn text(&self, value: u32) -> String {
         match self.kind {
-            RingKind::Switch => if value == 0 { "off" } else { "on" }.into(),
+            RingKind::Switch | RingKind::Mode => if value == 0 { "off" } else { "on" }.into(),
             RingKind::Size | RingKind::Number(_) => value.to_string(),
         }
     }
@@ -171,7 +243,7 @@ impl RingPart {
     /// A value as the configuration file writes it: `512`, `true`.
     pub fn toml(&self, value: u32) -> String {
         match self.kind {
-            RingKind::Switch => (value != 0).to_string(),
+            RingKind::Switch | RingKind::Mode => (value != 0).to_string(),
             RingKind::Size | RingKind::Number(_) => value.to_string(),
         }
     }
@@ -231,7 +303,7 @@ impl RingValues {
             match (part.kind, part.value(self)) {
                 (RingKind::Size, value) => map.serialize_entry(part.key, &value)?,
                 (_, None) => {}
-                (RingKind::Switch, Some(value)) => map.serialize_entry(part.key, &(value != 0))?,
+                (RingKind::Switch | RingKind::Mode, Some(value)) => map.serialize_entry(part.key, &(value != 0))?,
                 (RingKind::Number(_), Some(value)) => map.serialize_entry(part.key, &value)?,
             }
         }
@@ -253,7 +325,11 @@ mod tests {
             part.set(&mut values, Some(1));
             assert_eq!(values.iter().map(|(p, n)| (p.key, n)).collect::<Vec<_>>(), [(part.key, 1)]);
             let json = serde_json::to_value(values).unwrap();
-            let value = if part.kind == RingKind::Switch { true.into() } else { serde_json::Value::from(1) };
+            let value = if matches!(part.kind, RingKind::Switch | RingKind::Mode) {
+                true.into()
+            } else {
+                serde_json::Value::from(1)
+            };
             assert_eq!(json.as_object().unwrap().get(part.key), Some(&value), "the key is the name of the field");
             let mut rings = Rings::default();
             part.store(&mut rings, Some(Count { now: 1, max: 1 }));

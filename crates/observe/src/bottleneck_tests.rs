@@ -25,6 +25,7 @@ fn queue(dir: Dir, queue: u32, cpu: u32, packets: u64, drops: u64) -> QueueRates
         bql_inflight: None,
         timeouts: None,
         qdisc_drops: None,
+        pool: None,
     }
 }
 

@@ -45,7 +45,7 @@ pub struct CpuSample {
 pub struct Link {
     /// Index of the interface. A device that was created again has another one, and its counters start at 0.
     pub ifindex: u32,
-    /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `qdisc_drops`, and what the driver ena calls
+    /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `tx_pause_storms`, `qdisc_drops`, and what the driver ena calls
     /// `..._allowance_exceeded`.
     pub counts: Counts,
     /// Where the counters of the queues come from.

@@ -1,8 +1,10 @@
 //! Reads the counters of one interface, and remembers which requests its device supports.
 
+use std::collections::HashMap;
+
 use ringwise_kfmt::stat_names::{self, StatLayout};
 use ringwise_kfmt::{ParseError, ethtool_nl, link_stats, netdev_nl};
-use ringwise_model::{Dir, QueueCounter, Unread};
+use ringwise_model::{Dir, IfIndex, QueueCounter, Unread};
 use ringwise_sys::{Error, Host, Request};
 
 use crate::counters::{Counts, Link, Source};
@@ -17,6 +19,8 @@ pub(crate) struct Dev {
     qstats: bool,
     pause: bool,
     limits: bool,
+    /// The kernel counts page pools.
+    pools: bool,
     /// The driver counts packets that the cloud provider held back (ena).
     allowances: bool,
     list: StatList,
@@ -124,6 +128,7 @@ impl Dev {
             qstats: false,
             pause: true,
             limits: detail,
+            pools: detail,
             allowances: stat_names::counts_allowances(wiring.driver.as_deref().unwrap_or_default()),
             list: StatList::default(),
         }
@@ -146,14 +151,17 @@ impl Dev {
         if self.pause {
             let (cmd, name) = (ethtool_nl::msg::PAUSE_GET, "pause-get");
             let reply = host.kernel(&Request::EthtoolStats { cmd, name, dev: self.name.clone() });
-            let frames = reply.ok().and_then(|m| ethtool_nl::pause_frames(m.first()?).ok());
-            let (rx, tx) = frames.unwrap_or_default();
-            insert(&mut link.counts, rx.map(|n| ("rx_pause", n)));
-            insert(&mut link.counts, tx.map(|n| ("tx_pause", n)));
-            self.pause = rx.or(tx).is_some();
+            let frames = reply.ok().and_then(|m| ethtool_nl::pause_frames(m.first()?).ok()).unwrap_or_default();
+            insert(&mut link.counts, frames.rx.map(|n| ("rx_pause", n)));
+            insert(&mut link.counts, frames.tx.map(|n| ("tx_pause", n)));
+            insert(&mut link.counts, frames.storms.map(|n| ("tx_pause_storms", n)));
+            self.pause = frames.rx.or(frames.tx).or(frames.storms).is_some();
         }
         let generation = Generation { ifindex: stats.ifindex, carrier_changes: stats.carrier_changes };
         self.counted(host, generation, &mut link, notes);
+        if self.pools {
+            self.pools = self.pools(host, &mut link, notes);
+        }
         if self.limits {
             self.limits(host, &mut link);
         }
@@ -249,6 +257,38 @@ impl Dev {
             link.tx.clear();
         }
         any
+    }
+
+    /// Reads the counters of page pools into the receive queues whose NAPI instances take pages from them. Returns whether
+    /// the kernel counts pools. A dump holds the pools of all interfaces; ids of pools and NAPI instances change when
+    /// the rings are created again, so both are read each time.
+    fn pools(&self, host: &dyn Host, link: &mut Link, notes: &mut Notes) -> bool {
+        let dump = |cmd, name| host.kernel(&Request::NetdevDump { cmd, name, dev: self.name.clone() });
+        let Ok(stats) = dump(netdev_nl::cmd::PAGE_POOL_STATS_GET, "page-pool-stats-get") else { return false };
+        if stats.is_empty() {
+            return true;
+        }
+        let (Ok(pools), Ok(queues)) =
+            (dump(netdev_nl::cmd::PAGE_POOL_GET, "page-pool-get"), dump(netdev_nl::cmd::QUEUE_GET, "queue-get"))
+        else {
+            return false;
+        };
+        let mut by_napi: HashMap<u32, u32> = HashMap::new();
+        for q in queues.iter().filter_map(|m| notes.parsed(netdev_nl::queue(m))) {
+            by_napi.extend(q.napi.filter(|_| q.dir == Dir::Rx).map(|n| (n, q.id)));
+        }
+        let mut by_pool: HashMap<u64, u32> = HashMap::new();
+        for p in pools.iter().filter_map(|m| notes.parsed(netdev_nl::page_pool(m))) {
+            let queue = p.napi.and_then(|n| by_napi.get(&n)).filter(|_| p.ifindex == Some(IfIndex(link.ifindex)));
+            by_pool.extend(queue.map(|q| (p.id, *q)));
+        }
+        for s in stats.iter().filter_map(|m| notes.parsed(netdev_nl::page_pool_stats(m))) {
+            let Some(queue) = by_pool.get(&s.id) else { continue };
+            // A queue may have a second pool, for headers.
+            let counts = link.rx.entry(*queue).or_default();
+            s.counts.iter().for_each(|(counter, n)| counts.add(counter, n));
+        }
+        true
     }
 
     /// Reads byte queue limits, and how often the watchdog found the queue stuck.

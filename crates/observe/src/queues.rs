@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, QueueCounter, QueueCounts};
+use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, PoolUse, QueueCounter, QueueCounts};
 
 use crate::counters::{Link, grown};
 use crate::interrupts::Interrupts;
@@ -49,6 +49,8 @@ pub struct QueueRates {
     pub timeouts: Option<u64>,
     /// Packets that its queueing discipline dropped.
     pub qdisc_drops: Option<u64>,
+    /// What the page pool of its NAPI instance did.
+    pub pool: Option<PoolUse>,
 }
 
 /// What is special about a queue in an interval.
@@ -152,6 +154,7 @@ fn direction(
             bql_inflight: now.and_then(|c| c.get(QueueCounter::BqlInflight)),
             timeouts: counts.get(QueueCounter::Timeouts),
             qdisc_drops: counts.get(QueueCounter::QdiscDrops),
+            pool: PoolUse::of(&counts),
         }
     };
     ids.into_iter().map(one).collect()

@@ -2,16 +2,18 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
-use ringwise_kfmt::netdev_nl::{QueueStats, qstats_reply};
+use ringwise_kfmt::netdev_nl::{
+    PagePool, PagePoolStats, QueueInfo, QueueStats, page_pool_reply, page_pool_stats_reply, qstats_reply, queue_reply,
+};
 use ringwise_kfmt::qdisc::{Qdisc, ROOT, qdisc_reply};
-use ringwise_model::Dir;
 use ringwise_model::errno::{ENOENT, EOPNOTSUPP};
+use ringwise_model::{Dir, IfIndex};
 use ringwise_sys::{Clock, Error, Result};
 
 use super::*;
 use crate::counters::Source;
 use crate::layout::Wiring;
-use QueueCounter::{BqlLimit, Drops, Packets};
+use QueueCounter::{BqlLimit, Drops, Packets, PoolFast, PoolRefcnt, PoolRingFull, PoolSlow};
 
 /// A host with files, and with replies to some requests.
 #[derive(Default)]
@@ -218,6 +220,42 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     host.replies.insert("qstats-get eth1".into(), vec![qstats_reply(&q)]);
     let l = sampler.read(&host).links.remove("eth1").unwrap();
     assert_eq!((l.source, l.rx[&1].get(Packets)), (Source::Qstats, Some(77)));
+}
+
+/// Counters of a page pool belong to the receive queue whose NAPI instance takes pages from it. A second pool of the
+/// queue is added, and pools of other interfaces are not.
+#[test]
+fn page_pools_are_counted_by_queue() {
+    let mut host = host();
+    let queue =
+        |dir, id, napi| queue_reply(&QueueInfo { napi: Some(napi), ..QueueInfo::unused(IfIndex(2), dir, id) }).unwrap();
+    let queues = vec![queue(Dir::Rx, 0, 80), queue(Dir::Rx, 1, 81), queue(Dir::Tx, 0, 80)];
+    let pool = |id, ifindex, napi| page_pool_reply(&PagePool { id, ifindex: Some(IfIndex(ifindex)), napi });
+    let pools = vec![pool(5, 2, Some(81)), pool(6, 2, Some(81)), pool(7, 9, Some(81)), pool(8, 2, None)];
+    let stats = |id, slow| {
+        let counts = [(PoolFast, 100), (PoolSlow, slow), (PoolRingFull, 7), (PoolRefcnt, 1)].into();
+        page_pool_stats_reply(&PagePoolStats { id, counts }).unwrap()
+    };
+    host.replies.insert("queue-get eth1".into(), queues);
+    host.replies.insert("page-pool-get eth1".into(), pools);
+    host.replies.insert("page-pool-stats-get eth1".into(), vec![stats(5, 3), stats(6, 2), stats(7, 90), stats(8, 90)]);
+    let l = Sampler::new(&host, &layout(2), true).read(&host).links.remove("eth1").unwrap();
+    let of = |q: u32, c| l.rx.get(&q).and_then(|counts| counts.get(c));
+    assert_eq!(
+        (of(1, PoolFast), of(1, PoolSlow), of(1, PoolRingFull), of(1, PoolRefcnt)),
+        (Some(200), Some(5), Some(14), Some(2))
+    );
+    assert_eq!(of(0, PoolSlow), None);
+    // Without detail, and on a kernel that does not count pools, nothing more is requested.
+    let asked = |host: &Fake| host.asked.lock().unwrap().drain(..).filter(|r| r.contains("page-pool")).count();
+    asked(&host);
+    Sampler::new(&host, &layout(2), false).read(&host);
+    assert_eq!(asked(&host), 0);
+    host.replies.remove("page-pool-stats-get eth1");
+    let mut sampler = Sampler::new(&host, &layout(2), true);
+    sampler.read(&host);
+    sampler.read(&host);
+    assert_eq!(asked(&host), 1);
 }
 
 /// A request that fails once does not change the source.

@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Learned, Setting, VectorName};
 use ringwise_model::natural::compare as natural;
 use ringwise_model::{
     Confidence, ConfiguredBy, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot,
-    TxQueue, Vector,
+    TxQueue, User, Vector,
 };
 
 use crate::machine::{Machine, Near};
@@ -309,13 +309,26 @@ impl<'a> Dev<'a> {
         }
     }
 
+    /// The users that hold a queue of this vector.
+    fn held(&self, v: &Vector) -> Option<Vec<User>> {
+        let holds = |u: &&User| u.queue().is_some_and(|q| v.rx().contains(&q) || v.tx().contains(&q));
+        let all: Vec<User> = self.nic.queue_users().filter(holds).cloned().collect();
+        (!all.is_empty()).then_some(all)
+    }
+
     fn immovable(&self, v: &Vector, of: VectorName, learned: &LearnedIndex) -> Option<NotPossible> {
         let dev = self.name().to_string();
         let of = ringwise_knob::irq::canonical(v).unwrap_or(of);
+        let held = self.held(v);
+        let needed = held.is_none();
         let why = match (&v.movable, &v.asked) {
             (Movable::No(why), _) => Obstacle::Immovable { why: why.clone() },
             (_, Fact::Unknown(u)) => Obstacle::not_readable(u),
             (_, Fact::Absent) => Obstacle::NoAffinityFile,
+            _ if !needed => {
+                // The program chose the queue together with the CPU that serves it. The goal does not move it.
+                Obstacle::InUse { by: held? }
+            }
             _ => {
                 let names = v.rx().iter().map(|q| VectorName::Rx(*q)).chain(v.tx().iter().map(|q| VectorName::Tx(*q)));
                 names.into_iter().find_map(|of| {
@@ -325,7 +338,7 @@ impl<'a> Dev<'a> {
             }
         };
         let address = Address::IrqCpus { dev, of };
-        Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true, blocked_by: None })
+        Some(NotPossible { what: address.to_string(), address: Some(address), why, needed, blocked_by: None })
     }
 
     /// Number of the device's interrupts whose queue is unknown.

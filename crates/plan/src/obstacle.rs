@@ -112,6 +112,11 @@ pub enum Obstacle {
         /// Who uses them.
         by: Vec<User>,
     },
+    /// The RSS table would have entries for queues that it does not serve now and that programs hold.
+    TableReachesUser {
+        /// The users of these queues.
+        by: Vec<User>,
+    },
     /// The driver has no channel count that can be set.
     NoChannelCount,
     /// Like [`Obstacle::NoChannelCount`], with the number of queues of the interface.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step};
-use ringwise_model::{Fact, Nic};
+use ringwise_model::{Fact, Nic, User};
 
 use crate::control;
 use crate::dev::LearnedIndex;
@@ -141,7 +141,7 @@ impl PlanBuilder {
             _ if holds => None,
             Fact::Unknown(u) => Some(Obstacle::not_readable(u)),
             Fact::Absent if !w.anew => Some(Obstacle::NotThere),
-            _ => nic.and_then(|n| learned.why(n, &w.setting)),
+            _ => nic.and_then(|n| reached(n, &w.setting).or_else(|| learned.why(n, &w.setting))),
         };
         if let Some(why) = obstacle {
             let what = address.to_string();
@@ -190,4 +190,14 @@ impl PlanBuilder {
         });
         self.entries.push((address, w.setting, step));
     }
+}
+
+/// Users of queues that get packets from the RSS table only by this setting. A program that holds a queue directs its own
+/// flows to it (Documentation/networking/devmem.rst, iou-zcrx.rst); the data of other flows would not reach their sockets.
+fn reached(nic: &Nic, setting: &Setting) -> Option<Obstacle> {
+    let Setting::RssTable { table, .. } = setting else { return None };
+    let now = nic.rss.known().map(|r| r.table.as_slice()).unwrap_or_default();
+    let new = |u: &&User| u.queue().is_some_and(|q| table.contains(&q) && !now.contains(&q));
+    let by: Vec<User> = nic.queue_users().filter(new).cloned().collect();
+    (!by.is_empty()).then_some(Obstacle::TableReachesUser { by })
 }

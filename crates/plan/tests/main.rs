@@ -7,6 +7,7 @@ mod goal_knobs;
 mod goals;
 mod group_cleanup;
 mod groups;
+mod held_queues;
 mod manual_changes;
 mod moderation;
 mod properties;

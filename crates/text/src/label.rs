@@ -87,6 +87,12 @@ pub fn user(u: &User) -> String {
         User::Rdma { device } => format!("RDMA device {device}"),
         User::Userspace { driver } => format!("user-space driver {driver}"),
         User::Ovs => "Open vSwitch".into(),
+        User::Dmabuf { queue, id } => format!("DMA buffer {id} on queue {queue}"),
+        User::IoUring { queue } => format!("io_uring zero copy on queue {queue}"),
+        User::Lease { queue, ifindex, leased_as, netns } => {
+            let netns = netns.map_or_else(String::new, |id| format!(" in network namespace {id}"));
+            format!("lease of queue {queue} as queue {leased_as} of interface {}{netns}", ifindex.0)
+        }
     }
 }
 

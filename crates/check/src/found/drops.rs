@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +105,22 @@ pub enum DropFound {
         /// The mean of all these CPUs.
         mean_percent: f64,
     },
+    /// The page allocator has to replace receive buffers that the page pool could not recycle.
+    NotRecycled {
+        /// Receive queue of the pool.
+        queue: u32,
+        /// Share of the pages that the driver took, in per cent.
+        percent: f64,
+        /// Pages that were not recycled because the ring of the pool was full.
+        ring_full_per_second: f64,
+        /// Pages that were not recycled because another reference to them was left.
+        in_use_per_second: f64,
+    },
+    /// The device sent pause frames for so long that it turned them off for a time.
+    PauseStorms {
+        /// How often.
+        storms: u64,
+    },
     /// The NIC sends or receives many pause frames.
     PauseFrames {
         /// Pause frames sent (`tx_pause`).
@@ -166,6 +183,14 @@ impl fmt::Display for DropFound {
                 f,
                 "CPU {cpu} is at {percent:.0} % interrupt time, while the mean of the {cpus} CPUs is {mean_percent:.0} %"
             ),
+            Self::NotRecycled { queue, percent, ring_full_per_second, in_use_per_second } => write!(
+                f,
+                "receive queue {queue}: {percent:.0} % of the buffers are not recycled ({}/s because the pool's ring is full, \
+                 {}/s still in use)",
+                rate(*ring_full_per_second),
+                rate(*in_use_per_second)
+            ),
+            Self::PauseStorms { storms } => write!(f, "pause storms: {}", plural(*storms as usize, "event")),
             Self::PauseFrames { sent_per_second, received_per_second } => {
                 write!(f, "pause frames: {}/s sent, {}/s received", rate(*sent_per_second), rate(*received_per_second))
             }

@@ -70,6 +70,15 @@ pub enum RssFound {
         /// Queues that the table names.
         named: u32,
     },
+    /// The RSS table sends flows to queues whose data only one program can read.
+    ReachesHeldQueues {
+        /// The queues.
+        queues: Vec<u32>,
+        /// Entries of the table that name them.
+        entries: u32,
+        /// Entries of the table.
+        of: u32,
+    },
     /// The RSS table has few entries for each queue, so it cannot be even.
     TableSmall {
         /// Entries of the table.
@@ -171,6 +180,14 @@ impl fmt::Display for RssFound {
             Self::QueuesWithoutEntries { queues: idle, of, named } => {
                 let get = if idle.len() == 1 { "gets" } else { "get" };
                 write!(f, "{} of {of} {get} no flows: the RSS table names only {}", queues(idle), some(named, "queue"))
+            }
+            Self::ReachesHeldQueues { queues: held, entries, of } => {
+                let lists = if held.len() == 1 { "receives" } else { "receive" };
+                write!(
+                    f,
+                    "{} {lists} into memory of a program, and {entries} of {of} entries of the RSS table send flows there",
+                    queues(held)
+                )
             }
             Self::TableSmall { entries, queues } => {
                 write!(f, "the RSS table has {entries} entries for {queues} queues")

@@ -10,6 +10,7 @@ use crate::severity::{Confidence, Severity};
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
+const POOL: &str = "kernel documentation, networking/page_pool; net/core/page_pool.c: page_pool_put_unrefed_netmem, __page_pool_put_page";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
 /// Share of a CPU's time in interrupts and softirqs, in per cent. Above `BUSY` the CPU is busy, above `WALL` it is at
@@ -379,8 +380,8 @@ pub(super) static RULES: &[Rule] = &[
         id: "D16",
         title: "pause frames stop the link partner",
         reads: "pause frames sent and received",
-        condition: "one of the counters grows by more than 1 per second",
-        confirm: "ethtool -S DEV | grep -i pause; ethtool -a DEV shows whether pause frames are on",
+        condition: "one of the counters grows by more than 1 per second, or a pause storm is counted (Linux 7.1)",
+        confirm: "ethtool -I -a DEV; ethtool -S DEV | grep -i pause; ethtool -a DEV shows whether pause frames are on",
         guard: "the device has no RDMA user",
         why: "A receiver that is slow for a moment stops the whole switch port: packets for idle queues wait too, and so do packets for other hosts behind that port.",
         source: "Pushing the Limits of Kernel Networking (Duyck, 2015)",
@@ -394,11 +395,52 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let (rx, tx) = (l.count("rx_pause"), l.count("tx_pause"));
                 l.counts.get("rx_pause").or(l.counts.get("tx_pause"))?;
+                let storms = l.count("tx_pause_storms");
+                if storms > 0 {
+                    say.found(DropFound::PauseStorms { storms });
+                }
                 if t.per_second(rx) > 1.0 || t.per_second(tx) > 1.0 {
                     say.found(DropFound::PauseFrames {
                         sent_per_second: t.per_second(tx),
                         received_per_second: t.per_second(rx),
                     });
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D17",
+        title: "receive buffers are not recycled",
+        reads: "counters of page pools (netdev page-pool-stats-get), queues, NAPI instances",
+        guard: "the kernel counts page pools (CONFIG_PAGE_POOL_STATS), and the driver names the NAPI instance of a pool (Linux 6.8)",
+        condition: "more than 10 % of the pages that the driver takes are not recycled, and more than 100 per second",
+        confirm: "ynl --family netdev --dump page-pool-stats-get: recycle-ring-full and recycle-released-refcnt",
+        why: "A page that the pool cannot recycle loses its DMA mapping and goes back to the page allocator. The pool has to take a new page and map it for the device, which costs CPU time, with an IOMMU most of all.",
+        source: POOL,
+        by_hand: &[
+            "ring full: more pages come back at once than the ring of the pool holds: a longer receive ring (ethtool -G DEV rx N) also lengthens the ring of the pool on drivers that derive one from the other, such as bnxt_en",
+            "still in use: the driver or another user holds a reference to the page when the pool gets it back, or memory was short when the page was allocated (pfmemalloc); the kernel counts both as one",
+        ],
+        rates: true,
+        severity: Severity::Info,
+        confidence: Confidence::Likely,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                if l.pools.is_empty() {
+                    return None;
+                }
+                for (queue, p) in &l.pools {
+                    let Some(percent) = p.lost_percent().filter(|n| *n > 10.0) else { continue };
+                    if t.per_second(p.lost()) > 100.0 {
+                        say.found(DropFound::NotRecycled {
+                            queue: *queue,
+                            percent,
+                            ring_full_per_second: t.per_second(p.ring_full),
+                            in_use_per_second: t.per_second(p.in_use),
+                        });
+                    }
                 }
                 Some(())
             })

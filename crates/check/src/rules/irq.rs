@@ -210,7 +210,10 @@ pub(super) static RULES: &[Rule] = &[
         confirm: "compare smp_affinity_list and effective_affinity_list of the interrupt in /proc/irq/N",
         why: "The move is pending (on x86 it happens with the next interrupt), or the CPU had no free vector when the kernel tried to move the interrupt.",
         source: IRQ,
-        by_hand: &["send traffic through the queue and check again; dmesg reports when vectors run out (ENOSPC)"],
+        by_hand: &[
+            "send traffic through the queue and check again; dmesg reports when vectors run out (ENOSPC)",
+            "if vectors run out, let devices request fewer: ethtool -L DEV combined N; on ice since Linux 6.15 also devlink dev param set pci/ADDRESS name msix_vec_per_pf_max value N cmode driverinit, then devlink dev reload pci/ADDRESS (interrupts traffic); io_eq_size and event_eq_size of mlx5 are lengths of event queues, 64 to 4096 entries, not numbers of vectors",
+        ],
         confidence: Confidence::Likely,
         severity: Severity::Info,
         judge: |cx, say| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Setting, rss as knob_rss};
-use ringwise_model::{Action, Goal, Knob, NicKind};
+use ringwise_model::{Action, Goal, Knob, NicKind, User};
 use ringwise_plan::NotPossible;
 
 use crate::fix::PlanArguments;
@@ -51,6 +51,12 @@ fn table_reaches(cx: &RuleContext, n: &ringwise_model::Nic, named: u32) -> bool 
         "mlx4_en" | "mlx4_core" => named.is_power_of_two() && named * 2 > cx.rx_queues(n),
         _ => false,
     }
+}
+
+/// An even table over some of the queues, as the configuration writes it.
+fn weights(queues: u32, serves: impl Fn(u32) -> bool) -> String {
+    let each: Vec<&str> = (0..queues).map(|q| if serves(q) { "1" } else { "0" }).collect();
+    format!("weight {}", each.join(" "))
 }
 
 pub(super) static RULES: &[Rule] = &[
@@ -147,14 +153,21 @@ pub(super) static RULES: &[Rule] = &[
                             .and_then(|r| r.contexts.known())
                             .is_some_and(|c| c.values().any(|c| c.table.contains(&q)))
                 };
-                let idle: Vec<u32> = (0..used).filter(|q| !by.contains_key(q) && !named(*q)).collect();
+                // A program that holds a queue keeps the flows of others away from it.
+                let held: Vec<u32> = n.queue_users().filter_map(User::queue).collect();
+                let free = |q: &u32| !by.contains_key(q) && !named(*q) && !held.contains(q);
+                let idle: Vec<u32> = (0..used).filter(free).collect();
                 let named = by.len() as u32;
                 if table_reaches(cx, n, named) && idle.iter().all(|q| *q >= named) {
                     return None;
                 }
                 if !idle.is_empty() {
+                    let table = match held.is_empty() {
+                        true => format!("equal {used}"),
+                        false => weights(used, |q| by.contains_key(&q) || idle.contains(&q)),
+                    };
                     say.found(RssFound::QueuesWithoutEntries { queues: idle, of: used, named })
-                        .fix(cx, PlanArguments::set(n.name(), "rss.table", format!("equal {used}")));
+                        .fix(cx, PlanArguments::set(n.name(), "rss.table", table));
                 }
                 Some(())
             })
@@ -448,6 +461,42 @@ pub(super) static RULES: &[Rule] = &[
         severity: Severity::Info,
         ours: Some("--goal forward"),
         judge: |cx, say| planned::judge("Q33", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q34",
+        title: "flows of other sockets reach a zero-copy queue",
+        reads: "RSS table, users of queues (netdev queue-get)",
+        guard: "io_uring zero copy or a DMA buffer (devmem TCP) has a receive queue",
+        condition: "the RSS table has entries for this queue",
+        confirm: "ethtool -x DEV; ynl --family netdev --dump queue-get",
+        severity: Severity::Error,
+        why: "The driver places the payload of packets of this queue in memory that the kernel does not read. TCP sockets of other programs cannot receive it: recv() fails with EFAULT. The program that holds the queue steers its own flows there with flow rules.",
+        source: "kernel documentation, networking/devmem and networking/iou-zcrx; net/ipv4/tcp.c, tcp_recvmsg_locked (Linux 6.12)",
+        ours: Some("--set DEV.rss.table=\"weight 1 1 … 0\""),
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                say.get(&n.users)?;
+                let held: Vec<u32> = n.queue_users().filter(|u| u.hides_data()).filter_map(User::queue).collect();
+                if held.is_empty() {
+                    return None;
+                }
+                let table = &say.get(&n.rss)?.table;
+                let reached: Vec<u32> = held.iter().copied().filter(|q| table.contains(q)).collect();
+                if reached.is_empty() {
+                    return Some(());
+                }
+                let entries = table.iter().filter(|q| reached.contains(q)).count() as u32;
+                let used = cx.rx_queues(n);
+                let serves = |q: u32| !n.queue_users().any(|u| u.queue() == Some(q));
+                let found = RssFound::ReachesHeldQueues { queues: reached, entries, of: table.len() as u32 };
+                let found = say.found(found);
+                if (0..used).any(serves) {
+                    found.fix(cx, PlanArguments::set(n.name(), "rss.table", weights(used, serves)));
+                }
+                Some(())
+            })
+        },
         ..Rule::BASE
     },
     Rule {

@@ -278,6 +278,17 @@ fn pause_frames_are_judged_by_the_requested_goal() {
     assert!(!judged(Goal::Rpc).ids().contains(&"R1.07"));
 }
 
+/// A single storm is a finding, although few pause frames were sent in the interval.
+#[test]
+fn a_pause_storm_is_reported() {
+    let found = |storms: u64| {
+        let mut w = World::tuned();
+        w.count("tx_pause_storms", storms);
+        w.judge().findings.iter().filter(|f| f.rule == "D16").map(|f| f.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((found(0).len(), found(2)), (0, vec!["pause storms: 2 events".to_string()]));
+}
+
 /// Each rule is in one count, also one that misses a value and a second sample.
 #[test]
 fn counts_of_rules_add_up() {

@@ -73,6 +73,8 @@ cases! {
     "D13" Edited |w| w.count("qdisc_drops", 3), |w| w.count("tx_dropped", 3);
     "D14" Edited |w| w.cpu(2).ksoftirqd = Some(80.0), |w| w.cpu(2).ksoftirqd = Some(30.0);
     "D15" Edited |w| w.cpu(0).softirq = Some(98.0), |w| w.t.as_mut().unwrap().cpus.values_mut().for_each(|c| c.softirq = Some(98.0));
+    "D17" Edited |w| { w.link().pools.insert(3, PoolUse { fast: 10_000, slow: 90, ring_full: 4_000, in_use: 2 }); },
+        |w| { w.link().pools.insert(3, PoolUse { fast: 10_000, slow: 90, ring_full: 40, in_use: 2 }); };
     "D16" Edited |w| w.count("rx_pause", 100), |w| w.count("rx_pause", 1);
 
     "A01" Recorded |w| recorded(w, "lab-router16-newest"), |_| {};
@@ -122,6 +124,8 @@ cases! {
     "Q28" Edited |w| w.rule(queue(Action::Queue(8))), |w| w.rule(queue(Action::Queue(7)));
     "Q30" HandWritten |w| { w.nic().driver = Fact::Known("ixgbe".into()); w.feature("rx-ntuple-filter", false); w.protocol("TcpExt:TCPOFOQueue", 5000) },
         |w| { w.feature("rx-ntuple-filter", false); w.protocol("TcpExt:TCPOFOQueue", 5000) };
+    "Q34" Edited |w| w.nic().users = Fact::Known(vec![User::IoUring { queue: 3 }]),
+        |w| { w.nic().users = Fact::Known(vec![User::Dmabuf { queue: 3, id: 1 }]); w.rss().table = (0..128).map(|i| [0, 1, 2, 4, 5, 6, 7][i % 7]).collect() };
     "Q33" Edited |w| { fewer(w, 6); goal(w, Goal::Forward); w.rss().table = (0..128).map(|i| i % 6).collect() },
         |w| { fewer(w, 6); goal(w, Goal::Forward) };
     "F13" HandWritten |w| { w.nic().kind = NicKind::Vf; fewer(w, 4); let Fact::Known(c) = &mut w.nic().channels else { panic!() }; c.combined = Some(Count { now: 4, max: 4 }) },

@@ -188,6 +188,7 @@ fn traffic(s: &Snapshot) -> Traffic {
             .map(|k| (k.to_string(), 0))
             .into(),
             alloc_fail: Some(0),
+            pools: (0..8).map(|q| (q, PoolUse { fast: 10_000, ..PoolUse::default() })).collect(),
             queues: rx.chain((0..8).map(|q| queue(Dir::Tx, q))).collect(),
             rx_max_over_mean: Some(1.1),
         }

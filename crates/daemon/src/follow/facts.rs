@@ -72,9 +72,13 @@ fn forbidden(nic: &Nic) -> Vec<Forbidden> {
 }
 
 fn excluded(nic: &Nic) -> BTreeMap<u32, Exclusion> {
-    let xdp = nic.users.known().into_iter().flatten().filter_map(|u| match u {
-        User::AfXdp { queue } => Some((*queue, Exclusion::AfXdp)),
-        _ => None,
+    let held = nic.queue_users().filter_map(|u| {
+        let why = match u {
+            User::Dmabuf { .. } | User::IoUring { .. } => Exclusion::Memory,
+            User::Lease { .. } => Exclusion::Leased,
+            _ => Exclusion::AfXdp,
+        };
+        Some((u.queue()?, why))
     });
     let instances = nic.napi.known().into_iter().flat_map(|n| &n.instances);
     let polled = instances.filter(|i| {
@@ -82,5 +86,5 @@ fn excluded(nic: &Nic) -> BTreeMap<u32, Exclusion> {
             .known()
             .is_some_and(|v| v.threaded == Some(BUSY_POLL) || v.irq_suspend_timeout_ns.is_some_and(|n| n > 0))
     });
-    polled.flat_map(|i| i.rx.iter().map(|q| (*q, Exclusion::BusyPolled))).chain(xdp).collect()
+    polled.flat_map(|i| i.rx.iter().map(|q| (*q, Exclusion::BusyPolled))).chain(held).collect()
 }

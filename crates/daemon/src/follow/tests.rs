@@ -103,6 +103,7 @@ fn of_queue(queue: u32) -> QueueRates {
         bql_inflight: None,
         timeouts: None,
         qdisc_drops: None,
+        pool: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ringwise_kfmt::cpumask;
 use ringwise_kfmt::ethtool_nl::{self, RssParts, msg};
-use ringwise_kfmt::netdev_nl::{self, NapiInfo, QueueInfo};
+use ringwise_kfmt::netdev_nl::{self, Lease, NapiInfo, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo};
 use ringwise_model::{Channels, Coalesce, Count, CpuSet, Dir, IfIndex, IrqId, Rings};
 use ringwise_sys::Request;
@@ -192,15 +192,8 @@ impl Machine {
         for q in 0..p.queues {
             for dir in [Dir::Rx, Dir::Tx] {
                 let napi = Some(8000 + q);
-                let ifindex = IfIndex(index);
-                queues.push(netdev_nl::queue_reply(&QueueInfo {
-                    ifindex,
-                    dir,
-                    id: q,
-                    napi,
-                    xsk: false,
-                    foreign_memory: false,
-                }));
+                let q = QueueInfo { napi, ..QueueInfo::unused(IfIndex(index), dir, q) };
+                queues.push(netdev_nl::queue_reply(&q).unwrap());
             }
             napis.push(netdev_nl::napi_reply(&NapiInfo {
                 ifindex: IfIndex(index),
@@ -217,18 +210,19 @@ impl Machine {
         t.reply(dump(netdev_nl::cmd::NAPI_GET, "napi-get"), napis);
     }
 
-    /// A queue that is linked to a NAPI instance without a reported interrupt.
+    /// Queues that are linked to NAPI instances without a reported interrupt. Queues 1 to 3 have users.
     pub(crate) fn napi_without_irq(&mut self, name: &str, index: u32, queues: u32) {
         let dump = |cmd, n| Request::NetdevDump { cmd, name: n, dev: name.to_string() };
         let queue = |q| QueueInfo {
-            ifindex: IfIndex(index),
-            dir: Dir::Rx,
-            id: q,
             napi: Some(9000 + q),
             xsk: q == 1,
-            foreign_memory: false,
+            dmabuf: (q == 2).then_some(4),
+            io_uring: q == 3,
+            lease: (q == 3).then_some(Lease { ifindex: IfIndex(7), queue: 1, netns: Some(0) }),
+            ..QueueInfo::unused(IfIndex(index), Dir::Rx, q)
         };
-        self.tree.reply(dump(10, "queue-get"), (0..queues).map(|q| netdev_nl::queue_reply(&queue(q))).collect());
+        let all = (0..queues).map(|q| netdev_nl::queue_reply(&queue(q)).unwrap());
+        self.tree.reply(dump(10, "queue-get"), all.collect());
         self.tree.reply(dump(11, "napi-get"), Vec::new());
     }
 

@@ -22,7 +22,7 @@ pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
                 let name = part.printed.replace(' ', "-");
                 match part.kind {
                     RingKind::Size => at_least(&name, n),
-                    RingKind::Number(_) | RingKind::Switch => format!("{name}:{}", part.text(n)),
+                    RingKind::Number(_) | RingKind::Switch | RingKind::Mode => format!("{name}:{}", part.text(n)),
                 }
             });
             let expect: Vec<String> = expect.collect();

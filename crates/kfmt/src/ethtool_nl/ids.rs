@@ -114,6 +114,7 @@ pub(crate) mod pause {
     /// Within `STATS`.
     pub(crate) const STAT_TX_FRAMES: u16 = 2;
     pub(crate) const STAT_RX_FRAMES: u16 = 3;
+    pub(crate) const STAT_TX_STORMS: u16 = 4;
 }
 
 pub(crate) mod features {
@@ -190,6 +191,7 @@ pub(crate) const ATTRIBUTES: &[(&str, u16)] = &[
     ("PAUSE_STATS", pause::STATS),
     ("PAUSE_STAT_TX_FRAMES", pause::STAT_TX_FRAMES),
     ("PAUSE_STAT_RX_FRAMES", pause::STAT_RX_FRAMES),
+    ("PAUSE_STAT_TX_PAUSE_STORM_EVENTS", pause::STAT_TX_STORMS),
     ("FEATURES_HEADER", HEADER),
     ("FEATURES_HW", features::HW),
     ("FEATURES_WANTED", features::WANTED),

@@ -12,6 +12,11 @@ const RX: u16 = 6;
 const TX: u16 = 9;
 const RX_BUF_LEN: u16 = 10;
 const TCP_DATA_SPLIT: u16 = 11;
+const CQE_SIZE: u16 = 12;
+const TX_PUSH: u16 = 13;
+const RX_PUSH: u16 = 14;
+const TX_PUSH_BUF_LEN: u16 = 15;
+const TX_PUSH_BUF_LEN_MAX: u16 = 16;
 const HDS_THRESH: u16 = 17;
 const HDS_THRESH_MAX: u16 = 18;
 
@@ -24,6 +29,11 @@ pub(crate) const NAMES: &[(&str, u16)] = &[
     ("RINGS_TX", TX),
     ("RINGS_RX_BUF_LEN", RX_BUF_LEN),
     ("RINGS_TCP_DATA_SPLIT", TCP_DATA_SPLIT),
+    ("RINGS_CQE_SIZE", CQE_SIZE),
+    ("RINGS_TX_PUSH", TX_PUSH),
+    ("RINGS_RX_PUSH", RX_PUSH),
+    ("RINGS_TX_PUSH_BUF_LEN", TX_PUSH_BUF_LEN),
+    ("RINGS_TX_PUSH_BUF_LEN_MAX", TX_PUSH_BUF_LEN_MAX),
     ("RINGS_HDS_THRESH", HDS_THRESH),
     ("RINGS_HDS_THRESH_MAX", HDS_THRESH_MAX),
 ];
@@ -37,6 +47,9 @@ enum Form {
     Alone,
     /// 8 bits: 0 where the driver does not report it, 1 off, 2 on.
     OffOn,
+    /// 8 bits: 1 on. 0 is off, and also what the kernel sends for drivers without the mode (net/ethtool/rings.c,
+    /// `rings_fill_reply`), so it is read as not reported.
+    On,
 }
 
 /// `ETHTOOL_TCP_DATA_SPLIT_DISABLED` and `ETHTOOL_TCP_DATA_SPLIT_ENABLED`.
@@ -59,6 +72,10 @@ const ATTRIBUTES: &[(&str, u16, Form)] = &[
     ("rx_buf_len", RX_BUF_LEN, Form::Alone),
     ("tcp_data_split", TCP_DATA_SPLIT, Form::OffOn),
     ("hds_thresh", HDS_THRESH, Form::Limited(HDS_THRESH_MAX)),
+    ("cqe_size", CQE_SIZE, Form::Alone),
+    ("tx_push", TX_PUSH, Form::On),
+    ("rx_push", RX_PUSH, Form::On),
+    ("tx_push_buf_len", TX_PUSH_BUF_LEN, Form::Limited(TX_PUSH_BUF_LEN_MAX)),
 ];
 
 /// Each parameter that has an attribute.
@@ -75,6 +92,7 @@ pub fn rings(reply: &[u8]) -> Result<Rings, ParseError> {
             Form::Limited(max) => t.count(id, max)?,
             Form::Alone => t.u32(id)?.map(|now| Count { now, max: 0 }),
             Form::OffOn => t.get(id, Attr::u8)?.and_then(switch).map(|now| Count { now, max: 0 }),
+            Form::On => t.get(id, Attr::u8)?.filter(|on| *on != 0).map(|_| Count { now: 1, max: 0 }),
         };
         part.store(&mut out, found);
     }
@@ -90,6 +108,7 @@ pub fn rings_reply(r: &Rings) -> Vec<u8> {
             Form::Limited(limit) => b.u32(limit, max).u32(id, now),
             Form::Alone => b.u32(id, now),
             Form::OffOn => b.u8(id, if now == 0 { OFF } else { ON }),
+            Form::On => b.u8(id, u8::from(now != 0)),
         };
     }
     b.finish()
@@ -103,6 +122,7 @@ pub fn rings_set(values: &RingValues) -> Vec<u8> {
         match form {
             Form::Limited(_) | Form::Alone => b.u32(id, value),
             Form::OffOn => b.u8(id, if value == 0 { OFF } else { ON }),
+            Form::On => b.u8(id, u8::from(value != 0)),
         };
     }
     b.finish()
@@ -116,6 +136,7 @@ pub fn rings_set_decode(attrs: &[u8]) -> Result<RingValues, ParseError> {
         let value = match form {
             Form::Limited(_) | Form::Alone => t.u32(id)?,
             Form::OffOn => t.get(id, Attr::u8)?.and_then(switch),
+            Form::On => t.get(id, Attr::u8)?.map(u32::from),
         };
         part.set(&mut out, value);
     }
@@ -141,6 +162,21 @@ mod tests {
         let mut b = Builder::new();
         b.u8(TCP_DATA_SPLIT, 1);
         assert_eq!(rings_set(&RingValues { tcp_data_split: Some(false), ..RingValues::default() }), b.finish());
+    }
+
+    /// Every driver reports 0 for the push modes, whether it has them or not.
+    #[test]
+    fn push_modes_that_are_off_are_not_reported() {
+        let mut b = Builder::new();
+        b.u32(CQE_SIZE, 128).u8(TX_PUSH, 1).u8(RX_PUSH, 0).u32(TX_PUSH_BUF_LEN_MAX, 224).u32(TX_PUSH_BUF_LEN, 96);
+        let found = rings(&b.finish()).unwrap();
+        assert_eq!((found.cqe_size, found.tx_push, found.rx_push), (Some(128), Some(true), None));
+        assert_eq!(found.tx_push_buf_len, Some(Count { now: 96, max: 224 }));
+        assert_eq!(rings(&rings_reply(&found)).unwrap(), found);
+        let mut b = Builder::new();
+        b.u8(TX_PUSH, 0);
+        let off = RingValues { tx_push: Some(false), ..RingValues::default() };
+        assert_eq!((rings_set(&off), rings_set_decode(&rings_set(&off)).unwrap()), (b.finish(), off));
     }
 
     #[test]

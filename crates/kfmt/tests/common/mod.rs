@@ -231,7 +231,7 @@ pub(crate) fn netlink(data: &[u8]) {
     }
     let _ = (ethtool_nl::channels_set_decode(data), ethtool_nl::rings_set_decode(data));
     if let Ok(q) = netdev_nl::queue(data) {
-        assert_eq!(netdev_nl::queue(&netdev_nl::queue_reply(&q)), Ok(q));
+        assert_eq!(netdev_nl::queue(&netdev_nl::queue_reply(&q).unwrap()), Ok(q));
     }
     if let Ok(n) = netdev_nl::napi(data) {
         assert_eq!(netdev_nl::napi(&netdev_nl::napi_reply(&n)), Ok(n));
@@ -241,6 +241,7 @@ pub(crate) fn netlink(data: &[u8]) {
     }
     let _ = (notification::links(data), notification::ethtool(data), notification::netdev(data));
     let _ = notification::uevent(data);
+    let _ = (netdev_nl::page_pool(data), netdev_nl::page_pool_stats(data));
     let _ = (link_stats::link_stats(data), qdisc::qdisc(data), ethtool_nl::pause_frames(data));
     if let Ok((id, v)) = netdev_nl::napi_set_decode(data) {
         assert_eq!(netdev_nl::napi_set_decode(&netdev_nl::napi_set(id, &v)), Ok((id, v)));

@@ -122,12 +122,12 @@ fn netlink() -> Vec<Vec<u8>> {
         ..Default::default()
     };
     let queue = netdev_nl::QueueInfo {
-        ifindex: IfIndex(2),
-        dir: Dir::Rx,
-        id: 1,
         napi: Some(8194),
         xsk: true,
-        foreign_memory: false,
+        dmabuf: Some(1),
+        io_uring: true,
+        lease: Some(netdev_nl::Lease { ifindex: IfIndex(7), queue: 1, netns: Some(0) }),
+        ..netdev_nl::QueueInfo::unused(IfIndex(2), Dir::Rx, 1)
     };
     let napi = netdev_nl::NapiInfo {
         ifindex: IfIndex(2),
@@ -149,7 +149,7 @@ fn netlink() -> Vec<Vec<u8>> {
         ethtool_nl::linkmodes_reply(&ethtool_nl::LinkModes { speed_mbps: Some(1000), ..Default::default() }),
         ethtool_nl::rss_reply(&rss).unwrap(),
         nest.finish(),
-        netdev_nl::queue_reply(&queue),
+        netdev_nl::queue_reply(&queue).unwrap(),
         netdev_nl::napi_reply(&napi),
         netdev_nl::napi_set(8194, &napi.values().unwrap()),
         ethtool_nl::coalesce_reply(&profiles).unwrap(),

@@ -25,6 +25,9 @@ fn text(o: &Obstacle) -> String {
         }
         O::ChannelsInUse { by } => format!("only its channels are skipped: in use by {}", users(by)),
         O::InUse { by } => format!("in use by {}", users(by)),
+        O::TableReachesUser { by } => {
+            format!("the table would send further flows to a queue in use by {}", users(by))
+        }
         O::LeftAlone { obstacle } => format!("the interface is skipped: {obstacle}"),
         O::NotReadable { unread } => format!("not readable, so it stays unchanged: {unread}"),
         O::NotReadableStays { unread } => format!("not readable, so it stays unchanged: {}", unread.why),
@@ -73,6 +76,7 @@ fn text(o: &Obstacle) -> String {
             plural(*queues as usize, "queue")
         ),
         O::NoRing { kind } => match RingPart::of(kind).map(|p| p.kind) {
+            Some(RingKind::Mode) => format!("{kind} is off, and the kernel does not show whether the driver has it"),
             None | Some(RingKind::Size) => format!("the driver reports no {kind} ring"),
             Some(_) => format!("the driver reports no {kind}"),
         },
@@ -179,6 +183,9 @@ fn users(all: &[User]) -> String {
         User::Rdma { device } => format!("RDMA device {device}"),
         User::Userspace { driver } => format!("user-space driver {driver}"),
         User::Ovs => "Open vSwitch".to_string(),
+        User::Dmabuf { queue, .. } => format!("a DMA buffer (devmem) on queue {queue}"),
+        User::IoUring { queue } => format!("io_uring zero copy on queue {queue}"),
+        User::Lease { queue, .. } => format!("a virtual interface that leases queue {queue}"),
     };
     all.iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Setting, VectorName, coalesce as knob_coalesce, features, napi as knob_napi};
-use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues};
+use ringwise_knob::{
+    Address, Setting, VectorName, coalesce as knob_coalesce, features, napi as knob_napi, rings as knob_rings,
+};
+use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues, User};
 
 use super::{WishContext, what};
 use crate::channels::then;
@@ -67,13 +69,16 @@ fn rings(cx: &mut WishContext, values: &RingValues) {
     let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else { return };
     let mut keep = |part: &RingPart, n: u32| -> Option<u32> {
         let Some(h) = part.found(&r) else {
+            if part.kind == RingKind::Mode && n == 0 {
+                return Some(n);
+            }
             cx.cannot(address.clone(), Obstacle::NoRing { kind: part.key.to_string() });
             return None;
         };
         let least = match part.kind {
             RingKind::Size => 1,
             RingKind::Number(least) => least,
-            RingKind::Switch => return Some(n),
+            RingKind::Switch | RingKind::Mode => return Some(n),
         };
         if n < least || (h.max > 0 && n > h.max) {
             let (now, most) = (h.now, (h.max > 0).then_some(h.max));
@@ -87,6 +92,11 @@ fn rings(cx: &mut WishContext, values: &RingValues) {
         Some(n)
     };
     let values = RingValues::each(|part| keep(part, part.value(values)?));
+    // The driver creates all rings again. i40e and ice refuse it with EBUSY while an AF_XDP socket has a queue.
+    let users: Vec<User> = d.nic.queue_users().cloned().collect();
+    if !users.is_empty() && !knob_rings::compare(&values, &r.now()).holds() {
+        return cx.cannot(address, Obstacle::InUse { by: users });
+    }
     if !values.is_empty() {
         cx.configure(Setting::Rings { dev, values });
     }

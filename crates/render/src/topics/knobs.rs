@@ -117,6 +117,9 @@ pub(super) const TOPICS: &[Topic] = &[
             "tcp data split",
             "hds thresh",
             "header split",
+            "cqe size",
+            "tx push",
+            "rx push",
         ],
         title: "the number of packets that a queue can hold",
         body: "A ring is the list of descriptors of a queue. Receive descriptors hold packets until a CPU processes them; \
@@ -128,7 +131,7 @@ pub(super) const TOPICS: &[Topic] = &[
              loses the packets in the rings.",
             "Show|ringwise show DEV: line rings",
             "Set|ringwise plan --set eth1.rings.rx=1024 --allow-disruption; configuration key rings, also for \
-             receive buffers (rx_buf_len) and header split (tcp_data_split, hds_thresh)",
+             receive buffers (rx_buf_len), header split (tcp_data_split, hds_thresh), completions (cqe_size) and push modes",
             "Goals|no goal changes rings",
             "See|docs/knobs/rings.md; rules M08 M09 M22 D04",
         ],

@@ -278,13 +278,17 @@ impl Build {
         self
     }
 
-    /// The driver of this device reports the length of its receive buffers, and splits headers from data.
+    /// The driver of this device reports the length of its receive buffers and of completions, splits headers from data,
+    /// and pushes descriptors.
     pub fn splits_headers(mut self, name: &str) -> Self {
         for nic in self.snapshot.nics.iter_mut().filter(|n| n.dev.name == name) {
             if let Fact::Known(rings) = &mut nic.rings {
                 rings.rx_buf_len = Some(2048);
                 rings.tcp_data_split = Some(false);
                 rings.hds_thresh = Some(Count { now: 0, max: 1023 });
+                rings.cqe_size = Some(64);
+                rings.tx_push = Some(true);
+                rings.tx_push_buf_len = Some(Count { now: 96, max: 224 });
             }
         }
         self

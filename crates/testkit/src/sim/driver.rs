@@ -249,8 +249,13 @@ pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Resul
                 c.now = n.min(c.max);
             }
         }
+        // What the message does not name keeps its value: net/ethtool/rings.c, `ethnl_set_rings`, starts from the present
+        // parameters (`ethtool_ringparam_get_cfg`).
         for (part, n) in want.iter().filter(|(p, _)| p.kind != RingKind::Size) {
-            let found = part.found(r).map(|c| Count { now: n, ..c });
+            let found = match part.kind {
+                RingKind::Mode => (n != 0).then_some(Count { now: n, max: 0 }),
+                _ => part.found(r).map(|c| Count { now: n, ..c }),
+            };
             part.store(r, found);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::ethtool_nl::ids::channels;
 use ringwise_kfmt::{cpulist, cpumask};
 use ringwise_model::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOSPC, EOPNOTSUPP, EOVERFLOW, EPERM, ERANGE, EROFS};
-use ringwise_model::{CpuSet, Fact, RingKind, RingValues};
+use ringwise_model::{CpuSet, Fact, Nic, RingKind, RingValues, User};
 use ringwise_sys::{Error, Result};
 
 use super::driver_kind::Driver;
@@ -258,6 +258,7 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
             return Err(no(EINVAL));
         }
     }
+    held(&s.nics[i], (combined + rx, combined + tx), s.version())?;
     driver::channels_changed(s, i, combined)?;
     if let Fact::Known(c) = &mut s.nics[i].channels {
         for (count, n) in [(&mut c.rx, rx), (&mut c.tx, tx), (&mut c.other, other), (&mut c.combined, combined)] {
@@ -267,6 +268,33 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
         }
     }
     s.stale(i);
+    Ok(())
+}
+
+/// Queues that a program holds are not removed; `left`: receive and transmit queues that stay. Memory:
+/// net/ethtool/common.c, `ethtool_check_max_channel`. It compares with `<=`, although `dev_get_min_mp_channel_count`
+/// (net/core/dev.c) is the number of the queue plus one, so one queue more has to stay. The others, by queue: 7.1
+/// net/ethtool/channels.c, `ethnl_set_channels`, with `netdev_queue_busy` of net/core/netdev_queues.c; before only AF_XDP
+/// sockets. From source: the lab's kernels have no driver that binds memory to a queue.
+fn held(nic: &Nic, left: (u32, u32), version: (u32, u32)) -> Result<()> {
+    let since_7_1 = version >= (7, 1);
+    let memory = nic.queue_users().filter(|u| u.hides_data()).filter_map(User::queue).max();
+    if let Some(count) = memory.map(|q| q + 1).filter(|count| left.0 <= *count) {
+        let text = format!("requested channel counts are too low for existing memory provider setting ({count})");
+        return Err(words(EINVAL, &text));
+    }
+    for user in nic.queue_users() {
+        let Some(queue) = user.queue() else { continue };
+        let text = match user {
+            User::AfXdp { .. } if queue >= left.0.min(left.1) => match since_7_1 {
+                true => "Device queue in use by AF_XDP",
+                false => "requested channel counts are too low for existing zerocopy AF_XDP sockets",
+            },
+            User::Lease { .. } if since_7_1 && queue >= left.0 => "Device queue in use due to queue leasing",
+            _ => continue,
+        };
+        return Err(words(EINVAL, text));
+    }
     Ok(())
 }
 
@@ -283,8 +311,15 @@ pub(super) fn set_rings(s: &mut State, dev: &str, want: &RingValues) -> Result<(
                 return Err(words(EINVAL, "requested ring size exceeds maximum"));
             }
             (RingKind::Size, _) => {}
+            (RingKind::Mode, _) => {}
             (_, None) => return Err(words(EOPNOTSUPP, &format!("setting {} is not supported", part.word))),
-            (_, Some(found)) if found.max > 0 && n > found.max => return Err(no(ERANGE)),
+            (_, Some(found)) if found.max > 0 && n > found.max => {
+                let text = match part.key {
+                    "tx_push_buf_len" => format!("Requested TX push buffer exceeds the maximum of {}", found.max),
+                    _ => "requested ring size exceeds maximum".into(),
+                };
+                return Err(words(EINVAL, &text));
+            }
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl as ioctl;
-use ringwise_kfmt::netdev_nl::{self, QueueInfo};
+use ringwise_kfmt::netdev_nl::{self, Lease, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
 use ringwise_model::errno::{EINVAL, ENODEV, ENOENT, EOPNOTSUPP};
@@ -62,7 +62,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
                 return Err(no(ENOENT));
             }
             match *name {
-                "queue-get" => Ok(queues(nic)),
+                "queue-get" => queues(nic),
                 "napi-get" => Ok(super::napi::replies(nic)),
                 _ => Err(no(EOPNOTSUPP)),
             }
@@ -244,17 +244,24 @@ fn link(s: &State, i: usize) -> Result<Vec<u8>> {
 
 /// Queues are listed by every driver; only some link them to NAPI instances.
 /// lab: "netdev-genl: eth0 lists its queues", "netdev-genl: mq0 links them to NAPI instances"
-fn queues(nic: &Nic) -> Vec<Vec<u8>> {
+fn queues(nic: &Nic) -> Result<Vec<Vec<u8>>> {
     let ifindex = nic.dev.ifindex.unwrap_or(ringwise_model::IfIndex(0));
     let one = |dir: Dir, id: u32| {
-        netdev_nl::queue_reply(&QueueInfo {
-            ifindex,
-            dir,
-            id,
-            napi: nic.vector_of(dir, id).and_then(|v| v.napi),
-            xsk: false,
-            foreign_memory: false,
-        })
+        let napi = nic.vector_of(dir, id).and_then(|v| v.napi);
+        let mut q = QueueInfo { napi, ..QueueInfo::unused(ifindex, dir, id) };
+        // net/core/netdev-genl.c, `netdev_nl_queue_fill_one`: a transmit queue has no users but AF_XDP sockets.
+        for user in nic.queue_users().filter(|u| u.queue() == Some(id)) {
+            match user {
+                User::AfXdp { .. } => q.xsk = true,
+                User::Dmabuf { id, .. } if dir == Dir::Rx => q.dmabuf = Some(*id),
+                User::IoUring { .. } if dir == Dir::Rx => q.io_uring = true,
+                User::Lease { ifindex, leased_as, netns, .. } if dir == Dir::Rx => {
+                    q.lease = Some(Lease { ifindex: *ifindex, queue: *leased_as, netns: *netns });
+                }
+                _ => {}
+            }
+        }
+        netdev_nl::queue_reply(&q).map_err(bad)
     };
     let rx = nic.rx_queues.iter().map(|q| one(Dir::Rx, q.id));
     rx.chain(nic.tx_queues.iter().map(|q| one(Dir::Tx, q.id))).collect()

@@ -193,6 +193,12 @@ fn queue(j: &mut Json, q: &QueueRates) {
     j.int("bql_inflight", q.bql_inflight);
     j.int("timeouts", q.timeouts);
     j.int("qdisc_drops", q.qdisc_drops);
+    if let Some(p) = q.pool {
+        j.int("pool_fast", Some(p.fast));
+        j.int("pool_slow", Some(p.slow));
+        j.int("pool_ring_full", Some(p.ring_full));
+        j.int("pool_in_use", Some(p.in_use));
+    }
 }
 
 fn balance(j: &mut Json, key: &str, b: Option<&Balance>) {

@@ -77,6 +77,19 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
                 lines.push(format!("{name} pause frames {what}: {}", thousands(*n)));
             }
         }
+        if let Some(n) = l.counts.get("tx_pause_storms").filter(|n| **n > 0) {
+            lines.push(format!("{name} pause storms: {} (the NIC stopped the link partner for long)", thousands(*n)));
+        }
+        for (q, p) in l.queues.iter().filter_map(|q| Some((q, q.pool?))).filter(|(_, p)| p.lost() > 0) {
+            lines.push(format!(
+                "{name} receive queue {}: {} pages not recycled ({} pool ring full, {} in use elsewhere), {} slow allocations",
+                q.queue,
+                thousands(p.lost()),
+                thousands(p.ring_full),
+                thousands(p.in_use),
+                thousands(p.slow)
+            ));
+        }
         if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
             lines.push(format!("{name} link went up or down: {}", plural(*n as usize, "time")));
         }

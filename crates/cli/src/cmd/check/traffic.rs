@@ -55,6 +55,7 @@ fn link(l: &LinkRates) -> LinkTraffic {
         counts: l.counts.clone(),
         alloc_fail: l.drops.no_buffer,
         queues: l.queues.iter().map(queue).collect(),
+        pools: l.queues.iter().filter_map(|q| Some((q.queue, q.pool?))).collect::<BTreeMap<_, _>>(),
         rx_max_over_mean: l.rx_balance.map(|b| b.max_over_mean),
     }
 }
