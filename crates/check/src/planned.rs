@@ -144,7 +144,7 @@ fn far(cx: &RuleContext, dev: &str, steps: &[&Step]) -> bool {
     })
 }
 
-/// Whether a usable CPU of the interface's node takes none of its interrupts of the direction that these steps are about.
+/// Whether a usable CPU of the interface's node has none of its interrupts of the direction that these steps are about.
 fn local_cpu_is_free(cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> bool {
     let Some(n) = dev.and_then(|d| cx.s.nic(d)) else { return false };
     let is_tx = |s: &&Step| matches!(s.setting.address(), Some(Address::IrqCpus { of: VectorName::Tx(_), .. }));
