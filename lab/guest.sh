@@ -9,7 +9,7 @@ hostname "$HOST"
 # A program that is started from the share is fetched page by page each time, which takes seconds.
 mkdir -p /run/lab
 mount -t tmpfs -o mode=755 lab /run/lab
-for program in ringwise heartbeat state fresh lands; do
+for program in ringwise heartbeat state fresh lands order; do
 	cp $program /run/lab/$program
 	mount --bind /run/lab/$program /h/$program
 done
