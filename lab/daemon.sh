@@ -85,5 +85,5 @@ memory() {
 	# By mapping: the heap, each stack, and what else is anonymous.
 	awk '/^[0-9a-f]+-/ { name = NF > 5 ? $6 : "-"; size = $1 } /^Anonymous:/ && $2 > 64 { print "# memory: " $2 " kB " size " " name }' \
 		"/proc/$service/smaps"
-	echo "# memory: threads $(ls /proc/$service/task | wc -l)"
+	echo "# memory: threads $(ls "/proc/$service/task" | wc -l)"
 }
