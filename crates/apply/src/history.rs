@@ -309,9 +309,8 @@ pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>,
 
 /// Whether the last apply in effect had other goals, or unknown ones. If so, an apply that changes nothing is recorded as well.
 pub fn replaces_another(store: &Store, host: &ringwise_model::Host, requested: &Requested) -> Result<bool, Error> {
-    let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
     let list = history(store, host)?;
-    let last = list.iter().filter(in_effect).rfind(|e| e.kind == Kind::Apply && !e.is_of_service());
+    let last = list.iter().filter(|e| e.is_in_effect()).rfind(|e| e.kind == Kind::Apply && !e.is_of_service());
     Ok(last.is_some_and(|e| !e.requested.as_ref().is_some_and(|r| r.has_goals_of(requested))))
 }
 

@@ -119,6 +119,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether it was kept in this boot, and no rollback has undone it.
+    pub fn is_in_effect(&self) -> bool {
+        self.this_boot && self.ending == Ending::Kept && self.undone_by.is_none()
+    }
+
     /// Whether the service wrote again what was lost, applied what was requested to another interface, or followed the load. It
     /// requests nothing new.
     pub fn is_of_service(&self) -> bool {

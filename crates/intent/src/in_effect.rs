@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
-use ringwise_apply::{Ending, Entry, Standing, Verify};
+use ringwise_apply::{Entry, Standing, Verify};
 use ringwise_config::Config;
 use ringwise_knob::{Setting, VectorName};
-use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Goal, Intent, Knob, Title, Wish};
+use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Goal, Intent, Knob, Wish};
 
 /// The configuration from the journals of this boot, oldest first. `None`: nothing is in effect; an empty file would
 /// request the default goal.
@@ -14,17 +14,19 @@ pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     if v.settings.is_empty() {
         return None;
     }
-    let kept: Vec<&Entry> = history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept).collect();
-    let requests: Vec<&Intent> = kept.iter().filter_map(|e| Some(&e.requested.as_ref()?.intent)).collect();
+    let in_effect: Vec<&Entry> = history.iter().rev().filter(|e| e.is_in_effect()).collect();
+    let by_people = in_effect.iter().filter(|e| !e.is_of_service());
+    let requests: Vec<&Intent> = by_people.filter_map(|e| Some(&e.requested.as_ref()?.intent)).collect();
     // What the goal decided is planned again at each boot, for the CPUs and queues that it finds. Values of other settings stay.
     let replaces = |s: &Standing| {
-        let by = kept.iter().find(|e| e.id == s.transaction);
-        let by_service = by.is_some_and(|e| matches!(e.title, Title::Keep { .. } | Title::Balance { .. }));
+        let by = in_effect.iter().find(|e| e.id == s.transaction);
+        let by_service = by.is_some_and(|e| e.is_of_service());
         let planned = by.is_some_and(|e| e.requested.is_some()) || by_service && !requests.is_empty();
         planned && !s.adopted && !is_configured(&s.want, &requests)
     };
     let wishes = wishes(v.settings.iter().filter(|s| !replaces(s)).map(|s| &s.want));
-    let last = requests.first().map_or_else(Intent::default, |i| (*i).clone());
+    // Options such as `reserve` are those of the newest request for all interfaces, if there is one.
+    let options = of_all(&requests).map_or_else(Intent::default, Clone::clone);
     let goals = goals(&requests, &v.settings);
     let mut c = Config::of_intent(&Intent {
         wishes,
@@ -35,7 +37,7 @@ pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
         queues: None,
         // Without it, the next boot would skip settings that were applied with it.
         allow_disruption: requests.iter().any(|i| i.allow_disruption),
-        ..last
+        ..options
     });
     c.host.goal = goals.of_host;
     Some(c)
@@ -51,19 +53,23 @@ struct Goals {
 
 /// The goals of several requests, newest first. Each interface has that of the newest one that covers it.
 fn goals(requests: &[&Intent], settings: &[Standing]) -> Goals {
-    let of_all = requests.iter().find(|i| i.devs.is_empty());
-    let of_host = of_all.or(requests.first()).map(|i| i.goal);
+    let of_host = of_all(requests).map(|i| i.goal);
     let present: BTreeSet<&str> = settings.iter().filter_map(|s| s.want.dev()).collect();
     let of = |dev: &str| {
         requests.iter().find(|i| i.devs.is_empty() || i.devs.iter().any(|d| d == dev)).map(|i| i.goal_of(dev))
     };
     let of_devs =
         present.iter().filter_map(|d| Some((d.to_string(), of(d)?))).filter(|(_, g)| Some(*g) != of_host).collect();
-    let devs = match of_all {
-        Some(_) => Vec::new(),
-        None => present.iter().filter(|d| of(d).is_some()).map(|d| d.to_string()).collect(),
+    let devs = match requests.iter().any(|i| i.devs.is_empty()) {
+        true => Vec::new(),
+        false => present.iter().filter(|d| of(d).is_some()).map(|d| d.to_string()).collect(),
     };
     Goals { of_host, of_devs, devs }
+}
+
+/// The newest request for all interfaces, or else the newest one.
+fn of_all<'a>(requests: &[&'a Intent]) -> Option<&'a Intent> {
+    requests.iter().find(|i| i.devs.is_empty()).or(requests.first()).copied()
 }
 
 /// Whether a user configured this setting, by itself or by the number of queues.
@@ -178,7 +184,7 @@ fn join(a: &Knob, b: &Knob) -> Option<Knob> {
 mod tests {
     use std::sync::Arc;
 
-    use ringwise_apply::{Policy, Request, Store, run};
+    use ringwise_apply::{Policy, Request, Store, rollback, run};
     use ringwise_discover::Options;
     use ringwise_model::{IntentFlags, Requested};
     use ringwise_sys::Host;
@@ -190,6 +196,11 @@ mod tests {
 
     /// What `persist` writes after these requests, one after the other.
     fn file(requests: &[IntentFlags]) -> String {
+        after(requests, None)
+    }
+
+    /// The same; the first of them is rolled back at once if `undone` is its number.
+    fn after(requests: &[IntentFlags], undone: Option<u64>) -> String {
         let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
         let (host, dir): (Arc<dyn Host>, Dir) = (sim.clone(), Dir::new());
         let store = Store::open(Some(&dir.0));
@@ -203,6 +214,10 @@ mod tests {
             let requested = Requested { flags: Some(flags.clone()), intent: planning.requested.clone() };
             let by = Request { who: "root".into(), argv: vec!["x".into()], ..Request::default() };
             run(&host, &request(&plan, requested, false).by(&by), &store, &Policy::default(), &mut |_| {}).unwrap();
+            if let Some(id) = undone.filter(|_| std::ptr::eq(flags, &requests[0])) {
+                let by = Request { who: "root".into(), argv: vec!["x".into()], ..Request::default() };
+                rollback(&host, &store, id, &by, &Policy::default(), &mut |_| {}).unwrap();
+            }
         }
         let s = now();
         let v = ringwise_apply::verify_in(&s, &store).unwrap();
@@ -229,6 +244,12 @@ mod tests {
         let text = file(&[of(Goal::Forward), only("eth1", Goal::Rpc)]);
         let (host, eth1) = text.split_once("[[interface]]").unwrap();
         assert!(host.contains("goal = \"forward\"") && eth1.contains("goal = \"rpc\""), "{text}");
+        // A later request for one interface does not take the reserved CPU from the others.
+        let text = file(&[IntentFlags { reserve: reserve(), ..of(Goal::Forward) }, only("eth1", Goal::Rpc)]);
+        assert!(text.contains("reserve = \"0\""), "{text}");
+        // What was rolled back is not in effect.
+        let text = after(&[of(Goal::Forward), only("eth1", Goal::Rpc)], Some(1));
+        assert!(text.contains("interfaces = [\"eth1\"]") && !text.contains("forward"), "{text}");
     }
 
     #[test]

@@ -316,7 +316,7 @@ pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
 /// The transaction that `rollback` proposes: the newest in effect, and one of the service only if there is no other. To undo
 /// what a person applied also undoes what the service wrote again since.
 pub fn to_undo(list: &[Entry]) -> Option<&Entry> {
-    let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
+    let in_effect = |e: &&Entry| e.is_in_effect();
     let forward = |e: &&Entry| !matches!(e.kind, Kind::Rollback { .. });
     list.iter().filter(in_effect).filter(forward).max_by_key(|e| (!e.is_of_service(), e.id))
 }
