@@ -153,6 +153,15 @@ impl Error {
         }
     }
 
+    /// One text for each fault.
+    pub fn faults(&self) -> Vec<String> {
+        match self {
+            Self::Contradictions(list) | Self::Unbound(list) => list.clone(),
+            Self::FlowsUnknown(list) => list.iter().map(ToString::to_string).collect(),
+            other => vec![other.to_string()],
+        }
+    }
+
     /// Stable name of the error, for programs.
     pub fn code(&self) -> &'static str {
         match self {

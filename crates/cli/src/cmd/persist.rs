@@ -80,7 +80,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         // Entries that do not match this host now would not match at boot either.
         let source = source::live()?;
         let s = source.snapshot(&Options::all(), common)?;
-        let bound = ringwise_config::bind(&loaded, &[], &s).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+        let bound = ringwise_config::bind(&loaded, &[], &s).map_err(ringwise_intent::Error::Unbound)?;
         notes = bound.notes;
         notes.extend(conflicts(source.host.as_ref(), &s, &bound.intent));
     }

@@ -48,12 +48,10 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Class::Refused => Status::Refused,
     };
     let message = match &e {
-        Error::Contradictions(list) | Error::Unbound(list) => list.join("\nerror: "),
-        Error::FlowsUnknown(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "),
         Error::PlanExpired { path, end, now } => {
             format!("{} expired at {}; now it is {}", path.display(), when::full(*end, utc), when::full(*now, utc))
         }
-        other => other.to_string(),
+        other => other.faults().join("\nerror: "),
     };
     let next = match &e {
         Error::OtherGoal { goal, .. } => {

@@ -10,7 +10,7 @@ use ringwise_knob::features;
 use ringwise_model::{Goal, Knob, Snapshot};
 
 use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
-use crate::exit::{Fail, Result, Status};
+use crate::exit::{Result, Status};
 use crate::{out, source};
 use ringwise_text::{hang, plural};
 
@@ -112,7 +112,7 @@ fn interrupting_keys(host: &HostPart, entries: &[Entry], keys: &mut Vec<String>)
 
 /// Without the settings of interfaces that `host.interfaces` leaves out.
 fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
-    let mut b = ringwise_config::bind(c, &[], s).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+    let mut b = ringwise_config::bind(c, &[], s).map_err(ringwise_intent::Error::Unbound)?;
     let only = &b.host.interfaces;
     let chosen = |dev: &str| only.is_empty() || only.iter().any(|p| ringwise_config::glob_matches(p, dev));
     b.intent.wishes.retain(|w| w.dev.as_deref().is_none_or(chosen));

@@ -100,7 +100,7 @@ fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
     let name = file.display().to_string();
     let host = match planned(input, &name, source, &s, options) {
         Ok(host) => host,
-        Err(faults) => ConfigOnHost::failed(&name, &s, faults),
+        Err(e) => ConfigOnHost::failed(&name, &s, e.faults()),
     };
     let entries = parts.entries.iter().map(ToString::to_string).collect();
     let undecided = parts.undecided.iter().map(|u| u.note.clone()).collect();
@@ -109,22 +109,17 @@ fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
     Ok(Checked { host: host.shortened(), parts, document })
 }
 
-/// The error lists why the file fails on this host.
+/// An error tells why the file fails on this host.
 fn planned(
     input: &FileInput,
     name: &str,
     source: &Source,
     s: &Snapshot,
     options: Options,
-) -> std::result::Result<ConfigOnHost, Vec<String>> {
-    let (requested, _) = input.wanted.intent(s).map_err(|e| match e {
-        Error::Unbound(all) | Error::Contradictions(all) => all,
-        other => vec![other.to_string()],
-    })?;
-    let text = |f: Fail| -> Vec<String> { f.message.split("\nerror: ").map(str::to_string).collect() };
-    let given = (false, false);
-    let made = plan::planning(source, s.clone(), options, Vec::new(), requested, given, &input.quiet).map_err(text)?;
-    let plan = made.plan(Take::Ask).map_err(|e| text(e.into()))?;
+) -> std::result::Result<ConfigOnHost, Error> {
+    let (requested, _) = input.wanted.intent(s)?;
+    let made = plan::planning(source, s.clone(), options, Vec::new(), requested, (false, false), &input.quiet)?;
+    let plan = made.plan(Take::Ask)?;
     Ok(ConfigOnHost::planned(name, s, &plan))
 }
 

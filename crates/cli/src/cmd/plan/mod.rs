@@ -135,10 +135,10 @@ pub(super) fn planning(
     requested: Intent,
     (goal_given, at_boot): (bool, bool),
     common: &Common,
-) -> Result<Planning> {
+) -> std::result::Result<Planning, ringwise_intent::Error> {
     let (hands, made) = manual_changes::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
     let host = PlanningHost { options, snapshot: s, learned, hands, made };
-    Ok(Planning::new(source.host.as_ref(), host, requested, goal_given, at_boot)?)
+    Planning::new(source.host.as_ref(), host, requested, goal_given, at_boot)
 }
 
 /// The current time, even if the plan is for a recording.
