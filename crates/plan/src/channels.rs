@@ -169,7 +169,7 @@ pub(crate) fn decide(
         return Ok(());
     }
     let (rule, reason) = reason(intent, now, share);
-    out.wanted_counts.push(want);
+    out.skipped_counts += 1;
     out.left_out.push(ProposedChange {
         from: ringwise_knob::channels::live(d.nic),
         setting,

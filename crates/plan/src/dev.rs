@@ -321,14 +321,12 @@ impl<'a> Dev<'a> {
         let of = ringwise_knob::irq::canonical(v).unwrap_or(of);
         let held = self.held(v);
         let needed = held.is_none();
-        let why = match (&v.movable, &v.asked) {
-            (Movable::No(why), _) => Obstacle::Immovable { why: why.clone() },
-            (_, Fact::Unknown(u)) => Obstacle::not_readable(u),
-            (_, Fact::Absent) => Obstacle::NoAffinityFile,
-            _ if !needed => {
-                // The program chose the queue together with the CPU that serves it. The goal does not move it.
-                Obstacle::InUse { by: held? }
-            }
+        let why = match (&v.movable, &v.asked, held) {
+            (Movable::No(why), ..) => Obstacle::Immovable { why: why.clone() },
+            (_, Fact::Unknown(u), _) => Obstacle::not_readable(u),
+            (_, Fact::Absent, _) => Obstacle::NoAffinityFile,
+            // The program chose the queue together with the CPU that serves it. The goal does not move it.
+            (.., Some(by)) => Obstacle::InUse { by },
             _ => {
                 let names = v.rx().iter().map(|q| VectorName::Rx(*q)).chain(v.tx().iter().map(|q| VectorName::Tx(*q)));
                 names.into_iter().find_map(|of| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, MoveCause, Reason, Setting, VectorName, irq as knob_irq};
-use ringwise_model::{Dir, Fact, Vector};
+use ringwise_model::{Dir, Fact, FarNode, Vector};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::{Class, Machine, Zone};
@@ -105,7 +105,8 @@ impl<'a> Diagnosis<'a> {
                 x.per_core[m.core[c]] += 1;
             }
         }
-        let permitted = |c: usize| usable[c] && (zone.home[c] || !place.own_node_only);
+        // `never` excludes other nodes of the same socket, too.
+        let permitted = |c: usize| usable[c] && (zone.home[c] || place.far_node != FarNode::Never);
         let near = || (0..m.cpus.len()).filter(|c| permitted(*c) && zone.class[*c] == Class::Near);
         x.near_core_free = near().any(|c| x.per_core[m.core[c]] == 0);
         if near().all(|c| x.per_cpu[c] > 0) {
@@ -116,7 +117,7 @@ impl<'a> Diagnosis<'a> {
         if near().all(|c| now.all[c] > 0) {
             x.best_of_all = near().map(|c| now.planned[c]).max().unwrap_or(1);
         }
-        if place.remote_requested || recount.is_some_and(|r| r.fewer) {
+        if place.far_node == FarNode::Ok || recount.is_some_and(|r| r.fewer) {
             // Remote CPUs and fewer queues make room that the local CPUs do not have now. It is no fault of the present
             // layout, and `check` does not report it, as long as the local CPUs share the present queues evenly.
             let all = place.cands.iter().flat_map(|c| &c.threads);
@@ -224,7 +225,7 @@ impl<'a> Diagnosis<'a> {
 
     /// Whether the CPU gets a queue only because the user permits remote CPUs.
     fn only_as_requested(&self, to: usize) -> bool {
-        self.place.remote_requested && self.zone.class[to] == Class::Far
+        self.place.far_node == FarNode::Ok && self.zone.class[to] == Class::Far
     }
 
     /// Queues of the device that are handled now by CPUs with the same L3 cache as `cpu`.

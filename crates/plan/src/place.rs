@@ -29,10 +29,8 @@ pub(crate) struct Placement {
     pub far_instead: bool,
     /// Whether remote CPUs are left that only `--far-node ok` would use.
     pub remote_left: bool,
-    /// Whether the user permits remote CPUs beside local ones (`--far-node ok`).
-    pub remote_requested: bool,
-    /// Whether the user permits no other node, not even one of the same socket (`--far-node never`).
-    pub own_node_only: bool,
+    /// Which CPUs of other nodes the user permits.
+    pub far_node: FarNode,
 }
 
 pub(crate) type Placements = BTreeMap<(Near, Goal), Placement>;
@@ -93,24 +91,13 @@ pub(crate) fn places(
         let home = count(&|c| c.home).or_else(|| count(&|c| Some((c.class, c.distance)) == nearest)).unwrap_or((0, 0));
         let (home_cores, home_cpus) = (whole.unwrap_or(home).0, home.1);
         let home_cores = if one_core { home_cpus } else { home_cores };
-        let (remote_requested, own_node_only) = (far == FarNode::Ok, far == FarNode::Never);
-        let permitted = if remote_requested { count(&|_| true).map_or(home_cpus, |all| all.1) } else { home_cpus };
+        let permitted = if far == FarNode::Ok { count(&|_| true).map_or(home_cpus, |all| all.1) } else { home_cpus };
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
         out.insert(
             at,
-            Placement {
-                zone,
-                cands,
-                home_cores,
-                home_cpus,
-                permitted,
-                far_instead,
-                remote_left,
-                remote_requested,
-                own_node_only,
-            },
+            Placement { zone, cands, home_cores, home_cpus, permitted, far_instead, remote_left, far_node: far },
         );
     }
     Ok(out)

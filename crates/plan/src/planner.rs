@@ -289,8 +289,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
 
 /// Uses one command for all devices if it would change nothing else.
 fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuilder) {
-    let same = out.wanted_counts.windows(2).all(|w| w[0] == w[1]);
-    if same && out.left_out.len() == devices && out.wanted_counts.len() == devices {
+    if out.left_out.len() == devices && out.skipped_counts == devices {
         let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
         for l in &mut out.left_out {
             l.command = channels::command(intent, &devs, intent.queues);

@@ -60,7 +60,8 @@ pub(crate) struct PlanBuilder {
     /// The command that permits to interrupt traffic; `None`: it is permitted. Settings that interrupt it on some devices
     /// only, the RSS table, are skipped then. The others ask before they are entered.
     pub permission: Option<String>,
-    pub wanted_counts: Vec<u32>,
+    /// Numbers of queues that the goal or `--queues` requests, and that are among the skipped changes.
+    pub skipped_counts: usize,
     pub left_alone: Vec<SkippedInterface>,
     pub refused: Vec<NotPossible>,
     pub warnings: Messages,
