@@ -79,6 +79,12 @@ check "the queues leave the first CPU of a container" keeps_off 6 40
 check "and the second" keeps_off 7 10
 kubelet '{"policyName":"static","defaultCpuSet":"0-7","checksum":1}'
 back "and come home when the container has gone" /tmp/planned 40
+# A container runtime keeps interrupts off a CPU (annotation irq-load-balancing.crio.io of CRI-O).
+everywhere=$(cat /proc/irq/default_smp_affinity)
+echo df >/proc/irq/default_smp_affinity
+check "the queues leave the CPU that the runtime took from the default affinity" keeps_off 5 40
+echo $everywhere >/proc/irq/default_smp_affinity
+back "and come home when it is there again" /tmp/planned 40
 rm -r /var/lib/kubelet
 
 status "the host is as applied" 0 ringwise verify

@@ -2,6 +2,7 @@
 //! present.
 
 use ringwise_knob::Reason;
+use ringwise_model::words::plural;
 
 /// How many different reasons one line shows. `-v` and JSON list all of them as evidence.
 const SHOWN: usize = 2;
@@ -68,7 +69,8 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
         R::RfsShare { entries, queues } => {
             let share = "does not have its share of the RFS entries";
             let shares = "do not have their share of the RFS entries";
-            format!("{what} {} ({entries} divided among {queues} queues)", by(share, shares))
+            let queues = plural(*queues as usize, "queue");
+            format!("{what} {} ({entries} divided among {queues})", by(share, shares))
         }
         R::Adaptive { .. } => "adaptive moderation is off, although requests arrive singly and in bursts".into(),
         // These reasons name their subject themselves.

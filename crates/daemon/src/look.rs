@@ -178,7 +178,7 @@ impl Service<'_> {
         Journals::read(&self.setup.store).map_err(|e| with_causes(&e))
     }
 
-    /// Neither a cpuset that isolates CPUs at run time nor a kubelet sends a notification.
+    /// Neither a cpuset that isolates CPUs at run time nor a kubelet or container runtime sends a notification.
     /// Returns the CPUs that were isolated since the first look.
     fn notice_isolation(&mut self, now: &Snapshot) -> CpuSet {
         let isolated: CpuSet = now.topology.isolated_all();

@@ -13,12 +13,13 @@ use ringwise_sys::{Host, read_with_deadline};
 
 /// For all files together. A file that hangs makes a full comparison, which says which one.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Which CPUs are online, and which are isolated; neither a cpuset nor a kubelet sends a notification.
-const CPUS: [&str; 4] = [
+/// Which CPUs are online, and which are isolated; neither a cpuset nor a kubelet or container runtime sends a notification.
+const CPUS: [&str; 5] = [
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/isolated",
     "/sys/fs/cgroup/cpuset.cpus.isolated",
     ringwise_discover::KUBELET_STATE,
+    ringwise_discover::IRQ_DEFAULT,
 ];
 
 /// What has to be read.

@@ -30,7 +30,7 @@ pub(crate) fn parts_of(host: &dyn Host, cores: bool) -> (Topology, Vec<Unread>) 
         isolated: r.parse(&format!("{CPU}/isolated"), cpulist::parse),
         nohz_full: r.parse(&format!("{CPU}/nohz_full"), nohz_full),
         cgroup_isolated: r.parse("/sys/fs/cgroup/cpuset.cpus.isolated", cpulist::parse),
-        pods_exclusive: r.parse_later(kubelet::STATE, kubelet::exclusive),
+        pods_exclusive: kubelet::read(&mut r, &online),
         smt_active: r.parse(&format!("{CPU}/smt/active"), sysfs::parse_bool),
         hypervisor: virt::hypervisor(&mut r, cores),
         online,

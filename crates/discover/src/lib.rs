@@ -57,7 +57,7 @@ pub use error::Error;
 pub use extra::extra;
 pub use host::{host, host_without_rivals};
 pub use irq::{effective, raised};
-pub use kubelet::STATE as KUBELET_STATE;
+pub use kubelet::{IRQ_DEFAULT, STATE as KUBELET_STATE};
 pub use napi::is_thread;
 pub use nics::carrier;
 pub use parts::Parts;

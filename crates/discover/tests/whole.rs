@@ -234,6 +234,19 @@ fn without_the_dump_the_directories_tell() {
 }
 
 #[test]
+fn what_the_default_affinity_leaves_out_counts_beside_a_kubelet() {
+    let mut tree = Machine::new(16, 2).finish();
+    tree.file("/proc/irq/default_smp_affinity", "0fff\n");
+    let isolated = |tree: &Tree| topology(&tree.host()).0.isolated_all().to_string();
+    assert_eq!(isolated(&tree), "");
+    for (policy, cpus) in [("none", ""), ("static", "8,12-15")] {
+        let state = format!(r#"{{"policyName":"{policy}","entries":{{"5f0e":{{"app":"8"}}}},"checksum":1}}"#);
+        tree.file("/var/lib/kubelet/cpu_manager_state", state);
+        assert_eq!(isolated(&tree), cpus, "{policy}");
+    }
+}
+
+#[test]
 fn sparse_and_offline_cpus_nodes_and_caches() {
     let mut m = Machine::new(16, 2);
     m.tree.file("/sys/devices/system/cpu/online", "0-2,5,8-15\n");

@@ -21,7 +21,8 @@ pub struct Topology {
     pub nohz_full: Fact<CpuSet>,
     /// CPUs of isolated cpuset partitions (`cpuset.cpus.isolated`).
     pub cgroup_isolated: Fact<CpuSet>,
-    /// CPUs that a kubelet has given to single containers (`/var/lib/kubelet/cpu_manager_state`, policy `static`).
+    /// CPUs that a kubelet has given to single containers (`/var/lib/kubelet/cpu_manager_state`, policy `static`), and online
+    /// CPUs that the container runtime removed from `/proc/irq/default_smp_affinity`.
     pub pods_exclusive: Fact<CpuSet>,
     /// Several threads of a core are in use (`/sys/devices/system/cpu/smt/active`).
     pub smt_active: Fact<bool>,

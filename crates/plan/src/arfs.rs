@@ -36,20 +36,22 @@ pub(crate) fn has(driver: Option<&str>) -> bool {
 pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
     for d in devs.iter().filter(|d| d.goal == Goal::Rpc && d.rx > 1) {
         let Some(driver) = d.nic.driver.known().filter(|n| has(Some(n))) else { continue };
-        let Some(f) = d.nic.features.known().and_then(|f| f.get(features::NTUPLE)).filter(|f| !f.fixed) else {
-            continue;
-        };
+        let feature =
+            d.nic.features.as_ref().and_then(|f| f.get(features::NTUPLE).copied().map_or(Fact::Absent, Fact::Known));
         let dev = d.name().to_string();
         let address = Address::Ntuple { dev: dev.clone() };
         // Flow rules may have requested the feature already.
         if out.entries.contains(&address) {
             continue;
         }
-        let live = match rules::live_ntuple(d.nic) {
-            Fact::Known(s) => Fact::Known(s),
-            _ => continue,
+        let live = rules::live_ntuple(d.nic);
+        let matched = match &feature {
+            Fact::Known(f) if f.fixed => continue,
+            Fact::Known(f) if f.on => Match::Same,
+            Fact::Known(_) => Match::Differs,
+            Fact::Unknown(u) => Match::Unknown(u.clone()),
+            Fact::Absent => continue,
         };
-        let matched = if f.on { Match::Same } else { Match::Differs };
         let setting = Setting::Ntuple { dev, on: true };
         let w = RequestedSetting { setting, live, matched, anew: d.channels.is_some(), needed: false };
         let why = Reason::AcceleratedRfs { driver: driver.clone() };

@@ -1,7 +1,7 @@
 //! Flow rules in plans: rules that prevent fewer queues, locations that the driver chooses, accelerated RFS.
 
 use ringwise_knob::{Address, IfRefused, Reason, Setting, rules};
-use ringwise_model::{Action, ConfiguredBy, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Wish};
+use ringwise_model::{Action, ConfiguredBy, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Unread, Wish};
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -107,4 +107,11 @@ fn accelerated_rfs_if_the_driver_supports_it() {
     let fixed = Feature { on: false, wanted: false, fixed: true };
     s.nics[0].features = Fact::Known([("rx-ntuple-filter".to_string(), fixed)].into());
     assert!(ntuple(&s, &rpc).0.is_none(), "a fixed feature");
+
+    // Nothing is left out in silence.
+    let mut s = host("ice", &[]);
+    s.nics[0].features = Fact::Unknown(Unread::new("features eth0", Some(1), "Operation not permitted"));
+    let p = plan(&s, &rpc, &[]).unwrap();
+    let refused = p.refused.iter().find(|n| matches!(n.address, Some(Address::Ntuple { .. }))).unwrap();
+    assert!(!refused.needed && refused.why.to_string().contains("Operation not permitted"), "{}", refused.why);
 }

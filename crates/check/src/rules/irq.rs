@@ -119,7 +119,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A08",
         title: "isolated CPU disturbed",
-        reads: "isolcpus, nohz_full, isolated cgroup partitions, a kubelet's exclusive CPUs, masks of interrupts and RPS",
+        reads: "isolcpus, nohz_full, isolated cgroup partitions, CPUs that a kubelet or container runtime keeps free, masks of interrupts and RPS",
         guard: "CPUs are isolated",
         condition: "a queue interrupt or RPS uses an isolated CPU",
         confirm: "compare /sys/devices/system/cpu/isolated and nohz_full with effective_affinity_list and rps_cpus",

@@ -104,7 +104,8 @@ fn text(r: &Reason) -> String {
         ),
         R::RfsOff => "RFS is off for this goal".into(),
         R::RfsShare { entries, queues } => {
-            format!("{entries} entries divided among {queues} queues, rounded down to a power of two")
+            let queues = plural(*queues as usize, "queue");
+            format!("{entries} entries divided among {queues}, rounded down to a power of two")
         }
         R::AcceleratedRfs { driver } => format!(
             "accelerated RFS: the device steers each flow to the queue of its program's CPU; driver {driver} is known to \

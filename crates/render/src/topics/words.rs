@@ -129,7 +129,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["isolated", "isolated cpu", "isolcpus", "nohz full"],
         title: "CPUs that are kept free of other work",
         body: "Isolated CPUs are named by isolcpus or nohz_full at boot, by an isolated cgroup partition, or by a kubelet \
-         that gave them to one container. Plans put no interrupt there, unless --cpus names them. ringwise also keeps \
+         that gave them to one container. Where a kubelet does so, the CPUs missing in /proc/irq/default_smp_affinity count \
+         too. Plans put no interrupt there, unless --cpus names them. ringwise also keeps \
          off the CPUs that the kernel isolates while it runs.",
         parts: &["Kernel|/sys/devices/system/cpu/isolated and nohz_full", "See|rule A08; ringwise help cpus"],
         knob: Some(KnobValues::Cpus),
