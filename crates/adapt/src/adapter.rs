@@ -52,6 +52,9 @@ enum Phase {
         method: CountMethod,
         until: Duration,
         calls: u32,
+        /// Why the counts of the filter were not used.
+        #[serde(default)]
+        first: Option<Unusable>,
     },
     Proposed {
         proposal: Proposal,
@@ -278,11 +281,11 @@ impl Adapter {
         };
         let Some(table) = signals.table else { return Action::Rest(RestReason::TableUnknown) };
         match phase {
-            Phase::Counting { method, until, calls } => {
+            Phase::Counting { method, until, calls, first } => {
                 let checked = match signals.counts.filter(|c| c.method == method) {
                     Some(counts) => counts.check(table).map(|_| counts),
                     None if calls < PATIENCE => {
-                        self.phase = Phase::Counting { method, until, calls: calls + 1 };
+                        self.phase = Phase::Counting { method, until, calls: calls + 1, first };
                         return Action::CountEntries { method, why, until };
                     }
                     None => Err(Unusable::NotCounted),
@@ -290,8 +293,12 @@ impl Adapter {
                 match (checked, method) {
                     (Ok(counts), _) => self.decide(now, table, counts, why),
                     // The filter and the table disagree: the hash of sampled headers is another way.
-                    (Err(_), CountMethod::Filter) => self.count(now, CountMethod::SampledHeaders, why),
+                    (Err(unusable), CountMethod::Filter) => {
+                        self.count(now, CountMethod::SampledHeaders, why, Some(unusable))
+                    }
                     (Err(unusable), CountMethod::SampledHeaders) => {
+                        // What the driver reports is a fact, what headers show is a computation.
+                        let unusable = first.unwrap_or(unusable);
                         let waiting = self.wait(now, |until| Waiting::Unusable { why: unusable, until });
                         Action::Suspect { why, waiting }
                     }
@@ -299,14 +306,14 @@ impl Adapter {
             }
             _ => match self.waiting(now) {
                 Some(waiting) => Action::Suspect { why, waiting },
-                None => self.count(now, CountMethod::Filter, why),
+                None => self.count(now, CountMethod::Filter, why, None),
             },
         }
     }
 
-    fn count(&mut self, now: Duration, method: CountMethod, why: SuspectReason) -> Action {
+    fn count(&mut self, now: Duration, method: CountMethod, why: SuspectReason, first: Option<Unusable>) -> Action {
         let until = now + COUNT;
-        self.phase = Phase::Counting { method, until, calls: 0 };
+        self.phase = Phase::Counting { method, until, calls: 0, first };
         Action::CountEntries { method, why, until }
     }
 

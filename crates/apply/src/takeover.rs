@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_sys::{Around, CountEntries, Host, Request, Result};
+use ringwise_sys::{Around, CountEntries, Host, Request, Result, SampleHeaders};
 
 use crate::host_access::HostAccess;
 use crate::journal::Read;
@@ -124,6 +124,10 @@ impl Host for SignalingHost {
 
     fn count_entries(&self, dev: &str, table: &[u32]) -> Result<Box<dyn CountEntries>> {
         self.alive().count_entries(dev, table)
+    }
+
+    fn sample_headers(&self, dev: &str, queues: u32, one_in: u32) -> Result<Box<dyn SampleHeaders>> {
+        self.alive().sample_headers(dev, queues, one_in)
     }
 
     fn is_recorded(&self) -> bool {

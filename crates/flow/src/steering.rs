@@ -279,6 +279,11 @@ impl Steering {
         self.own.as_ref().map_or(&[], |o| &o.table)
     }
 
+    /// Whether the entry of the device's own table can be computed: table, key and function are known.
+    pub fn hashes(&self) -> bool {
+        self.own.as_ref().is_ok_and(|own| !own.table.is_empty() && own.hash.is_ok())
+    }
+
     /// Entry of the device's own table, for flows that no rule takes.
     pub fn bucket(&self, t: &Tuple) -> Option<usize> {
         let own = self.own.as_ref().ok()?;

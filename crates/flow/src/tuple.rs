@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use ringwise_kfmt::packet::Flow;
 use serde::{Serialize, Serializer};
 
 /// Protocol number of IANA.
@@ -47,6 +48,15 @@ pub struct Tuple {
 }
 
 impl Tuple {
+    /// The tuple of a flow as sampled headers show it. `None`: not IP.
+    pub fn of(flow: &Flow) -> Option<Self> {
+        let Flow::Ip { protocol, from, to, ports } = *flow else { return None };
+        let ports = ports.filter(|_| has_ports(protocol));
+        // For protocols with ports, only fragments have none.
+        let fragment = has_ports(protocol) && ports.is_none();
+        Some(Self { src: from, dst: to, protocol, ports, fragment, vlan: None })
+    }
+
     /// Whether the addresses are of IPv6.
     pub fn is_v6(&self) -> bool {
         self.src.is_ipv6()

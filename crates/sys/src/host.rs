@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::entry_counts::EntryCounts;
+use crate::packets::CapturedPacket;
 use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
 use ringwise_model::{Cause, Unread};
 
@@ -401,6 +402,17 @@ pub trait CountEntries: fmt::Debug + Send {
     fn set_table(&mut self, table: &[u32]) -> Result<()>;
 }
 
+/// Samples received frames until it is dropped.
+pub trait SampleHeaders: Send {
+    /// Calls `each` for all waiting frames. Does not wait for more.
+    ///
+    /// Errors: the interface was removed, or the socket cannot be read.
+    fn drain(&mut self, each: &mut dyn FnMut(CapturedPacket)) -> Result<()>;
+
+    /// Number of sampled frames that were dropped because the buffer was full, since the last call.
+    fn lost(&mut self) -> Result<u64>;
+}
+
 /// The clock that ringwise uses; tests use one that does not wait.
 pub trait Clock: Send + Sync {
     /// Time since boot, including suspend (CLOCK_BOOTTIME).
@@ -456,6 +468,14 @@ pub trait Host: Clock {
     fn count_entries(&self, dev: &str, _table: &[u32]) -> Result<Box<dyn CountEntries>> {
         let what = format!("count packets by table entry on {dev}");
         Err(Error::other(what, "packets can be counted on a running machine only"))
+    }
+
+    /// Samples one in `one_in` frames that this interface with `queues` receive queues receives from now on
+    /// ([`Tap`](crate::packets::Tap) on a real machine). Frames are momentary, and are never recorded.
+    ///
+    /// Errors: those of [`Tap::open`](crate::packets::Tap::open); on a host that is not a running machine always.
+    fn sample_headers(&self, dev: &str, _queues: u32, _one_in: u32) -> Result<Box<dyn SampleHeaders>> {
+        Err(Error::other(format!("listen on {dev}"), "frames can be sampled on a running machine only"))
     }
 
     /// `read` as text without trailing white space. Bytes that are not valid UTF-8 are replaced.

@@ -41,7 +41,9 @@ pub use capture::{
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};
 pub use entry_counts::{EntryCount, EntryCounts};
-pub use host::{Around, Clock, CountEntries, Error, Host, IoctlCmd, Request, Result, errno_text, io_text};
+pub use host::{
+    Around, Clock, CountEntries, Error, Host, IoctlCmd, Request, Result, SampleHeaders, errno_text, io_text,
+};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
 pub use real::{Real, ifindex, io_error};

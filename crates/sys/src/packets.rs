@@ -1,5 +1,5 @@
 //! The first bytes of frames that an interface receives (packet(7)): sampled in the kernel, by receive queue, with limited
-//! memory. Not part of [`Host`](crate::Host): frames are momentary, and are never recorded.
+//! memory. Frames are momentary, and are never recorded.
 //!
 //! There is one socket for each receive queue in a fanout group by queue, and one for frames whose queue the driver does not
 //! report: each frame arrives at only one of them. A filter of classic BPF drops sent frames and chooses the sample; the kernel
@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::host::{Error, Result};
+use crate::host::{Error, Result, SampleHeaders};
 use crate::load::{AT_ONCE, receive_many};
 use crate::packet_socket;
 use crate::real::ifindex;
@@ -196,6 +196,16 @@ impl Tap {
             sum += u64::from(self.get::<[u32; 2]>(socket, PACKET_STATISTICS)?[1]);
         }
         Ok(sum)
+    }
+}
+
+impl SampleHeaders for Tap {
+    fn drain(&mut self, each: &mut dyn FnMut(CapturedPacket)) -> Result<()> {
+        Self::drain(self, each)
+    }
+
+    fn lost(&mut self) -> Result<u64> {
+        Self::lost(self)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_adapt::Forbidden;
 use ringwise_adapt::load::Exclusion;
+use ringwise_flow::Steering;
 use ringwise_flow::stack::RXHASH;
 use ringwise_flow::steering::NTUPLE;
 use ringwise_knob::restarts_for_rss;
@@ -13,18 +14,20 @@ use ringwise_model::{Fact, Nic, User};
 const BUSY_POLL: u32 = 2;
 
 /// Facts about one interface that rarely change.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     /// Receive queue of each entry. `None`: unknown, or the device has no table.
     pub table: Option<Vec<u32>>,
     pub forbidden: Vec<Forbidden>,
     pub excluded: BTreeMap<u32, Exclusion>,
+    /// Computes the entry of a packet from its header.
+    pub steering: Option<Steering>,
 }
 
-/// The facts of a device of which every part was read.
-pub(crate) fn facts(nic: &Nic) -> Facts {
+/// The facts of a device of which every part was read. `host_key`: the hash key that the kernel provides for drivers.
+pub(crate) fn facts(nic: &Nic, host_key: &Fact<String>) -> Facts {
     let table = nic.rss.known().map(|r| r.table.clone()).filter(|t| !t.is_empty());
-    Facts { table, forbidden: forbidden(nic), excluded: excluded(nic) }
+    Facts { table, forbidden: forbidden(nic), excluded: excluded(nic), steering: Some(Steering::new(nic, host_key)) }
 }
 
 fn forbidden(nic: &Nic) -> Vec<Forbidden> {

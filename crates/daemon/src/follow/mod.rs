@@ -10,6 +10,7 @@
 mod count;
 mod facts;
 mod finding;
+mod headers;
 mod sample;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -22,12 +23,14 @@ use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
 use ringwise_adapt::limits::OneAtATime;
 use ringwise_adapt::propose::TableMove;
 use ringwise_adapt::{Action, Adapter, RestReason, Settled, Signals};
+use ringwise_discover::flow_path::host_key;
 use ringwise_discover::{Options, Parts, device, snapshot, table_now};
 use ringwise_observe::{Counters, Layout, Rates, Sampler, Wiring};
-use ringwise_sys::Host;
+use ringwise_sys::{Error, Host, Result};
 
-use count::Counting;
+use count::{Counting, CountingAll};
 use facts::{Facts, facts};
+use headers::HeaderSampling;
 use sample::{balanced, busiest, sample};
 
 pub use finding::{EntryMove, Finding, LoadFinding};
@@ -274,7 +277,8 @@ impl Followed {
             news.writes.push(write);
             return;
         }
-        self.follow_up(host, dev, now, &action, news);
+        let packets_per_s = s.queues.iter().filter_map(|q| q.packets).sum();
+        self.follow_up(host, dev, packets_per_s, &action, news);
         if let Some(finding) = finding_of(&action) {
             news.findings.push((dev.to_string(), finding));
         }
@@ -300,11 +304,14 @@ impl Followed {
         Some(TableWrite { dev: dev.into(), from, to, why })
     }
 
-    fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, action: &Action, news: &mut News) {
+    fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, packets_per_s: u64, action: &Action, news: &mut News) {
+        let now = host.since_boot();
         match action {
             Action::Rest(RestReason::TableUnknown) if self.facts.is_none() => self.read_facts(host, dev, now, news),
             Action::Rest(RestReason::Even) => (self.facts, self.counting) = (None, None),
-            Action::CountEntries { method: CountMethod::Filter, until, .. } => self.count(host, dev, now, *until, news),
+            Action::CountEntries { method, until, .. } => {
+                self.count(host, dev, (*method, packets_per_s), now, *until, news);
+            }
             Action::Propose(_) => self.adapter.settled(now, Settled::NotWritten),
             _ => self.counting = None,
         }
@@ -316,7 +323,7 @@ impl Followed {
         }
         self.facts_at = now;
         match device(host, dev, DEADLINE) {
-            Ok(nic) => self.facts = Some(facts(&nic)),
+            Ok(nic) => self.facts = Some(facts(&nic, &host_key(host.as_ref()))),
             Err(_) if self.mute => {}
             Err(e) => {
                 self.mute = true;
@@ -325,8 +332,18 @@ impl Followed {
         }
     }
 
-    fn count(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, until: Duration, news: &mut News) {
-        let done = match self.counting.take() {
+    /// `how`: the method, and the packets per second that arrive.
+    fn count(
+        &mut self,
+        host: &Arc<dyn Host>,
+        dev: &str,
+        how: (CountMethod, u64),
+        now: Duration,
+        until: Duration,
+        news: &mut News,
+    ) {
+        let (method, packets_per_s) = how;
+        let done = match self.counting.take().filter(|c| c.method() == method) {
             Some(counting) if now >= until => counting.finish(host.as_ref()).map(|counts| {
                 (self.counts, self.mute) = (Some(counts), false);
             }),
@@ -334,10 +351,9 @@ impl Followed {
                 self.counting = Some(counting);
                 Ok(())
             }
-            None if self.counts.is_some() || now >= until => Ok(()),
+            None if self.counts.as_ref().is_some_and(|c| c.method == method) || now >= until => Ok(()),
             None => {
-                let table = self.facts.as_ref().and_then(|f| f.table.as_deref()).unwrap_or_default();
-                Counting::start(host.as_ref(), dev, table).map(|counting| self.counting = Some(counting))
+                self.start(host.as_ref(), dev, method, packets_per_s).map(|counting| self.counting = Some(counting))
             }
         };
         match done {
@@ -346,6 +362,23 @@ impl Followed {
             Err(e) => {
                 self.mute = true;
                 news.notes.push(e.to_string());
+            }
+        }
+    }
+}
+
+impl Followed {
+    fn start(&self, host: &dyn Host, dev: &str, method: CountMethod, packets_per_s: u64) -> Result<Counting> {
+        let facts = self.facts.as_ref();
+        match method {
+            CountMethod::Filter => {
+                let table = facts.and_then(|f| f.table.as_deref()).unwrap_or_default();
+                CountingAll::start(host, dev, table).map(Counting::All)
+            }
+            CountMethod::SampledHeaders => {
+                let none = || Error::other(format!("listen on {dev}"), "it is unknown how the device hashes");
+                let steering = facts.and_then(|f| f.steering.as_ref()).filter(|s| s.hashes()).ok_or_else(none)?;
+                HeaderSampling::start(host, dev, steering, packets_per_s).map(Counting::Sampled)
             }
         }
     }

@@ -20,7 +20,8 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::entry_counter::EntryCounter;
-use crate::host::{Clock, CountEntries, Error, Host, Request, Result};
+use crate::host::{Clock, CountEntries, Error, Host, Request, Result, SampleHeaders};
+use crate::packets::Tap;
 
 pub use ioctl::ifindex;
 pub(crate) use requests::{dump_once, group};
@@ -143,6 +144,10 @@ impl Host for Real {
         let what = format!("count packets by table entry on {dev}");
         let index = ifindex(&what, dev)?;
         Ok(Box::new(EntryCounter::open_as(what, index, table)?))
+    }
+
+    fn sample_headers(&self, dev: &str, queues: u32, one_in: u32) -> Result<Box<dyn SampleHeaders>> {
+        Ok(Box::new(Tap::open(dev, queues, one_in)?))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ringwise_flow::tuple::has_ports;
 use ringwise_flow::{CountedFlow, Steering, Tuple, population};
 use ringwise_kfmt::packet::Flow;
 use ringwise_observe::{Flows, HELD};
@@ -15,15 +14,6 @@ use crate::cmd::progress::Countdown;
 use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
 use ringwise_text::{plural, thousands};
-
-/// The tuple as the device sees it, as far as `watch` reports it.
-fn tuple(f: &Flow) -> Option<Tuple> {
-    let Flow::Ip { protocol, from, to, ports } = *f else { return None };
-    let ports = ports.filter(|_| has_ports(protocol));
-    // For protocols with ports, only fragments have none.
-    let fragment = has_ports(protocol) && ports.is_none();
-    Some(Tuple { src: from, dst: to, protocol, ports, fragment, vlan: None })
-}
 
 pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result<Population> {
     let host = cx.source.host.as_ref();
@@ -44,7 +34,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
     let mut held = 0;
     for (queue, q) in &flows.queues {
         for h in q.top(HELD) {
-            let Some(tuple) = tuple(&h.flow) else { continue };
+            let Some(tuple) = Tuple::of(&h.flow) else { continue };
             let packets = h.packets - h.over;
             held += packets;
             let (scale, bytes) = (u64::from(one_in), h.bytes);
@@ -93,7 +83,7 @@ pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<()
             if std::mem::discriminant(&from) != std::mem::discriminant(&to) {
                 return Err("the two addresses of a flow are of different families".into());
             }
-            let Some(tuple) = tuple(&flow) else { continue };
+            let Some(tuple) = Tuple::of(&flow) else { continue };
             let packets = number(f, "looked_at")?.saturating_sub(number(f, "over")?);
             let bytes = number(f, "bytes")?;
             let times = |n: u64| n.saturating_mul(one_in);
