@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 pub(crate) const PAGE: &str = "docs/coverage.md";
 const STATES: [&str; 3] = ["done", "partly", "not done"];
 /// Begins the part of a row that names no tests.
-const MISSING: &str = "*Missing:*";
+const GAP: &str = "*Gap:*";
 
 /// What is wrong with the page; each line begins with the number of a row.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
@@ -35,15 +35,15 @@ fn faults(page: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
                 if state == "not done" {
                     open.push(number);
                 }
-                let (tests, missing) = shown.split_once(MISSING).unwrap_or((shown, ""));
+                let (tests, gap) = shown.split_once(GAP).unwrap_or((shown, ""));
                 let names = names(number, tests, read, &mut out);
                 if (state == "not done") != (names == 0) {
                     out.push(format!("{number}: {state}, and {names} tests are named"));
                 }
-                if (state == "done") != missing.is_empty() {
-                    out.push(format!("{number}: only a row that is not done has a part that begins with {MISSING}"));
+                if (state == "done") != gap.is_empty() {
+                    out.push(format!("{number}: only a row that is not done has a part that begins with {GAP}"));
                 }
-                for path in code(missing).filter(|c| is_path(c) && read(c).is_none()) {
+                for path in code(gap).filter(|c| is_path(c) && read(c).is_none()) {
                     out.push(format!("{number}: {path} does not exist"));
                 }
             }
@@ -149,8 +149,8 @@ mod tests {
         };
         let good = [
             "| R0.01 | a, b | done | `a/t.rs`: `one`; `a/m.rs`: `three` (Q01); `a/s.sh`: `$dev: four` |",
-            "| RX.2 | c | partly | `a/t.rs`: `one`. *Missing:* `d` and `a/s.sh` |",
-            "| R5.03 | e | not done | *Missing:* f |",
+            "| RX.2 | c | partly | `a/t.rs`: `one`. *Gap:* `d` and `a/s.sh` |",
+            "| R5.03 | e | not done | *Gap:* f |",
         ];
         assert_eq!(of(&good, "1 | 1 | 1 | 3"), [""; 0]);
         for (row, words) in [
@@ -159,7 +159,7 @@ mod tests {
             ("| R0.01 | a | done | `a/t.rs`: `three` |", "R0.01: a/t.rs has no test \"three\""),
             ("| R0.01 | a | done | `a/s.sh`: `five` |", "R0.01: a/s.sh has no test \"five\""),
             ("| R0.01 | a | done | `a/t.rs` |", "R0.01: done, and 0 tests are named"),
-            ("| R0.01 | a | done | `a/t.rs`: `one`. *Missing:* b |", "R0.01: only a row that is not done"),
+            ("| R0.01 | a | done | `a/t.rs`: `one`. *Gap:* b |", "R0.01: only a row that is not done"),
         ] {
             let found = of(&[row], "1 | 0 | 0 | 1");
             assert!(found.iter().any(|f| f.starts_with(words)), "{row}: {found:?}");
