@@ -9,6 +9,7 @@ mod ci;
 mod circles;
 mod cmd;
 mod cost;
+mod coverage;
 mod demo;
 mod dev;
 mod figures;

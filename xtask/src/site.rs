@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo_tool::CargoTool;
-use crate::{cmd, paths, tree};
+use crate::{cmd, coverage, paths, tree};
 
 /// The search works without network and without a server.
 const MDBOOK: CargoTool =
@@ -44,6 +44,10 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 
 /// Builds the site; returns the number of its pages.
 pub(crate) fn build(out: &Path) -> Result<usize> {
+    let wrong = coverage::wrong(&paths::root())?;
+    if !wrong.is_empty() {
+        bail!("{}:\n{}", coverage::PAGE, wrong.join("\n"));
+    }
     let program = MDBOOK.ensure()?;
     let work = paths::target().join("site-source");
     let _ = fs::remove_dir_all(&work);
