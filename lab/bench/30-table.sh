@@ -22,5 +22,5 @@ measured table rr eth0 $load --pairs $(pick 8 2) --calibrate 2 \
 for f in /sys/class/net/mq0/queues/tx-*/xps_cpus; do
 	echo 0 >$f
 done
-each=$(seq 0 7 | awk '{ printf "%s\"%d\" = \"%d\"", NR > 1 ? ", " : "", $1, $1 }')
+each=$(seq 0 7 | awk '{ printf "%s\"%d\" = \"%d\"", (NR > 1 ? ", " : ""), $1, $1 }')
 measured table-xps rr mq0 $load --pairs $(pick 8 2) --calibrate 2 --state "xps=--set 'mq0.xps_cpus={ $each }'"

@@ -123,7 +123,8 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 	}
 	if (f.type) {
 		hash = mq_hash(rss, &f, &l4);
-		skb_set_hash(skb, hash, l4 ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
+		if (!mq_quirk(nic, MQ_NO_HASH))
+			skb_set_hash(skb, hash, l4 ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
 	}
 	if (queue >= 0)
 		return queue;

@@ -62,6 +62,8 @@
 #define MQ_OWN_LOCATION		BIT(19)	/*  524288 the driver chooses a rule's location (any, first, last) */
 #define MQ_LOSE_RULES		BIT(20)	/* 1048576 set_channels drops rules and RSS contexts */
 #define MQ_ANY_QUEUE		BIT(21)	/* 2097152 a rule may name a queue that is not in use: packets that match it are lost */
+#define MQ_NO_HASH		BIT(22)	/* 4194304 packets are steered by their hash, but it is not reported */
+#define MQ_TABLE_RESETS		BIT(23)	/* 8388608 setting an RSS table or key sets up the device again, as bnxt does */
 
 struct mqnic;
 struct mq_queue;

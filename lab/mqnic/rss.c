@@ -162,6 +162,15 @@ static int mq_end_context(struct mqnic *nic, u32 id)
 	return 0;
 }
 
+/* bnxt_set_rxfh() closes and opens the device: its carrier goes off and on. */
+static void mq_after_rss(struct net_device *dev, int err)
+{
+	if (err || !netif_running(dev) || !mq_quirk(netdev_priv(dev), MQ_TABLE_RESETS))
+		return;
+	netif_carrier_off(dev);
+	netif_carrier_on(dev);
+}
+
 #if SINCE(6, 8)
 int mq_get_rxfh(struct net_device *dev, struct ethtool_rxfh_param *r)
 {
@@ -176,7 +185,10 @@ int mq_get_rxfh(struct net_device *dev, struct ethtool_rxfh_param *r)
 int mq_set_rxfh(struct net_device *dev, struct ethtool_rxfh_param *r,
 		struct netlink_ext_ack *extack)
 {
-	return mq_write_rss(netdev_priv(dev), 0, r->indir, r->key, r->hfunc, r->input_xfrm);
+	int err = mq_write_rss(netdev_priv(dev), 0, r->indir, r->key, r->hfunc, r->input_xfrm);
+
+	mq_after_rss(dev, err);
+	return err;
 }
 #else
 int mq_get_rxfh(struct net_device *dev, u32 *indir, u8 *key, u8 *hfunc)
@@ -189,7 +201,10 @@ int mq_get_rxfh(struct net_device *dev, u32 *indir, u8 *key, u8 *hfunc)
 
 int mq_set_rxfh(struct net_device *dev, const u32 *indir, const u8 *key, const u8 hfunc)
 {
-	return mq_write_rss(netdev_priv(dev), 0, indir, key, hfunc, RXH_XFRM_NO_CHANGE);
+	int err = mq_write_rss(netdev_priv(dev), 0, indir, key, hfunc, RXH_XFRM_NO_CHANGE);
+
+	mq_after_rss(dev, err);
+	return err;
 }
 
 int mq_get_context(struct net_device *dev, u32 *indir, u8 *key, u8 *hfunc, u32 id)

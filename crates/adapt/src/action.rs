@@ -140,6 +140,8 @@ pub enum OffReason {
     ChangedOutside,
     /// Table writes failed.
     WriteRefused,
+    /// The link went down, or the device was set up again, right after a step was written.
+    LinkInterrupted,
 }
 
 /// What became of a proposal, or of a restoration.

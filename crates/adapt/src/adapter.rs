@@ -208,11 +208,21 @@ impl Adapter {
         self.wrote
     }
 
-    /// Ends [`Action::Off`]. The present table is the new base.
+    /// Ends [`Action::Off`], unless a write is suspected to reset the device. The present table is the new base.
     pub fn resume(&mut self) {
-        self.off = None;
+        self.off = self.off.filter(|(_, why)| *why == OffReason::LinkInterrupted);
         self.phase = Phase::Watching;
         (self.table, self.wrote, self.refusals) = (None, false, 0);
+    }
+
+    /// The link went down, or the device was set up again. Right after a step was written, the write is the likely cause: then nothing
+    /// is moved for half an hour, and for twice as long each further time. The present table is the new base.
+    pub fn interrupted(&mut self, now: Duration) {
+        let suspect = matches!(self.phase, Phase::Judging { written, .. } if now <= written + AFTER);
+        self.resume();
+        if suspect {
+            self.off = Some((Some(self.limits.off(now)), OffReason::LinkInterrupted));
+        }
     }
 
     fn written(&mut self, moves: &[TableMove]) {

@@ -168,6 +168,9 @@ impl Display for OffReason {
             Self::Restored => "two steps were restored within an hour",
             Self::ChangedOutside => "the table was changed outside ringwise",
             Self::WriteRefused => "the table could not be written",
+            Self::LinkInterrupted => {
+                "the link went down right after the table was written; the driver may reset the device for it"
+            }
         })
     }
 }

@@ -199,7 +199,12 @@ impl Service<'_> {
         for t in seen.balanced.iter().filter(|t| !resting.contains(&t.dev)) {
             // Another run held the lock when it was to be restored.
             let left = !moved.contains(&t.dev);
-            let heard = seen.now.nic(&t.dev).is_some_and(|n| self.evidence.heard(&n.dev).may_reset());
+            let heard = seen.now.nic(&t.dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
+            if heard.link || heard.bound {
+                let host = self.host.clone();
+                self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), &t.dev));
+            }
+            let heard = heard.may_reset();
             if t.is_in_effect(&seen.now) && (heard || left || self.evidence.cpus || !self.acts_on(&t.dev)) {
                 self.restore_moves(&t.dev);
                 written = true;
@@ -207,6 +212,11 @@ impl Service<'_> {
         }
         // A person's transaction, or a reset, has replaced the table: it is the new base.
         for dev in moved.iter().filter(|d| !seen.balanced.iter().any(|t| t.dev == **d)) {
+            let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
+            if heard.link || heard.bound {
+                let host = self.host.clone();
+                self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), dev));
+            }
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         }
         written

@@ -200,7 +200,8 @@ fn events_end_the_moves_before_the_layout_is_corrected() {
     rig.serve(|service| {
         seconds(&rig, service, &first, 15, true);
         assert_ne!(table(&rig), first);
-        // The driver requests its interrupts again, and keeps the table.
+        // Some seconds after a write, the driver requests its interrupts again, and keeps the table.
+        rig.sim.sleep(Duration::from_secs(6));
         rig.reset(DEV);
         heard(service, Change::Link, DEV);
         later(service);
@@ -224,12 +225,41 @@ fn events_end_the_moves_before_the_layout_is_corrected() {
         // The driver is loaded again: its table is the even one.
         seconds(&rig, service, &first, 60, true);
         assert_ne!(table(&rig), first);
+        rig.sim.sleep(Duration::from_secs(6));
         rig.sim.ethtool_x(DEV, &first).unwrap();
         heard(service, Change::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state);
         assert!(rig.holds() && service.state.manual.is_empty(), "{:?}", service.state.manual);
+    });
+}
+
+/// As on a NIC whose driver sets up the device again when its table is written.
+#[test]
+fn a_link_that_goes_down_right_after_a_write_ends_the_moves_for_long() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        let mut writes = Vec::new();
+        for _ in 0..120 {
+            let before = table(&rig);
+            seconds(&rig, service, &first, 1, true);
+            if table(&rig) != before {
+                writes.push(rig.sim.since_boot());
+                heard(service, Change::Link, DEV);
+                later(service);
+                service.look(true);
+                assert_eq!(table(&rig), first, "the base is back");
+            }
+        }
+        assert_eq!(writes.len(), 1, "in two minutes: {:?}", service.state.actions);
+        let off =
+            service.state.loads.iter().any(|l| matches!(&l.finding, Finding::Off { why } if why.contains("link")));
+        assert!(off, "{:?}", service.state.loads);
+        rig.sim.sleep(Duration::from_secs(1800));
+        seconds(&rig, service, &first, 30, true);
+        assert_ne!(table(&rig), first, "half an hour later it tries again: {:?}", service.state.loads);
     });
 }
 

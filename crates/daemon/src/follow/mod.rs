@@ -136,6 +136,13 @@ impl Follow {
         }
     }
 
+    /// The link of this interface went down, or its device was set up again. Its present table is the base.
+    pub(crate) fn interrupted(&mut self, host: &dyn Host, dev: &str) {
+        if let Some(f) = self.followed.get_mut(dev) {
+            f.adapter.interrupted(host.since_boot());
+        }
+    }
+
     /// What became of a write.
     pub(crate) fn settled(&mut self, host: &dyn Host, write: &TableWrite, settled: Settled) {
         let Some(f) = self.followed.get_mut(&write.dev) else { return };

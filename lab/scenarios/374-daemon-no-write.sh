@@ -1,0 +1,117 @@
+#!/bin/sh
+# The service requested to write RSS tables: it writes none if the device does not hash, if RPS or a rule selects the queue, or if packets have no hash. Where the driver reports no hash, sampled headers replace it. A NIC that sets itself up again for a write is skipped afterwards.
+# hosts: router16
+# kernels: 6.12
+# areas: daemon
+# timeout: 900
+# needs: mqnic
+# needs: cost
+. /h/lib.sh
+. /h/state.sh
+. /h/cost-model.sh
+. /h/daemon.sh
+
+# The shell would use its built-in one.
+ip() { /usr/bin/ip "$@"; }
+cost_pair
+for q in 0 1 2 3 4 5 6 7; do
+	echo $q >/proc/irq/$(queue_irq mq0 TxRx-$q)/smp_affinity_list
+done
+status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
+ethtool -x mq0 >/tmp/table
+
+# load: packets of which queue 0 has four eleventh
+load() {
+	flows 1500 1200000
+}
+
+# reason NAME TEXT [LOAD...]: under load the service gives this reason, and does not write.
+reason() {
+	_name=$1 _text=$2
+	shift 2
+	serve --config none --act mq0
+	_before=$(journals)
+	"${@:-load}"
+	check "$_name: the reason is given" logged "; no better table: $_text" 60
+	sleep 10
+	send_end
+	grep -F 'mq0: ' $log
+	same "$_name: no transaction" "$(journals)" "$_before"
+	ethtool -x mq0 >/tmp/now
+	unchanged "$_name: the table is as before" /tmp/table /tmp/now
+	status "stop" 0 ringwise daemon stop
+	wait $service
+}
+
+ethtool -K mq0 rxhash off
+reason "hash off" "the device does not hash packets"
+ethtool -K mq0 rxhash on
+
+# All eight queues do their work on two CPUs, so these are busier than the mean.
+for q in 0 1 2 3 4 5 6 7; do
+	echo $((1 << (q & 1))) >/sys/class/net/mq0/queues/rx-$q/rps_cpus
+done
+reason "RPS" "RPS is configured"
+for q in 0 1 2 3 4 5 6 7; do
+	echo 0 >/sys/class/net/mq0/queues/rx-$q/rps_cpus
+done
+
+ethtool -K mq0 ntuple on
+ethtool -N mq0 flow-type udp4 dst-port 9 action 2 >/dev/null
+reason "a rule" "rules select the queue of flows"
+for r in $(ethtool -n mq0 | awk '/^Filter:/ { print $2 }'); do
+	ethtool -N mq0 delete "$r"
+done
+
+# Frames that the device does not parse, as it would not parse PPPoE: queue 0 gets all of them. The cost is that of the driver's poll.
+unparsed() {
+	[ -z "$sender" ] || send_end
+	send mq1 mq0 700 "mpls 00010140"
+	cost_on 0 100 100
+	echo 1000000 >/sys/module/mqnic/parameters/poll_ns
+}
+reason "frames without a hash" "100.0 % of the packets have no hash" unparsed
+
+# The driver does not report the hash that the device uses.
+echo 4194304 >/sys/module/mqnic/parameters/quirk
+serve --config none --act mq0
+load
+check "without a reported hash the headers are sampled, and the table is changed" logged "mq0: changed the RSS table: " 60
+sleep 15
+send_end
+grep -F 'mq0: ' $log
+check "it was good" sh -c "! grep -q 'mq0: restored the entries' $log"
+memory
+status "stop" 0 ringwise daemon stop
+wait $service
+ethtool -x mq0 >/tmp/now
+n=0
+while ! cmp -s /tmp/table /tmp/now && [ $n -lt 100 ]; do
+	sleep 0.2
+	ethtool -x mq0 >/tmp/now
+	n=$((n + 1))
+done
+unchanged "after its end the table is restored" /tmp/table /tmp/now
+echo 0 >/sys/module/mqnic/parameters/quirk
+
+# The device sets itself up again for each write of the table.
+echo 8388608 >/sys/module/mqnic/parameters/quirk
+look from /sys/class/net/mq0/carrier_changes
+serve --config none --act mq0
+load
+check "the first write takes the link down: no further one" \
+	logged "mq0: the RSS table is not changed at present: the link went down right after the table was written" 90
+sleep 30
+send_end
+grep -F 'mq0: ' $log
+look to /sys/class/net/mq0/carrier_changes
+# The write and its restoration, each off and on.
+same "the link went down and up twice" "$((to - from))" 4
+ethtool -x mq0 >/tmp/now
+unchanged "the table is as before" /tmp/table /tmp/now
+status "stop" 0 ringwise daemon stop
+wait $service
+echo 0 >/sys/module/mqnic/parameters/quirk
+status "nothing is left" 0 ringwise verify
+ethtool -X mq0 default
+cost_unload
