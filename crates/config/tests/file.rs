@@ -118,6 +118,7 @@ fn one_fault_each() {
         ("goal = \"forwrd\"", "\"forwrd\" is not a goal", "\"forward\""),
         ("features = { gro = \"on\" }", "gro is a string", "true or false"),
         ("irq_cpus = \"3-1\"", "irq_cpus: ", "a CPU list"),
+        ("xps_cpus = {  }", "an empty table: xps_cpus sets nothing", "a value for some queues"),
         ("irq_cpus = { \"x\" = \"1\" }", "irq_cpus: ", "numbers such as"),
         ("irq_cpus = { \"0-1\" = \"1\", \"1\" = \"2\" }", "irq_cpus of queue 1 is set twice", "one of them"),
         ("rss.table = \"weight 0 0\"", "the weights sum to zero", ""),
