@@ -22,23 +22,23 @@ ethtool -x mq0 >/tmp/table
 
 # load: packets of which queue 0 has four eleventh
 load() {
-	flows 1500 1200000
+	flows 1500 1400000
 }
 
 # reason NAME TEXT [LOAD...]: under load the service gives this reason, and does not write.
 reason() {
-	_name=$1 _text=$2
+	_case=$1 _why=$2
 	shift 2
 	serve --config none --act mq0
-	_before=$(journals)
+	_written=$(journals)
 	"${@:-load}"
-	check "$_name: the reason is given" logged "; no better table: $_text" 60
+	check "$_case: the reason is given" logged "; no better table: $_why" 60
 	sleep 10
 	send_end
 	grep -F 'mq0: ' $log
-	same "$_name: no transaction" "$(journals)" "$_before"
+	same "$_case: no transaction" "$(journals)" "$_written"
 	ethtool -x mq0 >/tmp/now
-	unchanged "$_name: the table is as before" /tmp/table /tmp/now
+	unchanged "$_case: the table is as before" /tmp/table /tmp/now
 	status "stop" 0 ringwise daemon stop
 	wait $service
 }
@@ -66,9 +66,8 @@ done
 # Frames that the device does not parse, as it would not parse PPPoE: queue 0 gets all of them. The cost is that of the driver's poll.
 unparsed() {
 	[ -z "$sender" ] || send_end
-	send mq1 mq0 700 "mpls 00010140"
-	cost_on 0 100 100
-	echo 1000000 >/sys/module/mqnic/parameters/poll_ns
+	send mq1 mq0 1500 "mpls 00010140"
+	echo 600000 >/sys/module/mqnic/parameters/poll_ns
 }
 reason "frames without a hash" "100.0 % of the packets have no hash" unparsed
 

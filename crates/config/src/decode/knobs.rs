@@ -257,7 +257,11 @@ fn each(
         return;
     }
     if v.get_ref().as_table().is_some_and(|t| t.is_empty()) {
-        cx.fault(v.span(), format!("an empty table: {name} sets nothing"), r#"a value for some queues, as in { "0-1" = "8" }"#);
+        cx.fault(
+            v.span(),
+            format!("an empty table: {name} sets nothing"),
+            r#"a value for some queues, as in { "0-1" = "8" }"#,
+        );
     }
     let mut seen = SetOnce::default();
     for (queues, at, v) in k.free(name) {

@@ -26,7 +26,7 @@ use ringwise_adapt::{Action, Adapter, RestReason, Settled, Signals};
 use ringwise_discover::flow_path::host_key;
 use ringwise_discover::{Options, Parts, device, snapshot, table_now};
 use ringwise_observe::{Counters, Layout, Rates, Sampler, Wiring};
-use ringwise_sys::{Error, Host, Result};
+use ringwise_sys::{Host, Result};
 
 use count::{Counting, CountingAll};
 use facts::{Facts, facts};
@@ -359,9 +359,7 @@ impl Followed {
                 Ok(())
             }
             None if self.counts.as_ref().is_some_and(|c| c.method == method) || now >= until => Ok(()),
-            None => {
-                self.start(host.as_ref(), dev, method, packets_per_s).map(|counting| self.counting = Some(counting))
-            }
+            None => self.start(host.as_ref(), dev, method, packets_per_s).map(|counting| self.counting = counting),
         };
         match done {
             Ok(()) => {}
@@ -375,17 +373,18 @@ impl Followed {
 }
 
 impl Followed {
-    fn start(&self, host: &dyn Host, dev: &str, method: CountMethod, packets_per_s: u64) -> Result<Counting> {
+    /// `None`: it is unknown how the device hashes.
+    fn start(&self, host: &dyn Host, dev: &str, method: CountMethod, packets_per_s: u64) -> Result<Option<Counting>> {
         let facts = self.facts.as_ref();
         match method {
             CountMethod::Filter => {
                 let table = facts.and_then(|f| f.table.as_deref()).unwrap_or_default();
-                CountingAll::start(host, dev, table).map(Counting::All)
+                CountingAll::start(host, dev, table).map(|all| Some(Counting::All(all)))
             }
             CountMethod::SampledHeaders => {
-                let none = || Error::other(format!("listen on {dev}"), "it is unknown how the device hashes");
-                let steering = facts.and_then(|f| f.steering.as_ref()).filter(|s| s.hashes()).ok_or_else(none)?;
-                HeaderSampling::start(host, dev, steering, packets_per_s).map(Counting::Sampled)
+                let steering = facts.and_then(|f| f.steering.as_ref()).filter(|s| s.hashes());
+                let start = |s| HeaderSampling::start(host, dev, s, packets_per_s).map(Counting::Sampled);
+                steering.map(start).transpose()
             }
         }
     }
