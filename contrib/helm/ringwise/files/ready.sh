@@ -12,10 +12,9 @@ if [ "$MODE" = restore ]; then
 	exit 0
 fi
 state=/node/run/daemon.json
-[ -e /chart/own/pid ] && [ -e "$state" ] || no "the service has not started"
-pid=$(cat /chart/own/pid)
-grep -q "^    \"pid\": $pid,\$" "$state" || no "the service has not started"
-[ -d "/proc/$pid" ] || no "the service has ended"
+pid=$(cat /chart/own/pid 2>/dev/null) || no "the service has not started"
+grep -q "^    \"pid\": $pid,\$" "$state" 2>/dev/null || no "the service has not started"
+[ -e "/proc/$pid/exe" ] || no "the service has ended"
 [ ! -e /node/run/.helm-reload ] || no "the configuration is not loaded yet"
 grep -q '^  "problem": null' "$state" || no "$(grep '^  "problem": ' "$state")"
 if grep -q '^ *"failed": {' "$state"; then

@@ -4,7 +4,7 @@
 # systemd can start its guards, which outlive this pod.
 set -eu
 mark="# Written by the Helm chart of ringwise"
-rm -f /chart/own/restored
+rm -f /chart/own/restored /chart/own/pid
 
 # fresh FILE TARGET MODE: replaces the target if its content differs; status 0 if it did.
 fresh() {
@@ -44,27 +44,35 @@ if fresh /chart/own/ringwise.toml "$file" 644; then
 	: >"$reload"
 fi
 
-# A configuration that is new on this node is applied even if a person has applied something in this boot: SIGHUP, once the
-# service publishes its state. The process ID stays the same over both `exec`. Not a child of the service, which would not
-# wait for it.
-after_start() {
-	while ! grep -q "^    \"pid\": $1,\$" /node/run/daemon.json 2>/dev/null; do
-		[ -d "/proc/$1" ] || exit 0
-		sleep 1
-	done
-	if [ -e "$reload" ]; then
-		kill -HUP "$1"
-		rm -f "$reload"
-	fi
-	if [ -d /node/features ]; then
-		version=$(/usr/sbin/ringwise -V)
-		printf '%s\n' ringwise.service=true "ringwise.group=$GROUP" "ringwise.version=${version#ringwise }" >/node/features/.ringwise.new
-		mv /node/features/.ringwise.new /node/features/ringwise
-	fi
-}
-echo $$ >/chart/own/pid
-(after_start $$ &)
-
 # Linux 5.10 counts the counters of the socket filter as locked memory.
-ulimit -l 65536 || :
-exec nsenter -t 1 -m -u -i -- "$PROGRAM" daemon --config "$CONFIG" --follow "$FOLLOW"
+# shellcheck disable=SC3045 # the shell of busybox has it
+ulimit -l 65536 2>/dev/null || :
+# This shell stays in the container: `kubectl exec` and the probe join the mount namespace of the container's first process.
+nsenter -t 1 -m -u -i -- "$PROGRAM" daemon --config "$CONFIG" --follow "$FOLLOW" &
+service=$!
+trap 'kill -TERM $service 2>/dev/null || :' TERM INT
+echo $service >/chart/own/pid
+
+# A configuration that is new on this node is applied even if a person has applied something in this boot: SIGHUP, once the
+# service publishes its state.
+while [ -e "/proc/$service/exe" ] && ! grep -q "^    \"pid\": $service,\$" /node/run/daemon.json 2>/dev/null; do
+	sleep 1
+done
+if [ -e "$reload" ] && kill -HUP $service 2>/dev/null; then
+	rm -f "$reload"
+fi
+if [ -d /node/features ] && [ -e "/proc/$service/exe" ]; then
+	version=$(/usr/sbin/ringwise -V)
+	printf '%s\n' ringwise.service=true "ringwise.group=$GROUP" "ringwise.version=${version#ringwise }" \
+		>/node/features/.ringwise.new
+	mv /node/features/.ringwise.new /node/features/ringwise # hidden files are not read
+fi
+
+# A signal interrupts `wait`, and the service then ends by itself.
+status=0
+wait $service || status=$?
+while [ -e "/proc/$service/exe" ]; do
+	status=0
+	wait $service || status=$?
+done
+exit $status
