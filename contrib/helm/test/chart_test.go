@@ -2,6 +2,7 @@
 // strictly into the types of the API.
 //
 //	go test ./...                                   builds helm on first use
+//	HELM=/usr/bin/helm go test ./...                another helm
 //	RINGWISE_PROGRAM=/usr/sbin/ringwise go test ./... also checks the configuration files
 package chart
 
@@ -30,6 +31,9 @@ const (
 var helmProgram string
 
 func TestMain(m *testing.M) {
+	if helmProgram = os.Getenv("HELM"); helmProgram != "" {
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "helm")
 	if err != nil {
 		panic(err)
@@ -138,6 +142,13 @@ func container(t *testing.T, d apps.DaemonSet, name string) core.Container {
 		t.Fatalf("%s has no container %s", d.Name, name)
 	}
 	return all[i]
+}
+
+func TestDecodingIsStrict(t *testing.T) {
+	var d apps.DaemonSet
+	if err := yaml.UnmarshalStrict([]byte("spec: { template: { spec: { hostNetwrok: true } } }"), &d); err == nil {
+		t.Error("an unknown field is accepted")
+	}
 }
 
 func TestLint(t *testing.T) {
@@ -380,17 +391,18 @@ func TestRestore(t *testing.T) {
 }
 
 func TestMistakesAreRefused(t *testing.T) {
-	one := "groups=null,groups[0].name=a,groups[0].config=version = 1,groups[0].nodeSelector.x=y"
+	one := "groups[0].name=a,groups[0].config=version = 1,groups[0].nodeSelector.x=y"
 	cases := []struct{ set, words string }{
 		{"image.repository=x", "groups is required"},
 		{one, "image.repository is required"},
 		{"image.repository=x," + one + ",podMonitor.enabled=true", "podMonitor.enabled needs exporter.enabled"},
 		{"image.repository=x," + one + ",exporter.enabled=true,prometheusRule.enabled=true", "prometheusRule.enabled needs"},
-		{"image.repository=x," + one + ",exporter.prot=1", "prot"},
-		{"image.repository=x," + one + ",mode=trial", "mode"},
+		{"image.repository=x," + one + ",exporter.prot=1", "'prot' not allowed"},
+		{"image.repository=x," + one + ",mode=trial", "at '/mode'"},
 		{"image.repository=x," + one + ",groups[1].name=b,groups[1].config=x,groups[1].nodeSelector.x=y", "select the same nodes"},
 		{"image.repository=x," + one + ",groups[1].name=a,groups[1].config=x,groups[1].nodeSelector.x=z", "two groups are named a"},
-		{"image.repository=x,groups[0].name=A,groups[0].config=x,groups[0].nodeSelector.x=y", "name"},
+		{"image.repository=x," + one + ",groups[1].name=b,groups[1].config=x,groups[1].nodeSelector={}", "at '/groups/1/nodeSelector'"},
+		{"image.repository=x,groups[0].name=A,groups[0].config=x,groups[0].nodeSelector.x=y", "at '/groups/0/name'"},
 	}
 	for _, c := range cases {
 		out, errors, ok := helm("template", "ringwise", chart, "--set", c.set)
