@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	helmProgram = filepath.Join(dir, "helm")
-	build := exec.Command("go", "build", "-p", "1", "-o", helmProgram, "helm.sh/helm/v4/cmd/helm")
+	build := exec.Command("go", "build", "-o", helmProgram, "helm.sh/helm/v4/cmd/helm")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	err = build.Run()
 	code := 1
