@@ -1,5 +1,5 @@
 //! `cargo xtask helm`: the tests of the Helm chart, a small Go module. They build helm, lint and render the chart,
-//! decode its manifests into the types of the API, and check its configurations with ringwise.
+//! validate its manifests by the code of the API server, and check its configurations with ringwise.
 
 use crate::{cmd, paths};
 use anyhow::{Result, bail};

@@ -12,6 +12,16 @@ require (
 )
 
 require (
+	github.com/distribution/reference v0.6.0 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+	go.opentelemetry.io/otel v1.45.0 // indirect
+	go.opentelemetry.io/otel/trace v1.45.0 // indirect
+	k8s.io/component-helpers v0.37.1 // indirect
+	k8s.io/controller-manager v0.0.0 // indirect
+	k8s.io/kubelet v0.0.0 // indirect
+)
+
+require (
 	dario.cat/mergo v1.0.1 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
 	github.com/BurntSushi/toml v1.6.0 // indirect
@@ -124,6 +134,7 @@ require (
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/kubectl v0.37.1 // indirect
+	k8s.io/kubernetes v1.37.1
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	oras.land/oras-go/v2 v2.6.2 // indirect
 	sigs.k8s.io/controller-runtime v0.25.2 // indirect
@@ -133,3 +144,65 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
+
+replace k8s.io/api => k8s.io/api v0.37.1
+
+replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.37.1
+
+replace k8s.io/apimachinery => k8s.io/apimachinery v0.37.1
+
+replace k8s.io/apiserver => k8s.io/apiserver v0.37.1
+
+replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.37.1
+
+replace k8s.io/client-go => k8s.io/client-go v0.37.1
+
+replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.37.1
+
+replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.37.1
+
+replace k8s.io/code-generator => k8s.io/code-generator v0.37.1
+
+replace k8s.io/component-base => k8s.io/component-base v0.37.1
+
+replace k8s.io/component-helpers => k8s.io/component-helpers v0.37.1
+
+replace k8s.io/controller-manager => k8s.io/controller-manager v0.37.1
+
+replace k8s.io/cri-api => k8s.io/cri-api v0.37.1
+
+replace k8s.io/cri-client => k8s.io/cri-client v0.37.1
+
+replace k8s.io/cri-streaming => k8s.io/cri-streaming v0.37.1
+
+replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.37.1
+
+replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.37.1
+
+replace k8s.io/endpointslice => k8s.io/endpointslice v0.37.1
+
+replace k8s.io/externaljwt => k8s.io/externaljwt v0.37.1
+
+replace k8s.io/kms => k8s.io/kms v0.37.1
+
+replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.37.1
+
+replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.37.1
+
+replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.37.1
+
+replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.37.1
+
+replace k8s.io/kubectl => k8s.io/kubectl v0.37.1
+
+replace k8s.io/kubelet => k8s.io/kubelet v0.37.1
+
+replace k8s.io/metrics => k8s.io/metrics v0.37.1
+
+replace k8s.io/mount-utils => k8s.io/mount-utils v0.37.1
+
+replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.37.1
+
+replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.37.1
+
+replace k8s.io/streaming => k8s.io/streaming v0.37.1
