@@ -1,4 +1,5 @@
-//! `cargo xtask shellcheck`: every shell script of the lab and of the Helm chart, by the rules of the nearest `.shellcheckrc`.
+//! `cargo xtask shellcheck`: every shell script of the lab and of the Helm chart, by the rules of the nearest
+//! `.shellcheckrc`.
 
 use crate::{cmd, paths};
 use anyhow::{Context, Result, bail};
