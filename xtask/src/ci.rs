@@ -31,6 +31,7 @@ const STEPS: &[Step] = &[
     Step("panics", &["run", "--quiet", "--profile", "lab", "-p", "ringwise", "--example", "panics"], Lane::All, false),
     Step("figures", &["xtask", "figures"], Lane::Quick, true),
     Step("grafana", &["xtask", "grafana"], Lane::All, true),
+    Step("helm", &["xtask", "helm"], Lane::All, false),
     Step("arm64", &["xtask", "package", "--arch", "arm64", "--tests"], Lane::All, true),
     Step("lab-arm64", &["xtask", "lab", "--arch", "arm64"], Lane::All, true),
     Step("packages", &["xtask", "package", "--source", "--twice", "--try"], Lane::All, true),

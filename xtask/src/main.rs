@@ -17,6 +17,7 @@ mod fixtures;
 mod grafana;
 mod green;
 mod heartbeat;
+mod helm;
 mod host;
 mod host_access;
 mod image;
@@ -87,16 +88,17 @@ usage: cargo xtask TASK
   ci [--again] [--all [--since REV]] [--step NAME]
                         what `make test` runs: format, dependencies, shell, clippy, tests, figures, the quick lab;
                         --again: repeats boots that passed, even if nothing has changed since;
-                        --all: what `make test-all` runs, with the dashboard, the packages and the whole lab
+                        --all: what `make test-all` runs, with the dashboard, the Helm chart, the packages and the whole lab
                         --step: only this step (may be repeated)
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
   figures               check in a headless Chromium that the pages of bench's tests are drawn completely and nothing overlaps
+  helm                  the tests of the Helm chart (needs Go 1.26, or an earlier one that may fetch it)
   layering              compare the dependencies between crates with ARCHITECTURE.md
   words [PATH]          check that texts use the terms of the field; with a path, list the terms to replace there
       --lower           write the remaining counts into xtask/words.toml
       --strings [PATH]  list the strings of the program that a user may see
-  shellcheck            check every shell script of the lab
+  shellcheck            check every shell script of the lab and of the Helm chart
   bless                 rewrite the golden results of all tests (review the changes afterwards)
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   docs [DIR]            the documentation site (default target/site), built from docs/SUMMARY.md and what it links to
@@ -143,6 +145,7 @@ fn main() -> ExitCode {
         "bless" => dev::bless(&paths::root()),
         "grafana" => grafana::run(rest),
         "figures" => figures::run(rest),
+        "helm" => helm::run(rest),
         "fixtures" => fixtures::run(rest),
         "picture" => picture::run(&paths::root(), rest),
         "docs" => site::run(rest),

@@ -46,6 +46,7 @@ const TOOLS: &[(&str, &str, Lane)] = &[
     ("rpmlint", "rpmlint", Lane::All),
     ("runc", "runc", Lane::All),
     ("minisign", "minisign", Lane::All),
+    ("go", "golang-go", Lane::All),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {

@@ -1,4 +1,5 @@
-//! `cargo xtask shellcheck`: every shell script of the lab, by the rules of the nearest `.shellcheckrc`.
+//! `cargo xtask shellcheck`: every shell script of the lab and of the Helm chart, by the rules of the nearest
+//! `.shellcheckrc`.
 
 use crate::{cmd, paths};
 use anyhow::{Context, Result, bail};
@@ -12,7 +13,9 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     }
     let program = cmd::need("shellcheck")?;
     let mut files = Vec::new();
-    scripts(&paths::lab(), &mut files)?;
+    for dir in ["lab", "contrib/helm"] {
+        scripts(&paths::root().join(dir), &mut files)?;
+    }
     files.sort();
     let status = Command::new(program).arg("--format=gcc").args(&files).current_dir(paths::root()).status();
     if !status.context("shellcheck")?.success() {

@@ -1,0 +1,2 @@
+// Package chart has the tests of the chart ringwise.
+package chart
