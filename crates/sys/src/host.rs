@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use crate::captured_packet::CapturedPacket;
 use crate::entry_counts::EntryCounts;
-use crate::packets::CapturedPacket;
 use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
 use ringwise_model::{Cause, Unread};
 

@@ -6,6 +6,7 @@
 mod bpf;
 mod call;
 mod capture;
+mod captured_packet;
 pub mod connections;
 mod deadline;
 mod device_call;
@@ -15,11 +16,13 @@ pub mod guardian;
 pub mod hold;
 mod host;
 pub mod host_lock;
+mod ifindex;
 mod isolation;
 mod klog;
 pub mod load;
 pub mod local;
 pub mod log;
+mod many;
 pub mod memory;
 pub mod monitor;
 mod packet_socket;
@@ -44,7 +47,8 @@ pub use entry_counts::{EntryCount, EntryCounts};
 pub use host::{
     Around, Clock, CountEntries, Error, Host, IoctlCmd, Request, Result, SampleHeaders, errno_text, io_text,
 };
+pub use ifindex::ifindex;
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
-pub use real::{Real, ifindex, io_error};
+pub use real::{Real, io_error};
 pub use redact::{Flag, FlagValue, Grammar, Knowledge};

@@ -8,10 +8,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+pub use crate::captured_packet::CapturedPacket;
 use crate::host::{Error, Result, SampleHeaders};
-use crate::load::{AT_ONCE, receive_many};
+use crate::ifindex::ifindex;
+use crate::many::{AT_ONCE, receive_many};
 use crate::packet_socket;
-use crate::real::ifindex;
 
 /// Bytes before the frame in [`CapturedPacket::bytes`]: `struct virtio_net_hdr`, which identifies frames that the kernel has merged (GRO).
 pub const VNET: usize = 10;
@@ -30,17 +31,6 @@ const FANOUT_QM: u32 = 5;
 const FANOUT_UNIQUE_ID: u32 = 0x2000;
 /// Since 5.15. Earlier kernels ignore it, and the filter does the same at a higher cost.
 const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
-
-/// A frame.
-#[derive(Debug, Clone, Copy)]
-pub struct CapturedPacket<'a> {
-    /// Receive queue; `None`: the driver does not report it.
-    pub queue: Option<u32>,
-    /// `virtio_net_hdr` and the first bytes of the frame.
-    pub bytes: &'a [u8],
-    /// Length of the whole frame in bytes.
-    pub length: usize,
-}
 
 /// Listens until it is dropped. Does not change the interface, and does not make it promiscuous.
 pub struct Tap {

@@ -137,20 +137,10 @@ fn cells_as_bytes(cells: &mut [u64]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), cells.len() * 8) }
 }
 
-/// The interface's index in this network namespace; ENODEV if no interface has this name.
-pub fn ifindex(what: &str, dev: &str) -> Result<u32> {
-    let name =
-        std::ffi::CString::new(dev).map_err(|_| Error::other(what, "not an interface name: it contains a NUL"))?;
-    // SAFETY: `name` is a NUL-terminated string that lives during the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(Error::errno(what, io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENODEV))),
-        index => Ok(index),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ifindex::ifindex;
 
     fn call(cmd: IoctlCmd, dev: &str, payload: Vec<u8>) -> Result<Vec<u8>> {
         let request = Request::Ioctl { cmd, dev: dev.into(), payload: payload.clone() };

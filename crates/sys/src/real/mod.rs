@@ -21,9 +21,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::entry_counter::EntryCounter;
 use crate::host::{Clock, CountEntries, Error, Host, Request, Result, SampleHeaders};
+use crate::ifindex::ifindex;
 use crate::packets::Tap;
 
-pub use ioctl::ifindex;
 pub(crate) use requests::{dump_once, group};
 
 /// The running machine, accessed through its files, netlink sockets and ioctls. Sockets are kept for the next request.

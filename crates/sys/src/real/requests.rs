@@ -6,9 +6,9 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::ioctl::ifindex;
 use super::netlink::{Fail, NLA_F_NESTED, NLM_F_DUMP, Socket, TIMEOUT, attrs, put_attr};
 use crate::host::{Error, Request, Result};
+use crate::ifindex::ifindex;
 
 const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
