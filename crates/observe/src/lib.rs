@@ -22,6 +22,7 @@ mod rates;
 mod sampler;
 mod stalls;
 mod together;
+mod unhashed;
 mod worker;
 
 pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, Full, HotQueue, Load, Loss};
@@ -36,3 +37,6 @@ pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};
+pub use unhashed::{
+    ClassCount, ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
+};
