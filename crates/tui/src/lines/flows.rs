@@ -3,11 +3,12 @@
 
 use std::net::IpAddr;
 
+use ringwise_flow::UdpPortsGain;
 use ringwise_kfmt::packet::{Flow, protocol_name};
-use ringwise_observe::{Flows, Heavy};
+use ringwise_observe::{Flows, Heavy, Means};
 
-use super::Shape;
 use super::json::Json;
+use super::{Shape, unhashed};
 use ringwise_text::Style;
 use ringwise_text::plural;
 use ringwise_text::when;
@@ -33,6 +34,10 @@ pub struct Interval {
     pub lost: u64,
     /// CPU time that sampling cost in the interval.
     pub cpu_ms: f64,
+    /// What the interface has against traffic that it cannot spread. `None`: its settings could not be read.
+    pub means: Option<Means>,
+    /// What hashing the ports of UDP would change. `None`: nothing, or it cannot be predicted.
+    pub udp_ports: Option<UdpPortsGain>,
 }
 
 impl Interval {
@@ -77,6 +82,7 @@ fn lines(i: &Interval, top: usize, style: &Style) -> String {
             );
         }
     }
+    out += &unhashed::text(i);
     let every = if i.one_in == 1 { "each".to_string() } else { format!("one in {}", i.one_in) };
     let unreadable: u64 = i.flows.queues.values().map(|q| q.unreadable).sum();
     out += &format!("# {} {} sampled ({every})", i.dev, plural(i.flows.packets() as usize, "packet"));
@@ -138,9 +144,21 @@ fn json(i: &Interval, top: usize) -> String {
             heavy(&mut j, &h, i);
             j.0.push('}');
         }
+        j.0.push(']');
+        j.open("classes", '[');
+        for (class, c) in &q.classes {
+            j.comma();
+            j.0.push('{');
+            j.word("class", Some(class.code()));
+            j.int("looked_at", Some(c.packets));
+            j.int("bytes", Some(c.bytes));
+            j.0.push('}');
+        }
         j.0.push_str("]}");
     }
-    j.0.push_str("]}\n");
+    j.0.push(']');
+    unhashed::json(&mut j, i);
+    j.0.push_str("}\n");
     j.0
 }
 

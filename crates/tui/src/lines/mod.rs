@@ -3,6 +3,7 @@
 pub mod flows;
 mod json;
 mod page;
+mod unhashed;
 
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates, Source};
 

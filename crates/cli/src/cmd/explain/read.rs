@@ -128,7 +128,7 @@ fn sockets(host: &dyn Host) -> Result<Population> {
 }
 
 /// The tuple as the device sees it: fragments by their addresses only, also the first one, which has ports.
-pub(super) fn tuple(s: &ParsedPacket) -> Tuple {
+pub(in crate::cmd) fn tuple(s: &ParsedPacket) -> Tuple {
     let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
     Tuple { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
 }

@@ -33,7 +33,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
     let mut tap = Tap::open(dev, queues, one_in).map_err(bad)?;
     let mut flows = Flows::default();
     let mut countdown = Countdown::new("listening for flows", time, cx.common);
-    listen(&mut tap, host, time, queues, &mut flows, |left| countdown.left(left)).map_err(bad)?;
+    listen(&mut tap, host, time, queues, &mut flows, |_, _, _| (), |left| countdown.left(left)).map_err(bad)?;
     drop(countdown);
     let lost = tap.lost().map_err(bad)?;
     let all = flows.packets();
