@@ -72,7 +72,7 @@ fn packets_of_other_protocols_stay_where_they_arrived() {
 }
 
 #[test]
-fn nothing_is_said_without_grounds() {
+fn nothing_is_predicted_without_grounds() {
     let s = host("ice");
     let new = |s: &Snapshot| UdpPorts::new(&s.nics[0], &Fact::Absent);
     let mut hashed = s.clone();
