@@ -107,7 +107,7 @@ fn the_block() {
     }
     // It comes after the flows and before the line about the sample.
     let all = flows::text(Shape::Lines, &interval(), 1, &Style::plain(None));
-    assert!(all.contains(&format!("{BLOCK}# eth1 1000 packets sampled")), "{all}");
+    assert!(all.contains(&format!("{BLOCK}# eth1 1,000 packets sampled")), "{all}");
 }
 
 #[test]
