@@ -149,9 +149,11 @@ impl TrafficClass {
         }
     }
 
-    /// Whether many flows of this class may share one queue even if all ports are hashed.
+    /// Whether many flows of this class may share one queue even if all ports are hashed. Not of frames that could not be
+    /// read, which may be anything.
     pub fn is_limited(self) -> bool {
-        matches!(self.hashed_by(), HashedBy::PeerPorts | HashedBy::Addresses | HashedBy::Nothing)
+        self != Self::Unreadable
+            && matches!(self.hashed_by(), HashedBy::PeerPorts | HashedBy::Addresses | HashedBy::Nothing)
     }
 
     /// Whether the kernel's own hash, which RPS uses, covers the flow inside where most devices do not hash it

@@ -12,6 +12,8 @@ use crate::flows::Flows;
 const NTUPLE: &str = "rx-ntuple-filter";
 /// A class is listed from this share of the sampled packets on, in percent.
 pub const LISTED_PERCENT: f64 = 1.0;
+/// Fewer sampled packets show no share: an idle interface receives ARP and little else.
+const ENOUGH: u64 = 20;
 
 /// Sampled packets of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,11 +55,19 @@ impl Flows {
         by.into_values().collect()
     }
 
+    fn limited(&self) -> u64 {
+        self.classes().iter().filter(|t| t.class.is_limited()).map(|t| t.count.packets).sum()
+    }
+
     /// Share of the sampled packets whose flows may share a queue even if all ports are hashed, in percent. `None`: nothing
     /// was sampled.
     pub fn limited_percent(&self) -> Option<f64> {
-        let limited: u64 = self.classes().iter().filter(|t| t.class.is_limited()).map(|t| t.count.packets).sum();
-        percent(limited, self.packets())
+        percent(self.limited(), self.packets())
+    }
+
+    /// Whether such packets are worth a report: at least 20 of them, and 1 % of the sample.
+    pub fn is_much_limited(&self) -> bool {
+        self.limited() >= ENOUGH && self.limited_percent().is_some_and(|p| p >= LISTED_PERCENT)
     }
 }
 

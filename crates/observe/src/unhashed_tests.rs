@@ -48,6 +48,15 @@ fn classes_are_counted_by_queue() {
     assert_eq!(f.queues[&Some(0)].classes[&TrafficClass::PppoeIpv4], ClassCount { packets: 30, bytes: 3000 });
     // VXLAN is spread by its source port.
     assert_eq!(f.limited_percent(), Some(40.0));
+    assert!(f.is_much_limited());
+    // Broken frames may be of any class.
+    add(&mut f, Some(0), &[1], 100);
+    assert_eq!(f.limited_percent(), Some(20.0));
+    let mut idle = Flows::default();
+    add(&mut idle, Some(0), &frame_of(&Flow::Other(0x0806)), 19);
+    assert!(!idle.is_much_limited());
+    add(&mut idle, Some(0), &frame_of(&Flow::Other(0x0806)), 1);
+    assert!(idle.is_much_limited());
 }
 
 /// A tag that packet sockets still see is the second one.

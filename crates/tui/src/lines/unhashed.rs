@@ -13,11 +13,11 @@ use super::json::Json;
 const COLUMNS: usize = 80;
 const INDENT: &str = "#         ";
 
-/// The block; empty if less than 1 % of the sample is such traffic and the ports of UDP are hashed, or would not help.
+/// The block; empty if little of the sample is such traffic and the ports of UDP are hashed, or would not help.
 pub(super) fn text(i: &Interval) -> String {
     let limited = i.flows.limited_percent().unwrap_or(0.0);
     let mut out = String::new();
-    if limited >= LISTED_PERCENT {
+    if i.flows.is_much_limited() {
         out += &format!(
             "# not spread by flow: {limited:.1} % of the sample (ringwise help unhashed)\n\
              #  share  traffic                     most devices hash  mostly on queue\n"
@@ -35,7 +35,7 @@ pub(super) fn text(i: &Interval) -> String {
 
 fn row(i: &Interval, t: &ClassTotal) -> String {
     let share = percent(t.count.packets, i.flows.packets()).unwrap_or(0.0);
-    if share < LISTED_PERCENT || t.class == TrafficClass::Ports {
+    if share < LISTED_PERCENT || matches!(t.class, TrafficClass::Ports | TrafficClass::Unreadable) {
         return String::new();
     }
     let queue = t.busiest.map_or_else(|| "?".to_string(), |q| q.to_string());

@@ -114,11 +114,11 @@ fn the_block() {
 fn little_of_it_is_not_worth_a_line() {
     let mut i = Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..Interval::default() };
     assert_eq!(text(&i), "", "no packets");
-    for n in 0..1000 {
-        i.flows.add(Some(0), &if n < 9 { pppoe() } else { udp(53) }, 1, 100);
+    for n in 0..2000 {
+        i.flows.add(Some(0), &if n < 19 { pppoe() } else { udp(53) }, 1, 100);
     }
     assert_eq!(text(&i), "");
-    for _ in 0..2 {
+    for _ in 0..3 {
         i.flows.add(Some(0), &pppoe(), 1, 100);
     }
     let block = text(&i);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringwise_flow::UdpPortsCount;
 use ringwise_kfmt::{link_stats, packet};
-use ringwise_observe::{Flows, LISTED_PERCENT};
+use ringwise_observe::Flows;
 use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, Request, proc};
 
@@ -52,7 +52,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
             return Ok(Status::Ok);
         }
         // The user may change what was proposed, so it is read again as long as something is.
-        if i.udp_ports.is_some() || i.flows.limited_percent().is_some_and(|p| p >= LISTED_PERCENT) {
+        if i.udp_ports.is_some() || i.flows.is_much_limited() {
             settings = Settings::read(&source, dev);
         }
         let next = coarseness(looked_at * f64::from(one_in) / i.seconds);
