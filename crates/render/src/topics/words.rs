@@ -114,7 +114,7 @@ pub(super) const TOPICS: &[Topic] = &[
              ringwise plan --set eth1.rps_cpus.0=0-3. For PPPoE and tunnels, RPS of their own interface works as well; for a \
              VLAN interface it does not.",
             "Rules|Flow rules move single peers or security associations to other queues, if the driver accepts them.",
-            "WireGuard|Threaded NAPI on its interface, which Linux 6.16 turns on itself.",
+            "Peers|For WireGuard, threaded NAPI on its interface, which Linux 6.16 and later turn on.",
             "See|docs/watch.md; rules Q18 Q23; ringwise help rps, rss, flow rules",
         ],
     ),
