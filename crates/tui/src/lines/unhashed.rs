@@ -109,10 +109,11 @@ fn hashed(by: HashedBy) -> &'static str {
 fn nothing_helps(class: TrafficClass, means: &Means) -> String {
     match class {
         TrafficClass::Fragment => "no setting here spreads it; let the senders avoid fragments (path MTU)".into(),
-        // The ports of UDP are hashed, or the driver does not report what it hashes.
-        _ if class.hashed_by() == HashedBy::EntropyPorts && !means.udp_fields.is_empty() => {
-            "spread, because the ports of UDP are hashed".into()
+        _ if class.hashed_by() == HashedBy::EntropyPorts && means.udp_fields.is_empty() => {
+            "spread if the ports of UDP are hashed, which the driver does not report".into()
         }
+        _ if class.hashed_by() == HashedBy::EntropyPorts => "spread, because the ports of UDP are hashed".into(),
+        _ if class.is_spread_by_rps() => "RPS would spread it; whether it is on could not be read".into(),
         _ => format!("no setting of {} spreads it", means.dev),
     }
 }

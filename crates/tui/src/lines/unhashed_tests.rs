@@ -144,6 +144,14 @@ fn settings_that_help_already_are_not_proposed() {
         assert!(block.contains(words), "{words}: {block}");
     }
     assert!(!block.contains("ringwise plan"), "{block}");
+    // Unknown is not the same as impossible.
+    i.means = Some(Means { dev: "eth1".into(), ..Means::default() });
+    let block = text(&i);
+    for words in
+        ["RPS would spread it", "spread if the ports of UDP are hashed", "hash fields unknown; flow rules unknown"]
+    {
+        assert!(block.contains(words), "{words}: {block}");
+    }
 }
 
 #[test]
