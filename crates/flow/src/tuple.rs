@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use ringwise_kfmt::packet::ParsedPacket;
 use serde::{Serialize, Serializer};
 
 /// Protocol number of IANA.
@@ -47,6 +48,12 @@ pub struct Tuple {
 }
 
 impl Tuple {
+    /// The tuple as the device sees it: fragments by their addresses only, also the first one, which has ports.
+    pub fn of_packet(s: &ParsedPacket) -> Self {
+        let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
+        Self { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
+    }
+
     /// Whether the addresses are of IPv6.
     pub fn is_v6(&self) -> bool {
         self.src.is_ipv6()

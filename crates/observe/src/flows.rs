@@ -11,8 +11,6 @@ use ringwise_kfmt::packet::{self, Flow};
 use ringwise_kfmt::traffic_class::{self, Tags, TrafficClass};
 use ringwise_model::fnv::Fnv;
 
-use crate::unhashed::ClassCount;
-
 /// Flows of one queue that have an entry.
 pub const HELD: usize = 64;
 /// Queues that are counted separately. Packets of further queues count as those of an unknown queue.
@@ -28,6 +26,15 @@ pub struct Heavy {
     /// How many of `packets` may belong to flows that had this entry before.
     pub over: u64,
     /// Bytes of its packets since it got this entry.
+    pub bytes: u64,
+}
+
+/// Sampled packets of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassCount {
+    /// Sampled packets.
+    pub packets: u64,
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 

@@ -28,7 +28,7 @@ mod worker;
 pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, Full, HotQueue, Load, Loss};
 pub use compare::{Comparison, Figure};
 pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, Link, Source, increase, kind_of};
-pub use flows::{Flows, HELD, Heavy, QueueFlows};
+pub use flows::{ClassCount, Flows, HELD, Heavy, QueueFlows};
 pub use interrupts::Interrupts;
 pub use layout::{Layout, Wiring};
 pub use live::{LiveCounters, interfaces, stale};
@@ -38,5 +38,5 @@ pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};
 pub use unhashed::{
-    ClassCount, ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
+    ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
 };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::traffic_class::{HashedBy, TrafficClass};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 
-use crate::flows::Flows;
+use crate::flows::{ClassCount, Flows};
 
 /// Kernel name of the feature that flow steering rules need (`ethtool -k`: `ntuple-filters`).
 const NTUPLE: &str = "rx-ntuple-filter";
@@ -14,15 +14,6 @@ const NTUPLE: &str = "rx-ntuple-filter";
 pub const LISTED_PERCENT: f64 = 1.0;
 /// Fewer sampled packets show no share: an idle interface receives ARP and little else.
 const ENOUGH: u64 = 20;
-
-/// Sampled packets of one class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ClassCount {
-    /// Sampled packets.
-    pub packets: u64,
-    /// Bytes of these packets.
-    pub bytes: u64,
-}
 
 /// One class of traffic, of all queues together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

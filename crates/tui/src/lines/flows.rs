@@ -3,10 +3,10 @@
 
 use std::net::IpAddr;
 
-use ringwise_flow::UdpPortsGain;
 use ringwise_kfmt::packet::{Flow, protocol_name};
-use ringwise_observe::{Flows, Heavy, Means};
+use ringwise_observe::Heavy;
 
+pub use super::interval::Interval;
 use super::json::Json;
 use super::{Shape, unhashed};
 use ringwise_text::Style;
@@ -16,36 +16,6 @@ use ringwise_text::when;
 /// Name of the document.
 pub const SCHEMA: &str = "ringwise.flows";
 const VERSION: u64 = 1;
-
-/// The sample of one interval.
-#[derive(Debug, Clone, Default)]
-pub struct Interval {
-    /// Name of the interface.
-    pub dev: String,
-    /// Length of the interval.
-    pub seconds: f64,
-    /// End of the interval, in seconds since 1970.
-    pub unix_time: u64,
-    /// On average one of this many frames was sampled, chosen at random.
-    pub one_in: u32,
-    /// The sampled packets, by queue and flow. The counts are not scaled.
-    pub flows: Flows,
-    /// Frames of the sample that were lost because the buffer was full.
-    pub lost: u64,
-    /// CPU time that sampling cost in the interval.
-    pub cpu_ms: f64,
-    /// What the interface has against traffic that it cannot spread. `None`: its settings could not be read.
-    pub means: Option<Means>,
-    /// What hashing the ports of UDP would change. `None`: nothing, or it cannot be predicted.
-    pub udp_ports: Option<UdpPortsGain>,
-}
-
-impl Interval {
-    /// Estimated packets per second from a number of sampled packets.
-    fn a_second(&self, packets: u64) -> f64 {
-        packets as f64 * f64::from(self.one_in) / self.seconds
-    }
-}
 
 /// The heading before the first interval; empty for JSON. `unix` is in seconds since 1970.
 pub fn head(shape: Shape, dev: &str, unix: u64, seconds: f64, style: &Style) -> String {

@@ -1,6 +1,7 @@
 //! The output of `watch`: lines for programs and people, and the page of `--once`.
 
 pub mod flows;
+mod interval;
 mod json;
 mod page;
 mod unhashed;

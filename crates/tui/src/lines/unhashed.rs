@@ -6,7 +6,7 @@ use ringwise_knob::path;
 use ringwise_observe::{ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, percent, remedies};
 use ringwise_text::mask;
 
-use super::flows::Interval;
+use super::interval::Interval;
 use super::json::Json;
 
 /// Widest line, in columns. Commands are never cut.

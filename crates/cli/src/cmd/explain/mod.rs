@@ -4,7 +4,7 @@ mod many;
 mod observe;
 mod one;
 mod population;
-pub(super) mod read;
+mod read;
 mod seen;
 mod what_if;
 

@@ -1,14 +1,13 @@
 //! The settings of the interface of `watch --per-flow`, for traffic that the device cannot spread by ports.
 
 use ringwise_discover::Options;
-use ringwise_flow::{UdpPorts, UdpPortsCount, UdpPortsGain};
+use ringwise_flow::{Tuple, UdpPorts, UdpPortsCount, UdpPortsGain};
 use ringwise_kfmt::packet;
 use ringwise_kfmt::traffic_class::{HashedBy, Tags, class};
 use ringwise_knob::path;
 use ringwise_observe::{Means, Tunnel, TunnelKind};
 use ringwise_sys::Host;
 
-use crate::cmd::explain::read::tuple;
 use crate::source::Source;
 
 /// `LINKTYPE_ETHERNET`
@@ -44,7 +43,7 @@ impl Settings {
         let by = class(head, Tags::OutermostMoved).hashed_by();
         let hashed = !matches!(by, HashedBy::Nothing | HashedBy::Addresses);
         let packet = packet::seen(ETHERNET, head).ok().filter(|_| hashed);
-        ports.add(to, packet.map(|p| tuple(&p)).as_ref(), queue, packets);
+        ports.add(to, packet.map(|p| Tuple::of_packet(&p)).as_ref(), queue, packets);
     }
 
     pub(super) fn gain(&self, count: &UdpPortsCount) -> Option<UdpPortsGain> {
