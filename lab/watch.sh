@@ -80,3 +80,28 @@ quiet_net() {
 queue_of() {
 	ethtool -N "$1" flow-type udp4 dst-port "$2" action "$3" >/dev/null
 }
+# listen WORD...: one interval of `ringwise watch --per-flow WORD... -o json`, until heard. INTERVAL: its length
+listen() {
+	: >/tmp/f.json
+	ringwise watch --per-flow "$@" --interval "${INTERVAL:-500ms}" -o json >/tmp/f.json 2>/tmp/f.err &
+	_w=$!
+	for _i in $(seq 300); do
+		[ -s /tmp/f.json ] && return
+		sleep 0.1
+	done
+	not_ok "it listens" "$(cat /tmp/f.err)"
+}
+# heard: two intervals more, and the end
+heard() {
+	_n=$(($(wc -l </tmp/f.json) + 2))
+	for _i in $(seq 300); do
+		[ "$(wc -l </tmp/f.json)" -ge $_n ] && break
+		sleep 0.1
+	done
+	kill "$_w"
+	wait "$_w" 2>/dev/null
+}
+# all MEMBER: the sum of a member of the whole sample over all intervals
+all() {
+	grep -o "\"$1\":[0-9]*,\"lost\"" /tmp/f.json | awk -F'[:,]' '{ s += $2 } END { printf "%d", s }'
+}

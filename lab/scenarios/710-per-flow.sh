@@ -10,27 +10,6 @@
 . /h/watch.sh
 quiet_net
 
-# listen WORD...: one interval of `ringwise watch --per-flow WORD... -o json`, until heard
-listen() {
-	: >/tmp/f.json
-	ringwise watch --per-flow "$@" --interval 500ms -o json >/tmp/f.json 2>/tmp/f.err &
-	_w=$!
-	for _i in $(seq 300); do
-		[ -s /tmp/f.json ] && return
-		sleep 0.1
-	done
-	not_ok "it listens" "$(cat /tmp/f.err)"
-}
-# heard: two intervals more, and the end
-heard() {
-	_n=$(($(wc -l </tmp/f.json) + 2))
-	for _i in $(seq 300); do
-		[ $(wc -l </tmp/f.json) -ge $_n ] && break
-		sleep 0.1
-	done
-	kill $_w
-	wait $_w 2>/dev/null
-}
 # flow QUEUE PORT [MEMBER]: of packets to this port on this queue, over all intervals
 flow() {
 	awk -v q="\"queue\":$1," -v p="\"to_port\":$2," -v m="\"${3:-looked_at}\":" '{
@@ -42,9 +21,6 @@ flow() {
 				if (index(f[j], p) && match(f[j], m "[0-9]+")) s += substr(f[j], RSTART + length(m), RLENGTH - length(m))
 		}
 	} END { printf "%d", s }' /tmp/f.json
-}
-all() {
-	grep -o "\"$1\":[0-9]*,\"lost\"" /tmp/f.json | awk -F'[:,]' '{ s += $2 } END { printf "%d", s }'
 }
 
 if [ "$HOST" = small2 ]; then

@@ -175,11 +175,30 @@ fn two_recordings_in_one_file_are_not_compared() {
 
 #[test]
 fn flows_against_their_schema() {
+    use ringwise_flow::UdpPortsGain;
     use ringwise_kfmt::packet::{Flow, frame_of};
+    use ringwise_kfmt::traffic_class::TrafficClass;
+    use ringwise_observe::{FlowRules, Means};
     use ringwise_tui::lines::{Shape, flows};
     let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     let mut i = flows::Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..flows::Interval::default() };
+    i.means = Some(Means {
+        dev: "eth1".into(),
+        cpus: "0-3".parse().unwrap(),
+        udp_fields: [("udp4", "sd".to_string())].into(),
+        flow_rules: FlowRules::Off,
+        ..Means::default()
+    });
+    i.udp_ports = Some(UdpPortsGain {
+        flow_types: vec!["udp4"],
+        udp_percent: 90.5,
+        now_queue: 1,
+        now_percent: 90.0,
+        with_ports_queue: 0,
+        with_ports_percent: 20.0,
+    });
     for (queue, flow) in [
+        (Some(0), Flow::Ip { protocol: 50, from, to, ports: None }),
         (Some(0), Flow::Ip { protocol: 6, from, to, ports: Some((1, 2)) }),
         (Some(0), Flow::Ip { protocol: 1, from, to, ports: None }),
         (None, Flow::Other(0x0806)),
@@ -192,7 +211,10 @@ fn flows_against_their_schema() {
     let doc: Value = serde_json::from_str(&flows::text(Shape::Json, &i, 5, &style)).unwrap();
     let wrong = check(&schema, &doc);
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!((doc["queues"].as_array().unwrap().len(), &doc["queues"][1]["looked_at"]), (2, &json!(2)));
+    assert_eq!((doc["queues"].as_array().unwrap().len(), &doc["queues"][1]["looked_at"]), (2, &json!(3)));
+    assert_eq!(doc["classes"][1]["remedies"][0]["remedy"], "flow_rules");
+    let classes: Vec<&str> = TrafficClass::ALL.iter().map(|c| c.code()).collect();
+    assert_eq!(schema["$defs"]["class"]["enum"], json!(classes));
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod steering;
 pub mod synthetic;
 pub mod toeplitz;
 pub mod tuple;
+pub mod udp_ports;
 pub mod undecided;
 
 pub use hash::{Fields, Transform};
@@ -27,4 +28,5 @@ pub use population::{CountedFlow, Spread};
 pub use steering::{QueueDecision, QueuePrediction, Steering};
 pub use toeplitz::Toeplitz;
 pub use tuple::{BadFlow, FlowSpec, Tuple};
+pub use udp_ports::{UdpPorts, UdpPortsCount, UdpPortsGain};
 pub use undecided::Undecided;

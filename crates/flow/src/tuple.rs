@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use ringwise_kfmt::packet::Flow;
+use ringwise_kfmt::packet::{Flow, ParsedPacket};
 use serde::{Serialize, Serializer};
 
 /// Protocol number of IANA.
@@ -49,12 +49,18 @@ pub struct Tuple {
 
 impl Tuple {
     /// The tuple of a flow as sampled headers show it. `None`: not IP.
-    pub fn of(flow: &Flow) -> Option<Self> {
+    pub fn of_flow(flow: &Flow) -> Option<Self> {
         let Flow::Ip { protocol, from, to, ports } = *flow else { return None };
         let ports = ports.filter(|_| has_ports(protocol));
         // For protocols with ports, only fragments have none.
         let fragment = has_ports(protocol) && ports.is_none();
         Some(Self { src: from, dst: to, protocol, ports, fragment, vlan: None })
+    }
+
+    /// The tuple as the device sees it: fragments by their addresses only, also the first one, which has ports.
+    pub fn of_packet(s: &ParsedPacket) -> Self {
+        let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
+        Self { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
     }
 
     /// Whether the addresses are of IPv6.

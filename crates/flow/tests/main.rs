@@ -4,3 +4,4 @@ mod common;
 mod hash;
 mod imbalance;
 mod steering;
+mod udp_ports;

@@ -18,7 +18,7 @@ const KEY: &str = "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f
 const VECTOR: &str = "66.9.149.187:2794-161.142.100.80:1766/tcp";
 const HASH: u32 = 0x51cc_c178;
 
-fn host(driver: &str) -> Snapshot {
+pub(crate) fn host(driver: &str) -> Snapshot {
     let cpu = CpuSpec { packages: 2, nodes: 1, l3s: 1, ..CpuSpec::flat(4, 1) };
     let mut s = machines::host("h", cpu, vec![NicSpec::new("eth0", driver, Some(0), 8, 8)]).snapshot();
     let n = &mut s.nics[0];

@@ -37,6 +37,7 @@ pub mod stat_names;
 pub mod sysctl;
 pub mod sysfs;
 pub mod task;
+pub mod traffic_class;
 pub mod uevent;
 
 pub use error::ParseError;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
 
 use ringwise_kfmt::packet::{self, Flow};
+use ringwise_kfmt::traffic_class::{self, Tags, TrafficClass};
 use ringwise_model::fnv::Fnv;
 
 /// Flows of one queue that have an entry.
@@ -28,6 +29,15 @@ pub struct Heavy {
     pub bytes: u64,
 }
 
+/// Sampled packets of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassCount {
+    /// Sampled packets.
+    pub packets: u64,
+    /// Bytes of these packets.
+    pub bytes: u64,
+}
+
 /// Flows of one queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueFlows {
@@ -37,6 +47,8 @@ pub struct QueueFlows {
     pub bytes: u64,
     /// Frames whose headers are broken or cut off; they are in the sums.
     pub unreadable: u64,
+    /// Packets and bytes by class; at most [`TrafficClass::ALL`] entries.
+    pub classes: BTreeMap<TrafficClass, ClassCount>,
     held: Vec<(u64, Heavy)>,
 }
 
@@ -48,11 +60,16 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Adds a frame that begins with `head` and represents `packets` packets with `bytes` bytes together.
+    /// Adds a frame that begins with `head` and represents `packets` packets with `bytes` bytes together. The frame is as
+    /// packet sockets see it: the kernel has moved the outermost VLAN tag out of it.
     pub fn add(&mut self, queue: Option<u32>, head: &[u8], packets: u64, bytes: u64) {
         let known = self.queues.contains_key(&queue) || self.queues.len() < QUEUES;
         let queue = if known { queue } else { None };
-        self.queues.entry(queue).or_default().add(packet::flow(head), packets, bytes);
+        let q = self.queues.entry(queue).or_default();
+        let c = q.classes.entry(traffic_class::class(head, Tags::OutermostMoved)).or_default();
+        c.packets += packets;
+        c.bytes += bytes;
+        q.add(packet::flow(head), packets, bytes);
     }
 
     /// Packets of all queues together, those of an unknown queue included.

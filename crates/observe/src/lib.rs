@@ -22,12 +22,13 @@ mod rates;
 mod sampler;
 mod stalls;
 mod together;
+mod unhashed;
 mod worker;
 
 pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, Full, HotQueue, Load, Loss};
 pub use compare::{Comparison, Figure};
 pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, Link, Source, increase, kind_of};
-pub use flows::{Flows, HELD, Heavy, QueueFlows};
+pub use flows::{ClassCount, Flows, HELD, Heavy, QueueFlows};
 pub use interrupts::Interrupts;
 pub use layout::{Layout, Wiring};
 pub use live::{LiveCounters, interfaces, stale};
@@ -36,3 +37,6 @@ pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};
+pub use unhashed::{
+    ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
+};

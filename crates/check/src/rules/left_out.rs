@@ -34,7 +34,8 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
     left(
         "Q29",
         "traffic that RSS cannot hash",
-        "needs sampled packets: no counter of a device counts tunnels, ESP or PPPoE",
+        "needs sampled packets, which check does not read: no counter of a device counts tunnels, ESP or PPPoE; \
+         ringwise watch --per-flow DEV shows them and what helps",
     ),
     left("M12", "GRO in a packet rate test", "advice for a measurement, not a property of a host"),
     left(

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
 use ringwise_flow::{Steering, Tuple};
-use ringwise_kfmt::packet::{self, Flow};
+use ringwise_kfmt::packet;
 use ringwise_sys::packets::VNET;
 use ringwise_sys::{Error, Host, Result, SampleHeaders};
 
 /// Headers that are looked at per second, about.
 const HEADERS_PER_S: u64 = 4000;
 const COARSEST: u32 = 1 << 20;
+/// `LINKTYPE_ETHERNET`.
+const ETHERNET: u32 = 1;
 /// Time between reads of the sockets.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A larger part of the sample must not be lost: what is lost belongs to the queues with most packets. In percent.
@@ -37,10 +39,10 @@ impl EntryTally {
         Self { steering, entries, unhashed: 0, unknown_queue: 0 }
     }
 
-    /// Adds a packet that was merged from `segments` frames with `bytes` bytes together. `queue`: by which it came. `flow`: `None`
-    /// for broken headers.
-    fn add(&mut self, queue: Option<u32>, flow: Option<&Flow>, segments: u64, bytes: u64) {
-        let tuple = flow.and_then(Tuple::of);
+    /// Adds a packet that begins with `head`, and was merged from `segments` frames with `bytes` bytes together. `queue`: by which it
+    /// came.
+    fn add(&mut self, queue: Option<u32>, head: &[u8], segments: u64, bytes: u64) {
+        let tuple = packet::seen(ETHERNET, head).ok().map(|p| Tuple::of_packet(&p));
         let Some(at) = tuple.and_then(|t| self.steering.bucket(&t)) else {
             self.unhashed += 1;
             return;
@@ -111,7 +113,7 @@ fn sample(tap: &mut dyn SampleHeaders, stop: &AtomicBool, tally: &mut EntryTally
         tap.drain(&mut |seen| {
             let Some((vnet, head)) = seen.bytes.split_first_chunk::<VNET>() else { return };
             let (segments, bytes) = packet::put_together(vnet, seen.length as u64);
-            tally.add(seen.queue, packet::flow(head).as_ref(), segments, bytes);
+            tally.add(seen.queue, head, segments, bytes);
         })?;
         if last {
             break;
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
     use ringwise_adapt::buckets::Unusable;
-    use ringwise_kfmt::packet::frame_of;
+    use ringwise_kfmt::packet::{Flow, frame_of};
     use ringwise_model::{Fact, Rss, Rules};
     use ringwise_sys::packets::CapturedPacket;
     use ringwise_testkit::machines::{self, NicSpec};
@@ -178,7 +180,7 @@ mod tests {
         fn drain(&mut self, each: &mut dyn FnMut(CapturedPacket)) -> Result<()> {
             for port in 0..std::mem::take(&mut self.left) {
                 let flow = flow(port);
-                let right = self.steering.queue(&Tuple::of(&flow).unwrap()).unwrap();
+                let right = self.steering.queue(&Tuple::of_flow(&flow).unwrap()).unwrap();
                 let mut bytes = vec![0; VNET];
                 bytes.extend(frame_of(&flow));
                 each(CapturedPacket { queue: (self.queue)(right), bytes: &bytes, length: bytes.len() - VNET });
@@ -222,8 +224,8 @@ mod tests {
     #[test]
     fn frames_that_are_not_ip_have_no_entry() {
         let mut tally = EntryTally::new(steering());
-        tally.add(Some(0), Some(&Flow::Other(0x8864)), 1, 60);
-        tally.add(Some(0), None, 1, 60);
+        tally.add(Some(0), &frame_of(&Flow::Other(0x8864)), 1, 60);
+        tally.add(Some(0), &[0; 9], 1, 60);
         assert_eq!((tally.unhashed, tally.all()), (2, 2));
     }
 

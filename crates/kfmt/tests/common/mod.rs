@@ -294,6 +294,12 @@ pub(crate) fn ioctl(data: &[u8]) {
 
 /// A frame made of what was found belongs to the same flow.
 pub(crate) fn packet(data: &[u8]) {
+    use ringwise_kfmt::traffic_class::{Tags, TrafficClass, class};
+    class(data, Tags::OutermostMoved);
+    // A frame with a class of IP has a flow of IP.
+    if matches!(class(data, Tags::AsOnWire), TrafficClass::Ports | TrafficClass::Fragment | TrafficClass::Gre) {
+        assert!(matches!(frames::flow(data), Some(frames::Flow::Ip { .. })));
+    }
     let Some(found) = frames::flow(data) else { return };
     assert_eq!(frames::flow(&frames::frame_of(&found)), Some(found));
 }

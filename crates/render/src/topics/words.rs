@@ -103,6 +103,22 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::QueuesPerCpu),
     },
     word(
+        &["unhashed", "not spread by flow", "pppoe", "qinq", "esp", "ipsec", "vxlan", "wireguard", "fragments"],
+        "traffic that the NIC cannot spread by flow",
+        "The NIC hashes addresses and ports. Packets whose ports it does not find arrive on one queue for each pair of \
+         addresses (ESP, GRE, fragments), for each peer (WireGuard), or on one queue altogether (PPPoE, two VLAN tags, \
+         MPLS). Devices differ. VXLAN and Geneve are spread if the ports of UDP are hashed.",
+        &[
+            "Show|ringwise watch --per-flow eth1: which traffic, how much of it, and on which queue",
+            "RPS|The kernel's hash covers the flow inside PPPoE, two VLAN tags, GRE and IP in IP: \
+             ringwise plan --set eth1.rps_cpus.0=0-3. For PPPoE and tunnels, RPS of their own interface works as well; for a \
+             VLAN interface it does not.",
+            "Rules|Flow rules move single peers or security associations to other queues, if the driver accepts them.",
+            "Peers|For WireGuard, threaded NAPI on its interface, which Linux 6.16 and later turn on.",
+            "See|docs/watch.md; rules Q18 Q23; ringwise help rps, rss, flow rules",
+        ],
+    ),
+    word(
         &["pending", "not yet seen"],
         "set, but the interrupt has not moved yet",
         "The affinity is written, but on x86 the interrupt moves only when it is next raised. A queue without traffic \

@@ -4,10 +4,11 @@
 use std::net::IpAddr;
 
 use ringwise_kfmt::packet::{Flow, protocol_name};
-use ringwise_observe::{Flows, Heavy};
+use ringwise_observe::Heavy;
 
-use super::Shape;
+pub use super::interval::Interval;
 use super::json::Json;
+use super::{Shape, unhashed};
 use ringwise_text::Style;
 use ringwise_text::plural;
 use ringwise_text::when;
@@ -15,32 +16,6 @@ use ringwise_text::when;
 /// Name of the document.
 pub const SCHEMA: &str = "ringwise.flows";
 const VERSION: u64 = 1;
-
-/// The sample of one interval.
-#[derive(Debug, Clone, Default)]
-pub struct Interval {
-    /// Name of the interface.
-    pub dev: String,
-    /// Length of the interval.
-    pub seconds: f64,
-    /// End of the interval, in seconds since 1970.
-    pub unix_time: u64,
-    /// On average one of this many frames was sampled, chosen at random.
-    pub one_in: u32,
-    /// The sampled packets, by queue and flow. The counts are not scaled.
-    pub flows: Flows,
-    /// Frames of the sample that were lost because the buffer was full.
-    pub lost: u64,
-    /// CPU time that sampling cost in the interval.
-    pub cpu_ms: f64,
-}
-
-impl Interval {
-    /// Estimated packets per second from a number of sampled packets.
-    fn a_second(&self, packets: u64) -> f64 {
-        packets as f64 * f64::from(self.one_in) / self.seconds
-    }
-}
 
 /// The heading before the first interval; empty for JSON. `unix` is in seconds since 1970.
 pub fn head(shape: Shape, dev: &str, unix: u64, seconds: f64, style: &Style) -> String {
@@ -77,6 +52,7 @@ fn lines(i: &Interval, top: usize, style: &Style) -> String {
             );
         }
     }
+    out += &unhashed::text(i);
     let every = if i.one_in == 1 { "each".to_string() } else { format!("one in {}", i.one_in) };
     let unreadable: u64 = i.flows.queues.values().map(|q| q.unreadable).sum();
     out += &format!("# {} {} sampled ({every})", i.dev, plural(i.flows.packets() as usize, "packet"));
@@ -138,9 +114,21 @@ fn json(i: &Interval, top: usize) -> String {
             heavy(&mut j, &h, i);
             j.0.push('}');
         }
+        j.0.push(']');
+        j.open("classes", '[');
+        for (class, c) in &q.classes {
+            j.comma();
+            j.0.push('{');
+            j.word("class", Some(class.code()));
+            j.int("looked_at", Some(c.packets));
+            j.int("bytes", Some(c.bytes));
+            j.0.push('}');
+        }
         j.0.push_str("]}");
     }
-    j.0.push_str("]}\n");
+    j.0.push(']');
+    unhashed::json(&mut j, i);
+    j.0.push_str("}\n");
     j.0
 }
 

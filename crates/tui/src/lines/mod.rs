@@ -1,8 +1,10 @@
 //! The output of `watch`: lines for programs and people, and the page of `--once`.
 
 pub mod flows;
+mod interval;
 mod json;
 mod page;
+mod unhashed;
 
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates, Source};
 

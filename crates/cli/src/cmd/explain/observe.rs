@@ -9,7 +9,7 @@ use ringwise_model::{CpuId, IrqId};
 use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, connections};
 
-use super::{ExplainContext, one, read};
+use super::{ExplainContext, one};
 use crate::cmd::progress::Countdown;
 use crate::cmd::watch::flows;
 use crate::exit::{Fail, Result, Status};
@@ -65,7 +65,7 @@ impl Ear {
         self.tap.drain(|frame| {
             let Some((vnet, head)) = frame.bytes.split_first_chunk::<VNET>() else { return };
             let Ok(seen) = packet::seen(ETHERNET, head) else { return };
-            let mine = Tuple { vlan: None, ..read::tuple(&seen) };
+            let mine = Tuple { vlan: None, ..Tuple::of_packet(&seen) };
             if mine == (Tuple { vlan: None, ..*t }) {
                 let queue = frame.queue.or((queues == 1).then_some(0));
                 *heard.queues.entry(queue).or_default() += packet::put_together(vnet, frame.length as u64).0;

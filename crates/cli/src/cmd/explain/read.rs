@@ -7,9 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ringwise_flow::synthetic::Synthetic;
-use ringwise_flow::tuple::has_ports;
 use ringwise_flow::{CountedFlow, FlowSpec, Tuple, lines, population};
-use ringwise_kfmt::packet::{self, ParsedPacket};
+use ringwise_kfmt::packet;
 use ringwise_kfmt::pcap::{Reader, Step};
 use ringwise_kfmt::sockets::Connected;
 use ringwise_sys::{Host, proc};
@@ -125,12 +124,6 @@ fn sockets(host: &dyn Host) -> Result<Population> {
     let since = if uncounted { "" } else { ", packets received since each began" };
     let from = format!("this host's connections{since}");
     Ok(Population { from, flows: population::merged(flows.collect()), notes, uncounted, seen: Vec::new() })
-}
-
-/// The tuple as the device sees it: fragments by their addresses only, also the first one, which has ports.
-pub(super) fn tuple(s: &ParsedPacket) -> Tuple {
-    let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
-    Tuple { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
 }
 
 /// Size of the buffer in bytes. Memory is needed for flows, not for packets.
@@ -257,7 +250,7 @@ impl Counter {
         }
         self.extended += u64::from(seen.extended);
         self.fragments += u64::from(seen.fragment);
-        let tuple = tuple(&seen);
+        let tuple = Tuple::of_packet(&seen);
         if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&tuple) {
             self.too_many += 1;
             return;

@@ -23,7 +23,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
     let mut tap = Tap::open(dev, queues, one_in).map_err(bad)?;
     let mut flows = Flows::default();
     let mut countdown = Countdown::new("listening for flows", time, cx.common);
-    listen(&mut tap, host, time, queues, &mut flows, |left| countdown.left(left)).map_err(bad)?;
+    listen(&mut tap, host, time, queues, &mut flows, |_, _, _| (), |left| countdown.left(left)).map_err(bad)?;
     drop(countdown);
     let lost = tap.lost().map_err(bad)?;
     let all = flows.packets();
@@ -34,7 +34,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
     let mut held = 0;
     for (queue, q) in &flows.queues {
         for h in q.top(HELD) {
-            let Some(tuple) = Tuple::of(&h.flow) else { continue };
+            let Some(tuple) = Tuple::of_flow(&h.flow) else { continue };
             let packets = h.packets - h.over;
             held += packets;
             let (scale, bytes) = (u64::from(one_in), h.bytes);
@@ -83,7 +83,7 @@ pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<()
             if std::mem::discriminant(&from) != std::mem::discriminant(&to) {
                 return Err("the two addresses of a flow are of different families".into());
             }
-            let Some(tuple) = Tuple::of(&flow) else { continue };
+            let Some(tuple) = Tuple::of_flow(&flow) else { continue };
             let packets = number(f, "looked_at")?.saturating_sub(number(f, "over")?);
             let bytes = number(f, "bytes")?;
             let times = |n: u64| n.saturating_mul(one_in);

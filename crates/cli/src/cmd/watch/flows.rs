@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use ringwise_flow::UdpPortsCount;
 use ringwise_kfmt::{link_stats, packet};
 use ringwise_observe::Flows;
 use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, Request, proc};
 
 use super::Screen;
+use super::unhashed::Settings;
 use crate::args::WatchArgs;
 use crate::exit::{Fail, Result, Status};
 use crate::source;
@@ -31,18 +33,27 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         None => coarseness(rate(host, dev)),
     };
     let mut tap = Tap::open(dev, queues, one_in).map_err(Fail::from)?;
+    let mut settings = Settings::read(&source, dev);
     screen.put(&flows::head(screen.shape, dev, host.unix_time(), a.interval.as_secs_f64(), &screen.style))?;
     loop {
         let mut i = Interval { dev: dev.clone(), one_in, flows: Flows::default(), ..Interval::default() };
         let (begin, cpu) = (host.since_boot(), proc::cpu_time());
-        listen(&mut tap, host, a.interval, queues, &mut i.flows, |_| ()).map_err(Fail::from)?;
+        let mut udp = UdpPortsCount::default();
+        let each = |queue, head: &[u8], packets| settings.count(&mut udp, queue, head, packets);
+        listen(&mut tap, host, a.interval, queues, &mut i.flows, each, |_| ()).map_err(Fail::from)?;
         i.lost = tap.lost().map_err(Fail::from)?;
         i.seconds = (host.since_boot().saturating_sub(begin)).as_secs_f64();
         i.unix_time = host.unix_time();
         i.cpu_ms = (proc::cpu_time() - cpu).as_secs_f64() * 1e3;
+        i.udp_ports = settings.gain(&udp);
+        i.means = settings.means.clone();
         let looked_at = i.flows.packets() as f64;
         if !screen.print_interval(&flows::text(screen.shape, &i, a.top, &screen.style))? {
             return Ok(Status::Ok);
+        }
+        // The user may change what was proposed, so it is read again as long as something is.
+        if i.udp_ports.is_some() || i.flows.is_much_limited() {
+            settings = Settings::read(&source, dev);
         }
         let next = coarseness(looked_at * f64::from(one_in) / i.seconds);
         // Sample more coarsely at once, but more finely only if a quarter of the present divisor is enough.
@@ -53,12 +64,15 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
     }
 }
 
+/// Adds the frames of this time to `flows`. `each` gets the queue of a frame, its first bytes, and the packets that it
+/// represents; `left_now` the time that is left.
 pub(in crate::cmd) fn listen(
     tap: &mut Tap,
     clock: &dyn Host,
     time: Duration,
     queues: u32,
     flows: &mut Flows,
+    mut each: impl FnMut(Option<u32>, &[u8], u64),
     mut left_now: impl FnMut(Duration),
 ) -> ringwise_sys::Result<()> {
     let end = clock.since_boot() + time;
@@ -72,6 +86,7 @@ pub(in crate::cmd) fn listen(
             let Some((vnet, head)) = seen.bytes.split_first_chunk::<VNET>() else { return };
             let (packets, bytes) = packet::put_together(vnet, seen.length as u64);
             flows.add(queue, head, packets, bytes);
+            each(queue, head, packets);
         })?;
         if left.is_zero() {
             return Ok(());

@@ -3,6 +3,7 @@
 pub(super) mod flows;
 mod full;
 mod live;
+mod unhashed;
 
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
