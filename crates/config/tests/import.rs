@@ -1,6 +1,8 @@
 //! Values from several sources: the one in effect is chosen, and every other one is listed.
 
-use ringwise_config::import::{ForeignFile, Imported, Part, choose, irqbalance, link, network_manager, perftune, print};
+use ringwise_config::import::{
+    ForeignFile, Imported, Part, choose, irqbalance, link, network_manager, perftune, print,
+};
 use ringwise_config::import::{nmstate, tuned};
 use ringwise_model::{Coalesce, ConfiguredBy, Count, Fact, Feature, Rings, Snapshot};
 use ringwise_testkit::machines;
@@ -38,10 +40,13 @@ fn the_value_in_effect_is_chosen() {
     let rx = chosen.choices.iter().find(|c| c.part.key() == "rings.rx").unwrap();
     assert_eq!((rx.part.clone(), rx.by[0].to_string()), (Part::Ring("rx", 512), "/t.conf line 3".into()));
     let shown: Vec<String> = chosen.conflicts.iter().map(ToString::to_string).collect();
-    assert_eq!(shown, [
-        format!("{name} rings.rx: 512 (/t.conf line 3) instead of 1024 (/a.link line 4)"),
-        format!("{name} rings.tx: 512 (/a.link line 5) instead of 256 (/t.conf line 3)"),
-    ]);
+    assert_eq!(
+        shown,
+        [
+            format!("{name} rings.rx: 512 (/t.conf line 3) instead of 1024 (/a.link line 4)"),
+            format!("{name} rings.tx: 512 (/a.link line 5) instead of 256 (/t.conf line 3)"),
+        ]
+    );
     let text = print(&chosen, &s, &[]);
     assert!(text.contains("rings = { rx = 512, tx = 512 }  # rx: /t.conf line 3; tx: /a.link line 5\n"), "{text}");
 }
@@ -95,7 +100,14 @@ fn cpus_of_several_programs() {
     // The mask takes precedence over the list.
     let text = format!("IRQBALANCE_BANNED_CPULIST={last}\nexport IRQBALANCE_BANNED_CPUS='1'\nOTHER=x\n");
     irqbalance(&file("/i", &text), &s, &mut all);
-    tuned(&[file("/v", &format!("isolated_cores={last}\n")), file("/t", "[scheduler]\nisolated_cores=${isolated_cores}\n")], &s, &mut all);
+    tuned(
+        &[
+            file("/v", &format!("isolated_cores={last}\n")),
+            file("/t", "[scheduler]\nisolated_cores=${isolated_cores}\n"),
+        ],
+        &s,
+        &mut all,
+    );
     perftune(&file("/p", "mode: sq\ntune: [net]\n"), &s, &mut all);
     let chosen = choose(all, &s);
     let parts: Vec<(String, String)> = chosen.choices.iter().map(|c| (c.part.key(), c.part.value())).collect();

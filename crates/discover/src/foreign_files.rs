@@ -109,6 +109,12 @@ impl ForeignFiles {
         for dir in dirs {
             match host.list(dir) {
                 Ok(names) => {
+                    for name in names
+                        .iter()
+                        .filter(|n| ends.iter().any(|e| n.strip_suffix(".d").is_some_and(|n| n.ends_with(e))))
+                    {
+                        self.unread.push(Error::other(format!("{dir}/{name}"), "ringwise does not read drop-ins"));
+                    }
                     for name in names.into_iter().filter(|n| ends.iter().any(|e| n.ends_with(e))) {
                         let path = format!("{dir}/{name}");
                         by_name.entry(name).or_insert(path);

@@ -1,6 +1,6 @@
 //! One value for each setting: the one in effect, where sources differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{ConfiguredBy, CpuSet, Snapshot};
 
@@ -76,6 +76,9 @@ pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
     moderation(&mut out);
     wide_features(&mut out);
     cpus(s, &mut out);
+    // One line of a file may be for several interfaces.
+    let mut seen = BTreeSet::new();
+    out.not_carried.retain(|n| seen.insert(n.to_string()));
     let kept = |c: &Conflict| out.choices.iter().any(|x| x.dev == c.dev && x.part.key() == c.chosen.key());
     let conflicts = std::mem::take(&mut out.conflicts);
     out.conflicts = conflicts.into_iter().filter(kept).collect();

@@ -9,8 +9,7 @@ struct Defaults {
     driver: &'static str,
     rx_ring: &'static [u32],
     tx_ring: &'static [u32],
-    /// Moderation parameters with one default.
-    coalesce: &'static [(&'static str, u32)],
+    coalesce: &'static [(&'static str, &'static [u32])],
     /// As many combined channels as CPUs, up to the maximum.
     channel_for_each_cpu: bool,
 }
@@ -23,14 +22,15 @@ const DEFAULTS: [Defaults; 7] = [
         driver: "igb",
         rx_ring: &[256],
         tx_ring: &[256],
-        coalesce: &[("rx-usecs", 3), ("tx-usecs", 3)],
+        // With a queue pair for each vector, the driver reports 0 for sending.
+        coalesce: &[("rx-usecs", &[3]), ("tx-usecs", &[0, 3])],
         channel_for_each_cpu: true,
     },
     Defaults {
         driver: "e1000e",
         rx_ring: &[256],
         tx_ring: &[256],
-        coalesce: &[("rx-usecs", 3)],
+        coalesce: &[("rx-usecs", &[3])],
         channel_for_each_cpu: false,
     },
     Defaults { driver: "e1000", rx_ring: &[256], tx_ring: &[256], coalesce: &[], channel_for_each_cpu: false },
@@ -42,7 +42,7 @@ const DEFAULTS: [Defaults; 7] = [
         driver: "virtio_net",
         rx_ring: &[],
         tx_ring: &[],
-        coalesce: &[("rx-max-frames", 1), ("tx-max-frames", 1)],
+        coalesce: &[("rx-max-frames", &[1]), ("tx-max-frames", &[1])],
         channel_for_each_cpu: true,
     },
 ];
@@ -90,7 +90,8 @@ fn interface(s: &Snapshot, n: &Nic, out: &mut Imported) {
         for (name, now) in &c.0 {
             // With adaptive moderation the driver chooses the values.
             let chosen = (name.starts_with("rx-") && adaptive("rx")) || (name.starts_with("tx-") && adaptive("tx"));
-            let default = defaults.and_then(|d| d.coalesce.iter().find(|(k, _)| k == name)).map(|(_, v)| v == now);
+            let default =
+                defaults.and_then(|d| d.coalesce.iter().find(|(k, _)| k == name)).map(|(_, v)| v.contains(now));
             let plain = !name.contains("-profile.");
             if !chosen && plain && (*now != 0 || default == Some(false)) {
                 decide(Part::Coalesce(name.clone(), *now), default);

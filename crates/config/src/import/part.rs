@@ -99,12 +99,13 @@ impl Part {
     /// The value of the same setting on the host.
     pub fn present(&self, s: &Snapshot, nic: Option<&Nic>) -> Present {
         match (self, nic) {
-            (Self::Sysctl(name, _), _) => match s.host.sysctls.get(name) {
-                None => Present::NotSupported,
-                Some(f) => f.known().map_or(Present::Unknown, |v| {
-                    Present::Value(Self::Sysctl(name.clone(), v.split_whitespace().collect::<Vec<_>>().join(" ")))
-                }),
-            },
+            (Self::Sysctl(name, _), _) => {
+                let value = s.host.sysctls.get(name).and_then(|f| f.known());
+                value.map_or(Present::Unknown, |v| {
+                    let words: Vec<&str> = v.split_whitespace().collect();
+                    Present::Value(Self::Sysctl(name.clone(), words.join(" ")))
+                })
+            }
             (_, Some(n)) => self.of_nic(n),
             (_, None) => Present::Unknown,
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::words::visible;
-use ringwise_model::{ConfiguredBy, CpuSet, Goal, Snapshot, Wish};
+use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot, Wish};
 
 use super::{Choice, Chosen, Part, place};
 use crate::merge;
@@ -67,15 +67,46 @@ impl Chosen {
 /// A choice with its number.
 type Numbered<'a> = (usize, &'a Choice);
 
-/// Parts of one setting (`rings.rx` and `rings.tx`) become one wish.
+/// Parts of one setting (`rings.rx` and `rings.tx`) become one wish, and so do queues with the same CPUs.
 fn wishes<'a>(choices: impl IntoIterator<Item = Numbered<'a>>) -> Vec<Wish> {
-    let mut out = Vec::new();
+    let mut out: Vec<Wish> = Vec::new();
     for (at, c) in choices {
-        if let Some(knob) = c.part.knob() {
-            merge::wish(&mut out, &Wish { dev: None, knob, by: Chosen::place_of(at), params_by: BTreeMap::new() });
+        let Some(knob) = c.part.knob() else { continue };
+        let same_cpus = out.iter_mut().find_map(|w| more_queues(&mut w.knob, &knob));
+        match same_cpus {
+            Some(queues) => {
+                queues.extend(queues_of(&knob));
+                queues.sort_unstable();
+            }
+            None => {
+                merge::wish(&mut out, &Wish { dev: None, knob, by: Chosen::place_of(at), params_by: BTreeMap::new() });
+            }
         }
     }
     out
+}
+
+/// The queues of `have`, if `more` has the same CPUs for other queues.
+fn more_queues<'a>(have: &'a mut Knob, more: &Knob) -> Option<&'a mut Vec<u32>> {
+    match (have, more) {
+        (Knob::IrqCpus { queues: Some(q), cpus }, Knob::IrqCpus { cpus: c, .. })
+        | (Knob::XpsCpus { queues: Some(q), cpus }, Knob::XpsCpus { cpus: c, .. })
+        | (Knob::RpsCpus { queues: Some(q), cpus }, Knob::RpsCpus { cpus: c, .. })
+            if cpus == c =>
+        {
+            Some(q)
+        }
+        _ => None,
+    }
+}
+
+fn queues_of(knob: &Knob) -> Vec<u32> {
+    match knob {
+        Knob::IrqCpus { queues: Some(q), .. }
+        | Knob::XpsCpus { queues: Some(q), .. }
+        | Knob::RpsCpus { queues: Some(q), .. } => q.clone(),
+        _ => Vec::new(),
+    }
 }
 
 /// By name, as in the sources. A name that would be read as a pattern is replaced by the address.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_kfmt::{cpulist, ini};
+use ringwise_kfmt::{cpulist, ini, sysctl};
 use ringwise_model::{ConfiguredBy, Nic, Snapshot};
 
 use super::words::{Group, part};
@@ -159,15 +159,18 @@ impl Reader<'_, '_> {
         let mut others: Vec<&str> = Vec::new();
         let mut first = None;
         for (key, set) in self.section.iter().filter(|(k, _)| !ABOUT.contains(&k.as_str())) {
-            if !self.s.host.sysctls.contains_key(key) {
+            let Some(takes) = sysctl::takes(key) else {
                 others.push(key);
                 first.get_or_insert(&set.by);
                 continue;
-            }
+            };
             if let Some(value) = self.expanded(key, set) {
                 // `>4096` raises a value, but does not lower it.
                 let value = value.trim_start_matches('>').trim_matches('"').to_string();
-                self.out.add(None, Part::Sysctl(key.clone(), value), &set.by);
+                match takes.good(&value) {
+                    true => self.out.add(None, Part::Sysctl(key.clone(), value), &set.by),
+                    false => self.out.leave(&set.by, format!("{key}={value}"), format!("expected {}", takes.right())),
+                }
             }
         }
         if let Some(by) = first {

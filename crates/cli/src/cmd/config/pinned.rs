@@ -62,10 +62,11 @@ fn queue(n: &Nic, q: u32, cpus: &CpuSet, v: &Vector, out: &mut Imported) {
     }
 }
 
-/// The online CPUs that the interrupt may use. `None`: unknown, or it cannot be moved.
+/// The CPUs that the interrupt may use, offline ones included: of a mask of several, one may be left online. `None`:
+/// unknown, or the interrupt cannot be moved.
 fn mask(s: &Snapshot, v: &Vector) -> Option<CpuSet> {
-    let cpus = v.asked.known()?.intersection(&s.topology.online);
-    (!cpus.is_empty() && !matches!(v.movable, Movable::No(_))).then_some(cpus)
+    let cpus = v.asked.known()?;
+    (cpus.intersects(&s.topology.online) && !matches!(v.movable, Movable::No(_))).then(|| cpus.clone())
 }
 
 /// Lists masks of several CPUs, unless the kernel chooses such masks itself: all CPUs, or those of a node. A goal pins
@@ -74,8 +75,8 @@ fn several(s: &Snapshot, dev: &str, masks: impl Iterator<Item = CpuSet>, out: &m
     let online = &s.topology.online;
     let nodes = s.topology.nodes.known();
     let of_node = |c: &CpuSet| nodes.is_some_and(|all| all.values().any(|n| n.cpus.intersection(online) == *c));
-    let mut found: Vec<String> =
-        masks.filter(|c| c.len() > 1 && c != online && !of_node(c)).map(|c| c.to_string()).collect();
+    let masks = masks.filter(|c| c.len() > 1).map(|c| c.intersection(online));
+    let mut found: Vec<String> = masks.filter(|c| c != online && !of_node(c)).map(|c| c.to_string()).collect();
     found.dedup();
     if !found.is_empty() {
         let what = format!("interrupts of {dev} may move among CPUs {}", found.join(" or "));
