@@ -486,9 +486,8 @@ const CONFIG_IMPORT: Page = Page::new(
   ringwise config import --from host.tar.gz --tuned ./tuned.conf
   ringwise config import > new.toml && ringwise plan --config new.toml",
     "  0  written; what could not be carried over is listed on stderr
-  1  the host or a file cannot be read, or the result cannot be written
-  2  wrong command line
-  6  refused, because the file of --out exists",
+  1  the host or a file cannot be read, or the file of --out exists or cannot
+     be written; 2 wrong command line",
 );
 const CONFIG_EXPORT: Page = Page::new(
     "  ringwise config export --as link

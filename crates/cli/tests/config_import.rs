@@ -121,8 +121,8 @@ fn a_file_is_replaced_only_on_request() {
     let from = capture("lab-small2-6.12");
     let import = |more: &[&str]| ringwise(&[&["config", "import", "--from", &from, "--out", &path], more].concat());
     let (code, _, err) = import(&[]);
-    assert_eq!(code, Some(6), "{err}");
-    assert!(err.contains("exists; nothing was written"), "{err}");
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("exists already; --overwrite replaces it"), "{err}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "version = 1\n");
     let (code, out, err) = import(&["--overwrite"]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");

@@ -37,6 +37,7 @@ const OTHER_WORDS: [(&str, &[&str]); 25] = [
     ("ringwise bench", &["benchmark", "measure", "perf", "load"]),
     ("ringwise capture", &["record", "dump", "snapshot", "collect"]),
     ("ringwise config init", &["init", "generate", "template"]),
+    ("ringwise config import", &["import", "migrate"]),
 ];
 
 /// Converts an error of the parser. `words`: the arguments of the program. `None`: help or version, which clap prints.

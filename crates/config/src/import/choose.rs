@@ -99,7 +99,7 @@ fn single_features(f: Found, s: &Snapshot) -> Vec<Found> {
     if single.is_empty() { vec![f] } else { single }
 }
 
-/// Where the features of a device are unknown, a name that stands for several takes the place of single ones.
+/// Where the features of a device are unknown, a name that stands for several replaces single ones.
 fn wide_features(out: &mut Chosen) {
     let wide: Vec<(Option<String>, String)> = out
         .choices

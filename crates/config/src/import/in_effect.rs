@@ -117,8 +117,7 @@ fn listed(all: &[(String, String)]) -> String {
     out.join(", ")
 }
 
-/// The numbers of channels, and whether they are defaults. A number at its maximum is a default of every driver that
-/// has one channel for each CPU; a single kind that cannot be changed is none of a user.
+/// The numbers of channels, and whether they are defaults. `None`: unknown. A number that cannot be changed is a default.
 fn channels(c: &Channels, cpus: u32, each_cpu: bool) -> Vec<(Part, Option<bool>)> {
     let all = [("combined", c.combined), ("rx", c.rx), ("tx", c.tx)];
     let all = all.into_iter().filter_map(|(k, c)| Some((k, c?))).filter(|(_, c)| c.now > 0 && c.max > 0);

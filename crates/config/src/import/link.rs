@@ -106,7 +106,7 @@ fn tunes(key: &str) -> bool {
 }
 
 fn setting(key: &str, value: &str, n: &Nic, by: &ConfiguredBy, out: &mut Imported) {
-    // An empty value takes an earlier one back.
+    // An empty value removes an earlier one.
     if !tunes(key) || value.is_empty() {
         return;
     }

@@ -60,8 +60,8 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
 }
 
 fn exists(path: &Path) -> Fail {
-    let text = format!("{} exists; nothing was written. --overwrite replaces it", path.display());
-    Fail::refused("file_exists", text).file(path)
+    let text = format!("{} exists already; --overwrite replaces it", path.display());
+    Fail::error(text).code("file_exists").file(path)
 }
 
 fn named(a: &ConfigImport, program: Program) -> &[PathBuf] {
