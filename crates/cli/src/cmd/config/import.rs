@@ -10,10 +10,9 @@ use ringwise_discover::Options;
 use ringwise_discover::foreign_files::{self, Program};
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, Snapshot};
-use ringwise_plan::{Plan, Refusal};
 use ringwise_sys::trust::Beside;
 
-use super::pinned;
+use super::{pinned, plannable};
 use crate::args::{Common, ConfigImport};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -39,7 +38,7 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     pinned::interrupts(&s, &mut imported);
     pinned::senders(&s, &mut imported);
     let mut chosen = import::choose(imported, &s);
-    let refusal = until_a_plan_is_possible(&mut chosen, &s);
+    let refusal = plannable::plan(&mut chosen, &s).err();
     let mut notes = Vec::new();
     if let Some(why) = &refusal {
         notes.push(format!("No plan is possible on this host: {why}"));
@@ -114,51 +113,6 @@ fn read(program: Program, files: &[ForeignFile], s: &Snapshot, out: &mut Importe
         Program::Perftune => files.iter().for_each(|f| import::perftune(f, s, out)),
         Program::NetworkManager => files.iter().for_each(|f| import::network_manager(f, s, out)),
         Program::Nmstate => files.iter().for_each(|f| import::nmstate(f, s, out)),
-    }
-}
-
-/// Plans with the choices, as `ringwise plan --config` would.
-pub(super) fn plan(chosen: &Chosen, s: &Snapshot) -> std::result::Result<Plan, Refusal> {
-    // A match by the name of an interface of this host is never ambiguous.
-    let bound = ringwise_config::bind(&chosen.config(s), &[], s).unwrap_or_default();
-    ringwise_plan::plan(s, &bound.intent, &[])
-}
-
-/// Drops the settings that no plan accepts. Returns why no plan is possible even without them.
-fn until_a_plan_is_possible(chosen: &mut Chosen, s: &Snapshot) -> Option<String> {
-    loop {
-        let refusal = match plan(chosen, s) {
-            Ok(_) => return None,
-            Err(refusal) => refusal,
-        };
-        let before = chosen.choices.len();
-        match &refusal {
-            Refusal::WrongWishes { wrong } => {
-                for w in wrong {
-                    let at = (0..before).find(|at| Chosen::place_of(*at).to_string() == w.said);
-                    if let Some(at) = at {
-                        let (found, right) = (w.mistake.found(), w.mistake.right());
-                        chosen.drop_line(at, &format!("{}: {found}; {right}", w.what));
-                        // The numbers of the others have changed.
-                        break;
-                    }
-                }
-            }
-            other => {
-                let cpus = |c: &import::Choice| matches!(c.part, import::Part::Cpus(_) | import::Part::ExcludeCpus(_));
-                let irqs = |c: &import::Choice| matches!(c.part, import::Part::IrqCpus(..));
-                let found = match other {
-                    Refusal::Conflict { .. } => chosen.choices.iter().position(irqs),
-                    _ => chosen.choices.iter().position(cpus),
-                };
-                if let Some(at) = found {
-                    chosen.drop_line(at, &other.to_string());
-                }
-            }
-        }
-        if chosen.choices.len() == before {
-            return Some(refusal.to_string());
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod import;
 mod pinned;
+mod plannable;
 mod several;
 
 use std::path::{Path, PathBuf};

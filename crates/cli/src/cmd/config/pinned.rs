@@ -5,12 +5,15 @@ use ringwise_knob::Setting;
 use ringwise_model::{ConfiguredBy, CpuSet, Movable, Nic, Snapshot, Vector};
 use ringwise_plan::Plan;
 
+use super::plannable;
+
 /// Interfaces for which the plan has such a step.
 fn changed(s: &Snapshot, imported: &Imported, is: fn(&Setting) -> bool) -> Vec<String> {
-    let plan = super::import::plan(&import::choose(imported.clone(), s), s);
+    let planned = plannable::plan(&mut import::choose(imported.clone(), s), s);
     let steps = |p: Plan| p.steps.into_iter().filter(|t| is(&t.setting)).collect::<Vec<_>>();
     let mut devs: Vec<String> =
-        plan.map_or_else(|_| Vec::new(), steps).iter().filter_map(|t| t.setting.dev().map(str::to_string)).collect();
+        planned.map_or_else(|_| Vec::new(), steps).iter().filter_map(|t| t.setting.dev().map(str::to_string)).collect();
+    devs.sort();
     devs.dedup();
     devs
 }
@@ -22,8 +25,9 @@ pub(super) fn interrupts(s: &Snapshot, out: &mut Imported) {
         let Some(n) = s.nic(&dev) else { continue };
         let masks = || n.queue_vectors().filter_map(|v| Some((v, mask(s, v)?)));
         let found: Vec<(&Vector, CpuSet)> = masks().filter(|(_, c)| c.len() == 1).collect();
+        several(s, &dev, masks().map(|(_, c)| c), out);
+        // A mask that equals the hint was set by the driver.
         if found.iter().all(|(v, c)| v.hint.known() == Some(c)) {
-            several(s, &dev, masks().map(|(_, c)| c), out);
             continue;
         }
         if let Some(b) = s.host.irqbalance.known() {
