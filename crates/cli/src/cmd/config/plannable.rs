@@ -31,10 +31,12 @@ fn drop_one(chosen: &mut Chosen, refusal: &Refusal) {
             (at, format!("{}: {}; {}", w.what, w.mistake.found(), w.mistake.right()))
         }
         other => {
-            let pins = matches!(other, Refusal::Conflict { .. });
-            let concerns = |c: &Choice| match &c.part {
-                Part::IrqCpus(..) => pins,
-                Part::Cpus(_) | Part::ExcludeCpus(_) => !pins,
+            let concerns = |c: &Choice| match (other, &c.part) {
+                (Refusal::Conflict { dev, .. }, Part::IrqCpus(..)) => c.dev.as_ref() == Some(dev),
+                (
+                    Refusal::CpuBeyondMachine { .. } | Refusal::NoCandidates { .. } | Refusal::NoNearCandidates { .. },
+                    Part::Cpus(_) | Part::ExcludeCpus(_),
+                ) => true,
                 _ => false,
             };
             let Some(at) = chosen.choices.iter().position(concerns) else { return };
