@@ -23,9 +23,11 @@ pub fn parse(text: &str) -> Vec<Setting> {
         if line.starts_with(['#', ';']) {
             continue;
         }
-        while let Some(continued) = line.strip_suffix('\\') {
+        while line.ends_with('\\') {
             let Some((_, next)) = lines.next() else { break };
-            line = format!("{continued} {}", next.trim());
+            line.pop();
+            line.push(' ');
+            line.push_str(next.trim());
         }
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             section = name.to_string();
@@ -45,7 +47,7 @@ mod tests {
     fn sections_continued_lines_and_their_places() {
         let all = parse("early=1\n[A]\nx = 1 \\\n  2\n# y=3\n;z=4\nno setting\n[B]\nw=\n");
         let shown: Vec<_> = all.iter().map(|s| (&*s.section, &*s.key, &*s.value, s.line)).collect();
-        assert_eq!(shown, [("", "early", "1", 1), ("A", "x", "1   2", 3), ("B", "w", "", 9)]);
+        assert_eq!(shown, [("", "early", "1", 1), ("A", "x", "1  2", 3), ("B", "w", "", 9)]);
         assert_eq!(parse("a=\\").len(), 1);
     }
 }

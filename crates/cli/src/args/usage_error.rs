@@ -11,7 +11,7 @@ use ringwise_model::{Goal, nearest};
 use crate::exit::Fail;
 
 /// Words of other programs for what a command of ringwise does, and that command.
-const OTHER_WORDS: [(&str, &[&str]); 25] = [
+const OTHER_WORDS: [(&str, &[&str]); 26] = [
     ("ringwise __completions SHELL", &["completions", "completion", "complete"]),
     ("ringwise __man DIR", &["man", "manpage", "manpages"]),
     ("ringwise help", &["usage", "commands"]),
