@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         Ok(out)
     }
 
-    /// The block below a line with this indentation; an empty value if there is none.
+    /// The block below a line with this indentation; an empty value if the next line is not deeper.
     fn below(&mut self, indent: usize, number: usize, depth: usize) -> Result<Node, Unreadable> {
         match self.lines.get(self.at).map(|n| n.indent).filter(|n| *n > indent) {
             Some(deeper) => self.block(deeper, depth + 1),
