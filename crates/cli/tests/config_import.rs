@@ -25,11 +25,11 @@ fn file(name: &str) -> String {
 }
 
 /// The result of an import, after `config check` and a plan with it.
-fn imported(args: &[&str], from: &str) -> (ringwise_config::Config, String, String) {
+fn imported(test: &str, args: &[&str], from: &str) -> (ringwise_config::Config, String, String) {
     let (code, text, err) = ringwise(&[&["config", "import", "--from", from], args].concat());
     assert_eq!(code, Some(0), "{err}");
     let config = ringwise_config::parse("imported", &text).unwrap_or_else(|f| panic!("{f}\n{text}"));
-    let dir = Dir::named("config-import");
+    let dir = Dir::named(test);
     let path = dir.file("r.toml", &text);
     let (code, _, problem) = ringwise(&["config", "check", &path]);
     assert_eq!(code, Some(0), "{problem}");
@@ -43,7 +43,7 @@ fn every_recorded_host_gives_a_file_with_which_a_plan_succeeds() {
     let dirs = std::fs::read_dir(root().join("fixtures/hosts")).unwrap().map(|e| e.unwrap().path());
     let mut hosts = 0;
     for from in dirs.map(|d| d.join("capture.tar.gz")).filter(|f| f.exists()) {
-        let (config, text, _) = imported(&[], &from.display().to_string());
+        let (config, text, _) = imported("import-every", &[], &from.display().to_string());
         assert_eq!(config.host.goal, Some(Goal::Balanced));
         // Each line that sets something names where it is from.
         for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with(['#', '['])) {
@@ -57,7 +57,7 @@ fn every_recorded_host_gives_a_file_with_which_a_plan_succeeds() {
 /// On this host a script has pinned all interrupts of eth0 to CPU 0. On the other one, the goal alone gives the layout.
 #[test]
 fn pinned_interrupts_are_written_only_if_the_goal_would_change_them() {
-    let (config, text, _) = imported(&[], &capture("lab-router16-newest"));
+    let (config, text, _) = imported("import-pinned", &[], &capture("lab-router16-newest"));
     let eth0 = config.entries.iter().find(|e| e.matcher.name.as_deref() == Some("eth0")).unwrap();
     let pinned = |w: &ringwise_model::Wish| match &w.knob {
         Knob::IrqCpus { queues, cpus } if cpus.to_string() == "0" => queues.clone(),
@@ -65,7 +65,7 @@ fn pinned_interrupts_are_written_only_if_the_goal_would_change_them() {
     };
     assert_eq!(eth0.wishes.iter().find_map(pinned), Some((0..8).collect()), "{text}");
     assert!(text.lines().any(|l| l.starts_with("irq_cpus = ") && l.ends_with("# in effect now")), "{text}");
-    let (config, text, _) = imported(&[], &capture("lab-small2-6.12"));
+    let (config, text, _) = imported("import-pinned", &[], &capture("lab-small2-6.12"));
     assert!(config.entries.is_empty(), "{text}");
 }
 
@@ -81,7 +81,7 @@ fn all_sources_and_what_is_left_of_them() {
     ];
     let paths: Vec<(&str, String)> = files.iter().map(|(option, name)| (*option, file(name))).collect();
     let args: Vec<&str> = paths.iter().flat_map(|(option, path)| [*option, path.as_str()]).collect();
-    let (config, text, err) = imported(&args, &capture("lab-router16-6.12"));
+    let (config, text, err) = imported("import-all", &args, &capture("lab-router16-6.12"));
     let line = |start: &str, end: &str| {
         assert!(text.lines().any(|l| l.starts_with(start) && l.ends_with(end)), "{start} … {end} is not in\n{text}");
     };
@@ -140,7 +140,7 @@ fn hostile_files_stay_comments() {
     let yaml = dir.file("s.yml", "interfaces:\n  - &a\n");
     let huge = dir.file("huge.conf", &"x=1\n".repeat(300_000));
     let args = ["--link", &link, "--tuned", &tuned, &huge, "--nmstate", &yaml];
-    let (config, text, err) = imported(&args, &capture("lab-router16-6.12"));
+    let (config, text, err) = imported("import-hostile", &args, &capture("lab-router16-6.12"));
     assert_eq!(config.host.goal, Some(Goal::Balanced));
     for t in [&text, &err] {
         assert!(!t.chars().any(|c| c.is_control() && c != '\n'), "{t:?}");
