@@ -34,8 +34,8 @@ pub(crate) use duration::{duration, duration_or_none};
 pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};
 pub use files::{
-    CaptureArgs, ConfigArgs, ConfigCheck, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs,
-    PersistArgs, SupportArgs,
+    CaptureArgs, ConfigArgs, ConfigCheck, ConfigCmd, ConfigExport, ConfigFile, ConfigImport, ConfigInit, ConfigShow,
+    ExportAs, PersistArgs, SupportArgs,
 };
 pub use help::HelpArgs;
 pub use intent::{FarNodeArg, IntentArgs, SmtArg};

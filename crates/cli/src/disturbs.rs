@@ -481,6 +481,14 @@ const CONFIG_INIT: Page = Page::new(
     "  0  printed
   1  the host cannot be read; 2 wrong command line",
 );
+const CONFIG_IMPORT: Page = Page::new(
+    "  ringwise config import --out /etc/ringwise/ringwise.toml
+  ringwise config import --from host.tar.gz --tuned ./tuned.conf
+  ringwise config import > new.toml && ringwise plan --config new.toml",
+    "  0  written; what could not be carried over is listed on stderr
+  1  the host or a file cannot be read, or the file of --out exists or cannot
+     be written; 2 wrong command line",
+);
 const CONFIG_EXPORT: Page = Page::new(
     "  ringwise config export --as link
   ringwise config export ./new.toml --as nmstate --from host.tar.gz",
@@ -512,7 +520,7 @@ const HELP: Page = Page {
 };
 
 /// The pages of commands, by their names as typed behind `ringwise`.
-const PAGES: [(&str, Page); 41] = [
+const PAGES: [(&str, Page); 42] = [
     ("status", STATUS),
     ("show", SHOW),
     ("check", CHECK),
@@ -550,6 +558,7 @@ const PAGES: [(&str, Page); 41] = [
     ("config check", CONFIG_CHECK),
     ("config show", CONFIG_SHOW),
     ("config init", CONFIG_INIT),
+    ("config import", CONFIG_IMPORT),
     ("config export", CONFIG_EXPORT),
     ("config schema", CONFIG_SCHEMA),
     ("support", SUPPORT),

@@ -18,6 +18,7 @@ mod decode;
 pub mod export;
 mod fault;
 mod host_group;
+pub mod import;
 mod init;
 mod layers;
 mod matches;

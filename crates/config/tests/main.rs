@@ -5,6 +5,7 @@ mod common;
 mod export;
 mod file;
 mod host_groups;
+mod import;
 mod mixed;
 mod properties;
 mod wrong;

@@ -11,6 +11,8 @@ use ringwise_sys::{Host, Recording};
 
 use crate::natural;
 
+pub(crate) use others::{LINKS, PROFILES};
+
 pub use irqbalance::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 
 /// Names as `/proc/PID/comm` shows them (cut to 15 characters by the kernel): those that move interrupts or queues.

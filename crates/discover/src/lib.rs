@@ -17,6 +17,7 @@ mod ethtool;
 mod extra;
 mod features;
 pub mod flow_path;
+pub mod foreign_files;
 mod host;
 mod informational;
 mod irq;

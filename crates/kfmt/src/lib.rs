@@ -15,6 +15,7 @@ pub mod ethtool_ioctl;
 pub mod ethtool_nl;
 pub mod ethtool_text;
 pub mod inet_diag;
+pub mod ini;
 pub mod interrupts;
 pub mod ip_text;
 pub mod irq_names;

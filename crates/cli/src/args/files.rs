@@ -51,6 +51,9 @@ pub enum ConfigCmd {
     Show(ConfigShow),
     /// Print a commented file made from this host, to start with
     Init(ConfigInit),
+    /// Write a file from the settings in effect and from the configuration of other programs (irqbalance, .link files,
+    /// tuned, …)
+    Import(ConfigImport),
     /// Translate the file for another program, and list what that cannot express
     Export(ConfigExport),
     /// Print the JSON schema of the file
@@ -97,6 +100,38 @@ pub struct ConfigInit {
     /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
+}
+
+/// Arguments of `config import`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigImport {
+    /// `--from` and `--passive`.
+    #[command(flatten)]
+    pub from: From,
+    /// Read this file of irqbalance instead of /etc/default/irqbalance and /etc/sysconfig/irqbalance
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub irqbalance: Vec<PathBuf>,
+    /// Read these .link files instead of those that systemd-udevd reads
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub link: Vec<PathBuf>,
+    /// Read these profiles of tuned, the later ones overriding the earlier ones, instead of the active profile
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub tuned: Vec<PathBuf>,
+    /// Read this options file of Seastar's perftune.py instead of /etc/scylla.d/perftune.yaml
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub perftune: Vec<PathBuf>,
+    /// Read these connection files of NetworkManager instead of those in its directories
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub network_manager: Vec<PathBuf>,
+    /// Read these states of nmstate instead of those in /etc/nmstate
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub nmstate: Vec<PathBuf>,
+    /// Write to FILE, which must not exist, instead of standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Replace the file of --out if it exists
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub overwrite: bool,
 }
 
 /// Arguments of `config export`.

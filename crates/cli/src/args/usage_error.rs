@@ -11,7 +11,7 @@ use ringwise_model::{Goal, nearest};
 use crate::exit::Fail;
 
 /// Words of other programs for what a command of ringwise does, and that command.
-const OTHER_WORDS: [(&str, &[&str]); 25] = [
+const OTHER_WORDS: [(&str, &[&str]); 26] = [
     ("ringwise __completions SHELL", &["completions", "completion", "complete"]),
     ("ringwise __man DIR", &["man", "manpage", "manpages"]),
     ("ringwise help", &["usage", "commands"]),
@@ -37,6 +37,7 @@ const OTHER_WORDS: [(&str, &[&str]); 25] = [
     ("ringwise bench", &["benchmark", "measure", "perf", "load"]),
     ("ringwise capture", &["record", "dump", "snapshot", "collect"]),
     ("ringwise config init", &["init", "generate", "template"]),
+    ("ringwise config import", &["import", "migrate"]),
 ];
 
 /// Converts an error of the parser. `words`: the arguments of the program. `None`: help or version, which clap prints.

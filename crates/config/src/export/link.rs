@@ -80,7 +80,7 @@ fn lines(w: &Wish, n: Option<&Nic>, text: &mut String, out: &mut Exported) {
     }
 }
 
-fn parameter(p: &str) -> Option<&'static str> {
+pub(crate) fn parameter(p: &str) -> Option<&'static str> {
     Some(match p {
         "use-adaptive-rx" => "UseAdaptiveRxCoalesce",
         "use-adaptive-tx" => "UseAdaptiveTxCoalesce",
@@ -108,7 +108,7 @@ fn parameter(p: &str) -> Option<&'static str> {
     })
 }
 
-fn feature(name: &str) -> Option<&'static str> {
+pub(crate) fn feature(name: &str) -> Option<&'static str> {
     Some(match name {
         "rx-gro" => "GenericReceiveOffload",
         "rx-gro-hw" => "GenericReceiveOffloadHardware",

@@ -4,7 +4,7 @@
 //! `lab/scenarios/655-export.sh`, profiles with tuned's net plugin in `crates/cli/tests/export.rs` if tuned is
 //! installed. There, states are compared with the keys that nmstate accepts.
 
-mod link;
+pub(crate) mod link;
 mod nmstate;
 mod tuned;
 mod udev;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_kfmt::ini;
 use ringwise_model::CompetingProgram;
 use ringwise_sys::Host;
 
 /// Where systemd-udevd searches for `.link` files, in order of precedence.
-const LINKS: [&str; 5] = [
+pub(crate) const LINKS: [&str; 5] = [
     "/etc/systemd/network",
     "/run/systemd/network",
     "/usr/local/lib/systemd/network",
@@ -14,7 +15,8 @@ const LINKS: [&str; 5] = [
     "/lib/systemd/network",
 ];
 /// Where tuned searches for profiles, in order of precedence.
-const PROFILES: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
+pub(crate) const PROFILES: [&str; 4] =
+    ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 /// Files in which people put such commands, and directories of such files.
 const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/network/interfaces"];
 const SCRIPT_DIRS: [(&str, &str); 4] = [
@@ -69,23 +71,9 @@ pub(super) fn details(host: &dyn Host, processes: &[(u32, String)]) -> Vec<Compe
     out
 }
 
-/// `[Section]`, key and value of an ini file in the format of systemd and tuned; a line that ends in `\` continues in
-/// the next one.
+/// `[Section]`, key and value of a file of systemd or tuned.
 pub(super) fn settings(text: &str) -> Vec<(String, String, String)> {
-    let mut out = Vec::new();
-    let mut section = String::new();
-    let joined = text.replace("\\\n", " ");
-    for line in joined.lines().map(str::trim) {
-        if line.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            section = name.to_string();
-        } else if let Some((key, value)) = line.split_once('=') {
-            out.push((section.clone(), key.trim().to_string(), value.trim().to_string()));
-        }
-    }
-    out
+    ini::parse(text).into_iter().map(|s| (s.section, s.key, s.value)).collect()
 }
 
 fn add(list: &mut Vec<String>, what: &str) {
@@ -262,13 +250,5 @@ mod tests {
         assert!(
             !is_script("/etc/systemd/system/a.timer") && !is_script("/etc/passwd") && !is_script("/etc/cron.d/a/b")
         );
-    }
-
-    #[test]
-    fn ini_files() {
-        let all = settings("[A]\nx = 1 \\\n2\n# y=3\n[B]\nz=\n");
-        assert_eq!(all.len(), 2);
-        assert_eq!((all[0].0.as_str(), all[0].2.split_whitespace().count()), ("A", 2));
-        assert_eq!(all[1], ("B".into(), "z".into(), String::new()));
     }
 }

@@ -5,9 +5,9 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, interrupts, ip_text, irqbalance, link_stats,
-    netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet,
-    stat_names, sysfs, task, uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, ini, interrupts, ip_text, irqbalance,
+    link_stats, netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets,
+    softnet, stat_names, sysfs, task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -118,6 +118,9 @@ pub(crate) fn text(data: &[u8]) {
     }
     if let Ok(Some(node)) = sysfs::parse_numa_node(&s) {
         assert!(node.0 <= i32::MAX as u32);
+    }
+    for set in ini::parse(&s) {
+        assert!(set.line >= 1 && set.line <= s.lines().count());
     }
     if let Ok(setup) = irqbalance::parse_setup(&s) {
         assert!(setup.banned.len() <= s.len() / 4);

@@ -37,6 +37,7 @@ pub(crate) fn of(family: &str) -> Vec<Vec<u8>> {
             "Features for eth0:\nrx-checksumming: on\ntx-checksumming: on\n\ttx-checksum-ipv4: off [fixed]\nrx-gro-hw: off [requested on]\n",
             "qdisc mq 0: dev eth0 root\n Sent 9 bytes 1 pkt (dropped 5, overlimits 0)\nqdisc fq_codel 0: dev eth0 parent :2\n",
             "Settings for eth0:\n\tSpeed: 1000Mb/s\n\tDuplex: Full\n\tLink detected: yes\n",
+            "[net]\ntype=net\nring = rx 1024 \\\n  tx 512\n# note\n",
             "DRIVER=igb\nPCI_SLOT_NAME=0000:03:00.0\n",
             "-1\n",
             "4294967295\n",

@@ -1,5 +1,8 @@
 //! `ringwise config`: shows and checks the file without changing anything.
 
+mod import;
+mod pinned;
+mod plannable;
 mod several;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +26,7 @@ pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
             out::answer(&ringwise_config::init(&s))?;
             Ok(Status::Ok)
         }
+        ConfigCmd::Import(a) => import::run(a, common),
         ConfigCmd::Export(a) => exported(&a.file, a.format, &a.from, common),
         ConfigCmd::Schema => {
             out::json(&ringwise_config::schema::document())?;

@@ -1,0 +1,150 @@
+//! `ringwise config import`: a file from what is in effect and from the configuration of other programs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use ringwise_config::import::{self, Chosen, ForeignFile, Imported, MAX_FILE_BYTES};
+use ringwise_discover::Options;
+use ringwise_discover::foreign_files::{self, Program};
+use ringwise_model::words::visible;
+use ringwise_model::{ConfiguredBy, Snapshot};
+use ringwise_sys::trust::Beside;
+
+use super::{pinned, plannable};
+use crate::args::{Common, ConfigImport};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::source::{self, Source};
+use ringwise_text::plural;
+
+/// The configuration belongs to the administrator, and contains no secrets.
+const MODE: u32 = 0o644;
+
+pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
+    if let Some(path) = a.out.as_ref().filter(|p| !a.overwrite && p.symlink_metadata().is_ok()) {
+        return Err(exists(path));
+    }
+    let source = source::open(&a.from)?;
+    let s = source.snapshot(&Options::all(), common)?;
+    let mut imported = Imported::default();
+    let mut missing = Vec::new();
+    for program in Program::ALL {
+        let files = files(a, program, &source, &mut imported, &mut missing)?;
+        read(program, &files, &s, &mut imported);
+    }
+    import::in_effect(&s, &mut imported);
+    pinned::interrupts(&s, &mut imported);
+    pinned::senders(&s, &mut imported);
+    let mut chosen = import::choose(imported, &s);
+    let refusal = plannable::plan(&mut chosen, &s).err();
+    let mut notes = Vec::new();
+    if let Some(why) = &refusal {
+        notes.push(format!("No plan is possible on this host: {why}"));
+    }
+    if !missing.is_empty() {
+        let names: Vec<String> = missing.iter().map(|p: &Program| format!("--{}", p.name())).collect();
+        notes.push(format!(
+            "The recording does not contain all files of other programs; name them: {}",
+            names.join(", ")
+        ));
+    }
+    let text = import::print(&chosen, &s, &notes);
+    // The text is checked as `config check` does, so that a fault of the import is not found at the next boot.
+    ringwise_config::parse("the imported configuration", &text).map_err(|f| Fail::error(f.to_string()))?;
+    write(a, &text)?;
+    report(&chosen, &notes, common);
+    Ok(Status::Ok)
+}
+
+fn exists(path: &Path) -> Fail {
+    let text = format!("{} exists already; --overwrite replaces it", path.display());
+    Fail::error(text).code("file_exists").file(path)
+}
+
+fn named(a: &ConfigImport, program: Program) -> &[PathBuf] {
+    match program {
+        Program::Irqbalance => &a.irqbalance,
+        Program::Link => &a.link,
+        Program::Tuned => &a.tuned,
+        Program::Perftune => &a.perftune,
+        Program::NetworkManager => &a.network_manager,
+        Program::Nmstate => &a.nmstate,
+    }
+}
+
+/// The named files, or those in the usual places of the program. `missing`: programs whose files a recording lacks.
+fn files(
+    a: &ConfigImport,
+    program: Program,
+    source: &Source,
+    out: &mut Imported,
+    missing: &mut Vec<Program>,
+) -> Result<Vec<ForeignFile>> {
+    let named = named(a, program);
+    if !named.is_empty() {
+        let text = |p: &PathBuf| named_file(p).map_err(|e| Fail::io(p.display(), &e).file(p));
+        return named.iter().map(|p| Ok(ForeignFile { path: p.display().to_string(), text: text(p)? })).collect();
+    }
+    let found = foreign_files::read(&*source.host, program);
+    for e in &found.unread {
+        match e.errno {
+            None if source.recorded => missing.push(program),
+            _ => out.leave(&ConfiguredBy::Text { text: program.name().into() }, e.object(), e.to_string()),
+        }
+    }
+    missing.dedup();
+    Ok(found.files.into_iter().map(|(path, text)| ForeignFile { path, text }).collect())
+}
+
+/// No more than one byte beyond the limit is read, so that the reader of the format refuses the file.
+fn named_file(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn read(program: Program, files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
+    match program {
+        Program::Irqbalance => files.iter().for_each(|f| import::irqbalance(f, s, out)),
+        Program::Link => import::link(files, s, out),
+        Program::Tuned => import::tuned(files, s, out),
+        Program::Perftune => files.iter().for_each(|f| import::perftune(f, s, out)),
+        Program::NetworkManager => files.iter().for_each(|f| import::network_manager(f, s, out)),
+        Program::Nmstate => files.iter().for_each(|f| import::nmstate(f, s, out)),
+    }
+}
+
+fn write(a: &ConfigImport, text: &str) -> Result<()> {
+    let Some(path) = &a.out else { return out::file(text) };
+    let failed = |e: &io::Error| Fail::io(path.display(), e).file(path);
+    if a.overwrite {
+        let mut beside = Beside::create(path, MODE).map_err(|e| failed(&e))?;
+        beside.file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
+        return beside.finish().map_err(|e| failed(&e));
+    }
+    let mut file = match OpenOptions::new().write(true).create_new(true).mode(MODE).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(exists(path)),
+        Err(e) => return Err(failed(&e)),
+    };
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| failed(&e))
+}
+
+fn report(c: &Chosen, notes: &[String], common: &Common) {
+    for n in notes {
+        out::note(common.quiet, &format!("ringwise: {}", visible(n)));
+    }
+    let list = |title: String, all: Vec<String>| {
+        let text: String = all.iter().map(|l| format!("\n    {}", visible(l))).collect();
+        out::note(common.quiet, &format!("ringwise: {title}:{text}"));
+    };
+    if !c.conflicts.is_empty() {
+        let title = format!("sources differ in {}; the file has the first value", plural(c.conflicts.len(), "setting"));
+        list(title, c.conflicts.iter().map(ToString::to_string).collect());
+    }
+    if !c.not_carried.is_empty() {
+        list("not carried over".into(), c.not_carried.iter().map(ToString::to_string).collect());
+    }
+}

@@ -1,0 +1,111 @@
+//! Interrupts that a script has pinned, and XPS masks, where the default goal would change them.
+
+use ringwise_config::import::{self, Imported, Part};
+use ringwise_knob::Setting;
+use ringwise_model::{ConfiguredBy, CpuSet, Movable, Nic, Snapshot, Vector};
+use ringwise_plan::Plan;
+
+use super::plannable;
+
+/// Interfaces for which the plan has such a step.
+fn changed(s: &Snapshot, imported: &Imported, is: fn(&Setting) -> bool) -> Vec<String> {
+    let planned = plannable::plan(&mut import::choose(imported.clone(), s), s);
+    let steps = |p: Plan| p.steps.into_iter().filter(|t| is(&t.setting)).collect::<Vec<_>>();
+    let mut devs: Vec<String> =
+        planned.map_or_else(|_| Vec::new(), steps).iter().filter_map(|t| t.setting.dev().map(str::to_string)).collect();
+    devs.sort();
+    devs.dedup();
+    devs
+}
+
+/// Adds the CPUs of the interrupts of interfaces that the default goal would pin to other CPUs. If it would leave all of
+/// them, the goal alone keeps the layout, also with another number of queues.
+pub(super) fn interrupts(s: &Snapshot, out: &mut Imported) {
+    for dev in changed(s, out, |t| matches!(t, Setting::IrqCpus { .. })) {
+        let Some(n) = s.nic(&dev) else { continue };
+        let masks = || n.queue_vectors().filter_map(|v| Some((v, mask(s, v)?)));
+        let found: Vec<(&Vector, CpuSet)> = masks().filter(|(_, c)| c.len() == 1).collect();
+        several(s, &dev, masks().map(|(_, c)| c), out);
+        // A mask that equals the hint was set by the driver.
+        if found.iter().all(|(v, c)| v.hint.known() == Some(c)) {
+            continue;
+        }
+        if let Some(b) = s.host.irqbalance.known() {
+            let banned = b.banned.known();
+            let moves = |v: &Vector| banned.is_none_or(|b| !b.contains(&v.irq.0));
+            let all_banned = n.dev.bus_address.as_deref().is_some_and(|a| b.bans_device(a));
+            if !all_banned && found.iter().any(|(v, _)| moves(v)) {
+                let what = format!("CPUs of the interrupts of {dev}");
+                out.leave(&ConfiguredBy::InEffect, what, "irqbalance chooses them while it runs");
+                continue;
+            }
+        }
+        for (v, cpus) in found {
+            let mut queues: Vec<u32> = v.rx().iter().chain(v.tx()).copied().collect();
+            queues.sort_unstable();
+            queues.dedup();
+            for q in queues {
+                queue(n, q, &cpus, v, out);
+            }
+        }
+    }
+}
+
+/// A number stands for the receive and the transmit queue, which may have interrupts of their own.
+fn queue(n: &Nic, q: u32, cpus: &CpuSet, v: &Vector, out: &mut Imported) {
+    let part = Part::IrqCpus(q, cpus.clone());
+    let same = |f: &&import::Found| f.dev.as_deref() == Some(n.name()) && f.part.key() == part.key();
+    match out.found.iter().find(same) {
+        Some(f) if f.part == part => {}
+        Some(f) => {
+            let what = format!("{} {} of interrupt {}", n.name(), part.key(), v.irq.0);
+            let why = format!("CPUs {cpus}, but the other interrupt of the queue is on {}", f.part.value());
+            out.leave(&ConfiguredBy::InEffect, what, why);
+        }
+        None => out.add(Some(n.name()), part, &ConfiguredBy::InEffect),
+    }
+}
+
+/// The CPUs that the interrupt may use, offline ones included: of a mask of several, one may be left online. `None`:
+/// unknown, or the interrupt cannot be moved.
+fn mask(s: &Snapshot, v: &Vector) -> Option<CpuSet> {
+    let cpus = v.asked.known()?;
+    (cpus.intersects(&s.topology.online) && !matches!(v.movable, Movable::No(_))).then(|| cpus.clone())
+}
+
+/// Lists masks of several CPUs, unless the kernel chooses such masks itself: all CPUs, or those of a node. A goal pins
+/// each interrupt to one CPU.
+fn several(s: &Snapshot, dev: &str, masks: impl Iterator<Item = CpuSet>, out: &mut Imported) {
+    let online = &s.topology.online;
+    let nodes = s.topology.nodes.known();
+    let of_node = |c: &CpuSet| nodes.is_some_and(|all| all.values().any(|n| n.cpus.intersection(online) == *c));
+    let masks = masks.filter(|c| c.len() > 1).map(|c| c.intersection(online));
+    let mut found: Vec<String> = masks.filter(|c| c != online && !of_node(c)).map(|c| c.to_string()).collect();
+    found.dedup();
+    if !found.is_empty() {
+        let what = format!("interrupts of {dev} may move among CPUs {}", found.join(" or "));
+        out.leave(&ConfiguredBy::InEffect, what, "a goal pins each interrupt to one CPU; `cpus` of [host] limits them");
+    }
+}
+
+/// Adds the XPS masks of interfaces for which the plan would change them, unless the driver has chosen them.
+pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
+    for dev in changed(s, out, |t| matches!(t, Setting::XpsCpus { .. })) {
+        let Some(n) = s.nic(&dev) else { continue };
+        let masks: Vec<(u32, &CpuSet)> = n.tx_queues.iter().filter_map(|q| Some((q.id, q.xps_cpus.known()?))).collect();
+        if masks.iter().all(|(_, c)| c.is_empty()) {
+            continue;
+        }
+        // Drivers call netif_set_xps_queue with the affinity hint of the vector, or with the CPU of the queue's number.
+        let by_number = masks.iter().all(|(q, c)| c.len() == 1 && c.first().is_some_and(|c| c.0 == *q));
+        let hint = |q: u32| n.vector_of(ringwise_model::Dir::Tx, q).and_then(|v| v.hint.known());
+        if by_number || masks.iter().all(|(q, c)| hint(*q) == Some(*c)) {
+            let what = format!("XPS of {dev}");
+            out.leave(&ConfiguredBy::InEffect, what, "the masks are as a driver sets them, so the goal decides");
+            continue;
+        }
+        for (q, cpus) in masks.into_iter().filter(|(_, c)| !c.is_empty()) {
+            out.add(Some(&dev), Part::XpsCpus(q, cpus.clone()), &ConfiguredBy::InEffect);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `ringwise config import`: the result is a valid file with which a plan succeeds, and nothing is lost in silence.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ringwise_model::{Goal, Knob};
+use ringwise_testkit::dir::Dir;
+
+fn ringwise(args: &[&str]) -> (Option<i32>, String, String) {
+    let o: Output = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (o.status.code(), text(&o.stdout), text(&o.stderr))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn capture(name: &str) -> String {
+    root().join("fixtures/hosts").join(name).join("capture.tar.gz").display().to_string()
+}
+
+fn file(name: &str) -> String {
+    root().join("fixtures/import").join(name).display().to_string()
+}
+
+/// The result of an import, after `config check` and a plan with it.
+fn imported(test: &str, args: &[&str], from: &str) -> (ringwise_config::Config, String, String) {
+    let (code, text, err) = ringwise(&[&["config", "import", "--from", from], args].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let config = ringwise_config::parse("imported", &text).unwrap_or_else(|f| panic!("{f}\n{text}"));
+    let dir = Dir::named(test);
+    let path = dir.file("r.toml", &text);
+    let (code, _, problem) = ringwise(&["config", "check", &path]);
+    assert_eq!(code, Some(0), "{problem}");
+    let (code, _, problem) = ringwise(&["plan", "--config", &path, "--from", from]);
+    assert_eq!(code, Some(0), "{problem}\n{text}");
+    (config, text, err)
+}
+
+#[test]
+fn every_recorded_host_gives_a_file_with_which_a_plan_succeeds() {
+    let dirs = std::fs::read_dir(root().join("fixtures/hosts")).unwrap().map(|e| e.unwrap().path());
+    let mut hosts = 0;
+    for from in dirs.map(|d| d.join("capture.tar.gz")).filter(|f| f.exists()) {
+        let (config, text, _) = imported("import-every", &[], &from.display().to_string());
+        assert_eq!(config.host.goal, Some(Goal::Balanced));
+        // Each line that sets something names where it is from.
+        for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with(['#', '['])) {
+            assert!(line.contains("# "), "{line}");
+        }
+        hosts += 1;
+    }
+    assert!(hosts > 5);
+}
+
+/// On this host a script has pinned all interrupts of eth0 to CPU 0. On the other one, the goal alone gives the layout.
+#[test]
+fn pinned_interrupts_are_written_only_if_the_goal_would_change_them() {
+    let (config, text, _) = imported("import-pinned", &[], &capture("lab-router16-newest"));
+    let eth0 = config.entries.iter().find(|e| e.matcher.name.as_deref() == Some("eth0")).unwrap();
+    let pinned = |w: &ringwise_model::Wish| match &w.knob {
+        Knob::IrqCpus { queues, cpus } if cpus.to_string() == "0" => queues.clone(),
+        _ => None,
+    };
+    assert_eq!(eth0.wishes.iter().find_map(pinned), Some((0..8).collect()), "{text}");
+    assert!(text.lines().any(|l| l.starts_with("irq_cpus = ") && l.ends_with("# in effect now")), "{text}");
+    let (config, text, _) = imported("import-pinned", &[], &capture("lab-small2-6.12"));
+    assert!(config.entries.is_empty(), "{text}");
+}
+
+#[test]
+fn all_sources_and_what_is_left_of_them() {
+    let files = [
+        ("--irqbalance", "irqbalance"),
+        ("--link", "60-lan.link"),
+        ("--tuned", "tuned.conf"),
+        ("--perftune", "perftune.yaml"),
+        ("--network-manager", "lan.nmconnection"),
+        ("--nmstate", "state.yml"),
+    ];
+    let paths: Vec<(&str, String)> = files.iter().map(|(option, name)| (*option, file(name))).collect();
+    let args: Vec<&str> = paths.iter().flat_map(|(option, path)| [*option, path.as_str()]).collect();
+    let (config, text, err) = imported("import-all", &args, &capture("lab-router16-6.12"));
+    let line = |start: &str, end: &str| {
+        assert!(text.lines().any(|l| l.starts_with(start) && l.ends_with(end)), "{start} … {end} is not in\n{text}");
+    };
+    // irqbalance and tuned keep CPUs free; perftune.py has a list for interrupts.
+    assert_eq!(config.host.exclude_cpus.as_ref().map(ToString::to_string).as_deref(), Some("2-3,6-7"));
+    assert_eq!(config.host.cpus.as_ref().map(ToString::to_string).as_deref(), Some("0-3"));
+    line("exclude_cpus = \"2-3,6-7\"  # ", "tuned.conf line 21");
+    line("cpus = \"0-3\"  # ", "perftune.yaml line 3");
+    for left in [
+        "--banirq=9: it concerns other interrupts too",
+        "60-lan.link line 6: MTUBytes=9000: ringwise has no such setting",
+        "tuned.conf line 14: mtu=1500: ringwise has no such setting",
+        "[sysctl] kernel.nmi_watchdog",
+        // This recording has no sysctls.
+        "tuned.conf line 17: sysctl.\"net.core.netdev_budget\" = 600",
+        "[bootloader] cmdline",
+        "ps_blacklist=.*pmd.*",
+        "mode: sq_split: irq_cpu_mask takes precedence",
+        "dir: /var/lib/data",
+        "eee-enabled=false",
+        "ethtool.fec",
+        "ethtool of eth99: the interface is not on this host",
+        // The value in effect is 256.
+        "eth1 rings.rx: 256",
+        "60-lan.link line 7",
+    ] {
+        assert!(text.contains(left), "{left} is not in\n{text}");
+        assert!(err.contains(left), "{left} is not in\n{err}");
+    }
+    assert!(!text.contains("not-for-anybody") && !err.contains("not-for-anybody"));
+}
+
+#[test]
+fn a_file_is_replaced_only_on_request() {
+    let dir = Dir::named("config-import-out");
+    let path = dir.file("r.toml", "version = 1\n");
+    let from = capture("lab-small2-6.12");
+    let import = |more: &[&str]| ringwise(&[&["config", "import", "--from", &from, "--out", &path], more].concat());
+    let (code, _, err) = import(&[]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("exists already; --overwrite replaces it"), "{err}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "version = 1\n");
+    let (code, out, err) = import(&["--overwrite"]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    assert!(std::fs::read_to_string(&path).unwrap().contains("goal = \"balanced\""));
+    let (code, _, err) = ringwise(&["config", "import", "--overwrite"]);
+    assert_eq!(code, Some(2), "{err}");
+}
+
+/// Nothing in a file of another program can become a line of the configuration or control a terminal.
+#[test]
+fn hostile_files_stay_comments() {
+    let dir = Dir::named("config-import-hostile");
+    let link = dir.file("9\u{1b}[31m.link", "[Match]\nDriver=igb\n[Link]\nWakeOnLan=\u{1b}]0;x\u{7}\rgoal = \"rpc\"\n");
+    let tuned = dir.file("t.conf", "[net]\ndevices=*\nfeatures=a\u{b}b on\nchannels=combined 99999999999\nring=rx\n");
+    let yaml = dir.file("s.yml", "interfaces:\n  - &a\n");
+    let huge = dir.file("huge.conf", &"x=1\n".repeat(300_000));
+    let args = ["--link", &link, "--tuned", &tuned, &huge, "--nmstate", &yaml];
+    let (config, text, err) = imported("import-hostile", &args, &capture("lab-router16-6.12"));
+    assert_eq!(config.host.goal, Some(Goal::Balanced));
+    for t in [&text, &err] {
+        assert!(!t.chars().any(|c| c.is_control() && c != '\n'), "{t:?}");
+        for left in ["s.yml line 2: the file: ringwise does not read an anchor", "larger than 1048576 bytes", "ring=rx"]
+        {
+            assert!(t.contains(left), "{left} is not in\n{t}");
+        }
+    }
+    let (code, _, err) = ringwise(&["config", "import", "--from", &capture("lab-small2-6.12"), "--tuned", "/nonesuch"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("/nonesuch: ENOENT"), "{err}");
+}

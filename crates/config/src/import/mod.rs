@@ -1,0 +1,137 @@
+//! Reads settings from the files of other programs and from a host, and makes a configuration of them.
+//!
+//! ```text
+//!   text of a file ─► irqbalance, link, tuned, … ─► Imported (settings and their places, what is not carried over)
+//!   Snapshot ───────► in_effect ────────────────────────┤
+//!                                                        └─► choose ─► Chosen ─► print
+//! ```
+//!
+//! The texts are hostile input: a file that is too large is refused, names are escaped, and everything that is not
+//! understood is listed with its line.
+
+mod choose;
+mod devices;
+mod in_effect;
+mod irqbalance;
+mod link;
+mod network_manager;
+mod nmstate;
+mod part;
+mod perftune;
+mod print;
+mod tuned;
+mod words;
+mod yaml;
+
+pub use choose::{Choice, Chosen, Conflict, choose};
+pub use in_effect::in_effect;
+pub use irqbalance::irqbalance;
+pub use link::link;
+pub use network_manager::network_manager;
+pub use nmstate::nmstate;
+pub use part::{Part, Present};
+pub use perftune::perftune;
+pub use print::print;
+pub use tuned::tuned;
+
+use ringwise_kfmt::ini;
+use ringwise_model::ConfiguredBy;
+use ringwise_model::words::visible;
+
+/// Largest file that is read, in bytes. Files of this kind have a few kilobytes.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// A file of another program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignFile {
+    /// Its path, for the places of its settings.
+    pub path: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// A setting, and where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The interface. `None`: a setting of the host.
+    pub dev: Option<String>,
+    /// The setting and its value.
+    pub part: Part,
+    /// The line of a file, or the host itself.
+    pub by: ConfiguredBy,
+}
+
+/// Something that the configuration does not contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotCarried {
+    /// The line of a file, or the host itself.
+    pub by: ConfiguredBy,
+    /// As it was found: `mtu=9000`.
+    pub what: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl std::fmt::Display for NotCarried {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}: {}", place(&self.by), visible(&self.what), visible(&self.why))
+    }
+}
+
+/// What all sources contain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Settings, in the order in which they were found.
+    pub found: Vec<Found>,
+    /// What has no equivalent, or was not understood.
+    pub not_carried: Vec<NotCarried>,
+}
+
+impl Imported {
+    /// Adds a setting.
+    pub fn add(&mut self, dev: Option<&str>, part: Part, by: &ConfiguredBy) {
+        self.found.push(Found { dev: dev.map(str::to_string), part, by: by.clone() });
+    }
+
+    /// Lists something that is not carried over.
+    pub fn leave(&mut self, by: &ConfiguredBy, what: impl Into<String>, why: impl Into<String>) {
+        self.not_carried.push(NotCarried { by: by.clone(), what: shortened(what.into()), why: why.into() });
+    }
+}
+
+impl ForeignFile {
+    /// A line of the file.
+    fn at(&self, line: usize) -> ConfiguredBy {
+        ConfiguredBy::File { path: self.path.clone(), line }
+    }
+
+    /// The settings of a file with sections; none if the file is too large, which is listed.
+    fn settings(&self, out: &mut Imported) -> Vec<ini::Setting> {
+        if self.is_too_large(out) { Vec::new() } else { ini::parse(&self.text) }
+    }
+
+    fn is_too_large(&self, out: &mut Imported) -> bool {
+        let large = self.text.len() > MAX_FILE_BYTES;
+        if large {
+            out.leave(&self.at(1), "the file", format!("it is larger than {MAX_FILE_BYTES} bytes"));
+        }
+        large
+    }
+}
+
+/// `path line 3`, or `in effect now`, on one line.
+fn place(by: &ConfiguredBy) -> String {
+    match by {
+        ConfiguredBy::InEffect => "in effect now".into(),
+        by => visible(&by.to_string()).into_owned(),
+    }
+}
+
+/// Texts of hostile files may be long.
+fn shortened(text: String) -> String {
+    const MAX_CHARS: usize = 400;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
