@@ -10,7 +10,8 @@ use crate::value::{Entry, Matcher};
 /// The file changes no setting. It names only the goal, which is the default one.
 pub fn init(s: &Snapshot) -> String {
     let mut out = String::from(
-        "# Configuration of ringwise. All keys: docs/config.md, ringwise.toml(5), or: ringwise help ringwise.toml\n\
+        "# Configuration of ringwise. All keys: ringwise.toml(5), docs/config.md\n\
+         # Without these: ringwise help ringwise.toml\n\
          # Check this file: ringwise config check FILE\n\
          # Show what it would change: ringwise plan --config FILE\n\
          version = 1\n\n\
@@ -162,7 +163,7 @@ fn greatest_divisor(a: u32, b: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ringwise_model::{Count, Fact, Rings};
+    use ringwise_model::{Count, Fact, Rings, Unread};
     use ringwise_testkit::machines;
 
     use super::*;
@@ -188,6 +189,24 @@ mod tests {
             Some("{ rx = 512, tx = 1024, tcp_data_split = false, hds_thresh = 0 }")
         );
         assert_eq!(rings(512, 0).as_deref(), Some("{ rx = 512, tcp_data_split = false, hds_thresh = 0 }"));
+    }
+
+    #[test]
+    fn settings_that_could_not_be_read_are_named() {
+        let mut s = machines::ten()[0].snapshot();
+        s.nics.truncate(1);
+        let text = init(&s);
+        assert!(text.contains("; its present settings, as comments") && !text.contains("could not be read"), "{text}");
+        let unread = |of: &str| Unread::new(of, None, "not in this capture");
+        s.nics[0].channels = Fact::Unknown(unread("channels-get eth1"));
+        s.nics[0].rings = Fact::Unknown(unread("rings-get eth1"));
+        s.nics[0].pause = Fact::Absent;
+        s.nics[0].coalesce = Fact::Absent;
+        s.nics[0].rss = Fact::Absent;
+        let text = init(&s);
+        let line = "# could not be read: channels, rings (not in this capture)\n[[interface]]\n";
+        assert!(text.contains(line) && !text.contains("as comments"), "{text}");
+        assert!(crate::parse("f.toml", &text).is_ok(), "{text}");
     }
 
     #[test]

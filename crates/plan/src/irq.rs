@@ -214,12 +214,10 @@ impl<'a> Diagnosis<'a> {
                 reason @ (Reason::SameNumberOneCpu
                 | Reason::CpuOfOtherInterface { .. }
                 | Reason::CrowdedCache { .. }
-                | Reason::LessLoaded { .. }) => {
-                    match self.recount {
-                        Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }, SCALING),
-                        None => with("R0.09", reason, SCALING),
-                    }
-                }
+                | Reason::LessLoaded { .. }) => match self.recount {
+                    Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }, SCALING),
+                    None => with("R0.09", reason, SCALING),
+                },
                 reason => with("R0.09", reason, SCALING),
             },
         }

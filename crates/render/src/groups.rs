@@ -60,9 +60,7 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
         let file = format!("for {}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.node_drop_in, &p.group) {
-            (Some(node), Some(node_drop_in), None) => {
-                alternatives(p, node, node_drop_in, plan.intent.goal_of(&p.dev))
-            }
+            (Some(node), Some(node_drop_in), None) => alternatives(p, node, node_drop_in, plan.intent.goal_of(&p.dev)),
             (_, _, None) => {
                 let only = format!("{FEW}; other programs need no file");
                 drop_in(&[(&only, &p.drop_in)]) + &format!("  or {}\n", p.cpuset)
@@ -126,7 +124,8 @@ fn alternatives(p: &Program, node: &CpuSet, node_drop_in: &str, goal: Goal) -> S
 /// A drop-in with the CPUs of the first kind of program; those of the others are comments. Lines that all kinds have in
 /// common are at the end.
 fn drop_in(kinds: &[(&str, &str)]) -> String {
-    let own = |text: &str| -> Vec<String> { text.lines().filter(|l| !l.starts_with('[')).map(str::to_string).collect() };
+    let own =
+        |text: &str| -> Vec<String> { text.lines().filter(|l| !l.starts_with('[')).map(str::to_string).collect() };
     let all: Vec<(&str, Vec<String>)> = kinds.iter().map(|(kind, text)| (*kind, own(text))).collect();
     let memory = |lines: &[String]| lines.get(1..).unwrap_or_default().to_vec();
     let common = all.windows(2).all(|two| memory(&two[0].1) == memory(&two[1].1));
