@@ -169,8 +169,7 @@ pub static HOST: Spec = Spec {
         key(
             "cpu_latency",
             Kind::ByNumber(&Kind::Any(&[Kind::Int(0, i32::MAX as u64), Kind::Word(&["n/a"])])),
-            "longest wake-up latency of CPUs in microseconds, by CPU; 0: no limit (unlike hold --cpu-latency 0), \"n/a\": \
-             the CPUs poll instead of sleeping",
+            "longest wake-up latency of CPUs in microseconds, by CPU; 0: no limit, \"n/a\": no latency at all",
         ),
     ],
 };

@@ -57,15 +57,17 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
     for p in shown {
-        let file = format!("for {}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
+        let only = p.group.is_none() && p.node_cpus.is_none();
+        let only = if only { " and a program with few threads that is not busy" } else { "" };
+        let file = format!("for {}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
-        out.push_str(&match (&p.node_cpus, &p.node_drop_in, &p.group) {
-            (Some(node), Some(node_drop_in), None) => alternatives(p, node, node_drop_in, plan.intent.goal_of(&p.dev)),
-            (_, _, None) => {
+        out.push_str(&match (&p.node_cpus, &p.group) {
+            (Some(node), None) => alternatives(p, node, plan.intent.goal_of(&p.dev)),
+            (None, None) => {
                 let only = format!("{FEW}; other programs need no file");
                 drop_in(&[(&only, &p.drop_in)]) + &format!("  or {}\n", p.cpuset)
             }
-            (_, _, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
+            (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
         });
     }
     out.push('\n');
@@ -115,10 +117,13 @@ fn of_nodes(plan: &Plan, devs: &[&Program]) -> Vec<(String, String, String)> {
 }
 
 /// The drop-in and the line for a cgroup with both sets of CPUs, each with the kind of program that it suits.
-fn alternatives(p: &Program, node: &CpuSet, node_drop_in: &str, goal: Goal) -> String {
-    let [first, second] = in_order(goal, (MANY_OR_BUSY, node, node_drop_in), (FEW, &p.cpus, &p.drop_in));
-    let cpuset = p.cpuset.replacen(&p.cpus.to_string(), &first.1.to_string(), 1);
-    drop_in(&[(first.0, first.2), (second.0, second.2)]) + &format!("  or {cpuset}\n")
+fn alternatives(p: &Program, node: &CpuSet, goal: Goal) -> String {
+    let with_node = |text: &str| text.replacen(&p.cpus.to_string(), &node.to_string(), 1);
+    // A plan file of an earlier version has one drop-in.
+    let node_drop_in = p.node_drop_in.clone().unwrap_or_else(|| with_node(&p.drop_in));
+    let many = (MANY_OR_BUSY, node_drop_in.as_str(), with_node(&p.cpuset));
+    let [first, second] = in_order(goal, many, (FEW, p.drop_in.as_str(), p.cpuset.clone()));
+    drop_in(&[(first.0, first.1), (second.0, second.1)]) + &format!("  or {}\n", first.2)
 }
 
 /// A drop-in with the CPUs of the first kind of program; those of the others are comments. Lines that all kinds have in
