@@ -19,8 +19,8 @@ fn ice(name: &str, queues: u32) -> NicSpec {
 /// Pins the interrupts of an interface to these CPUs.
 fn pin(s: &mut Snapshot, dev: &str, cpus: &[u32]) {
     let nic = s.nics.iter_mut().find(|n| n.name() == dev).expect("there");
-    assert_eq!(nic.vectors.len(), cpus.len());
-    for (v, cpu) in nic.vectors.iter_mut().zip(cpus) {
+    assert_eq!(nic.queue_vectors().count(), cpus.len());
+    for (v, cpu) in nic.vectors.iter_mut().filter(|v| v.is_queue()).zip(cpus) {
         let cpu: CpuSet = cpu.to_string().parse().expect("a CPU");
         (v.asked, v.effective) = (Fact::Known(cpu.clone()), Fact::Known(cpu));
     }
