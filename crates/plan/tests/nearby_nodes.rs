@@ -74,7 +74,7 @@ fn queues_beyond_the_local_cpus_that_smt_allows() {
 fn a_cpu_that_another_interface_gets_is_the_reason() {
     let mut s = host(vec![ice("eth0", 4), ice("eth1", 2)]);
     pin(&mut s, "eth0", &[0, 2, 4, 6]);
-    pin(&mut s, "eth1", &[0, 2]);
+    pin(&mut s, "eth1", &[1, 3]);
     let p = ok(&s, &rpc());
     let at = cpus(&p, "eth0");
     let moved: Vec<u32> = (0..4).filter(|q| at[*q as usize] >= 8).collect();
