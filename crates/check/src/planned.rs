@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Reason, Step, VectorName};
+use ringwise_knob::{Address, Reason, Setting, Step, VectorName};
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind, Subject};
 
 use crate::finding_sink::FindingSink;
@@ -27,8 +27,12 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let full = if rule == "A03" && !local_cpu_is_free(cx, dev, &steps) { wording::NO_LOCAL_CPU_FREE } else { "" };
-        let mut f = say.planned(text(&steps) + full).fix(cx, PlanArguments::planned());
+        let more = match rule {
+            "A03" if !local_cpu_is_free(cx, dev, &steps) => wording::NO_LOCAL_CPU_FREE.to_string(),
+            "R0.09" => wording::planned_remote(to_remote(cx, dev, &steps)),
+            _ => String::new(),
+        };
+        let mut f = say.planned(text(&steps) + &more).fix(cx, PlanArguments::planned());
         if let Some(s) = severity {
             f = f.severity(s);
         }
@@ -142,6 +146,15 @@ fn far(cx: &RuleContext, dev: &str, steps: &[&Step]) -> bool {
         let node = v.and_then(|v| cx.at(v)).and_then(|c| cx.s.topology.node_of(c));
         node.and_then(|to| cx.s.topology.distance(*home, to)).is_some_and(|d| d > 20)
     })
+}
+
+/// How many of these interrupts the plan moves to CPUs of another node than the interface's.
+fn to_remote(cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> usize {
+    let home = dev.and_then(|d| cx.s.nic(d)).and_then(|n| n.node.known());
+    let Some(home) = home else { return 0 };
+    let remote = |c: CpuId| cx.s.topology.node_of(c).is_some_and(|n| n != *home);
+    let moves = |s: &&&Step| matches!(&s.setting, Setting::IrqCpus { cpus, .. } if cpus.iter().all(remote));
+    steps.iter().filter(moves).count()
 }
 
 /// Whether a usable CPU of the interface's node has none of its interrupts of the direction that these steps are about.

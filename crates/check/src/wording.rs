@@ -11,6 +11,15 @@ const SHOWN: usize = 2;
 pub(crate) const NO_LOCAL_CPU_FREE: &str =
     ", but every local CPU has a queue already: the plan shows what sharing them costs";
 
+/// Follows the finding of rule R0.09 where the plan moves interrupts to CPUs of other nodes.
+pub(crate) fn planned_remote(interrupts: usize) -> String {
+    match interrupts {
+        0 => String::new(),
+        1 => "; 1 of the planned CPUs is on a remote node (plan --far-node never prevents it)".into(),
+        n => format!("; {n} of the planned CPUs are on remote nodes (plan --far-node never prevents it)"),
+    }
+}
+
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
 pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     use Reason as R;
@@ -46,6 +55,15 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
         R::CrowdedCpu => format!(
             "{what} {} queues of other interfaces too, although a local CPU has fewer",
             by("is on a CPU that handles", "are on CPUs that handle")
+        ),
+        R::CrowdedCache { dev } => format!(
+            "{what}: {} more queues of {dev} than {}",
+            by("its L3 cache serves", "their L3 caches serve"),
+            by("that of the planned CPU", "those of the planned CPUs")
+        ),
+        R::CpuOfOtherInterface { other, .. } => format!(
+            "{what}: the plan gives {} to {other}, and no other local CPU that --smt allows is free",
+            by("its CPU", "their CPUs")
         ),
         R::NearestQueue => {
             format!("XPS of {what} does not name the CPUs nearest to {}", by("its interrupt", "their interrupts"))
@@ -123,6 +141,17 @@ mod tests {
             Reason::OneQueue { cpu: Some(CpuId(0)), helpers: "1".parse().unwrap() },
             "queue 0",
             "one receive queue: one CPU handles all interrupts; CPU 1 could help, the nearest one outside its own core",
+        );
+        let other = |node| Reason::CpuOfOtherInterface { other: "eth0v0".into(), node };
+        check(
+            other(Some(NodeId(4))),
+            "queues 4-5",
+            "queues 4-5: the plan gives their CPUs to eth0v0, and no other local CPU that --smt allows is free",
+        );
+        check(
+            Reason::CrowdedCache { dev: "eth0".into() },
+            "queue 4",
+            "queue 4: its L3 cache serves more queues of eth0 than that of the planned CPU",
         );
         let share = Reason::RfsShare { entries: 32768, queues: 7 };
         let text = "queues 0-6 do not have their share of the RFS entries (32768 divided among 7 queues)";

@@ -216,6 +216,7 @@ fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
 /// planner reports what is wrong with them.
 fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut Vec<String>) {
     let mut down: Vec<String> = Vec::new();
+    let mut missing: Vec<&str> = Vec::new();
     for pattern in patterns {
         let mut found = 0;
         for n in nics.iter().filter(|n| named(pattern, n) && (!is_glob(pattern) || n.has_own_queues())) {
@@ -226,9 +227,18 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
             }
         }
         if found == 0 {
-            notes.push(format!("no interface of this host matches {pattern} of host.interfaces; it is skipped"));
+            missing.push(pattern);
         }
     }
+    // Without any of them there is nothing to plan: the planner refuses, and a boot waits.
+    let none = devs.is_empty() && down.is_empty();
+    let effect = if none {
+        "nothing can be planned, because no other interface is named"
+    } else {
+        "it is skipped, the others are planned"
+    };
+    let note = |p: &str| format!("no interface of this host matches {p} of host.interfaces; {effect}");
+    notes.extend(missing.into_iter().map(note));
     if devs.is_empty() {
         devs.extend(down);
         if devs.is_empty() {

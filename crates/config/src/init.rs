@@ -10,7 +10,8 @@ use crate::value::{Entry, Matcher};
 /// The file changes no setting. It names only the goal, which is the default one.
 pub fn init(s: &Snapshot) -> String {
     let mut out = String::from(
-        "# Configuration of ringwise. All keys: ringwise.toml(5)\n\
+        "# Configuration of ringwise. All keys: ringwise.toml(5), docs/config.md\n\
+         # Without these: ringwise help ringwise.toml\n\
          # Check this file: ringwise config check FILE\n\
          # Show what it would change: ringwise plan --config FILE\n\
          version = 1\n\n\
@@ -38,18 +39,19 @@ fn interface(n: &Nic) -> String {
         (None, Some(bus)) => Matcher { bus: Some(bus.clone()), ..Matcher::default() },
         (None, None) => Matcher { name: Some(n.name().to_string()), ..Matcher::default() },
     };
-    let wishes = now(n)
+    let wishes: Vec<Wish> = now(n)
         .into_iter()
         .map(|knob| Wish { dev: None, knob, by: ConfiguredBy::Unknown, params_by: Default::default() })
         .collect();
+    let present = if wishes.is_empty() { "" } else { "; its present settings, as comments" };
     let text = print_entry(&Entry { matcher, wishes, ..Entry::default() });
     let driver = n.driver.known().map(|d| format!(", {d}")).unwrap_or_default();
     let queues = match n.queues_unread() {
         Some(_) => "queues unknown".to_string(),
         None => format!("{} receive and {} transmit queues", n.rx_queues.len(), n.tx_queues.len()),
     };
-    let mut out = format!("\n# {}{driver}, {queues}", n.name());
-    out += "; its present settings, as comments\n";
+    let mut out = format!("\n# {}{driver}, {queues}{present}\n", n.name());
+    out += &unread(n);
     let mut head = true;
     for line in text.lines().filter(|l| !l.is_empty()) {
         // The entry and its match are active; the settings below it are comments.
@@ -59,6 +61,26 @@ fn interface(n: &Nic) -> String {
         head &= !line.starts_with("match");
     }
     out
+}
+
+/// A comment about the settings that could not be read. Those with the same reason share a line.
+fn unread(n: &Nic) -> String {
+    let all = [
+        ("channels", n.channels.unread()),
+        ("rings", n.rings.unread()),
+        ("pause", n.pause.unread()),
+        ("coalesce", n.coalesce.unread()),
+        ("rss", n.rss.unread()),
+    ];
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (key, unread) in all.into_iter().filter_map(|(key, u)| Some((key, u?))) {
+        match by_reason.iter_mut().find(|(why, _)| *why == unread.why) {
+            Some((_, keys)) => keys.push(key),
+            None => by_reason.push((&unread.why, vec![key])),
+        }
+    }
+    let line = |(why, keys): (&str, Vec<&str>)| format!("# could not be read: {} ({why})\n", keys.join(", "));
+    by_reason.into_iter().map(line).collect()
 }
 
 /// The current settings, as the user would configure them.
@@ -141,7 +163,7 @@ fn greatest_divisor(a: u32, b: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ringwise_model::{Count, Fact, Rings};
+    use ringwise_model::{Count, Fact, Rings, Unread};
     use ringwise_testkit::machines;
 
     use super::*;
@@ -167,6 +189,24 @@ mod tests {
             Some("{ rx = 512, tx = 1024, tcp_data_split = false, hds_thresh = 0 }")
         );
         assert_eq!(rings(512, 0).as_deref(), Some("{ rx = 512, tcp_data_split = false, hds_thresh = 0 }"));
+    }
+
+    #[test]
+    fn settings_that_could_not_be_read_are_named() {
+        let mut s = machines::ten()[0].snapshot();
+        s.nics.truncate(1);
+        let text = init(&s);
+        assert!(text.contains("; its present settings, as comments") && !text.contains("could not be read"), "{text}");
+        let unread = |of: &str| Unread::new(of, None, "not in this capture");
+        s.nics[0].channels = Fact::Unknown(unread("channels-get eth1"));
+        s.nics[0].rings = Fact::Unknown(unread("rings-get eth1"));
+        s.nics[0].pause = Fact::Absent;
+        s.nics[0].coalesce = Fact::Absent;
+        s.nics[0].rss = Fact::Absent;
+        let text = init(&s);
+        let line = "# could not be read: channels, rings (not in this capture)\n[[interface]]\n";
+        assert!(text.contains(line) && !text.contains("as comments"), "{text}");
+        assert!(crate::parse("f.toml", &text).is_ok(), "{text}");
     }
 
     #[test]

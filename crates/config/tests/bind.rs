@@ -127,6 +127,22 @@ fn interfaces_that_the_host_part_names() {
     assert_eq!(b.intent.devs, ["lan*"], "the planner refuses it by that name");
 }
 
+/// The note about a name that does not exist is true for the plan: it fails if no named interface exists.
+#[test]
+fn named_interfaces_that_do_not_exist() {
+    let notes = |body: &str| bound(body, &[]).unwrap().notes;
+    assert_eq!(
+        notes("[host]\ninterfaces = [\"eth9\", \"eth1\"]\n"),
+        ["no interface of this host matches eth9 of host.interfaces; it is skipped, the others are planned"]
+    );
+    assert_eq!(
+        notes("[host]\ninterfaces = [\"eth9\"]\n"),
+        [
+            "no interface of this host matches eth9 of host.interfaces; nothing can be planned, because no other interface is named"
+        ]
+    );
+}
+
 #[test]
 fn a_moderation_parameter_keeps_its_place() {
     let text = entry("name = \"eth0\"").replace("rings.rx = 512", "coalesce = { tx-usecs = 3, rx-usecs = 4 }");

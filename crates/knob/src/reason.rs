@@ -124,6 +124,13 @@ pub enum Reason {
         /// Interface.
         dev: String,
     },
+    /// The plan gives the CPU to another interface, and no local CPU is left for this queue.
+    CpuOfOtherInterface {
+        /// Interface that gets the CPU.
+        other: String,
+        /// Node of the planned CPU, which is not that of the interface. `None`: unknown.
+        node: Option<NodeId>,
+    },
     /// The user permits remote CPUs, and the planned one is remote.
     RemoteRequested,
     /// The CPUs of the queues that stay are chosen for the new number of queues.

@@ -122,6 +122,12 @@ pub(crate) fn decide(
                 _ => Obstacle::NoChannelCountHas { queues: now },
             };
             cannot(out, why);
+        } else if asked.is_none()
+            && !article
+            && goal::queues(intent.goal, share) != now
+            && let Fact::Unknown(u) = &d.nic.channels
+        {
+            d.unread_count = Some(u.clone());
         }
         return Ok(());
     };

@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Learned, Setting, VectorName};
 use ringwise_model::natural::compare as natural;
 use ringwise_model::{
     Confidence, ConfiguredBy, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot,
-    TxQueue, User, Vector,
+    TxQueue, Unread, User, Vector,
 };
 
 use crate::machine::{Machine, Near};
@@ -75,6 +75,8 @@ pub(crate) struct Dev<'a> {
     pub tx: Option<u32>,
     /// The channel setting that the plan writes.
     pub channels: Option<Setting>,
+    /// Why the channel counts could not be read, if the goal would choose another number of queues.
+    pub unread_count: Option<Unread>,
     /// Where the user configured it.
     pub configured_by: Option<Vec<ConfiguredBy>>,
     pub units: Vec<Unit>,
@@ -119,6 +121,7 @@ impl<'a> Dev<'a> {
             rx: 0,
             tx: None,
             channels: None,
+            unread_count: None,
             configured_by: None,
             units: Vec::new(),
             stuck: vec![false; nic.vectors.len()],

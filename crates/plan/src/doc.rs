@@ -274,16 +274,19 @@ pub struct Program {
     /// Configured systemd units; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Where a program of few threads should run; online CPUs only.
+    /// Where a program with few threads should run that is not busy; online CPUs only.
     pub cpus: CpuSet,
-    /// Where a program of many processes or threads should run: the usable CPUs of the node. `None`: the same as `cpus`, or
-    /// the node is unknown.
+    /// Where a program with many processes or threads should run, or a busy one: the usable CPUs of the node. `None`: the
+    /// same as `cpus`, every CPU of the host, or the node is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_cpus: Option<CpuSet>,
     /// Reason for these CPUs, one sentence.
     pub why: String,
     /// For `/etc/systemd/system/UNIT.service.d/cpus.conf`.
     pub drop_in: String,
+    /// The same with `node_cpus`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_drop_in: Option<String>,
     /// The same for a control group.
     pub cpuset: String,
 }

@@ -421,9 +421,10 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
             let cpus = || d.cpu.iter().flatten();
             match () {
                 () if !cpus().any(|c| zone.home[*c]) => said("no CPU of the node may handle queues"),
-                () if cpus().any(|c| zone.class[*c] == Class::Socket) => {
-                    said("a CPU without a queue on a node of the same socket is preferred to one with a queue")
-                }
+                () if cpus().any(|c| zone.class[*c] == Class::Socket) => said(
+                    "a CPU without a queue on a nearby node is preferred to a local one with a queue (--far-node never \
+                         prevents it)",
+                ),
                 () => None,
             }
         }

@@ -162,6 +162,9 @@ pub(crate) fn plan(
 ) {
     let mut notes = ImpossibleSettings::default();
     for (i, d) in devs.iter().enumerate() {
+        if let Some(u) = &d.unread_count {
+            notes.unread(d.name(), "channels", u, false);
+        }
         let mut cx = GroupPlanner { s, d, learned, out };
         if teams.get(i).is_none_or(Vec::is_empty) {
             moderation(&mut cx, intent, &mut notes);

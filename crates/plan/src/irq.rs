@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Address, MoveCause, Reason, Setting, VectorName, irq as knob_irq};
 use ringwise_model::{Dir, Fact, FarNode, Vector};
 
-use crate::dev::{Dev, LearnedIndex};
+use crate::dev::{Dev, LearnedIndex, Unit};
 use crate::machine::{Class, Machine, Zone};
 use crate::place::Placement;
 use crate::target::{PlanBuilder, SCALING, StepReason};
@@ -13,27 +13,40 @@ use crate::wanted::RequestedSetting;
 use crate::{Refusal, explain_rule, goal, wishes};
 
 /// Current CPUs of the interrupts of all devices.
-pub(crate) struct CurrentLoads {
+pub(crate) struct CurrentLoads<'a> {
     /// Queues of all considered devices by CPU.
     all: Vec<u32>,
     /// The same, as planned.
     planned: Vec<u32>,
+    /// Names of the devices that the plan gives a queue on the CPU, by CPU.
+    planned_for: Vec<Vec<&'a str>>,
     devices: usize,
 }
 
-impl CurrentLoads {
-    pub(crate) fn new(m: &Machine, devs: &[Dev]) -> Self {
+impl<'a> CurrentLoads<'a> {
+    pub(crate) fn new(m: &Machine, devs: &[Dev<'a>]) -> Self {
         let mut all = vec![0; m.cpus.len()];
         let mut planned = all.clone();
+        let mut planned_for: Vec<Vec<&str>> = vec![Vec::new(); m.cpus.len()];
         for d in devs {
-            d.cpu.iter().flatten().for_each(|c| planned[*c] += 1);
+            for c in d.cpu.iter().flatten() {
+                planned[*c] += 1;
+                if planned_for[*c].last() != Some(&d.nic.name()) {
+                    planned_for[*c].push(d.nic.name());
+                }
+            }
             for (_, cpu) in pairs(m, d) {
                 if let Some(c) = cpu {
                     all[c] += 1;
                 }
             }
         }
-        Self { all, planned, devices: devs.len() }
+        Self { all, planned, planned_for, devices: devs.len() }
+    }
+
+    /// The first other device that the plan gives a queue on this CPU.
+    fn other_on(&self, cpu: usize, dev: &str) -> Option<&'a str> {
+        self.planned_for[cpu].iter().copied().find(|d| *d != dev)
     }
 }
 
@@ -48,7 +61,7 @@ struct Diagnosis<'a> {
     m: &'a Machine<'a>,
     zone: &'a Zone,
     place: &'a Placement,
-    now: &'a CurrentLoads,
+    now: &'a CurrentLoads<'a>,
     usable: &'a [bool],
     per_cpu: Vec<u32>,
     per_core: Vec<u32>,
@@ -77,7 +90,7 @@ impl<'a> Diagnosis<'a> {
         m: &'a Machine,
         place: &'a Placement,
         d: &Dev,
-        now: &'a CurrentLoads,
+        now: &'a CurrentLoads<'a>,
         usable: &'a [bool],
         recount: Option<Recount>,
     ) -> Self {
@@ -190,17 +203,21 @@ impl<'a> Diagnosis<'a> {
                 with("A02", reason, SCALING)
             }
             _ => match self.why_at_all(d, now, to) {
-                Reason::SameNumberOneCpu | Reason::CrowdedCache { .. } | Reason::LessLoaded { .. }
+                Reason::SameNumberOneCpu
+                | Reason::CpuOfOtherInterface { .. }
+                | Reason::CrowdedCache { .. }
+                | Reason::LessLoaded { .. }
                     if self.only_as_requested(to) =>
                 {
                     with(wishes::RULE, Reason::RemoteRequested, "the user")
                 }
-                reason @ (Reason::SameNumberOneCpu | Reason::CrowdedCache { .. } | Reason::LessLoaded { .. }) => {
-                    match self.recount {
-                        Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }, SCALING),
-                        None => with("R0.09", reason, SCALING),
-                    }
-                }
+                reason @ (Reason::SameNumberOneCpu
+                | Reason::CpuOfOtherInterface { .. }
+                | Reason::CrowdedCache { .. }
+                | Reason::LessLoaded { .. }) => match self.recount {
+                    Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }, SCALING),
+                    None => with("R0.09", reason, SCALING),
+                },
                 reason => with("R0.09", reason, SCALING),
             },
         }
@@ -218,6 +235,7 @@ impl<'a> Diagnosis<'a> {
             Reason::CpuOfOtherGroup { .. } => MoveCause::CpuOfOtherGroup,
             _ if v.rx().is_empty() => MoveCause::BothDirections,
             _ if self.only_as_requested(to) => MoveCause::RemoteRequested,
+            Reason::CpuOfOtherInterface { .. } => MoveCause::CpuOfOtherInterface,
             Reason::CrowdedCache { .. } => MoveCause::CrowdedCache,
             _ => MoveCause::SpreadEvenly,
         }
@@ -263,11 +281,18 @@ impl<'a> Diagnosis<'a> {
         if goal::ports_alike(d.goal) && self.now.devices > 1 {
             return Reason::SameNumberOneCpu;
         }
-        let on_l3 = |cpu: usize| d.cpu.iter().flatten().filter(|c| m.l3[**c] == m.l3[cpu]).count();
+        if self.zone.distance[now] < self.zone.distance[to]
+            && let Some(other) = self.now.other_on(now, d.name())
+        {
+            return Reason::CpuOfOtherInterface { other: other.to_string(), node: m.node[to] };
+        }
+        // Queues that share an interrupt count once, as in `per_l3`.
+        let planned = |u: &Unit| u.queues.first().and_then(|q| d.cpu.get(*q).copied().flatten());
+        let on_l3 = |cpu: usize| d.units.iter().filter_map(planned).filter(|c| m.l3[*c] == m.l3[cpu]).count();
         if m.l3[now] != m.l3[to] && self.per_l3(now) > on_l3(to) {
             return Reason::CrowdedCache { dev: d.name().to_string() };
         }
-        Reason::LessLoaded { planned }
+        Reason::LessLoaded { planned: m.cpus[to] }
     }
 }
 

@@ -4,7 +4,7 @@
 //! A request is answered fastest on the CPU of the interrupt, as long as that CPU has headroom. A stream is faster on
 //! another core with the same cache, because program and interrupts would otherwise compete for CPU time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ringwise_model::{CpuSet, Flow, Goal, NodeId};
 
@@ -98,7 +98,15 @@ fn one(
     let (cpus, why) = match kind {
         Kind::Requests => (
             m.set(own.iter().copied().filter(|c| usable[*c])),
-            "the CPUs of its interrupts: request and answer stay in one cache as long as the CPUs have headroom",
+            if l3s.len() == 1 {
+                "the CPUs of its interrupts: request and answer stay in one cache as long as the CPUs have headroom"
+            } else if own.iter().map(|c| m.node[*c]).collect::<BTreeSet<_>>().len() == 1 {
+                "the CPUs of its interrupts, in several L3 caches: request and answer stay in one cache if the program runs \
+                 on the CPU that takes the interrupt"
+            } else {
+                "the CPUs of its interrupts, on several nodes: request and answer stay in one cache if the program runs on \
+                 the CPU that takes the interrupt"
+            },
         ),
         Kind::Streams => match (all(&|c| l3s.contains(&m.l3[c])), all(&|c| on_node(c))) {
             (same_l3, _) if !same_l3.is_empty() => (
@@ -132,25 +140,26 @@ fn one(
         Kind::Requests => m.set(node),
         Kind::Streams => m.set(node.filter(idle)),
     });
+    // A list of every CPU would limit nothing.
+    let node_cpus = node_cpus.filter(|all| *all != cpus && *all != m.topo.online);
     Found::Proposal(Program {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
         names,
-        drop_in: drop_in(m, &cpus, node_cpus.as_ref().unwrap_or(&cpus), nodeless),
+        drop_in: drop_in(m, &cpus, nodeless),
         cpuset: format!("echo {cpus} > /sys/fs/cgroup/GROUP/cpuset.cpus"),
         why: why.to_string(),
-        node_cpus: node_cpus.filter(|all| *all != cpus),
+        node_drop_in: node_cpus.as_ref().map(|all| drop_in(m, all, false)),
+        node_cpus,
         cpus,
     })
 }
 
 /// `nodeless`: the node of the device is unknown, so none is named.
-/// `memory`: the CPUs whose nodes the memory comes from.
-fn drop_in(m: &Machine, cpus: &CpuSet, memory: &CpuSet, nodeless: bool) -> String {
+fn drop_in(m: &Machine, cpus: &CpuSet, nodeless: bool) -> String {
     let mut out = format!("[Service]\nCPUAffinity={cpus}\n");
-    let nodes: BTreeMap<NodeId, ()> =
-        memory.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).collect();
-    let mut all = nodes.keys();
+    let nodes: BTreeSet<NodeId> = cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).collect();
+    let mut all = nodes.iter();
     match (all.next(), all.next()) {
         _ if !m.has_nodes() => {}
         // Memory of the node, or of other nodes when it is full.

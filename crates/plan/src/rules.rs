@@ -128,7 +128,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "R0.09",
         title: "the CPUs that a goal uses for queues",
-        why: "A goal keeps some CPUs free for programs. On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it.",
+        why: "A goal keeps some CPUs free for programs, and spreads the queues of all interfaces over CPUs and L3 caches. If other interfaces need the local CPUs too, a queue can get a CPU of a nearby node (--far-node never prevents it). On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it.",
         source: ROUTER,
     },
     RuleText {

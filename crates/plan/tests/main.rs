@@ -10,6 +10,7 @@ mod groups;
 mod held_queues;
 mod manual_changes;
 mod moderation;
+mod nearby_nodes;
 mod properties;
 mod shares;
 mod steering;

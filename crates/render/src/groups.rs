@@ -32,92 +32,122 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
     plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
 }
 
-/// Programs that would be slow on the CPUs of the interrupts.
-const MANY: &str = "many processes or threads (a database)";
-/// Comments of a drop-in: short enough for one line, because a folded one would not be a comment.
+/// Kinds of programs: headings of the lists of CPUs, and comments of a drop-in. Short enough for one line, because a folded
+/// comment would not be one.
 const MANY_OR_BUSY: &str = "many processes or threads (a database), or a busy program";
-const FEW_FIRST: &str = ". For one of few threads that do not keep their CPUs busy:";
-const FEW: &str = "few threads that do not keep their CPUs busy";
+const FEW: &str = "few threads, and not busy";
 
-/// CPUs for programs, one line each, and how to set them with systemd: for every configured unit, and one example.
+/// CPUs for programs, and how to set them with systemd: for every configured unit, and one example.
 pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     let Some(first) = plan.programs.first() else { return String::new() };
-    let of = |p: &Program| p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
-    let few = if plan.programs.iter().all(|p| p.group.is_some()) { ":" } else { FEW_FIRST };
-    let head =
-        format!("Recommended CPUs for a program that uses mainly one interface (ringwise moves no program){few}");
-    let mut out = hang("", &head, w);
-    for (i, p) in plan.programs.iter().enumerate() {
-        // The same reason comes once.
-        let known = plan.programs[..i].iter().any(|o| o.why == p.why);
-        let why = if known { String::new() } else { format!(": {}", p.why) };
-        out.push_str(&hang("  ", &format!("{}: CPUs {}{why}", of(p), p.cpus), w));
+    let head = "Recommended CPUs for a program that uses mainly one interface (ringwise moves no program):";
+    let mut out = hang("", head, w);
+    let (groups, devs): (Vec<&Program>, Vec<&Program>) = plan.programs.iter().partition(|p| p.group.is_some());
+    out.push_str(&list("  ", groups.iter().map(|p| (of(p), format!("CPUs {}", p.cpus), p.why.clone())), w));
+    if let Some(first) = devs.first() {
+        let node = (MANY_OR_BUSY, list("    ", of_nodes(plan, &devs).into_iter(), w));
+        let few = devs.iter().map(|p| (of(p), format!("CPUs {}", p.cpus), p.why.clone()));
+        let few = (FEW, list("    ", few, w));
+        for (kind, list) in in_order(plan.intent.goal_of(&first.dev), node, few) {
+            out.push_str(&format!("  {kind}:\n{list}"));
+        }
+        let kept = kept_free(plan);
+        out.push_str(&hang("  ", &format!("A program that uses several interfaces needs no limit.{kept}"), w));
     }
-    out.extend(limits(plan).map(|text| hang("  ", &text, w)));
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
     for p in shown {
-        let file = format!("for {}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
+        let only = p.group.is_none() && p.node_cpus.is_none();
+        let only = if only { " and a program with few threads that is not busy" } else { "" };
+        let file = format!("for {}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
-        match p.node_cpus.as_ref().filter(|_| p.group.is_none()) {
-            Some(node) => out.push_str(&alternatives(p, node, plan.intent.goal_of(&p.dev))),
-            None => {
-                out.extend(p.drop_in.lines().map(|l| format!("      {l}\n")));
-                out.push_str(&format!("  or {}\n", p.cpuset));
+        out.push_str(&match (&p.node_cpus, &p.group) {
+            (Some(node), None) => alternatives(p, node, plan.intent.goal_of(&p.dev)),
+            (None, None) => {
+                let only = format!("{FEW}; other programs need no file");
+                drop_in(&[(&only, &p.drop_in)]) + &format!("  or {}\n", p.cpuset)
             }
-        }
+            (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
+        });
     }
     out.push('\n');
     out
 }
 
-/// The drop-in and the line for a cgroup with both sets of CPUs, each with the kind of program that it suits. With goal `rpc`
-/// the CPUs of the node come first: most servers, databases among them, have many processes or threads.
-fn alternatives(p: &Program, node: &CpuSet, goal: Goal) -> String {
-    let kinds = [(MANY_OR_BUSY, node), (FEW, &p.cpus)];
-    let [(kind, cpus), (other, instead)] = if goal == Goal::Rpc { kinds } else { [kinds[1], kinds[0]] };
+fn of(p: &Program) -> String {
+    p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev))
+}
+
+/// The case of the goal comes first. Most servers, databases among them, have many processes or threads.
+fn in_order<T>(goal: Goal, many: T, few: T) -> [T; 2] {
+    if goal == Goal::Rpc { [many, few] } else { [few, many] }
+}
+
+/// A line for each subject with its CPUs and the reason, which is given once.
+fn list(indent: &str, lines: impl Iterator<Item = (String, String, String)>, w: Option<usize>) -> String {
+    let mut known: Vec<String> = Vec::new();
     let mut out = String::new();
-    for l in p.drop_in.lines() {
-        if l.starts_with("CPUAffinity=") {
-            out.push_str(&format!("      # {kind}:\n      CPUAffinity={cpus}\n"));
-            out.push_str(&format!("      # instead, {other}:\n      # CPUAffinity={instead}\n"));
-        } else {
-            out.push_str(&format!("      {l}\n"));
-        }
+    for (subject, cpus, why) in lines {
+        let reason = if why.is_empty() || known.contains(&why) { String::new() } else { format!(": {why}") };
+        out.push_str(&hang(indent, &format!("{subject}: {cpus}{reason}"), w));
+        known.push(why);
     }
-    let cpuset = p.cpuset.replacen(&p.cpus.to_string(), &cpus.to_string(), 1);
-    out.push_str(&format!("  or {cpuset}\n"));
     out
 }
 
-/// Which programs these CPUs suit, and which need more. `None`: all CPUs are for groups.
-fn limits(plan: &Plan) -> Option<String> {
-    let mut node: Vec<(&CpuSet, Vec<&str>)> = Vec::new();
-    let all = || plan.programs.iter().filter(|p| p.group.is_none());
-    for p in all() {
-        let Some(cpus) = &p.node_cpus else { continue };
-        match node.iter_mut().find(|(c, _)| *c == cpus) {
-            Some((_, devs)) => devs.push(&p.dev),
-            None => node.push((cpus, vec![&p.dev])),
+/// CPUs for programs with many threads: interfaces with the same CPUs share a line.
+fn of_nodes(plan: &Plan, devs: &[&Program]) -> Vec<(String, String, String)> {
+    let mut lines: Vec<(String, String, String)> = Vec::new();
+    for p in devs {
+        let nodeless = plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
+        let (cpus, why) = match &p.node_cpus {
+            Some(cpus) if plan.intent.goal_of(&p.dev) == Goal::Stream => {
+                (format!("CPUs {cpus}"), "the physical cores of the node without a queue")
+            }
+            Some(cpus) => (format!("CPUs {cpus}"), "the usable CPUs of the node, with and without a queue"),
+            None if nodeless => ("no limit, because its node is unknown".to_string(), ""),
+            None => ("no limit".to_string(), ""),
+        };
+        match lines.iter_mut().find(|(_, known, reason)| *known == cpus && reason == why) {
+            Some((all, ..)) => all.push_str(&format!(" {}", p.dev)),
+            None => lines.push((p.dev.clone(), cpus, why.to_string())),
         }
     }
-    all().next()?;
-    let sets: Vec<String> = node.iter().map(|(cpus, devs)| format!("{}: CPUs {cpus}", devs.join(" "))).collect();
-    let nodeless = |p: &Program| plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
-    let unknown = if all().any(|p| p.node_cpus.is_none() && nodeless(p)) { ", or is unknown" } else { "" };
-    let gets = || format!("gets those of the node, CPUs without a queue included ({})", sets.join("; "));
-    let kept = kept_free(plan);
-    let more = if kept.is_empty() { "no more" } else { "no other usable CPUs" };
-    let many = match (sets.is_empty(), all().all(|p| p.node_cpus.is_some())) {
-        (true, _) => {
-            format!("The node has {more}{unknown}, so leave the file out for a busy program, or one of {MANY}.")
+    lines
+}
+
+/// The drop-in and the line for a cgroup with both sets of CPUs, each with the kind of program that it suits.
+fn alternatives(p: &Program, node: &CpuSet, goal: Goal) -> String {
+    let with_node = |text: &str| text.replacen(&p.cpus.to_string(), &node.to_string(), 1);
+    // A plan file of an earlier version has one drop-in.
+    let node_drop_in = p.node_drop_in.clone().unwrap_or_else(|| with_node(&p.drop_in));
+    let many = (MANY_OR_BUSY, node_drop_in.as_str(), with_node(&p.cpuset));
+    let [first, second] = in_order(goal, many, (FEW, p.drop_in.as_str(), p.cpuset.clone()));
+    drop_in(&[(first.0, first.1), (second.0, second.1)]) + &format!("  or {}\n", first.2)
+}
+
+/// A drop-in with the CPUs of the first kind of program; those of the others are comments. Lines that all kinds have in
+/// common are at the end.
+fn drop_in(kinds: &[(&str, &str)]) -> String {
+    let own =
+        |text: &str| -> Vec<String> { text.lines().filter(|l| !l.starts_with('[')).map(str::to_string).collect() };
+    let all: Vec<(&str, Vec<String>)> = kinds.iter().map(|(kind, text)| (*kind, own(text))).collect();
+    let memory = |lines: &[String]| lines.get(1..).unwrap_or_default().to_vec();
+    let common = all.windows(2).all(|two| memory(&two[0].1) == memory(&two[1].1));
+    let mut out = String::from("      [Service]\n");
+    for (i, (kind, lines)) in all.iter().enumerate() {
+        let (instead, mark) = if i == 0 { ("", "") } else { ("instead, ", "# ") };
+        if !kind.is_empty() {
+            out.push_str(&format!("      # {instead}{kind}:\n"));
         }
-        (false, true) => format!("A busy program, or one of {MANY}, {}.", gets()),
-        (false, false) => {
-            format!("A busy program, or one of {MANY}, {}, or no limit if it has {more}{unknown}.", gets())
+        for l in lines.iter().take(if common { 1 } else { lines.len() }) {
+            out.push_str(&format!("      {mark}{l}\n"));
         }
-    };
-    Some(format!("{many}{kept} A program that uses several interfaces needs no limit."))
+    }
+    if let Some((_, lines)) = all.first().filter(|_| common) {
+        out.extend(memory(lines).iter().map(|l| format!("      {l}\n")));
+    }
+    out
 }
 
 /// The CPUs that the user keeps free of queues are not recommended either.

@@ -541,10 +541,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.09",
-        title: "interrupt on a CPU that the goal does not use",
+        title: "interrupt on a CPU that the goal does not use for it",
         reads: "smp_affinity_list",
         needs: &[RequiredFact::Interrupts],
-        condition: "the goal, an option, or the queue order of a host that forwards requires another CPU",
+        condition: "the plan uses another CPU: the goal or an option excludes the present one, its L3 cache serves more queues, \
+                    the plan gives it to another interface, or queues with the same number of all ports share a CPU",
         confirm: "ringwise plan --goal GOAL shows the CPU and the reason",
         severity: Severity::Info,
         ours: Some(""),

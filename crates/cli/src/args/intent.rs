@@ -103,7 +103,8 @@ impl IntentArgs {
 /// Which hardware threads get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SmtArg {
-    /// One thread of each core takes interrupts; queues beyond the number of cores share it. Default of rpc, stream, latency
+    /// One thread of each core takes interrupts; queues beyond the number of local cores: see --far-node. Default of rpc,
+    /// stream, latency
     OnePerCore,
     /// Siblings as well, after every core has a queue. Default of balanced, forward, mixed
     All,
@@ -112,11 +113,11 @@ pub enum SmtArg {
 /// Whether CPUs of remote nodes get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FarNodeArg {
-    /// Only CPUs of the interface's node; refuse if none of them may be used
+    /// Only CPUs of the interface's node, which queues then share; refuse if none of them may be used
     Never,
-    /// Only if every local CPU has a queue, and then only on nodes of the same socket or at a distance of at most 12 (goal
-    /// forward: before second threads of local cores); on others if no local CPU may be used (goal mixed: as soon as each
-    /// has a queue). The default
+    /// Nearby nodes (of the same socket, or at a distance of at most 12) if every local CPU that --smt allows has a queue
+    /// (goal forward: before second threads of local cores); other nodes only if no nearer CPU may be used (goal mixed:
+    /// before queues share a CPU). The default
     Last,
     /// Like CPUs of the local node, the nearest first
     Ok,

@@ -255,7 +255,7 @@ fn says_anything(a: &PersistArgs) -> bool {
 fn header(config: &Path, given: bool) -> String {
     let from = if given { "the given options" } else { "what is in effect" };
     format!(
-        "# Written by ringwise persist from {from}. Keys: ringwise.toml(5); check: ringwise config check {}\n",
+        "# Written by ringwise persist from {from}. Keys: ringwise.toml(5), or ringwise help ringwise.toml; check: ringwise config check {}\n",
         config.display()
     )
 }

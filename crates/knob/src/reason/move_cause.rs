@@ -21,6 +21,8 @@ pub enum MoveCause {
     DistantNode,
     /// The present CPU belongs to another queue group.
     CpuOfOtherGroup,
+    /// The present CPU gets a queue of another interface, and no local CPU is left.
+    CpuOfOtherInterface,
     /// The L3 cache of the present CPU serves more queues.
     CrowdedCache,
     /// The user permits remote CPUs, and the planned one is remote.

@@ -69,6 +69,10 @@ fn text(r: &Reason) -> String {
         R::CpuOfOtherGroup { cpu } => format!("CPU {cpu} handles a queue of another group"),
         R::SameNumberOneCpu => "queues with the same number share a CPU, so that a forwarded packet stays on it".into(),
         R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than that of the planned CPU"),
+        R::CpuOfOtherInterface { other, node } => {
+            let planned = node.map_or_else(|| "remote".to_string(), |n| format!("on remote node {n}"));
+            format!("{other} gets its CPU, and no other local CPU that --smt allows is free: the planned CPU is {planned}")
+        }
         R::LessLoaded { planned } => format!("CPU {planned} is less loaded, given where the other queues are now"),
         R::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)".into(),
         R::PlacedForCount { queues } => {
@@ -254,6 +258,9 @@ fn move_cause(why: MoveCause) -> &'static str {
         MoveCause::SlowerCore => "it is on a slower core now",
         MoveCause::DistantNode => "it is on a more distant node now",
         MoveCause::CpuOfOtherGroup => "the CPU that it is on now handles a queue of another group",
+        MoveCause::CpuOfOtherInterface => {
+            "another interface gets its CPU, and no other local CPU that --smt allows is free: the planned CPU is remote"
+        }
         MoveCause::CrowdedCache => "its L3 cache serves more queues than that of the planned CPU",
         MoveCause::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)",
         MoveCause::BothDirections => "both interrupts of a queue use one CPU",

@@ -426,7 +426,8 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
         title: "how long a CPU may take to wake up",
         body: "An idle CPU sleeps; the deeper it sleeps, the longer it needs to wake up for a packet. A limit in \
-         microseconds keeps it out of deep sleep states. 0 means no limit, n/a means no wait at all: the CPU polls.",
+         microseconds keeps it out of deep sleep states. For single CPUs 0 means no limit, and n/a means no wait at all: the CPU \
+         polls. For ringwise hold, which limits all CPUs, 0 is the opposite: no wait at all.",
         parts: &[
             "Why|For the lowest delay: waking up from a deep state takes tens of microseconds.",
             "Kernel|/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us; for all CPUs /dev/cpu_dma_latency, \

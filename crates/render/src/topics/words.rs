@@ -61,16 +61,16 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Why|A queue on a remote CPU loses speed: rule A03 reports it where the plan uses a local one.",
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
-            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): CPUs \
-             of other sockets get queues only if no local CPU may be used (--cpus, --reserve, --exclude-cpus, isolated \
-             CPUs); until then the queues share the local CPUs. Goal mixed alone gives the queues beyond the number of \
-             local CPUs to them.",
+            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): first each \
+             local CPU that --smt allows gets a queue, then CPUs of nearby nodes, then queues share these CPUs. CPUs of \
+             other sockets get queues only if no nearer CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). \
+             Goal mixed alone uses them before queues share a CPU.",
             "Never|no queue on a CPU of another node: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
             "Ok|remote CPUs count like local ones: each core of the host gets a queue before any second thread does, \
              the nearest node first",
-            "Nodes|Other nodes of the same socket, or at a distance of at most 12: with last, goal forward gives their idle \
-             cores a queue before it uses second threads, and the other goals before two queues share a CPU. Never \
-             excludes them too.",
+            "Nodes|Nearby are other nodes of the same socket, or at a distance of at most 12. With --smt one-per-core (default \
+             of rpc, stream and latency) they get queues while local second threads are idle: --far-node never or --smt all \
+             keeps more queues local. Goal forward prefers their idle cores to second threads. Never excludes them too.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
@@ -79,8 +79,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["local", "near", "local node", "near node", "local cpu", "local core"],
         title: "on the NUMA node of the interface",
         body: "A CPU is local (near) if it is on the NUMA node of the interface: memory and cache that the NIC writes to \
-         are close. Plans use other nodes of the socket if every local CPU has a queue, and other sockets by default only if no \
-         local CPU may be used.",
+         are close. Plans use nearby nodes (of the same socket) if every local CPU that --smt allows has a queue, and other sockets by \
+         default only if no nearer CPU may be used.",
         parts: &[
             "Kernel|/sys/class/net/DEV/device/local_cpulist",
             "Set|ringwise plan --far-node HOW: ringwise help far-node",
@@ -182,16 +182,17 @@ pub(super) const TOPICS: &[Topic] = &[
          down. The option --smt decides which threads take the interrupts of queues.",
         parts: &[
             "Set|ringwise plan --smt one-per-core or --smt all; configuration key smt in [host]",
-            "Single|one-per-core: only the first usable thread of each core takes interrupts. If there are more queues than \
-             cores, several queues share that thread, and the second threads still take none. Default of rpc, stream \
+            "Single|one-per-core: only the first usable thread of each core takes interrupts. Queues beyond the number of \
+             local cores get a core of a nearby node (--far-node never prevents it), else they share these threads; \
+             the second threads still take none. Default of rpc, stream \
              and latency; if only one core may be used, these goals use both of its threads.",
-            "Both|all: second threads take interrupts too, after every local core has a queue; queues share a CPU only after \
-             every thread has one. Default of balanced, forward and mixed.",
+            "Both|all: second threads take interrupts too, after every local core has a queue. Queues share a CPU only after \
+             every local thread, and every CPU of a nearby node, has one. Default of balanced, forward and mixed.",
             "Sending|XPS is not limited by --smt: every CPU has a transmit queue",
             "Number|Goal rpc keeps at most one queue per physical core of the node; with --smt all, one per CPU. \
              The numbers of the other goals do not depend on it.",
             "Kernel|/sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
-            "See|rules A04 Q08; ringwise help local",
+            "See|rules A04 Q08; ringwise help local, remote",
         ],
         knob: Some(KnobValues::Cpus),
     },
@@ -215,6 +216,32 @@ pub(super) const TOPICS: &[Topic] = &[
          line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
          restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label.",
         &["See|docs/config.md; ringwise config --help; ringwise help no link"],
+    ),
+    word(
+        &["virtual function", "vf", "vfs", "sr iov", "sriov", "physical function"],
+        "a part of a NIC (SR-IOV) that is an interface of its own",
+        "A virtual function (VF) has queues and interrupts of its own and shares the NIC with its physical function. If a guest \
+         uses it, the host has no interface for it. One that the host keeps is planned like any other interface: its queues \
+         get CPUs of the same node, beside those of the physical function.",
+        &[
+            "Show|ringwise: column REMARK",
+            "Skip it|Name the other interfaces: ringwise plan eth0 eth1, or interfaces = [\"eth0\", \"eth1\"] in [host] \
+             of the file",
+            "See|rule F13; ringwise help match, remote; docs/recipes/virtual-machines.md",
+        ],
+    ),
+    word(
+        &["ringwise.toml", "ringwise.toml(5)", "configuration file", "configuration", "config file"],
+        "the configuration file of a host",
+        "/etc/ringwise/ringwise.toml: what ringwise plan and apply do without options, and what every boot applies after \
+         ringwise persist. --config FILE names another file.",
+        &[
+            "Begin|ringwise config init > ringwise.toml: a file of this host with comments",
+            "Check|ringwise config check FILE; with --from, on captured hosts",
+            "Keys|docs/config.md; man ringwise.toml, if a package installed it; ringwise config schema; \
+             ringwise help KEY for one key",
+            "See|ringwise config --help; ringwise help match, boot",
+        ],
     ),
     word(
         &["no link", "link down", "link up", "carrier"],
