@@ -27,8 +27,16 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let full = if rule == "A03" && !local_cpu_is_free(cx, dev, &steps) { wording::NO_LOCAL_CPU_FREE } else { "" };
-        let mut f = say.planned(text(&steps) + full).fix(cx, PlanArguments::planned());
+        let full = rule == "A03" && !local_cpu_is_free(cx, dev, &steps);
+        let undecided = full && cx.plan_shares_for_locality().is_some();
+        let about = match (full, undecided) {
+            (false, _) => "",
+            (true, false) => wording::NO_LOCAL_CPU_FREE,
+            (true, true) => wording::MEASURE_SHARING,
+        };
+        let mut f = say.planned(text(&steps) + about);
+        // By the plan's own model its moves may make the host slower, so they are no plain fix.
+        f = if undecided { f.severity(Severity::Info) } else { f.fix(cx, PlanArguments::planned()) };
         if let Some(s) = severity {
             f = f.severity(s);
         }

@@ -11,6 +11,10 @@ const SHOWN: usize = 2;
 pub(crate) const NO_LOCAL_CPU_FREE: &str =
     ", but every local CPU has a queue already: the plan shows what sharing them costs";
 
+/// The same where the plan carries less traffic by its model, so that a measurement has to decide.
+pub(crate) const MEASURE_SHARING: &str = ", but every local CPU has a queue already: only a measurement shows whether sharing \
+                                          them is faster (ringwise bench forward --help)";
+
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
 pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     use Reason as R;
