@@ -35,7 +35,13 @@ pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem
     let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
     let command = if planned && changes > 0 {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
-        out += &format!(" {n} would fix this and other findings:");
+        out += &match cx.plan_shares_for_locality() {
+            None => format!(" {n} would fix this and other findings:"),
+            Some(part) => format!(
+                " {n} would fix this and other findings, but by the plan's model the host then carries {part:.1} times as \
+                 much traffic. Measure before you keep it (ringwise bench forward --help):"
+            ),
+        };
         Some(cx.command(&PlanArguments::planned()))
     } else {
         top.remedy.clone().inspect(|_| out += " Fix:")

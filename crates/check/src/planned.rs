@@ -27,12 +27,17 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let more = match rule {
-            "A03" if !local_cpu_is_free(cx, dev, &steps) => wording::NO_LOCAL_CPU_FREE.to_string(),
-            "R0.09" => wording::planned_remote(to_remote(cx, dev, &steps)),
+        let full = rule == "A03" && !local_cpu_is_free(cx, dev, &steps);
+        let undecided = full && cx.plan_shares_for_locality().is_some();
+        let about = match (rule, full, undecided) {
+            ("R0.09", ..) => wording::planned_remote(to_remote(cx, dev, &steps)),
+            (_, true, false) => wording::NO_LOCAL_CPU_FREE.to_string(),
+            (_, true, true) => wording::MEASURE_SHARING.to_string(),
             _ => String::new(),
         };
-        let mut f = say.planned(text(&steps) + &more).fix(cx, PlanArguments::planned());
+        let mut f = say.planned(text(&steps) + &about);
+        // By the plan's own model its moves may make the host slower, so they are no plain fix.
+        f = if undecided { f.severity(Severity::Info) } else { f.fix(cx, PlanArguments::planned()) };
         if let Some(s) = severity {
             f = f.severity(s);
         }

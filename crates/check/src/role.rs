@@ -1,6 +1,7 @@
 //! Guesses the purpose of a host from its interfaces and sockets.
 
-use ringwise_model::{Fact, Goal, Snapshot};
+use ringwise_model::words::plural;
+use ringwise_model::{Fact, Goal, Nic, NicKind, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// The likely purpose of a host.
@@ -29,7 +30,7 @@ const MANY: u64 = 100;
 
 /// `tcp_sockets` is the result of [`tcp_in_use`]; `None`: unknown.
 pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
-    let up = s.tunable().filter(|n| n.link_is_up()).count();
+    let (up, unknown) = links(s);
     let vlans = s.bystanders.count.get("vlan").copied().unwrap_or(0);
     let bridges = s.bystanders.count.get("bridge").copied().unwrap_or(0) > 0 || bridged(s) > 0;
     let mut words = Vec::new();
@@ -39,7 +40,12 @@ pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
         Fact::Absent => {}
         Fact::Unknown(_) => words.push("forwarding unknown".to_string()),
     }
-    words.push(if up == 1 { "1 interface up".into() } else { format!("{up} interfaces up") });
+    words.push(match (up, unknown) {
+        (0, 1) => "1 interface of unknown kind or link".into(),
+        (0, n) if n > 0 => format!("{n} interfaces of unknown kind or link"),
+        (_, 0) => plural(up, "interface") + " up",
+        (_, n) => format!("{} up and {n} of unknown kind or link", plural(up, "interface")),
+    });
     if vlans > 0 {
         words.push(if vlans == 1 { "1 VLAN".into() } else { format!("{vlans} VLANs") });
     }
@@ -59,12 +65,28 @@ pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
     RoleGuess { role, reason: words.join(", ") }
 }
 
+/// Hardware interfaces that have a link, and interfaces for which this is unknown.
+fn links(s: &Snapshot) -> (usize, usize) {
+    let (mut up, mut unknown) = (0, 0);
+    let maybe = |n: &&Nic| (n.has_own_queues() || n.queues_unread().is_some()) && !n.driver.is_absent();
+    for n in s.nics.iter().filter(maybe) {
+        let link_unknown = n.link.carrier.unread().is_some() && n.link.operstate.unread().is_some();
+        match (&n.kind, n.link_is_up()) {
+            (NicKind::Software { .. } | NicKind::Loopback, _) => {}
+            (NicKind::Unknown, true) => unknown += 1,
+            (_, true) => up += 1,
+            (_, false) => unknown += usize::from(link_unknown),
+        }
+    }
+    (up, unknown)
+}
+
 /// Interfaces with queues of their own that are ports of a bridge.
 fn bridged(s: &Snapshot) -> usize {
     let by_index = s.by_index();
     let bridge = |i| {
         let master = by_index.get(&i);
-        master.is_some_and(|m| matches!(&m.kind, ringwise_model::NicKind::Software { kind } if kind == "bridge"))
+        master.is_some_and(|m| matches!(&m.kind, NicKind::Software { kind } if kind == "bridge"))
     };
     s.tunable().filter(|n| n.link_is_up() && n.master.is_some_and(bridge)).count()
 }

@@ -19,6 +19,9 @@ pub(crate) fn planned_remote(interrupts: usize) -> String {
         n => format!("; {n} of the planned CPUs are on remote nodes (plan --far-node never prevents it)"),
     }
 }
+/// The same where the plan carries less traffic by its model, so that a measurement has to decide.
+pub(crate) const MEASURE_SHARING: &str = ", but every local CPU has a queue already: only a measurement shows whether sharing \
+                                          them is faster (ringwise bench forward --help)";
 
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
 pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {

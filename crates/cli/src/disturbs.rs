@@ -190,6 +190,8 @@ const ROLLBACK: Page = Page {
 are restored too, without --allow-disruption: a link can go down again. -n
 reports it. If that would interrupt the control path, rollback refuses unless
 --force and --confirm are given.
+rollback also works while the service (ringwise daemon) runs. The service does
+not set the rolled back interfaces again in this boot, unless you apply.
 A rollback does not change what the next boot applies. To stop that too:
 ringwise persist --remove",
     ..Page::new(

@@ -40,4 +40,5 @@ mod standing;
 mod support;
 mod svg;
 mod units;
+mod unread_facts;
 mod watch;

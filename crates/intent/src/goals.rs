@@ -30,7 +30,11 @@ fn of_goal(goal: Goal, c: &Config) -> String {
             lines.drain(..).for_each(|l| out += &format!("#   {l}\n"));
         }
     };
-    section("on each interface that supports it, unless the file configures it", &mut lines);
+    let each = "on each interface that supports it, unless the file configures it";
+    match settings.device.iter().any(|k| matches!(k, Knob::Pause { .. })) {
+        true => section(&format!("{each} (pause not where an RDMA device may depend on it)"), &mut lines),
+        false => section(each, &mut lines),
+    }
     lines.extend(settings.rfs_entries.map(|n| format!("rfs_entries = {n}")));
     lines.extend(settings.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
     section("on the host, unless the file configures it", &mut lines);

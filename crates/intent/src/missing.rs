@@ -26,6 +26,7 @@ impl Missing {
             },
             needed: true,
             blocked_by: None,
+            settings: 1,
         }
     }
 }

@@ -351,7 +351,7 @@ impl Nic {
         let (rx, tx) = (self.rx_queues.len(), self.tx_queues.len());
         let sure = self.queue_vectors().filter(|v| v.confidence != Confidence::None);
         let served: BTreeSet<u32> = sure.flat_map(Vector::rx).copied().collect();
-        rx == 2 * tx && served == (0..tx as u32).collect()
+        tx > 0 && rx == 2 * tx && served == (0..tx as u32).collect()
     }
 
     /// Why the queues are unknown. `None`: they were read; a device may have none.

@@ -77,6 +77,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut P
                     why: why.clone(),
                     needed: intent.queues.is_some(),
                     blocked_by: None,
+                    settings: 1,
                 }),
                 (None, Some(reason)) => out.left_out.push(ProposedChange {
                     from: ringwise_knob::channels::live(d.nic),

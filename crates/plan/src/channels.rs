@@ -107,7 +107,7 @@ pub(crate) fn decide(
     let cannot_for = |out: &mut PlanBuilder, why: Obstacle, blocked_by: Option<Address>| {
         let address = Some(Address::Channels { dev: name.clone() });
         let (what, needed) = (format!("{name} channels"), asked.is_some());
-        out.refused.push(NotPossible { address, what, why, needed, blocked_by });
+        out.refused.push(NotPossible { address, what, why, needed, blocked_by, settings: 1 });
     };
     let cannot = |out: &mut PlanBuilder, why: Obstacle| cannot_for(out, why, None);
     if let Some(by) = channel_users(d) {
@@ -203,7 +203,7 @@ fn configured_counts(
     let cannot_for = |out: &mut PlanBuilder, why: Obstacle, blocked_by: Option<Address>| {
         let address = Address::Channels { dev: name.clone() };
         let what = address.to_string();
-        out.refused.push(NotPossible { address: Some(address), what, why, needed: true, blocked_by });
+        out.refused.push(NotPossible { address: Some(address), what, why, needed: true, blocked_by, settings: 1 });
     };
     let cannot = |out: &mut PlanBuilder, why: Obstacle| cannot_for(out, why, None);
     let (Some(c), Setting::Channels { rx, tx, combined, .. }) = (d.nic.channels.known(), &setting) else { return };

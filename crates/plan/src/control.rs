@@ -1,9 +1,9 @@
 //! Finds the steps of a plan that interrupt the control path (ssh, default route, network mounts).
 
 use ringwise_knob::Step;
-use ringwise_model::{ControlPath, Fact, Nic, Snapshot};
+use ringwise_model::{ControlPath, ControlReason, Fact, Nic, Snapshot};
 
-use crate::{ControlPathCut, Outage};
+use crate::{ControlPathCut, Outage, UnknownPath};
 
 /// The control paths whose devices are known, for the head of the plan.
 pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
@@ -17,15 +17,29 @@ pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<ControlPathCut> {
     for step in steps.iter().filter(|s| s.interrupts_traffic) {
         let Some(address) = step.setting.address() else { continue };
         let Some(dev) = address.dev() else { continue };
-        let ways: Vec<String> = match &s.control {
+        let (mut ways, mut unknown): (Vec<String>, Vec<UnknownPath>) = (Vec::new(), Vec::new());
+        match &s.control {
             Fact::Known(paths) => {
-                paths.iter().filter(|p| p.over(dev) != Ok(false)).map(ControlPath::to_string).collect()
+                let mut unread = Vec::new();
+                for p in paths.iter().filter(|p| p.over(dev) != Ok(false)) {
+                    match (&p.reason, &p.members) {
+                        (ControlReason::Unread { what }, Fact::Unknown(u)) => {
+                            unread.push(p.to_string());
+                            unknown.push(UnknownPath { what: what.clone(), why: u.why.clone() });
+                        }
+                        _ => ways.push(p.to_string()),
+                    }
+                }
+                ways.append(&mut unread);
             }
-            Fact::Absent => Vec::new(),
-            Fact::Unknown(u) => vec![format!("possibly the control path, which could not be determined ({u})")],
-        };
+            Fact::Absent => {}
+            Fact::Unknown(u) => {
+                ways.push(format!("possibly the control path, which could not be determined ({u})"));
+                unknown.push(UnknownPath { what: "the control path".into(), why: u.to_string() });
+            }
+        }
         if !ways.is_empty() {
-            out.push(ControlPathCut { address, ways });
+            out.push(ControlPathCut { address, ways, unknown });
         }
     }
     out

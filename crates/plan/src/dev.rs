@@ -339,7 +339,14 @@ impl<'a> Dev<'a> {
             }
         };
         let address = Address::IrqCpus { dev, of };
-        Some(NotPossible { what: address.to_string(), address: Some(address), why, needed, blocked_by: None })
+        Some(NotPossible {
+            what: address.to_string(),
+            address: Some(address),
+            why,
+            needed,
+            blocked_by: None,
+            settings: 1,
+        })
     }
 
     /// Number of the device's interrupts whose queue is unknown.

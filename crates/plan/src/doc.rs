@@ -13,6 +13,9 @@ pub const SCHEMA: &str = "ringwise.plan";
 /// Additions keep the version; removing or changing a member increments it.
 pub const VERSION: u32 = 2;
 
+/// Unit of the modelled number among [`Plan::expected`].
+pub(crate) const MODELLED_LOAD: &str = "load of the busiest CPU as a multiple of one interface's load (modelled)";
+
 /// A plan for one host. It depends neither on the order of devices nor on the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -175,9 +178,25 @@ pub struct NotPossible {
     /// The setting that prevents it: a flow rule to a queue that would be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<Address>,
+    /// Number of settings that `what` names: settings with the same obstacle share an entry.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub settings: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(n: &usize) -> bool {
+    *n == 1
 }
 
 impl NotPossible {
+    /// Whether a value that could not be read is the reason, of this setting or of one that it depends on.
+    pub fn is_unread(&self) -> bool {
+        self.why.is_unread()
+    }
+
     /// Whether the user configured it: on the command line or in a file, as a setting or as a number of queues.
     pub fn is_named(&self) -> bool {
         let queues = self.needed && matches!(self.address, Some(Address::Channels { .. }));
@@ -220,8 +239,27 @@ pub struct Expected {
 pub struct ControlPathCut {
     /// Of a step in [`Plan::steps`].
     pub address: Address,
-    /// The control paths: `your ssh session (192.0.2.10 over eth0)`.
+    /// The control paths: `your ssh session (192.0.2.10 over eth0)`. Those of `unknown` come last: `possibly ssh sessions (…)`.
     pub ways: Vec<String>,
+    /// Control paths for which it is unknown whether the host has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownPath>,
+}
+
+impl ControlPathCut {
+    /// The control paths of `ways` that the host has.
+    pub fn known(&self) -> &[String] {
+        &self.ways[..self.ways.len().saturating_sub(self.unknown.len())]
+    }
+}
+
+/// Control paths of one kind that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct UnknownPath {
+    /// `ssh sessions`
+    pub what: String,
+    /// Why it is unknown whether there are any.
+    pub why: String,
 }
 
 /// What the steps that interrupt traffic do to the link of one interface.
@@ -309,6 +347,19 @@ impl Plan {
     /// Whether any step interrupts traffic.
     pub fn interrupts_traffic(&self) -> bool {
         self.steps.iter().any(|s| s.interrupts_traffic)
+    }
+
+    /// Where queues leave remote CPUs and then share local ones: how much traffic the plan carries by its model, as a part of
+    /// the traffic now. The model does not count what remote memory costs, so only a measurement shows which layout is
+    /// faster. `None`: the plan has no such moves, or carries no less.
+    pub fn shared_for_locality(&self) -> Option<f64> {
+        let from_remote = |s: &Step| matches!(s.reason, Reason::FarNode { .. });
+        let load = self.expected.iter().find(|e| e.unit == MODELLED_LOAD)?;
+        let (before, after) = (load.before?, load.after?);
+        // Where isolated CPUs become free of queues, the traffic is the price of that.
+        let isolated = |s: &Step| matches!(s.reason, Reason::IsolatedCpu { .. });
+        let shared = self.steps.iter().any(from_remote) && !self.steps.iter().any(isolated);
+        (after > before && shared).then(|| before / after)
     }
 
     /// Steps on this device; `None` for those of the host.

@@ -6,6 +6,7 @@ use ringwise_knob::{Address, Setting, irq as knob_irq};
 use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
+use crate::doc::MODELLED_LOAD;
 use crate::entries::Entry;
 use crate::machine::{Class, Machine, Near};
 use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
@@ -327,8 +328,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         if let (Some(was), Some(is)) = (b, a)
             && (was - is).abs() * 100.0 > was
         {
-            let unit = "load of the busiest CPU as a multiple of one interface's load (modelled)";
-            push(&mut out, None, b, a, unit, |_, _| {
+            push(&mut out, None, b, a, MODELLED_LOAD, |_, _| {
                 format!(
                     "{:.1} times as much traffic before a CPU is full (modelled: even flows, the same load on each interface)",
                     was / is

@@ -143,9 +143,10 @@ impl ImpossibleSettings {
             }
         }
         for (devs, why, needed, what) in lines {
+            let settings = devs.len() * what.len();
             let what = what.join(", ");
             let what = if devs.iter().all(String::is_empty) { what } else { format!("{} {what}", devs.join(" ")) };
-            out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
+            out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None, settings });
         }
     }
 }
@@ -354,20 +355,23 @@ fn features(
 /// Switches pause frames off, without negotiating with the link partner.
 fn pause(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSettings) {
     let dev = cx.d.name().to_string();
-    let p = match &cx.d.nic.pause {
-        Fact::Known(p) => *p,
-        _ if configured(intent, &dev, |k| matches!(k, Knob::Pause { .. })) => return,
-        // A device without pause frames sends none.
-        Fact::Absent => return,
-        Fact::Unknown(u) => return notes.unread(&dev, "pause frames", u, true),
-    };
     let rdma = cx.d.nic.users.known().into_iter().flatten().find_map(|u| match u {
         User::Rdma { device } => Some(device.clone()),
         _ => None,
     });
+    // Where RDMA may depend on them the goal changes nothing, whether they can be read or not.
+    let for_rdma = |device| Obstacle::PauseFramesForRdma { device };
+    let p = match (&cx.d.nic.pause, rdma.clone()) {
+        (Fact::Known(p), _) => *p,
+        _ if configured(intent, &dev, |k| matches!(k, Knob::Pause { .. })) => return,
+        // A device without pause frames sends none.
+        (Fact::Absent, _) => return,
+        (Fact::Unknown(_), Some(device)) => return notes.add(&dev, "pause frames", for_rdma(device), false),
+        (Fact::Unknown(u), None) => return notes.unread(&dev, "pause frames", u, true),
+    };
     let is_on = p.rx == Some(true) || p.tx == Some(true);
     if let Some(device) = rdma.filter(|_| is_on) {
-        return notes.add(&dev, "pause frames", Obstacle::PauseFramesForRdma { device }, false);
+        return notes.add(&dev, "pause frames", for_rdma(device), false);
     }
     let off = |autoneg| Setting::Pause { dev: dev.clone(), autoneg, rx: p.rx.map(|_| false), tx: p.tx.map(|_| false) };
     let negotiated = is_on && p.autoneg == Some(true);

@@ -265,7 +265,9 @@ impl<'a> Diagnosis<'a> {
             return Reason::SecondThread { goal, cpu };
         }
         if let Some(core_then) = core(to) {
-            if core_now.partial && !core_then.partial {
+            // Where the plan puts queues on this core, what is excluded of it is no reason to leave it.
+            let is_used = core_now.threads.iter().any(|c| self.now.planned[*c] > 0);
+            if core_now.partial && !core_then.partial && !is_used {
                 return Reason::PartOfCore { cpu };
             }
             if core_now.weakness > core_then.weakness {

@@ -54,7 +54,7 @@ mod xps;
 
 pub use doc::{
     ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
-    Program, ProposedChange, SCHEMA, SkippedInterface, VERSION,
+    Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
 };
 pub use effect::{Score, score};
 pub use goal::in_full;

@@ -352,6 +352,29 @@ impl Obstacle {
         Self::NotReadable { unread: u.clone() }
     }
 
+    /// Whether a value that could not be read is the reason.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            Self::NotReadable { .. }
+            | Self::NotReadableStays { .. }
+            | Self::ChannelCountsUnread { .. }
+            | Self::QueueModerationUnread { .. }
+            | Self::FlowRulesUnread { .. }
+            | Self::TableUnread { .. }
+            | Self::HashFieldsUnread
+            | Self::QueueCountUnknown { .. }
+            | Self::InterruptsUnknown
+            | Self::InterruptCpusUnknown
+            | Self::NoQueuesRead
+            | Self::KindUnknown => true,
+            Self::LiesOn { obstacle, .. }
+            | Self::LeftAlone { obstacle }
+            | Self::Instead { obstacle, .. }
+            | Self::Configured { obstacle, .. } => obstacle.is_unread(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn configured(self, by: &[ConfiguredBy]) -> Self {
         Self::Configured { obstacle: Box::new(self), by: by.to_vec() }
     }

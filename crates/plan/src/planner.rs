@@ -362,7 +362,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     let cuts = control::cuts(s, &steps);
     let outages = control::outages(s, &steps);
     out.left_alone.sort_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
-    Plan {
+    let mut plan = Plan {
         schema: SCHEMA.to_string(),
         version: VERSION,
         host: PlanHost::of(s),
@@ -388,7 +388,16 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         doubled_cores: doubled,
         by_hand: Vec::new(),
         kept: out.keep.done,
+    };
+    if let Some(part) = plan.shared_for_locality() {
+        plan.warnings.push(format!(
+            "by its model this plan carries {part:.1} times as much traffic as now, because queues leave remote CPUs and share \
+             local ones. The model does not count what remote memory costs: only a measurement shows which layout is faster \
+             here (ringwise bench forward --state 'local=--goal forward'; ringwise bench forward --help). Until you have \
+             measured, prefer --far-node ok, which uses remote CPUs too."
+        ));
     }
+    plan
 }
 
 /// A device with several queues on one CPU.

@@ -58,6 +58,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], intent: &Intent, learned: &Learne
                 why,
                 needed: want != Rfs::Off,
                 blocked_by: None,
+                settings: 1,
             });
             return;
         }

@@ -97,6 +97,7 @@ impl PlanBuilder {
             why: a.why,
             needed: a.needed,
             blocked_by: None,
+            settings: a.devs.len(),
         }));
         all
     }
@@ -146,7 +147,14 @@ impl PlanBuilder {
         };
         if let Some(why) = obstacle {
             let what = address.to_string();
-            self.refused.push(NotPossible { address: Some(address), what, why, needed: w.needed, blocked_by: None });
+            self.refused.push(NotPossible {
+                address: Some(address),
+                what,
+                why,
+                needed: w.needed,
+                blocked_by: None,
+                settings: 1,
+            });
             return;
         }
         let restarts = !holds && address.interrupts_traffic_of(nic) && !address.interrupts_traffic();

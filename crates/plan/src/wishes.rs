@@ -98,6 +98,7 @@ impl WishContext<'_, '_> {
             why: why.configured(std::slice::from_ref(by)),
             needed: true,
             blocked_by: None,
+            settings: 1,
         };
         if self.laid.noted.insert((entry.address.clone(), entry.what.clone(), entry.why.to_string())) {
             self.laid.refused.push(entry);

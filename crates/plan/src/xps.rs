@@ -143,7 +143,7 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
     let name = d.name();
     let cannot = |out: &mut PlanBuilder, why: Obstacle| {
         let what = format!("{name} XPS CPUs");
-        out.refused.push(NotPossible { address: None, what, why, needed: false, blocked_by: None });
+        out.refused.push(NotPossible { address: None, what, why, needed: false, blocked_by: None, settings: 1 });
     };
     let Some(n) = d.tx else { return cannot(out, Obstacle::QueueCountUnknown { direction: "transmit".into() }) };
     if n < 2 {

@@ -1,5 +1,7 @@
 //! Connections that control the host, and how a plan would affect them.
-use ringwise_plan::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_plan::{ControlPathCut, Plan, UnknownPath};
 
 use ringwise_text::hang;
 use ringwise_text::{Style, Tint};
@@ -13,19 +15,46 @@ pub fn head(plan: &Plan, w: Option<usize>) -> String {
     hang("Control path: ", &format!("{}.", ways.join("; ")), w)
 }
 
-/// What would interrupt what: `eth0 channels would interrupt the default route`.
+/// What would interrupt what, as sentences without the last full stop: `eth0 channels would interrupt the default route`.
 fn interrupted(plan: &Plan) -> String {
-    let mut ways: Vec<&str> = plan.cuts.iter().flat_map(|c| &c.ways).map(String::as_str).collect();
-    ways.sort();
-    ways.dedup();
-    let what: Vec<String> = plan.cuts.iter().map(|c| c.address.to_string()).collect();
-    format!("{} would interrupt {}", what.join(", "), ways.join("; "))
+    let (sure, unsure): (Vec<_>, Vec<_>) = plan.cuts.iter().partition(|c| !c.known().is_empty());
+    let settings = |cuts: &[&ControlPathCut]| -> String {
+        cuts.iter().map(|c| c.address.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let mut sentences = Vec::new();
+    if !sure.is_empty() {
+        let ways: BTreeSet<&str> = sure.iter().flat_map(|c| c.known()).map(String::as_str).collect();
+        let ways: Vec<&str> = ways.into_iter().collect();
+        sentences.push(format!("{} would interrupt {}", settings(&sure), ways.join("; ")));
+    }
+    for (cuts, also) in [(sure, "they also interrupt"), (unsure, "")] {
+        let unknown: BTreeSet<&UnknownPath> = cuts.iter().flat_map(|c| &c.unknown).collect();
+        if unknown.is_empty() {
+            continue;
+        }
+        let mut by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        unknown.iter().for_each(|u| by.entry(&u.why).or_default().push(&u.what));
+        let lists: Vec<String> = by.values().map(|what| alternatives(what)).collect();
+        let whys: Vec<&str> = by.keys().copied().collect();
+        let verb = if also.is_empty() { format!("{} would interrupt", settings(&cuts)) } else { also.to_string() };
+        sentences.push(format!("Whether {verb} {} is unknown: {}", alternatives(&lists), whys.join("; ")));
+    }
+    sentences.join(". ")
+}
+
+/// `default routes, iSCSI sessions or ssh sessions`
+fn alternatives<T: AsRef<str>>(all: &[T]) -> String {
+    let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => all.concat(),
+    }
 }
 
 /// Why a boot makes a plan that has such steps again, without any step that interrupts traffic.
 pub fn skipped_at_boot(plan: &Plan) -> String {
     format!(
-        "ringwise: {}: changes that interrupt traffic are skipped, because no user can confirm a trial at boot",
+        "ringwise: {}. Changes that interrupt traffic are skipped, because no user can confirm a trial at boot",
         interrupted(plan)
     )
 }
@@ -35,10 +64,15 @@ pub fn cuts(plan: &Plan, style: &Style) -> String {
     if plan.cuts.is_empty() {
         return String::new();
     }
-    let text = format!(
-        "{}. apply does that only with --force and --confirm, and restores everything unless you confirm.",
-        interrupted(plan)
-    );
+    let only_unknown = plan.cuts.iter().all(|c| c.known().is_empty());
+    let why = match (only_unknown, style.recording.is_one()) {
+        (true, true) => {
+            "Only for this reason the command below has --force and --confirm: apply looks again on the host itself,"
+        }
+        (true, false) => "Only for this reason apply needs --force and --confirm,",
+        (false, _) => "apply does that only with --force and --confirm,",
+    };
+    let text = format!("{}. {why} and restores everything unless you confirm.", interrupted(plan));
     style.paint(Tint::Yellow, hang("", &text, style.width).trim_end()) + "\n"
 }
 

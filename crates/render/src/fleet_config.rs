@@ -192,8 +192,16 @@ pub fn page(hosts: &[ConfigOnHost], p: &ConfigPage, style: &Style) -> String {
     };
     out += &list("Parts of the file that match none of these hosts:", p.unmatched, &limit, style);
     if let Some(first) = hosts.first() {
-        let command = format!("ringwise plan --config {}", ringwise_model::shell::quote(p.config));
-        out += &format!("\nNext: {}\n", reads(&command, &first.file));
+        let config = ringwise_model::shell::quote(p.config);
+        let next = match first.verdict {
+            // A plan would only repeat the reason.
+            Verdict::Fails => {
+                let show = reads("ringwise show", &first.file);
+                format!("correct {config}; to see what this host has:\n  {show}")
+            }
+            _ => reads(&format!("ringwise plan --config {config}"), &first.file),
+        };
+        out += &format!("\nNext: {next}\n");
     }
     out
 }
@@ -294,7 +302,10 @@ mod tests {
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains("  2 hosts: eth0 rings: not supported by the driver\n  1 host: eth1"), "{text}");
         assert!(text.contains("Why the file fails:\n  1 host: fleet.toml line 3: a fault\n"), "{text}");
-        assert!(text.ends_with("Next: ringwise plan --config fleet.toml --from caps/e.tar.gz\n"), "{text}");
+        let show = "Next: correct fleet.toml; to see what this host has:\n  ringwise show --from caps/e.tar.gz\n";
+        assert!(text.ends_with(show), "{text}");
+        let text = page(&all[1..], &p, &Style::plain(None));
+        assert!(text.ends_with("Next: ringwise plan --config fleet.toml --from caps/d.tar.gz\n"), "{text}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Step};
 use ringwise_model::{DEFAULT_CONFIG, Fact, Goal, Snapshot};
-use ringwise_plan::{NotPossible, Obstacle, Plan};
+use ringwise_plan::{NotPossible, Obstacle, Plan, SkippedInterface};
 
 use super::bands::{bands, now_text};
 use super::competing;
@@ -82,14 +82,18 @@ pub struct PlanPageOptions {
 pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &Style) -> String {
     let (w, again) = (style.width, how.again.as_str());
     if plan.steps.is_empty() {
-        let (n, kept) = (plan.target.len(), plan.kept.len());
         let mut out = named(plan, style);
-        out += &if n == 0 {
-            hang("", &format!("{}: nothing to plan, nothing to change.", name(plan)), w)
-        } else {
-            let so = n.saturating_sub(kept);
-            hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
-        };
+        out += &hang("", &nothing_to_change(plan), w);
+        let unplanned = |l: &&SkippedInterface| !matches!(l.why, Obstacle::NotNamed | Obstacle::Software { .. });
+        let interesting = plan.left_alone.iter().filter(unplanned);
+        let (skipped, counts) = skipped_interfaces(plan, interesting);
+        if !skipped.is_empty() {
+            out += &hang("", &format!("Skipped: {}.", skipped.join(", ")), w);
+        }
+        out += &counts.map(|c| hang("", &c, w)).unwrap_or_default();
+        if how.full && !plan.target.is_empty() {
+            out.push_str(&lines(plan, &PlanIndex::new(plan), s, &mut Sources::default(), style));
+        }
         out.push_str(&s.map(|s| pending::of_plan(plan, &PlanIndex::new(plan), s, w)).unwrap_or_default());
         out.push_str(&rest(plan, again, style));
         out.push_str(&manual_changes::kept(plan, again, style));
@@ -140,6 +144,26 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     out
 }
 
+/// The first line of a plan without changes. A setting that could not be read is not as planned, only unknown.
+fn nothing_to_change(plan: &Plan) -> String {
+    let (n, host) = (plan.target.len(), name(plan));
+    let so = n.saturating_sub(plan.kept.len());
+    let unread = || plan.refused.iter().filter(|r| r.is_unread());
+    let not_readable: usize = unread().map(|r| r.settings).sum();
+    let incomplete = unread().any(|r| r.needed && !r.is_named());
+    match (n, not_readable) {
+        (0, 0) => format!("{host}: nothing to plan, nothing to change."),
+        (_, 0) => format!("{host}: nothing to change ({so} of {n} settings are as planned)."),
+        (_, unread) => {
+            let whether = if incomplete { "; whether the goal is met is unknown" } else { "" };
+            let planned = if so == n { plural(n, "setting") } else { format!("{so} of {n} settings") };
+            format!(
+                "{host}: nothing to change in what could be read ({planned} as planned, {unread} not readable){whether}."
+            )
+        }
+    }
+}
+
 fn head(plan: &Plan, w: Option<usize>) -> String {
     let goal = plan.intent.goal;
     let default = match &plan.intent.config {
@@ -153,16 +177,7 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     };
     let mut out = hang("", &format!("Plan for {}: goal {goal}{default}", name(plan)), w);
     let mut text = format!("Considered {}.", plan.considered.join(" "));
-    let (mut alone, mut counts) = (Vec::new(), Vec::new());
-    for l in &plan.left_alone {
-        match &l.why {
-            Obstacle::ChannelsInUse { by } if plan.considered.contains(&l.dev) => {
-                let by: Vec<String> = by.iter().map(text::user).collect();
-                counts.push(format!("{} (in use by {})", l.dev, by.join(", ")));
-            }
-            why => alone.push(format!("{} ({why})", l.dev)),
-        }
-    }
+    let (mut alone, counts) = skipped_interfaces(plan, plan.left_alone.iter());
     let mut soft: Vec<String> = plan
         .bystanders
         .iter()
@@ -176,13 +191,30 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     if !alone.is_empty() {
         text.push_str(&format!(" Skipped: {}.", alone.join(", ")));
     }
-    if !counts.is_empty() {
-        text.push_str(&format!(" Number of queues not changed: {}.", counts.join(", ")));
-    }
+    text.extend(counts.map(|c| format!(" {c}")));
     out.push_str(&hang("", &text, w));
     out.push_str(&control::head(plan, w));
     out.push('\n');
     out
+}
+
+/// `eth1 (link down)` for each skipped interface, and a sentence about those of which only the number of queues is skipped.
+fn skipped_interfaces<'a>(
+    plan: &Plan,
+    list: impl Iterator<Item = &'a SkippedInterface>,
+) -> (Vec<String>, Option<String>) {
+    let (mut alone, mut counts) = (Vec::new(), Vec::new());
+    for l in list {
+        match &l.why {
+            Obstacle::ChannelsInUse { by } if plan.considered.contains(&l.dev) => {
+                let by: Vec<String> = by.iter().map(text::user).collect();
+                counts.push(format!("{} (in use by {})", l.dev, by.join(", ")));
+            }
+            why => alone.push(format!("{} ({why})", l.dev)),
+        }
+    }
+    let counts = (!counts.is_empty()).then(|| format!("Number of queues not changed: {}.", counts.join(", ")));
+    (alone, counts)
 }
 
 fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Sources, style: &Style) -> String {

@@ -31,7 +31,12 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
         out.push('\n');
     }
     let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
-    out.push_str(&format!("Next: {}\n", style.recording.reads(format!("ringwise plan {}", names.join(" ")))));
+    // An interface whose queues are unknown cannot be planned.
+    if nics.iter().any(|n| n.queues_unread().is_none()) {
+        out.push_str(&format!("Next: {}\n", style.recording.reads(format!("ringwise plan {}", names.join(" ")))));
+    } else if style.recording.is_one() {
+        out.push_str("Next, on the host itself, for a recording that has the queues: ringwise capture FILE\n");
+    }
     out
 }
 

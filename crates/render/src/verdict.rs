@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::Verify;
 use ringwise_knob::Address;
-use ringwise_model::{Nic, Snapshot};
+use ringwise_model::{Nic, Snapshot, Subject};
 use ringwise_text::{Style, Tint, hang, is_down, is_listed, no_answer, plural};
 
 use super::misplaced::{self, Misplaced};
@@ -52,6 +52,19 @@ fn trouble(s: &Snapshot, n: &Nic) -> Option<(usize, String)> {
     Some((rank + 1, bad.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
 }
 
+/// Whether it is unknown where the interrupts of an interface are: their CPUs, or on a host with several nodes its own node.
+fn is_unknown(s: &Snapshot, n: &Nic) -> bool {
+    if is_down(n) {
+        return false;
+    }
+    let no_interrupts = n.queue_vectors().next().is_none();
+    let one_node = s.topology.nodes.known().is_some_and(|nodes| nodes.len() < 2);
+    n.queues_unread().is_some()
+        || (no_interrupts && n.unread.iter().any(|u| u.subject == Some(Subject::QueueInterrupts)))
+        || n.queue_vectors().any(|v| v.taken_by().is_none())
+        || (n.node.unread().is_some() && !one_node)
+}
+
 /// With more, their number is shown instead of their names.
 const NAMED: usize = 4;
 
@@ -73,13 +86,30 @@ pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, s
             };
             (Tint::Yellow, format!("Could be better: {what}{more}"))
         }
-        (None, None) => match s.nics.iter().filter(|n| is_listed(n) && n.has_own_queues()).count() {
-            0 => return String::new(),
-            n => {
-                let text = "none on a remote or isolated CPU; ringwise check looks at the rest";
-                (Tint::Bold, format!("Interrupts of {}: {text}", plural(n, "interface")))
-            }
-        },
+        (None, None) => {
+            let own = s.nics.iter().filter(|n| is_listed(n) && (n.has_own_queues() || n.queues_unread().is_some()));
+            let (unknown, known): (Vec<&Nic>, Vec<&Nic>) = own.partition(|n| is_unknown(s, n));
+            let of = match unknown.as_slice() {
+                [] => String::new(),
+                some if some.len() > NAMED => plural(some.len(), "interface"),
+                some => some.iter().map(|n| n.name()).collect::<Vec<_>>().join(" "),
+            };
+            let rest = "ringwise check looks at the rest";
+            let text = match (known.len(), of.as_str()) {
+                (0, "") => return String::new(),
+                (0, of) => {
+                    format!("Interrupts of {of}: their CPUs are unknown; ringwise check lists what could not be read")
+                }
+                (n, "") => {
+                    format!("Interrupts of {}: none on a remote or isolated CPU; {rest}", plural(n, "interface"))
+                }
+                (n, of) => format!(
+                    "Interrupts of {}: none on a remote or isolated CPU; of {of}: unknown; {rest}",
+                    plural(n, "interface")
+                ),
+            };
+            (Tint::Bold, text)
+        }
     };
     format!("{}\n", style.paint(tint, hang("", &text, style.width).trim_end()))
 }

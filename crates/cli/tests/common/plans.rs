@@ -68,6 +68,7 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
         why: text_only("this driver cannot set it (EOPNOTSUPP)"),
         needed: false,
         blocked_by: None,
+        settings: 1,
     }];
     plan.expected = vec![Expected {
         worth: None,

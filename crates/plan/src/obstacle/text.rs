@@ -80,7 +80,7 @@ fn text(o: &Obstacle) -> String {
             None | Some(RingKind::Size) => format!("the driver reports no {kind} ring"),
             Some(_) => format!("the driver reports no {kind}"),
         },
-        O::PauseFramesForRdma { device } => format!("RDMA device {device} may depend on them, so they stay on"),
+        O::PauseFramesForRdma { device } => format!("RDMA device {device} may depend on them, so they stay as they are"),
         O::FeatureFixed { on } => format!("fixed at {} by the driver", if *on { "on" } else { "off" }),
         O::NotAmongParameters { has } if has.is_empty() => "not supported by the driver, which supports none".into(),
         O::NotAmongParameters { has } => format!("not supported by the driver, which supports {}", has.join(" ")),

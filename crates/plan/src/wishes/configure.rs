@@ -216,7 +216,7 @@ pub(crate) fn configure(
             let other = instead.remove(i);
             let why = why.instead(&other).configured(&one.by);
             let what = format!("{address} {}", setting.value_text());
-            out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
+            out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None, settings: 1 });
             setting = other;
         }
         let matched = compare(&setting, s);

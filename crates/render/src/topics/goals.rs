@@ -49,7 +49,8 @@ pub(super) const TOPICS: &[Topic] = &[
              count; interfaces that are not part of it do not. Queues that share a CPU share what it carries. A table \
              that was changed outside ringwise, or is configured, stays.",
             "RPS|for one receive queue, on all threads of other cores near it; RFS off",
-            "Rest|LRO off and pause frames off (both with --allow-disruption); moderation is kept",
+            "Rest|LRO off and pause frames off (both with --allow-disruption); pause frames stay as they are on an \
+             interface with an RDMA device, which may depend on them; moderation is kept",
             "Try|ringwise plan --goal forward",
             "See|rule Q33; ringwise help goal, rss, lro, pause, skipped",
         ],

@@ -5,6 +5,7 @@ mod several;
 use ringwise_discover::Options;
 use ringwise_intent::{Planning, PlanningHost, Take};
 use ringwise_knob::Learned;
+use ringwise_model::shell::quote;
 use ringwise_model::{GoalChoice, Intent, Snapshot};
 
 use super::fleet;
@@ -18,7 +19,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
 use ringwise_emit::{diff, script};
-use ringwise_plan::Plan;
+use ringwise_plan::{Plan, Refusal};
 use ringwise_render::plan::{self as page, PlanPageOptions};
 use ringwise_text::no_answer;
 
@@ -36,7 +37,8 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let a = &PlanArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, false, common)?;
-    let plan = made.plan(if a.intent.take_over { Take::Over } else { Take::Ask })?;
+    let plan =
+        made.plan(if a.intent.take_over { Take::Over } else { Take::Ask }).map_err(|e| not_tunable(e, &source))?;
     let s = made.host.snapshot;
     if let Some(file) = &a.out {
         let expiry = a.expires.unwrap_or(Expiry(Some(std::time::Duration::from_secs(86_400))));
@@ -124,6 +126,24 @@ pub(super) fn make(
         out::note(common.quiet, &text);
     }
     Ok(planning)
+}
+
+/// The error, with the next command where the facts that an interface lacks can be read elsewhere.
+fn not_tunable(e: ringwise_intent::Error, source: &Source) -> Fail {
+    let next = match &e {
+        ringwise_intent::Error::Plan(Refusal::NotTunable { dev, why }) if why.is_unread() => {
+            Some(match source.recorded {
+                true => "ringwise capture FILE      (on the host itself: a recording that has them)".to_string(),
+                false => format!("ringwise show {}", quote(dev)),
+            })
+        }
+        _ => None,
+    };
+    let fail = Fail::from(e);
+    match next {
+        Some(next) => fail.next(next),
+        None => fail,
+    }
 }
 
 /// With what was changed outside ringwise. `goal_given`, `at_boot`: see [`Planning::new`].
