@@ -50,7 +50,7 @@ impl Service<'_> {
             return;
         }
         if let Some(follow) = &mut self.follow {
-            follow.changed();
+            follow.changed(full);
         }
         let before = self.to_read.take();
         let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full) };

@@ -102,8 +102,12 @@ pub(crate) enum WriteReason {
 }
 
 impl Follow {
-    /// Interfaces, queues or interrupts may have changed.
-    pub(crate) fn changed(&mut self) {
+    /// Interfaces, queues or interrupts may have changed. Without a notification (`heard`), what is being counted is counted to its
+    /// end first: a change of the table is noticed in any case.
+    pub(crate) fn changed(&mut self, heard: bool) {
+        if !heard && self.followed.values().any(|f| f.counting.is_some() || f.counts.is_some()) {
+            return;
+        }
         (self.layout, self.sampler, self.before) = (None, None, None);
         for f in self.followed.values_mut() {
             (f.facts, f.counting, f.counts) = (None, None, None);

@@ -46,11 +46,11 @@ pub(super) const TOPICS: &[Topic] = &[
              nor changes the layout of the others: queue 3 of eth1 may then be on another CPU than queue 3 of eth0.",
             "RSS|the table is weighted if that takes 5 % or more off the busiest CPU: a CPU whose core has another \
              CPU with queues carries two thirds of one that has its core alone. Queues of all interfaces of the plan \
-             count; interfaces that are not part of it do not. Queues that share a CPU share what it carries. A table \
-             that was changed outside ringwise, or is configured, stays.",
+             count; interfaces that are not part of it do not. A table that was changed outside ringwise, or is \
+             configured, stays.",
             "RPS|for one receive queue, on all threads of other cores near it; RFS off",
-            "Rest|LRO off and pause frames off (both with --allow-disruption); pause frames stay as they are on an \
-             interface with an RDMA device, which may depend on them; moderation is kept",
+            "Rest|LRO off, and pause frames off except where RDMA uses the device (both with --allow-disruption); \
+             moderation is kept",
             "Try|ringwise plan --goal forward",
             "See|rule Q33; ringwise help goal, rss, lro, pause, skipped",
         ],
