@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("bench/src/pktgen.rs", " usec, ", "the kernel's result of pktgen"),
     ("check/src/rules/host.rs", "Clear CPU buffers", "the kernel's list of vulnerabilities"),
     ("check/src/rules/host.rs", "SMT vulnerable", "the kernel's list of vulnerabilities"),
+    ("config/src/import/irqbalance.rs", "export ", "irqbalance's environment file"),
     ("cli/src/cmd/manual_changes.rs", "take over", "the answer of a person"),
     ("cli/src/cmd/bench/states.rs", "flow-type ", "a flow rule as ethtool takes it"),
     ("recording/src/record.rs", "begin ", "the format of recordings"),

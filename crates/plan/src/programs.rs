@@ -32,7 +32,7 @@ pub(crate) fn plan(
     let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
     let mut out = Vec::new();
     let mut add = |d: &Dev, team: Option<&QueueGroup>, found| match found {
-        Found::Proposal(p) => out.push(p),
+        Found::Proposal(p) => out.push(*p),
         Found::NoFreeCore => {
             let text = "every physical core near its queues has a queue, so no core is free for programs; fewer queues \
                         free some";
@@ -62,7 +62,7 @@ pub(crate) fn plan(
 }
 
 enum Found {
-    Proposal(Program),
+    Proposal(Box<Program>),
     /// Streams need a core without queues, and none is free.
     NoFreeCore,
     Nothing,
@@ -142,7 +142,7 @@ fn one(
     });
     // A list of every CPU would limit nothing.
     let node_cpus = node_cpus.filter(|all| *all != cpus && *all != m.topo.online);
-    Found::Proposal(Program {
+    Found::Proposal(Box::new(Program {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
         names,
@@ -152,7 +152,7 @@ fn one(
         node_drop_in: node_cpus.as_ref().map(|all| drop_in(m, all, false)),
         node_cpus,
         cpus,
-    })
+    }))
 }
 
 /// `nodeless`: the node of the device is unknown, so none is named.
