@@ -15,6 +15,8 @@ user() {
 	chmod 700 "$2/.ssh"
 	chown -R "$1" "$2/.ssh"
 }
+# sudo looks up the name of its host.
+echo "127.0.0.1 $HOST" >>/etc/hosts
 user root /root
 user operator /home/operator
 user guest /home/guest

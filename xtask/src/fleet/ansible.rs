@@ -64,6 +64,17 @@ impl Played {
         recaps(&self.text).get(host).copied()
     }
 
+    /// The warnings in one line each. Ansible breaks them at the width of the terminal.
+    pub(super) fn warnings(&self) -> String {
+        let mut out = String::new();
+        let mut lines = self.text.lines();
+        while let Some(first) = lines.by_ref().find(|l| l.starts_with("[WARNING]: ")) {
+            let more: Vec<&str> = lines.by_ref().take_while(|l| !l.is_empty()).collect();
+            out += &format!("{}\n", [&[first], &more[..]].concat().join(" "));
+        }
+        out
+    }
+
     /// The result of the task that ended the play on a host, with the word in front of it: `FAILED` or `UNREACHABLE`.
     pub(super) fn fatal(&self, host: &str) -> Option<(String, Value)> {
         self.text.lines().find_map(|line| {
@@ -123,6 +134,7 @@ impl Controller {
             dir.join("key").display()
         );
         fs::write(dir.join("ssh_config"), config)?;
+        fs::write(dir.join("ansible.cfg"), "[defaults]\n")?;
         Ok(Controller { bin, dir, logs: logs.to_path_buf(), _temporary: temporary })
     }
 
@@ -130,10 +142,16 @@ impl Controller {
         self.dir.join("key.pub")
     }
 
-    /// Writes the inventory. JSON is YAML too.
-    pub(super) fn inventory(&self, inventory: &Value) -> Result<()> {
-        fs::write(self.dir.join("inventory.yml"), serde_json::to_vec_pretty(inventory)?)?;
-        Ok(())
+    /// Writes the inventory.
+    pub(super) fn inventory(&self, text: &str) -> Result<()> {
+        Ok(fs::write(self.dir.join("inventory.yml"), text)?)
+    }
+
+    /// Writes a playbook of this run. The result is its path.
+    pub(super) fn playbook(&self, name: &str, text: &str) -> Result<String> {
+        let path = self.dir.join(format!("{name}.yml"));
+        fs::write(&path, text)?;
+        Ok(path.display().to_string())
     }
 
     /// Runs a playbook. Its output is kept as `NAME.log` too.
@@ -148,7 +166,7 @@ impl Controller {
         let mut c = Command::new(self.bin.join("ansible-playbook"));
         c.arg(playbook).args(args).stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         // Nothing of the user's own Ansible is read or written.
-        c.env("ANSIBLE_CONFIG", "/dev/null")
+        c.env("ANSIBLE_CONFIG", sub("ansible.cfg"))
             .env("ANSIBLE_HOME", sub("home"))
             .env("ANSIBLE_COLLECTIONS_PATH", paths::root().join("contrib/ansible"))
             .env("ANSIBLE_INVENTORY", sub("inventory.yml"))

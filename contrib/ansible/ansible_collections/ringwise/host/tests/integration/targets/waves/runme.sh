@@ -142,7 +142,10 @@ for playbook in no_python no_python_raw; do
     play ringwise.host.$playbook -l a --check
     recap a 1
     [ ! -e "$folder/hosts/a/state" ]
-    play ringwise.host.$playbook -l a
+    play ringwise.host.$playbook -l a -e ringwise_goal=rpc \
+        -e '{"ringwise_set": {"eth0.rss.table": "equal 4", "eth0.coalesce.rx-usecs": 5}, "ringwise_interfaces": ["eth0", "eth1"]}'
+    grep -F '"--goal=rpc", "--set=eth0.rss.table=equal 4", "--set=eth0.coalesce.rx-usecs=5", "--", "eth0", "eth1"]' \
+        "$folder/hosts/a/log"
     recap a 2
     grep -x kept "$folder/hosts/a/state"
     play ringwise.host.$playbook -l a
