@@ -151,6 +151,8 @@ fn once(
         while members.iter().any(|m| !m.has_ended()) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(200));
         }
+        // A guest that does not end by itself counts as lost.
+        progress::end_children();
         let ended: Vec<Result<Ended>> = running
             .into_iter()
             .map(|r| r.join().map_err(|_| anyhow::anyhow!("the thread of a guest panicked"))?)
