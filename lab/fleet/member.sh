@@ -18,9 +18,9 @@ user() {
 # sudo looks up the name of its host.
 echo "127.0.0.1 $HOST" >>/etc/hosts
 user root /root
-user operator /home/operator
+user deploy /home/deploy
 user guest /home/guest
-echo 'operator ALL=(ALL) NOPASSWD: ALL
+echo 'deploy ALL=(ALL) NOPASSWD: ALL
 # As guest.sh: an emulated device may take longer than ringwise waits by default.
 Defaults env_keep += "RINGWISE_DEVICE_DEADLINE_MS"' >/etc/sudoers.d/fleet
 echo "SetEnv RINGWISE_DEVICE_DEADLINE_MS=$RINGWISE_DEVICE_DEADLINE_MS" >/etc/ssh/sshd_config.d/fleet.conf

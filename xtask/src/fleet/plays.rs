@@ -20,8 +20,8 @@ const TRIAL: u64 = 90;
 
 /// The account of a user with sudo, of root, or of a user without it.
 const USERS: [(&str, &str); 5] = [
-    ("ordinary", "operator"),
-    ("competing", "operator"),
+    ("ordinary", "deploy"),
+    ("competing", "deploy"),
     ("refusing", "root"),
     ("cut-off", "root"),
     ("unprivileged", "guest"),
@@ -360,7 +360,10 @@ impl<'a> Fleet<'a> {
             word == "UNREACHABLE" && !message.is_empty(),
             &account.to_string(),
         );
-        self.untouched("unprivileged", Some(&played), &before)?;
+        let (_, next) = played.fatal("unprivileged").unwrap_or_default();
+        let holds = next["msg"].as_str().is_some_and(|m| m.contains("not begun") && m.contains("cut-off"));
+        self.checks.check("unprivileged: its wave is not begun, because of cut-off", holds, &next.to_string());
+        self.untouched("unprivileged", None, &before)?;
         let ssh = |fleet: &Self, command: &str| {
             fleet.controller.ssh("root", fleet.member("cut-off")?.guest.host.ssh_port, command)
         };
