@@ -105,7 +105,7 @@ impl<'a> Guest<'a> {
                 (none.clone(), none)
             }
         };
-        let disk = (host.system == System::Systemd).then(userland::ensure).transpose()?;
+        let disk = (host.system == System::Systemd).then(|| userland::ensure(host.python)).transpose()?;
         let dir = free_dir(&format!("{}-{}", host.name, k.name));
         Ok(Guest { host, kernel: &k.name, ready, test_nic, cost_model, disk, qemu, accel, dir })
     }

@@ -34,6 +34,7 @@ const STEPS: &[Step] = &[
     Step("helm", &["xtask", "helm"], Lane::All, false),
     Step("arm64", &["xtask", "package", "--arch", "arm64", "--tests"], Lane::All, true),
     Step("lab-arm64", &["xtask", "lab", "--arch", "arm64"], Lane::All, true),
+    Step("fleet", &["xtask", "fleet"], Lane::All, true),
     Step("packages", &["xtask", "package", "--source", "--twice", "--try"], Lane::All, true),
     Step("lab", &["xtask", "lab"], Lane::Quick, true),
 ];

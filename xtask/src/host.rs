@@ -20,6 +20,9 @@ pub(crate) struct Host {
     /// The first process.
     #[serde(default)]
     pub system: System,
+    /// Its Debian has Python and sudo too (only with systemd).
+    #[serde(default)]
+    pub python: bool,
     pub cpu: Cpu,
     /// Megabytes, if no node has a size.
     #[serde(default = "memory")]
@@ -36,6 +39,9 @@ pub(crate) struct Host {
     /// More shell variables for the guest, a line each.
     #[serde(skip)]
     pub variables: String,
+    /// The port of 127.0.0.1 on this machine that QEMU forwards to port 22 of NICs with `ssh`.
+    #[serde(skip)]
+    pub ssh_port: u16,
     /// Seconds that booting and shutting down may take.
     #[serde(default = "boot_limit")]
     pub boot_limit: u64,
@@ -118,6 +124,9 @@ pub(crate) struct Nic {
     /// Kernel-managed vectors (mqnic).
     #[serde(default)]
     pub managed: bool,
+    /// It is on no wire. QEMU forwards a port of this machine to it, and drops everything else that the guest sends there.
+    #[serde(default)]
+    pub ssh: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -188,6 +197,12 @@ impl Host {
             if wants != nic.queues.is_some() {
                 bail!("{}: `queues` is supported only for virtio and mqnic", nic.name);
             }
+            if nic.ssh && (wants || nic.hub.is_some()) {
+                bail!("{}: `ssh` is supported only for igb, e1000e and vmxnet3 without a hub", nic.name);
+            }
+        }
+        if self.python && self.system != System::Systemd {
+            bail!("`python` is supported only with systemd");
         }
         Ok(())
     }
@@ -341,7 +356,11 @@ impl Host {
                 other => {
                     // A device without a peer still has a link.
                     let hub = nic.hub.unwrap_or(100 + i as u32);
-                    add("-netdev", format!("hubport,hubid={hub},id=n{i}"));
+                    let netdev = match nic.ssh {
+                        true => format!("user,id=n{i},restrict=on,hostfwd=tcp:127.0.0.1:{}-:22", self.ssh_port),
+                        false => format!("hubport,hubid={hub},id=n{i}"),
+                    };
+                    add("-netdev", netdev);
                     add("-device", format!("{},{plug}", other.module()));
                 }
             }

@@ -306,7 +306,7 @@ fn within(line: &str, times: &[f64]) -> bool {
 const EMULATION: &[&str] = &["sched_cpu_dying"];
 
 /// A line that a healthy kernel never logs.
-fn kernel_complaint(line: &str) -> bool {
+pub(crate) fn kernel_complaint(line: &str) -> bool {
     const SIGNS: &[&str] = &[
         "WARNING: CPU:",
         "WARNING: at",

@@ -14,6 +14,7 @@ mod demo;
 mod dev;
 mod figures;
 mod fixtures;
+mod fleet;
 mod grafana;
 mod green;
 mod heartbeat;
@@ -75,6 +76,8 @@ usage: cargo xtask TASK
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a separate lane)
       --page            only rewrite the page from the existing results
+  fleet [--program FILE] [--keep]
+                        plays of the Ansible collection over ssh, against five guests (docs/ansible.md)
   mutants [NAME...]     faults of the write path (lab/mutants); a scenario must find each of them
   mutate [options]      small faults in the pure crates, made by cargo-mutants; their tests must find them; continues where
                         an earlier run stopped
@@ -135,6 +138,7 @@ fn main() -> ExitCode {
         "lab" if rest.first().is_some_and(|w| w == "bench") => bench::run(&rest[1..]),
         "lab" => lab::run(rest),
         "demo" => demo::run(rest),
+        "fleet" => fleet::run(rest),
         "mutants" => mutants::run(rest),
         "mutate" => mutate::run(rest),
         "cost" => cost::run(rest),

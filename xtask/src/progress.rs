@@ -71,17 +71,21 @@ impl Drop for Child {
     }
 }
 
+/// Kills all children that `child` has registered.
+pub(crate) fn end_children() {
+    let children = CHILDREN.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default();
+    for pid in children {
+        let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+    }
+}
+
 /// From now on SIGINT, SIGTERM and SIGHUP end the children, remove what is temporary, and end the program.
 pub(crate) fn catch_signals() -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            let children = CHILDREN.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default();
-            for pid in children {
-                let pid = pid.to_string();
-                let _ = Command::new("kill").args(["-KILL", &pid]).stderr(Stdio::null()).status();
-            }
+            end_children();
             let paths = TEMPORARY.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default();
             paths.iter().for_each(|p| remove(p));
             eprintln!("\ninterrupted: the guest has ended, and temporary files are removed");

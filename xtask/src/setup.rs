@@ -1,7 +1,7 @@
 //! `cargo xtask setup`: installs what the lab needs on a fresh machine.
 
 use crate::package::Arch;
-use crate::{apt, cmd, grafana, host, image, kernel, lab, module, mutate, paths, progress, qemu, userland};
+use crate::{apt, cmd, fleet, grafana, host, image, kernel, lab, module, mutate, paths, progress, qemu, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -45,6 +45,8 @@ const TOOLS: &[(&str, &str, Lane)] = &[
     ("rpm", "rpm", Lane::All),
     ("rpmlint", "rpmlint", Lane::All),
     ("runc", "runc", Lane::All),
+    ("ssh", "openssh-client", Lane::All),
+    ("ssh-keygen", "openssh-client", Lane::All),
     ("minisign", "minisign", Lane::All),
     ("go", "golang-go", Lane::All),
 ];
@@ -75,7 +77,7 @@ pub(crate) fn fetch(lane: Lane) -> Result<()> {
     let boots = lab::boots(lane, Arch::Amd64)?;
     guests(lane, Arch::Amd64, &boots)?;
     if boots.iter().any(|(h, _)| h.system == host::System::Systemd) {
-        println!("setup: userland {}", userland::ensure()?.display());
+        println!("setup: userland {}", userland::ensure(false)?.display());
     }
     if lane == Lane::All
         && let Err(e) = lab::boots(lane, Arch::Arm64).and_then(|boots| guests(lane, Arch::Arm64, &boots))
@@ -87,6 +89,11 @@ pub(crate) fn fetch(lane: Lane) -> Result<()> {
     {
         let then = if lane == Lane::All { "fails" } else { "is skipped" };
         println!("setup: no tuned ({e:#}): the test that it reads our profiles {then}");
+    }
+    if lane == Lane::All
+        && let Err(e) = fleet::fetch()
+    {
+        println!("setup: no Ansible ({e:#}): the plays against guests fail");
     }
     if lane == Lane::All
         && let Err(e) = grafana::prometheus()

@@ -21,44 +21,50 @@ const PACKAGES: &[&str] = &[
     "udev",
 ];
 
+/// What hosts with `python` have in addition.
+const FOR_ANSIBLE: &[&str] = &["python3", "sudo"];
+
 /// Only files that guests read are kept.
 const LEFT_OUT: &[&str] = &["doc", "man", "locale", "info", "i18n"];
 
-/// The image, from the cache or made.
-pub(crate) fn ensure() -> Result<PathBuf> {
+/// The image, from the cache or made. With Python it is another one, so that other hosts stay without it.
+pub(crate) fn ensure(python: bool) -> Result<PathBuf> {
+    let packages: Vec<&str> = PACKAGES.iter().chain(FOR_ANSIBLE.iter().filter(|_| python)).copied().collect();
+    let kind = if python { "python-" } else { "" };
     let hook = paths::lab().join("userland/setup.sh");
     let release = apt::codename()?;
-    let key = cmd::hash(&[&fs::read(&hook)?, PACKAGES.join(" ").as_bytes(), release.as_bytes(), b"1"]);
+    let key = cmd::hash(&[&fs::read(&hook)?, packages.join(" ").as_bytes(), release.as_bytes(), b"1"]);
     let dir = paths::cache().join("userland");
-    let image = dir.join(format!("{release}-{key}.ext4"));
+    let image = dir.join(format!("{kind}{release}-{key}.ext4"));
     if image.is_file() {
         return Ok(image);
     }
-    println!("setup: making a Debian {release} with {} (in an image, not on this machine)", PACKAGES.join(" "));
+    println!("setup: making a Debian {release} with {} (in an image, not on this machine)", packages.join(" "));
     let suites = [release.clone(), format!("{release}-updates"), format!("{release}-security")];
     let suites: Vec<&str> = suites.iter().map(String::as_str).collect();
     let sources = apt::Apt::new("userland", &suites)?.sources();
-    let root = dir.join(format!("root-{}", std::process::id()));
+    let root = dir.join(format!("root-{kind}{}", std::process::id()));
     fs::create_dir_all(&dir)?;
-    let made = cmd::retried("making the userland", || bootstrap(&release, &sources, &hook, &root));
+    let made = cmd::retried("making the userland", || bootstrap(&release, &packages, &sources, &hook, &root));
     let packed = made.and_then(|()| pack(&root, &image));
     let _ = fs::remove_dir_all(&root);
     packed?;
     for old in fs::read_dir(&dir)?.flatten().map(|e| e.path()) {
-        if old != image && old.extension().is_some_and(|e| e == "ext4") {
+        let same_kind = old.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python-") == python);
+        if old != image && same_kind && old.extension().is_some_and(|e| e == "ext4") {
             let _ = fs::remove_file(old);
         }
     }
     Ok(image)
 }
 
-fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<()> {
+fn bootstrap(release: &str, packages: &[&str], sources: &Path, hook: &Path, root: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(root);
     // Its mounts are in their own namespace, so nothing stays mounted, however it ends.
     let mut c = Command::new(cmd::need("unshare")?);
     c.arg("-m").arg(cmd::need("mmdebstrap")?);
     c.args(["--mode=root", "--variant=essential", "--format=directory"]);
-    c.arg(format!("--include={}", PACKAGES.join(",")));
+    c.arg(format!("--include={}", packages.join(",")));
     c.args(["--aptopt=Acquire::Languages \"none\"", "--aptopt=Acquire::Retries \"2\""]);
     for part in LEFT_OUT {
         c.arg(format!("--dpkgopt=path-exclude=/usr/share/{part}/*"));

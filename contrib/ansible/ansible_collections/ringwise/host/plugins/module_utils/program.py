@@ -237,6 +237,19 @@ def setting_name(setting):
     return " ".join(name)
 
 
+def competing_programs(plan):
+    """What the plan reports about programs that change the same settings, one text each."""
+    reports = list(plan["warnings"])
+    settings = [step["setting"] for step in plan["steps"]]
+    devices = sorted(s["dev"] for s in settings if s["knob"] == "irqbalance_ban")
+    if devices:
+        reports.append(
+            "irqbalance runs on this host: the interrupts of %s are added to its ban list, so that it does not move them"
+            % ", ".join(devices)
+        )
+    return reports
+
+
 def requested_but_skipped(plan):
     """Names of settings that the user requested and that the plan skips because they interrupt traffic."""
     skipped = [s for s in plan["left_out"] if s["reason"].get("code") in REQUESTED]

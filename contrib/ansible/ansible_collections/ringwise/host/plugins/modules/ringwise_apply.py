@@ -165,6 +165,9 @@ def main():
             "requested, but skipped because it interrupts traffic without allow_disruption: "
             + ", ".join(result["not_planned"])
         )
+    # A second run has no step, and repeats nothing.
+    for report in program.competing_programs(plan) if plan["steps"] else []:
+        module.warn(report)
     diff = {"prepared": ringwise.diff("apply", dry_run)} if module._diff and plan["steps"] else None
     if module.check_mode:
         if diff:

@@ -125,6 +125,17 @@ grep -F '"verdict": "put_back"' "$folder/out"
 grep -F 'apply' "$folder/hosts/b/log"
 [ ! -e "$folder/hosts/c/state" ] && [ ! -e "$folder/hosts/d/state" ]
 
+# A host that cannot be reached stops the play too, which any_errors_fatal alone does not do.
+hosts a=good b=good c=good d=good
+sed -i '/^b /s/ansible_connection=local/ansible_connection=ssh ansible_port=1/' "$folder/inventory"
+for playbook in waves no_python_raw; do
+    if play ringwise.host.$playbook -e ringwise_gate_others=0; then exit 1; fi
+    grep -x kept "$folder/hosts/a/state"
+    grep -F 'did not pass: b"' "$folder/out"
+    [ ! -e "$folder/hosts/c/state" ] && [ ! -e "$folder/hosts/d/state" ]
+done
+inventory "$(command -v python)"
+
 # A host of the last wave that fails the gate stays on trial, and so do the others of its wave: nothing confirms them.
 for scenario in elsewhere drops; do
     hosts a=good b=good c=good d="$scenario"
@@ -142,7 +153,10 @@ for playbook in no_python no_python_raw; do
     play ringwise.host.$playbook -l a --check
     recap a 1
     [ ! -e "$folder/hosts/a/state" ]
-    play ringwise.host.$playbook -l a
+    play ringwise.host.$playbook -l a -e ringwise_goal=rpc \
+        -e '{"ringwise_set": {"eth0.rss.table": "equal 4", "eth0.coalesce.rx-usecs": 5}, "ringwise_interfaces": ["eth0", "eth1"]}'
+    grep -F '"--goal=rpc", "--set=eth0.rss.table=equal 4", "--set=eth0.coalesce.rx-usecs=5", "--", "eth0", "eth1"]' \
+        "$folder/hosts/a/log"
     recap a 2
     grep -x kept "$folder/hosts/a/state"
     play ringwise.host.$playbook -l a

@@ -26,6 +26,22 @@ def test_check_mode_is_the_plan_and_applies_nothing(host):
     assert [c for c in host.calls("apply") if "--dry-run" not in c] == []
 
 
+def test_competing_programs_are_reported_before_the_first_change_only(host):
+    plan = document("plan")
+    plan["warnings"] = ["tuned (running) sets channels, and overwrites this plan"]
+    for dev in ("eth1", "eth0"):
+        setting = {"knob": "irqbalance_ban", "dev": dev, "left": "all"}
+        plan["steps"].append(dict(plan["steps"][0], setting=setting))
+    host.answers(dry_run=answer(plan))
+    # A warning is a text, or since ansible-core 2.19 an object that holds it.
+    warnings = [str(w) for w in host.run("ringwise_apply", check=True)["warnings"]]
+    assert [w for w in warnings if plan["warnings"][0] in w]
+    assert [w for w in warnings if "irqbalance" in w and "eth0, eth1" in w]
+    # Ansible keeps the warnings of a process, so the second report is another text.
+    host.answers(dry_run=answer(dict(plan, steps=[], warnings=["a second report"])))
+    assert "a second report" not in str(host.run("ringwise_apply", check=True).get("warnings"))
+
+
 def test_check_mode_without_steps_changes_nothing(host):
     host.answers(dry_run=answer(document("plan_nothing")))
     assert not host.run("ringwise_apply", check=True)["changed"]
