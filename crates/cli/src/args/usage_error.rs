@@ -307,7 +307,7 @@ mod tests {
         }
         assert_eq!(error("xyzzy"), ("there is no command \"xyzzy\"".into(), "ringwise --help".into()));
         let message =
-            "ringwise config: expected check, show, init, export or schema; found \"shw\", did you mean show?";
+            "ringwise config: expected check, show, init, import, export or schema; found \"shw\", did you mean show?";
         assert_eq!(error("config shw"), (message.into(), "ringwise config show".into()));
     }
 

@@ -238,8 +238,8 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Begin|ringwise config init > ringwise.toml: a file of this host with comments",
             "Check|ringwise config check FILE; with --from, on captured hosts",
-            "Keys|docs/config.md; man ringwise.toml, if a package installed it; ringwise config schema; \
-             ringwise help KEY for one key",
+            "Keys|docs/config.md; man ringwise.toml, if a package installed it; ringwise config schema; for \
+             one key: ringwise help and its name",
             "See|ringwise config --help; ringwise help match, boot",
         ],
     ),

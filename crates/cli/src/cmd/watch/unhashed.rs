@@ -77,7 +77,8 @@ mod tests {
     use super::*;
     use ringwise_sys::Captured;
 
-    fn host(files: &[(&str, &str)]) -> Captured {
+    /// The directory must be removed after the last read.
+    fn host(files: &[(&str, &str)]) -> (Captured, std::path::PathBuf) {
         let dir = std::env::temp_dir().join(format!("ringwise-tunnels-{}", std::process::id()));
         for (path, text) in files {
             let path = dir.join(path);
@@ -85,9 +86,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         std::fs::create_dir_all(dir.join("proc")).unwrap();
-        let host = Captured::open(&dir).unwrap();
-        std::fs::remove_dir_all(dir).unwrap();
-        host
+        (Captured::open(&dir).unwrap(), dir)
     }
 
     #[test]
@@ -111,7 +110,9 @@ mod tests {
         add("gre1", "", "778", "0x80", "0");
         add("eth0", "", "1", "0x1003", "0");
         let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
-        let found = tunnels(&host(&files));
+        let (host, dir) = host(&files);
+        let found = tunnels(&host);
+        std::fs::remove_dir_all(dir).unwrap();
         let names: Vec<&str> = found.iter().map(|t| t.dev.as_str()).collect();
         assert_eq!(names, ["ppp0", "ppp1", "ppp2", "wg0"], "gre1 is down, and three of a kind are enough");
         assert_eq!((found[0].rps, found[0].threaded), (Some(false), Some(false)));
