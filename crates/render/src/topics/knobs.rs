@@ -233,7 +233,8 @@ pub(super) const TOPICS: &[Topic] = &[
              -K DEV ntuple on switches the feature on",
             "Show|ringwise show DEV: line flow rules; -v lists them",
             "Set|ringwise plan --set 'eth1.rule=tcp4 dst-port 443 action 2'; configuration key rule",
-            "Goals|mixed, and groups of the configuration file, create rules for their flows",
+            "Goals|mixed, and groups of the configuration file, create rules for their flows; rpc sets ntuple on if the driver \
+             supports accelerated RFS",
             "See|docs/knobs/rules.md, docs/groups.md; rules Q27 Q28 R1.10; the rules of check: ringwise help rules",
         ],
         knob: Some(KnobValues::FlowRules),
