@@ -314,8 +314,8 @@ pub struct Program {
     pub names: Vec<String>,
     /// Where a program with few threads should run that is not busy; online CPUs only.
     pub cpus: CpuSet,
-    /// Where a program with many processes or threads should run, or a busy one: the usable CPUs of the node. `None`: the
-    /// same as `cpus`, every CPU of the host, or the node is unknown.
+    /// Where a program with many processes or threads should run, or a busy one: the usable CPUs of the node, which may be
+    /// the same as `cpus`. `None`: every CPU of the host, or the node is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_cpus: Option<CpuSet>,
     /// Reason for these CPUs, one sentence.

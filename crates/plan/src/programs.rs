@@ -141,7 +141,7 @@ fn one(
         Kind::Streams => m.set(node.filter(idle)),
     });
     // A list of every CPU would limit nothing.
-    let node_cpus = node_cpus.filter(|all| *all != cpus && *all != m.topo.online);
+    let node_cpus = node_cpus.filter(|all| *all != m.topo.online);
     Found::Proposal(Box::new(Program {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),

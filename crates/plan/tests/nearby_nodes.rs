@@ -144,6 +144,17 @@ fn cpus_for_programs_of_several_nodes_name_no_single_one() {
     assert!(why.starts_with("the CPUs of its interrupts, in several L3 caches: "), "{why}");
 }
 
+/// With `--smt all` the interrupts use every CPU of the node, which is half of the host: other programs get these CPUs too.
+#[test]
+fn interrupts_on_every_cpu_of_the_node_limit_other_programs_to_it() {
+    let p = ok(&host(vec![ice("eth0", 8)]), &Intent { smt: Smt::All, ..rpc() });
+    let [program] = p.programs.as_slice() else { panic!("{:?}", p.programs) };
+    let node: CpuSet = "0-7".parse().expect("a list");
+    assert_eq!((&program.cpus, program.node_cpus.as_ref()), (&node, Some(&node)));
+    assert_eq!(program.node_drop_in.as_ref(), Some(&program.drop_in));
+    assert_eq!(program.drop_in, "[Service]\nCPUAffinity=0-7\nNUMAPolicy=preferred\nNUMAMask=0\n");
+}
+
 #[test]
 fn a_drop_in_does_not_list_every_cpu() {
     let nic = NicSpec::new("eth0", "ena", None, 4, 8);

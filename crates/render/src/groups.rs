@@ -62,12 +62,13 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
         let file = format!("for {}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.group) {
-            (Some(node), None) => alternatives(p, node, plan.intent.goal_of(&p.dev)),
+            (Some(node), None) if *node != p.cpus => alternatives(p, node, plan.intent.goal_of(&p.dev)),
             (None, None) => {
                 let only = format!("{FEW}; other programs need no file");
                 drop_in(&[(&only, &p.drop_in)]) + &format!("  or {}\n", p.cpuset)
             }
-            (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
+            // One set of CPUs for all programs.
+            (Some(_), None) | (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
         });
     }
     out.push('\n');
@@ -106,7 +107,7 @@ fn of_nodes(plan: &Plan, devs: &[&Program]) -> Vec<(String, String, String)> {
             }
             Some(cpus) => (format!("CPUs {cpus}"), "the usable CPUs of the node, with and without a queue"),
             None if nodeless => ("no limit, because its node is unknown".to_string(), ""),
-            None => ("no limit".to_string(), ""),
+            None => ("no limit, because all CPUs of the host are local".to_string(), ""),
         };
         match lines.iter_mut().find(|(_, known, reason)| *known == cpus && reason == why) {
             Some((all, ..)) => all.push_str(&format!(" {}", p.dev)),
