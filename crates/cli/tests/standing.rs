@@ -294,9 +294,18 @@ fn the_first_line_names_a_shared_core() {
     s.nics.retain(|n| n.name() == "eth1");
     let n = &mut s.nics[0];
     n.vectors.retain(|v| v.is_queue());
-    n.vectors.truncate(2);
     let siblings = s.topology.siblings_of(CpuId(2));
     assert_eq!(siblings.len(), 2);
+    // Four queues on two cores.
+    n.vectors.truncate(4);
+    let others = s.topology.siblings_of(CpuId(4));
+    for (v, cpu) in n.vectors.iter_mut().zip(siblings.iter().chain(others.iter())) {
+        v.effective = Fact::Known([cpu].into_iter().collect());
+        v.asked = v.effective.clone();
+    }
+    assert_eq!(line(&s), format!("Could be better: eth1 has 4 queues on 2 cores, such as that of CPUs {others}"));
+    let n = &mut s.nics[0];
+    n.vectors.truncate(2);
     for (v, cpu) in n.vectors.iter_mut().zip(siblings.iter()) {
         v.effective = Fact::Known([cpu].into_iter().collect());
         v.asked = v.effective.clone();

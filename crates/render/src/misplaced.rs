@@ -14,8 +14,8 @@ pub(super) enum Misplaced {
     Remote { queues: usize, socket: bool },
     /// Queues on isolated CPUs.
     Isolated { queues: usize },
-    /// Queues on threads of one core, although a local core has none.
-    SharedCore { cpus: CpuSet, queues: usize },
+    /// Several queues on each of `cores` cores, although a local core has none. `cpus`: those of the core with the most queues.
+    SharedCore { cpus: CpuSet, queues: usize, cores: usize },
 }
 
 impl Misplaced {
@@ -45,7 +45,10 @@ impl fmt::Display for Misplaced {
             }
             Self::Remote { queues, .. } => write!(f, "{} on a remote node", plural(*queues, "queue")),
             Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
-            Self::SharedCore { cpus, queues } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
+            Self::SharedCore { cpus, queues, cores: 1 } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
+            Self::SharedCore { cpus, queues, cores } => {
+                write!(f, "{queues} queues on {cores} cores, such as that of CPUs {cpus}")
+            }
         }
     }
 }
@@ -84,7 +87,7 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     out
 }
 
-/// The core with the most queues of the device, if several of them share it and a core of the device's node has none.
+/// The cores that several queues of the device share, if a core of the device's node has none.
 fn shared_core(s: &Snapshot, n: &Nic) -> Option<Misplaced> {
     let mut on: BTreeMap<Option<CpuId>, (CpuSet, usize)> = BTreeMap::new();
     for cpu in queue_cpus(n) {
@@ -93,8 +96,10 @@ fn shared_core(s: &Snapshot, n: &Nic) -> Option<Misplaced> {
         *queues += 1;
     }
     let free = local_cpus(s, n).iter().any(|c| !on.contains_key(&s.topology.siblings_of(c).first()));
-    let (cpus, queues) = on.into_values().max_by_key(|(_, queues)| *queues)?;
-    (free && queues > 1).then_some(Misplaced::SharedCore { cpus, queues })
+    let shared: Vec<(CpuSet, usize)> = on.into_values().filter(|(_, queues)| free && *queues > 1).collect();
+    let (queues, cores) = (shared.iter().map(|(_, queues)| queues).sum(), shared.len());
+    let (cpus, _) = shared.into_iter().max_by_key(|(_, queues)| *queues)?;
+    Some(Misplaced::SharedCore { cpus, queues, cores })
 }
 
 /// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
