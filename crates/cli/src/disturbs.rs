@@ -357,7 +357,8 @@ No unit waits for the units of ringwise, and one that fails only appears in
 systemctl --failed. An interface that appears late, or is renamed, has a unit of
 its own, which waits one minute for the link. If a boot ends within five minutes
 of tuning, other than by an orderly shutdown, later boots do not apply the
-configuration until ringwise persist is run again; ringwise status reports this.",
+configuration until the same command is run again: ringwise persist, with
+--daemon if the service is to run. ringwise status reports this.",
     ..Page::new(
         "  ringwise persist                  the file, or else what is in effect now
   ringwise persist --goal rpc

@@ -212,7 +212,8 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
         Some(Boot::Skipped { unix_time }) => style.paint(
             Tint::Red,
             &format!(
-                "SKIPPED at every boot until ringwise persist: a boot ended within five minutes of tuning, {}",
+                "SKIPPED at every boot until ringwise persist is run again, with --daemon for the service: a boot ended \
+                 within five minutes of tuning, {}",
                 when::minute(*unix_time, style.utc)
             ),
         ),
