@@ -54,7 +54,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     Topic {
-        names: &["remote", "far", "!", "remote node", "far node", "other node"],
+        names: &["remote", "far", "!", "remote node", "far node", "other node", "nearby", "nearby node"],
         title: "on another NUMA node than the interface",
         body: "A CPU is remote (far, marked with !) if it is on another NUMA node than the interface. It fetches every \
          part of a packet over the link between the nodes.",
@@ -595,7 +595,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "The kernel and the drivers start with their defaults. ringwise persist installs a unit that applies the \
          configuration file at every boot, ringwise persist --daemon a service that also keeps the settings. If a \
          boot ends within five minutes of tuning, other than by an orderly shutdown, later boots skip the tuning \
-         until the same command is run again.",
+         until the same command is run again (ringwise persist, with --daemon if the service is to run).",
         &["Show|ringwise status: line boot", "See|docs/config.md; ringwise persist --help"],
     ),
 ];
