@@ -2,7 +2,7 @@
 # controller leaves in the shared directory. They need no network, so they also work while the link of ssh is down.
 # hosts: all
 # kernels: 6.12
-# timeout: 5400
+# timeout: 86400
 . /h/lib.sh
 . /h/remote.sh
 F=/h/fleet
@@ -28,7 +28,7 @@ systemctl reload ssh.service
 
 wait_link eth0 eth1
 case $HOST in
-*-irqbalance)
+*-competing)
 	irqbalance_start --interval=5
 	;;
 *-cut-off)
