@@ -36,11 +36,9 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         out.push(("Other severity", others.join("; ")));
     }
     if !r.under.is_empty() {
+        let which = if r.under.len() == 1 { "it" } else { "one of them" };
         let ids = r.under.join(" ");
-        out.push((
-            "Consequence of",
-            format!("{ids}, if one of them is found too; it is then listed below that finding"),
-        ));
+        out.push(("Consequence of", format!("{ids}. If {which} is found too, this finding is listed below it")));
     }
     if !r.also.is_empty() {
         out.push(("Other ids", r.also.join(" ")));
@@ -68,7 +66,7 @@ fn raised(r: &Rule) -> Option<String> {
     let worse = |o: &&Rule| o.under.contains(&r.id) && o.severity > r.severity;
     let severity = rules().filter(worse).map(|o| o.severity).max()?;
     let ids: Vec<&str> = rules().filter(worse).filter(|o| o.severity == severity).map(|o| o.id).collect();
-    Some(format!("{} if {} is found too; it is then listed below this finding", severity.name(), ids.join(" or ")))
+    Some(format!("{} if a finding of {} is listed below this one", severity.name(), ids.join(" or ")))
 }
 
 /// Abbreviations and terms that pages use without an explanation.

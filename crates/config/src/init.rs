@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{ConfiguredBy, Goal, Knob, Nic, RingKind, RingValues, Snapshot, Table, Wish};
 
 use crate::print::print_entry;
+use crate::set::quote;
 use crate::value::{Entry, Matcher};
 
 /// The file changes no setting. It names only the goal, which is the default one.
@@ -19,11 +20,13 @@ pub fn init(s: &Snapshot) -> String {
          # Goals: GOALS\n\
          # ringwise plan --goal GOAL --print-config shows the settings of a goal\n\
          goal = \"balanced\"\n\
+         INTERFACES\
          # cpus = \"0-3\"                 use only these CPUs for queues\n\
          # reserve = \"0\"                keep these CPUs free of queues\n\
          # allow_disruption = true      also make changes that interrupt traffic\n",
     )
-    .replace("GOALS", &Goal::ALL.map(Goal::name).join(", "));
+    .replace("GOALS", &Goal::ALL.map(Goal::name).join(", "))
+    .replace("INTERFACES", &interfaces(s));
     for n in s.nics.iter().filter(|n| n.has_own_queues()) {
         out += &interface(n);
     }
@@ -31,6 +34,20 @@ pub fn init(s: &Snapshot) -> String {
            # [host_group.edge]\n\
            # match = { name = \"edge*\", cpu_count = \">= 16\" }\n\
            # host = { queues = 8 }\n"
+}
+
+/// The key that limits the file to some interfaces, as a comment. An `[[interface]]` entry that is removed limits nothing.
+fn interfaces(s: &Snapshot) -> String {
+    let names: Vec<String> = s.tunable().map(|n| quote(n.name())).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "# Without the key interfaces, the goal covers all interfaces that have a driver, queues of their own and a link,\n\
+         # also those without an [[interface]] entry below. To cover only some, list them:\n\
+         # interfaces = [{}]\n",
+        names.join(", ")
+    )
 }
 
 fn interface(n: &Nic) -> String {
@@ -189,6 +206,21 @@ mod tests {
             Some("{ rx = 512, tx = 1024, tcp_data_split = false, hds_thresh = 0 }")
         );
         assert_eq!(rings(512, 0).as_deref(), Some("{ rx = 512, tcp_data_split = false, hds_thresh = 0 }"));
+    }
+
+    /// Without the key, a file with two entries would still cover the third interface.
+    #[test]
+    fn the_interfaces_of_the_host_are_listed_for_the_key() {
+        let s = machines::ten()[0].snapshot();
+        let text = init(&s);
+        let key = text.lines().find_map(|l| l.strip_prefix("# interfaces = ")).unwrap();
+        let names: Vec<String> = s.tunable().map(|n| n.name().to_string()).collect();
+        assert_eq!(key, format!("{names:?}"));
+        let active = text.replace("# interfaces = ", "interfaces = ");
+        let config = crate::parse("f.toml", &active).unwrap();
+        assert_eq!(config.host.interfaces, names);
+        let none = Snapshot { nics: Vec::new(), ..s };
+        assert!(!init(&none).contains("interfaces ="));
     }
 
     #[test]

@@ -207,7 +207,7 @@ pub fn page(hosts: &[ConfigOnHost], p: &ConfigPage, style: &Style) -> String {
 }
 
 fn table(hosts: &[ConfigOnHost], style: &Style) -> String {
-    let mut rows = vec![["HOST", "RESULT", "CHANGES", "SKIPPED", "HOST GROUPS"].map(String::from).to_vec()];
+    let mut rows = vec![["HOST", "RESULT", "CHANGES", "NOT SET", "HOST GROUPS"].map(String::from).to_vec()];
     for h in hosts {
         let number = |n: usize| if h.verdict == Verdict::Fails { "-".into() } else { thousands(n as u64) };
         let groups = match (h.host_groups.as_slice(), style.width) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Step};
-use ringwise_model::{DEFAULT_CONFIG, Fact, Goal, Snapshot};
-use ringwise_plan::{NotPossible, Obstacle, Plan, SkippedInterface};
+use ringwise_model::{CpuSet, DEFAULT_CONFIG, Fact, Goal, Snapshot};
+use ringwise_plan::{DevLayout, DoubledCore, NotPossible, Obstacle, Plan, SkippedInterface};
 
 use super::bands::{bands, now_text};
 use super::competing;
@@ -251,7 +251,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
     let doubled: Vec<String> = part
         .doubled_cores
         .iter()
-        .map(|d| format!("CPU {} (queues {})", d.core, text::numbers(d.queues.iter().copied())))
+        .map(|d| format!("CPU {} (queues {})", cpus_of(part.layout, d), text::numbers(d.queues.iter().copied())))
         .collect();
     if !doubled.is_empty() {
         let limit = if style.width.is_some() { 8 } else { usize::MAX };
@@ -264,6 +264,13 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
     }
     out.push('\n');
     out
+}
+
+/// The CPUs of a core that have queues. A CPU that is reserved, or has none for another reason, is not one of them.
+fn cpus_of(layout: Option<&DevLayout>, d: &DoubledCore) -> CpuSet {
+    let placed = layout.iter().flat_map(|l| &l.queues).filter(|p| d.queues.contains(&p.queue));
+    let cpus: CpuSet = placed.filter_map(|p| p.cpu).collect();
+    if cpus.is_empty() { d.core.clone() } else { cpus }
 }
 
 /// The different reasons in one band, each once, with the ids of their rules.

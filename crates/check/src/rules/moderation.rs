@@ -323,19 +323,22 @@ pub(super) static RULES: &[Rule] = &[
         id: "M11",
         title: "LRO on a host that forwards",
         reads: "features rx-lro, rx-gro-hw; ip_forward, bridge ports",
-        guard: "the host forwards",
+        guard: "the host forwards or the goal is forward",
         condition: "LRO is on",
         confirm: "ethtool -k DEV | grep large-receive-offload",
         severity: Severity::Error,
+        other_severity: "info if the host does not forward, and the goal is forward",
         ours: Some("--set DEV.features.lro=false --allow-disruption"),
         judge: |cx, say| {
-            if !cx.forwards() {
-                return None;
-            }
             cx.each(say, |n, say| {
+                if !cx.forwards_or_requested(n) {
+                    return None;
+                }
                 let f = say.get(&n.features)?.get("rx-lro")?;
                 if f.on && !f.fixed {
+                    // Nothing is dropped before the host forwards.
                     say.found(ModerationFound::LroOn)
+                        .severity(if cx.forwards() { Severity::Error } else { Severity::Info })
                         .fix(cx, PlanArguments::feature(n.name(), "lro", false).disruptive());
                 }
                 Some(())

@@ -358,7 +358,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "Q14",
         title: "no XPS",
-        other_severity: "info if the host forwards: without XPS a forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash in net/core/dev.c), and only packets of the host's own programs use the hash",
+        other_severity: "info if the host forwards or the goal is forward: without XPS a forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash in net/core/dev.c), and only packets of the host's own programs use the hash",
         reads: "xps_cpus, xps_rxqs",
         needs: &[RequiredFact::Xps],
         guard: "more than one transmit queue and more than one CPU",

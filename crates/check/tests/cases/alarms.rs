@@ -278,6 +278,23 @@ fn pause_frames_are_judged_by_the_requested_goal() {
     assert!(!judged(Goal::Rpc).ids().contains(&"R1.07"));
 }
 
+/// As with pause frames; until the host forwards, LRO drops nothing.
+#[test]
+fn lro_is_judged_by_the_requested_goal() {
+    let judged = |g: Goal, router: bool| {
+        let mut w = World::tuned();
+        goal(&mut w, g);
+        if router {
+            w.router();
+        }
+        w.feature("rx-lro", true);
+        w.judge().findings.iter().find(|f| f.rule == "M11").map(|f| f.severity)
+    };
+    assert_eq!(judged(Goal::Forward, false), Some(Severity::Info));
+    assert_eq!(judged(Goal::Rpc, true), Some(Severity::Error));
+    assert_eq!(judged(Goal::Rpc, false), None);
+}
+
 /// A single storm is a finding, although few pause frames were sent in the interval.
 #[test]
 fn a_pause_storm_is_reported() {
