@@ -147,7 +147,7 @@ fn cpus_for_programs_of_several_nodes_name_no_single_one() {
 /// With `--smt all` the interrupts use every CPU of the node, which is half of the host: other programs get these CPUs too.
 #[test]
 fn interrupts_on_every_cpu_of_the_node_limit_other_programs_to_it() {
-    let p = ok(&host(vec![ice("eth0", 8)]), &Intent { smt: Smt::All, ..rpc() });
+    let p = ok(&host(vec![ice("eth0", 8)]), &Intent { smt: Some(Smt::All), ..rpc() });
     let [program] = p.programs.as_slice() else { panic!("{:?}", p.programs) };
     let node: CpuSet = "0-7".parse().expect("a list");
     assert_eq!((&program.cpus, program.node_cpus.as_ref()), (&node, Some(&node)));
