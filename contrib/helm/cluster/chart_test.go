@@ -71,7 +71,7 @@ type cluster struct {
 func (c *cluster) helm(args ...string) (string, error) {
 	var out bytes.Buffer
 	h := exec.Command(helmProgram, append(args, "--kubeconfig", c.kubeconfig)...)
-	h.Env = append(os.Environ(), "HELM_CACHE_HOME="+c.home, "HELM_CONFIG_HOME="+c.home, "HELM_DATA_HOME="+c.home)
+	h.Env = append(os.Environ(), "HELM_CACHE_HOME="+c.home, "HELM_CONFIG_HOME="+c.home, "HELM_DATA_HOME="+c.home, "KUBECACHEDIR="+c.home)
 	h.Stdout, h.Stderr = &out, &out
 	err := h.Run()
 	return out.String(), err
@@ -84,7 +84,7 @@ func (c *cluster) mustHelm(t *testing.T, args ...string) {
 	}
 }
 
-// Writes values for two groups. The second container and the feature file are on, so that the server sees all of the pod.
+// Writes values for two groups. helm splits names of files at commas, so names of steps have none. The second container and the feature file are on, so that the server sees all of the pod.
 func values(t *testing.T, selector, routerConfig, more string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "values.yaml")
@@ -134,9 +134,9 @@ func TestChartWithAnAPIServer(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"the server validates, and its warnings are seen", c.serverValidates},
-		{"install: one pod on each node of its group", c.install},
-		{"upgrade: one pod at a time", c.upgrade},
+		{"the server validates and its warnings are seen", c.serverValidates},
+		{"install starts one pod on each node of a group", c.install},
+		{"upgrade replaces one pod at a time", c.upgrade},
 		{"upgrade with a faulty configuration stalls at one pod", c.stall},
 		{"rollback replaces that pod only", c.rollback},
 		{"pods follow the labels of nodes", c.labels},

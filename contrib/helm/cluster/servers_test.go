@@ -7,11 +7,13 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,22 +72,30 @@ func (s *servers) config(warnings rest.WarningHandler) *rest.Config {
 	}
 }
 
-// The servers write thousands of lines. Only the last ones are shown, and only if the test fails.
+// The servers write thousands of lines. Only the last warnings and errors are shown, and only if the test fails.
 func logTo(t *testing.T, file string) {
 	t.Helper()
 	out, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
 	klog.SetOutput(out)
 	t.Cleanup(func() {
 		klog.Flush()
 		klog.SetOutput(os.Stderr)
 		_ = out.Close()
 		if text, err := os.ReadFile(file); err == nil && t.Failed() {
-			lines := strings.Split(string(text), "\n")
-			t.Logf("the last lines of the log:\n%s", strings.Join(lines[max(0, len(lines)-40):], "\n"))
+			faults := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool {
+				return !strings.HasPrefix(line, "W") && !strings.HasPrefix(line, "E")
+			})
+			t.Logf("the last warnings and errors of the log:\n%s", strings.Join(faults[max(0, len(faults)-40):], "\n"))
 		}
 	})
 }
