@@ -3,6 +3,8 @@ package cluster
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -54,7 +56,7 @@ func (r *record) response(response *http.Response) error {
 	return nil
 }
 
-// Starts a proxy on 127.0.0.1, so that each reply to helm is seen, and writes a kubeconfig with its address.
+// Starts a proxy on 127.0.0.1 (https, because clients send tokens only there), so that each reply to helm is seen, and writes a kubeconfig with its address.
 func (r *record) proxy(t *testing.T, s *servers) (kubeconfig string) {
 	t.Helper()
 	ca, err := os.ReadFile(s.ca)
@@ -65,7 +67,7 @@ func (r *record) proxy(t *testing.T, s *servers) (kubeconfig string) {
 	if !pool.AppendCertsFromPEM(ca) {
 		t.Fatalf("%s: expected certificates", s.ca)
 	}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
+	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
 		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "https", Host: s.address}) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true},
 		ModifyResponse: r.response,
@@ -76,13 +78,14 @@ func (r *record) proxy(t *testing.T, s *servers) (kubeconfig string) {
 		proxy.Close()
 	})
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
-clusters: [{ name: test, cluster: { server: %q } }]
+clusters: [{ name: test, cluster: { server: %q, certificate-authority-data: %q } }]
 users: [{ name: test, user: { token: %q } }]
 contexts: [{ name: test, context: { cluster: test, user: test } }]
 current-context: test
-`, proxy.URL, s.token)
+`, proxy.URL, base64.StdEncoding.EncodeToString(certificate), s.token)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

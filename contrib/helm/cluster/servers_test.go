@@ -54,6 +54,7 @@ type servers struct {
 func start(t *testing.T) *servers {
 	t.Helper()
 	dir := t.TempDir()
+	setVersion(t)
 	logTo(t, filepath.Join(dir, "kubernetes.log"))
 	etcd := startEtcd(t, dir)
 	s := &servers{address: freeAddress(t), token: newToken(t), ca: filepath.Join(dir, "apiserver.crt")}
@@ -81,7 +82,7 @@ func logTo(t *testing.T, file string) {
 	}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
-	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"} {
 		if err := flags.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +94,7 @@ func logTo(t *testing.T, file string) {
 		_ = out.Close()
 		if text, err := os.ReadFile(file); err == nil && t.Failed() {
 			faults := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool {
-				return !strings.HasPrefix(line, "W") && !strings.HasPrefix(line, "E")
+				return !strings.HasPrefix(line, "W") && !strings.HasPrefix(line, "E") || strings.Contains(line, "Skipping API")
 			})
 			t.Logf("the last warnings and errors of the log:\n%s", strings.Join(faults[max(0, len(faults)-40):], "\n"))
 		}
