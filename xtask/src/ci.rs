@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
     Step("figures", &["xtask", "figures"], Lane::Quick, true),
     Step("grafana", &["xtask", "grafana"], Lane::All, true),
     Step("helm", &["xtask", "helm"], Lane::All, false),
+    Step("helm-cluster", &["xtask", "helm", "--cluster"], Lane::All, false),
     Step("arm64", &["xtask", "package", "--arch", "arm64", "--tests"], Lane::All, true),
     Step("lab-arm64", &["xtask", "lab", "--arch", "arm64"], Lane::All, true),
     Step("fleet", &["xtask", "fleet"], Lane::All, true),

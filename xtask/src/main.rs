@@ -96,7 +96,8 @@ usage: cargo xtask TASK
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
   figures               check in a headless Chromium that the pages of bench's tests are drawn completely and nothing overlaps
-  helm                  the tests of the Helm chart (needs Go 1.26, or an earlier one that may fetch it)
+  helm [--cluster]      the tests of the Helm chart (needs Go 1.26, or an earlier one that may fetch it)
+                        --cluster: install, upgrade and roll it back on a real kube-apiserver with 100 Node objects
   layering              compare the dependencies between crates with ARCHITECTURE.md
   words [PATH]          check that texts use the terms of the field; with a path, list the terms to replace there
       --lower           write the remaining counts into xtask/words.toml
