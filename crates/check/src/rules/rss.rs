@@ -184,7 +184,6 @@ pub(super) static RULES: &[Rule] = &[
         why: "With four entries per queue, the busiest queue gets about 16 to 24 % more than its share even with very many flows; with two entries, about half more.",
         source: SCALING,
         by_hand: &["use fewer queues, or a driver and device with a larger table"],
-        ours: Some("DEV --queues N --allow-disruption"),
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let rss = say.get(&n.rss)?;
@@ -192,14 +191,8 @@ pub(super) static RULES: &[Rule] = &[
                 if rss.table.is_empty() || used < 2 {
                     return None;
                 }
-                let entries = rss.table.len() as u32;
                 if rss.table.len() < 4 * used {
-                    let found = say.found(RssFound::TableSmall { entries, queues: used as u32 });
-                    // A driver that reports no channel counts cannot change them.
-                    let changeable = n.channels.known().is_some_and(|c| c.combined.or(c.rx).is_some());
-                    if changeable && entries >= 8 {
-                        found.fix(cx, PlanArguments::queues(n.name(), entries / 4).disruptive());
-                    }
+                    say.found(RssFound::TableSmall { entries: rss.table.len() as u32, queues: used as u32 });
                 }
                 Some(())
             })
