@@ -197,7 +197,7 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Cpus),
     },
     Topic {
-        names: &["cpus", "reserve", "exclude cpus"],
+        names: &["cpus", "reserve", "exclude cpus", "usable", "usable cpu"],
         title: "which CPUs a plan may use",
         body: "By default all online CPUs that are not isolated. Options and keys of [host] restrict them.",
         parts: &[
