@@ -110,6 +110,16 @@ cost_pair() {
 	done
 }
 
+# uneven_pair: the same; each queue of mq0 has a CPU of its own, and queue 0 four eleventh of the table, which is saved in /tmp/table
+uneven_pair() {
+	cost_pair
+	for _q in 0 1 2 3 4 5 6 7; do
+		echo $_q >"/proc/irq/$(queue_irq mq0 TxRx-$_q)/smp_affinity_list"
+	done
+	status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
+	ethtool -x mq0 >/tmp/table
+}
+
 # flows RATE NS: packets of about 1,000 flows for a minute; each costs NS nanoseconds on every CPU
 flows() {
 	[ -z "$sender" ] || send_end

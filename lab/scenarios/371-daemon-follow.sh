@@ -16,18 +16,13 @@ ip() { /usr/bin/ip "$@"; }
 # Linux 5.10 counts the filter's counters as locked memory.
 # shellcheck disable=SC3045 # busybox has it
 ulimit -l 65536
-cost_pair
-for q in 0 1 2 3 4 5 6 7; do
-	echo $q >/proc/irq/$(queue_irq mq0 TxRx-$q)/smp_affinity_list
-done
+uneven_pair
 
 # load: packets of which queue 0 has four eleventh
 load() {
 	flows 1500 1200000
 }
 
-status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
-ethtool -x mq0 >/tmp/table
 
 serve --config none
 _t=$(ticks $service)

@@ -13,12 +13,7 @@
 
 # The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
-cost_pair
-for q in 0 1 2 3 4 5 6 7; do
-	echo $q >/proc/irq/$(queue_irq mq0 TxRx-$q)/smp_affinity_list
-done
-status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
-ethtool -x mq0 >/tmp/table
+uneven_pair
 
 # load: packets of which queue 0 has four eleventh
 load() {

@@ -123,7 +123,7 @@ impl<'a> RuleContext<'a> {
     /// How much traffic the plan carries by its model, as a part of the traffic now, if queues leave remote CPUs to share local
     /// ones. `None`: no less, or there is no such move.
     pub(crate) fn plan_shares_for_locality(&self) -> Option<f64> {
-        self.i.plan.as_ref().ok()?.shared_for_locality()
+        self.i.plan.as_ref().ok()?.shared_for_locality
     }
 
     /// Whether this interface is to be judged; for `None`, whether the host is.

@@ -12,6 +12,7 @@ use ringwise_model::words::with_causes;
 
 use crate::act::{WHO, action};
 use crate::event::Event;
+use crate::evidence::Heard;
 use crate::follow::{Finding, LoadFinding, News, TableWrite, WriteReason};
 use crate::look::Compared;
 use crate::service::Service;
@@ -199,12 +200,7 @@ impl Service<'_> {
         for t in seen.balanced.iter().filter(|t| !resting.contains(&t.dev)) {
             // Another run held the lock when it was to be restored.
             let left = !moved.contains(&t.dev);
-            let heard = seen.now.nic(&t.dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
-            if heard.link || heard.bound {
-                let host = self.host.clone();
-                self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), &t.dev));
-            }
-            let heard = heard.may_reset();
+            let heard = self.hear_interruption(seen, &t.dev).may_reset();
             if t.is_in_effect(&seen.now) && (heard || left || self.evidence.cpus || !self.acts_on(&t.dev)) {
                 self.restore_moves(&t.dev);
                 written = true;
@@ -212,14 +208,20 @@ impl Service<'_> {
         }
         // A person's transaction, or a reset, has replaced the table: it is the new base.
         for dev in moved.iter().filter(|d| !seen.balanced.iter().any(|t| t.dev == **d)) {
-            let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
-            if heard.link || heard.bound {
-                let host = self.host.clone();
-                self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), dev));
-            }
+            self.hear_interruption(seen, dev);
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         }
         written
+    }
+
+    /// What was heard about this interface. The adapter has to know if its link went down.
+    fn hear_interruption(&mut self, seen: &Compared, dev: &str) -> Heard {
+        let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
+        if heard.link || heard.bound {
+            let host = self.host.clone();
+            self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), dev));
+        }
+        heard
     }
 
     fn restore_moves(&mut self, dev: &str) {

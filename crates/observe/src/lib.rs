@@ -20,6 +20,7 @@ mod polled;
 mod queues;
 mod rates;
 mod sampler;
+mod sampling;
 mod stalls;
 mod together;
 mod unhashed;
@@ -36,6 +37,7 @@ pub use polled::{PolledOn, polled_on};
 pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
+pub use sampling::sampling_divisor;
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};
 pub use unhashed::{
     ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,

@@ -13,9 +13,6 @@ pub const SCHEMA: &str = "ringwise.plan";
 /// Additions keep the version; removing or changing a member increments it.
 pub const VERSION: u32 = 2;
 
-/// Unit of the modelled number among [`Plan::expected`].
-pub(crate) const MODELLED_LOAD: &str = "load of the busiest CPU as a multiple of one interface's load (modelled)";
-
 /// A plan for one host. It depends neither on the order of devices nor on the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -51,6 +48,11 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Numbers that can be checked after applying.
     pub expected: Vec<Expected>,
+    /// Where queues leave remote CPUs and then share local ones: how much traffic the plan carries by its model, as a part of
+    /// the traffic now. The model does not count what remote memory costs, so only a measurement shows which layout is
+    /// faster. `None`: the plan has no such moves, or carries no less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_for_locality: Option<f64>,
     /// Groups of queues (`mixed`, configured groups, `--pair-as-article`); else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
@@ -347,19 +349,6 @@ impl Plan {
     /// Whether any step interrupts traffic.
     pub fn interrupts_traffic(&self) -> bool {
         self.steps.iter().any(|s| s.interrupts_traffic)
-    }
-
-    /// Where queues leave remote CPUs and then share local ones: how much traffic the plan carries by its model, as a part of
-    /// the traffic now. The model does not count what remote memory costs, so only a measurement shows which layout is
-    /// faster. `None`: the plan has no such moves, or carries no less.
-    pub fn shared_for_locality(&self) -> Option<f64> {
-        let from_remote = |s: &Step| matches!(s.reason, Reason::FarNode { .. });
-        let load = self.expected.iter().find(|e| e.unit == MODELLED_LOAD)?;
-        let (before, after) = (load.before?, load.after?);
-        // Where isolated CPUs become free of queues, the traffic is the price of that.
-        let isolated = |s: &Step| matches!(s.reason, Reason::IsolatedCpu { .. });
-        let shared = self.steps.iter().any(from_remote) && !self.steps.iter().any(isolated);
-        (after > before && shared).then(|| before / after)
     }
 
     /// Steps on this device; `None` for those of the host.

@@ -6,7 +6,6 @@ use ringwise_knob::{Address, Setting, irq as knob_irq};
 use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
-use crate::doc::MODELLED_LOAD;
 use crate::entries::Entry;
 use crate::machine::{Class, Machine, Near};
 use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
@@ -93,6 +92,16 @@ fn fullest_core(m: &Machine, cpus: &Cpus) -> Option<f64> {
 /// Like [`busiest_percent`], by entries of the RSS table, for queues with different shares.
 fn percent_of_table(cpus: &Cpus, table: &[u32]) -> Option<f64> {
     shares::parts(cpus, table)?.into_values().max_by(f64::total_cmp).map(|part| part * 100.0)
+}
+
+/// The load of the busiest CPU, now and planned, as a multiple of one interface's load. `None`: not all interfaces have goal
+/// `forward`, the loads are unknown, or differ by less than 1 %.
+pub(crate) fn modelled_load(m: &Machine, devs: &[Dev]) -> Option<(f64, f64)> {
+    if devs.is_empty() || devs.iter().any(|d| d.goal != Goal::Forward) {
+        return None;
+    }
+    let (was, is) = (fullest(m, devs, false)?, fullest(m, devs, true)?);
+    ((was - is).abs() * 100.0 > was).then_some((was, is))
 }
 
 /// Load of the busiest CPU over all interfaces, relative to its capacity; each interface has a load of 1. `None` if a CPU
@@ -324,11 +333,9 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             let text = format!("queue numbers whose CPU differs between interfaces{of_node}: {a:.0}");
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
-        let (b, a) = (fullest(m, devs, false), fullest(m, devs, true));
-        if let (Some(was), Some(is)) = (b, a)
-            && (was - is).abs() * 100.0 > was
-        {
-            push(&mut out, None, b, a, MODELLED_LOAD, |_, _| {
+        if let Some((was, is)) = modelled_load(m, devs) {
+            let unit = "load of the busiest CPU as a multiple of one interface's load (modelled)";
+            push(&mut out, None, Some(was), Some(is), unit, |_, _| {
                 format!(
                     "{:.1} times as much traffic before a CPU is full (modelled: even flows, the same load on each interface)",
                     was / is

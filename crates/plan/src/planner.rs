@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Learned, Match, Reason, ResetBy, Setting};
+use ringwise_knob::{Learned, Match, Reason, ResetBy, Setting, Step};
 use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, Snapshot};
 
@@ -359,6 +359,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         target.push(setting);
         steps.extend(step);
     }
+    let shared_for_locality = effect::modelled_load(m, devs).and_then(|load| shared_for_locality(&steps, load));
     let cuts = control::cuts(s, &steps);
     let outages = control::outages(s, &steps);
     out.left_alone.sort_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
@@ -379,6 +380,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         refused,
         warnings: out.warnings.into_texts(),
         expected,
+        shared_for_locality,
         groups,
         programs: Vec::new(),
         advice: out.advice.into_texts(),
@@ -389,7 +391,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         by_hand: Vec::new(),
         kept: out.keep.done,
     };
-    if let Some(part) = plan.shared_for_locality() {
+    if let Some(part) = plan.shared_for_locality {
         plan.warnings.push(format!(
             "by its model this plan carries {part:.1} times as much traffic as now, because queues leave remote CPUs and share \
              local ones. The model does not count what remote memory costs: only a measurement shows which layout is faster \
@@ -398,6 +400,15 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         ));
     }
     plan
+}
+
+/// See [`Plan::shared_for_locality`]. `load`: that of the busiest CPU, now and planned.
+fn shared_for_locality(steps: &[Step], (was, is): (f64, f64)) -> Option<f64> {
+    let from_remote = |s: &Step| matches!(s.reason, Reason::FarNode { .. });
+    // Where isolated CPUs become free of queues, the traffic is the price of that.
+    let isolated = |s: &Step| matches!(s.reason, Reason::IsolatedCpu { .. });
+    let shared = steps.iter().any(from_remote) && !steps.iter().any(isolated);
+    (is > was && shared).then(|| was / is)
 }
 
 /// A device with several queues on one CPU.

@@ -127,6 +127,7 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
         refused: vec![],
         warnings: vec![],
         expected: vec![],
+        shared_for_locality: None,
         groups: vec![],
         programs: vec![],
         advice: vec![],

@@ -11,12 +11,10 @@ use std::time::{Duration, Instant};
 use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
 use ringwise_flow::{Steering, Tuple};
 use ringwise_kfmt::packet;
+use ringwise_observe::sampling_divisor;
 use ringwise_sys::packets::VNET;
 use ringwise_sys::{Error, Host, Result, SampleHeaders};
 
-/// Headers that are looked at per second, about.
-const HEADERS_PER_S: u64 = 4000;
-const COARSEST: u32 = 1 << 20;
 /// `LINKTYPE_ETHERNET`.
 const ETHERNET: u32 = 1;
 /// Time between reads of the sockets.
@@ -77,7 +75,7 @@ impl HeaderSampling {
     /// Errors: see [`Host::sample_headers`].
     pub(super) fn start(host: &dyn Host, dev: &str, steering: &Steering, packets_per_s: u64) -> Result<Self> {
         let queues = steering.queues().unwrap_or(0);
-        let mut tap = host.sample_headers(dev, queues, one_in(packets_per_s))?;
+        let mut tap = host.sample_headers(dev, queues, sampling_divisor(packets_per_s as f64))?;
         let stop = Arc::new(AtomicBool::new(false));
         let (ended, mut tally, dev) = (stop.clone(), EntryTally::new(steering.clone()), dev.to_string());
         let run = move || sample(tap.as_mut(), &ended, &mut tally, &dev);
@@ -99,11 +97,6 @@ impl Drop for HeaderSampling {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().map(JoinHandle::join);
     }
-}
-
-fn one_in(packets_per_s: u64) -> u32 {
-    let wanted = u32::try_from(packets_per_s.div_ceil(HEADERS_PER_S)).unwrap_or(COARSEST);
-    wanted.clamp(1, COARSEST).next_power_of_two()
 }
 
 fn sample(tap: &mut dyn SampleHeaders, stop: &AtomicBool, tally: &mut EntryTally, dev: &str) -> Result<EntryEvidence> {
@@ -234,11 +227,5 @@ mod tests {
         assert!(sampled(Some, 20).is_ok());
         let e = sampled(Some, 21).unwrap_err();
         assert!(e.to_string().contains("21 sampled frames were lost, 2000 were read"), "{e}");
-    }
-
-    #[test]
-    fn fast_interfaces_are_sampled_more_coarsely() {
-        let all = [0, 4000, 4001, 1_000_000, u64::MAX].map(one_in);
-        assert_eq!(all, [1, 1, 2, 256, COARSEST]);
     }
 }

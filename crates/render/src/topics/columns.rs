@@ -250,4 +250,17 @@ pub(super) const TOPICS: &[Topic] = &[
          its rule alone. status: the line Next names the command for what needs you, else ringwise check.",
         &["See|docs/watch.md; ringwise help lost, full"],
     ),
+    word(
+        &["virtual function", "vf", "vfs", "sr iov", "sriov", "physical function"],
+        "a part of a NIC (SR-IOV) that is an interface of its own",
+        "A virtual function (VF) has queues and interrupts of its own and shares the NIC with its physical function. If a guest \
+         uses it, the host has no interface for it. One that the host keeps is planned like any other interface: its queues \
+         get CPUs of the same node, beside those of the physical function.",
+        &[
+            "Show|ringwise: column REMARK",
+            "Skip it|Name the other interfaces: ringwise plan eth0 eth1, or interfaces = [\"eth0\", \"eth1\"] in [host] \
+             of the file",
+            "See|rule F13; ringwise help match, remote; docs/recipes/virtual-machines.md",
+        ],
+    ),
 ];

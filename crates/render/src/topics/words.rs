@@ -218,19 +218,6 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|docs/config.md; ringwise config --help; ringwise help no link"],
     ),
     word(
-        &["virtual function", "vf", "vfs", "sr iov", "sriov", "physical function"],
-        "a part of a NIC (SR-IOV) that is an interface of its own",
-        "A virtual function (VF) has queues and interrupts of its own and shares the NIC with its physical function. If a guest \
-         uses it, the host has no interface for it. One that the host keeps is planned like any other interface: its queues \
-         get CPUs of the same node, beside those of the physical function.",
-        &[
-            "Show|ringwise: column REMARK",
-            "Skip it|Name the other interfaces: ringwise plan eth0 eth1, or interfaces = [\"eth0\", \"eth1\"] in [host] \
-             of the file",
-            "See|rule F13; ringwise help match, remote; docs/recipes/virtual-machines.md",
-        ],
-    ),
-    word(
         &["ringwise.toml", "ringwise.toml(5)", "configuration file", "configuration", "config file"],
         "the configuration file of a host",
         "/etc/ringwise/ringwise.toml: what ringwise plan and apply do without options, and what every boot applies after \

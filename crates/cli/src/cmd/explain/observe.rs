@@ -55,7 +55,7 @@ struct Ear {
 impl Ear {
     fn open(host: &dyn Host, dev: &str) -> std::result::Result<Self, String> {
         let queues = flows::receive_queues(host, dev).map_err(|e| e.to_string())?;
-        let one_in = flows::coarseness(flows::rate(host, dev));
+        let one_in = ringwise_observe::sampling_divisor(flows::rate(host, dev));
         let tap = Tap::open(dev, queues, one_in).map_err(|e| e.to_string())?;
         Ok(Self { tap, queues, heard: OfFlow { one_in, ..OfFlow::default() } })
     }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use ringwise_flow::{CountedFlow, Steering, Tuple, population};
 use ringwise_kfmt::packet::Flow;
-use ringwise_observe::{Flows, HELD};
+use ringwise_observe::{Flows, HELD, sampling_divisor};
 use ringwise_sys::packets::Tap;
 use serde_json::Value;
 
 use super::ExplainContext;
 use super::population::Population;
 use crate::cmd::progress::Countdown;
-use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
+use crate::cmd::watch::flows::{listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
 use ringwise_text::{plural, thousands};
 
@@ -19,7 +19,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
     let host = cx.source.host.as_ref();
     let bad = |e: ringwise_sys::Error| Fail::error(e.to_string());
     let queues = receive_queues(host, dev)?;
-    let one_in = coarseness(rate(host, dev));
+    let one_in = sampling_divisor(rate(host, dev));
     let mut tap = Tap::open(dev, queues, one_in).map_err(bad)?;
     let mut flows = Flows::default();
     let mut countdown = Countdown::new("listening for flows", time, cx.common);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringwise_flow::UdpPortsCount;
 use ringwise_kfmt::{link_stats, packet};
-use ringwise_observe::Flows;
+use ringwise_observe::{Flows, sampling_divisor};
 use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, Request, proc};
 
@@ -15,9 +15,6 @@ use crate::exit::{Fail, Result, Status};
 use crate::source;
 use ringwise_tui::lines::flows::{self, Interval};
 
-/// Packet headers that are looked at per second without `--sample`. This costs a fraction of a per cent of a CPU.
-const HEADERS: f64 = 5000.0;
-const COARSEST: u32 = 1 << 20;
 /// Time between reads of the sockets. Their buffers hold more than that.
 pub(in crate::cmd) const PAUSE: Duration = Duration::from_millis(20);
 
@@ -30,7 +27,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
     let queues = receive_queues(host, dev)?;
     let mut one_in = match a.sample {
         Some(n) => n.next_power_of_two(),
-        None => coarseness(rate(host, dev)),
+        None => sampling_divisor(rate(host, dev)),
     };
     let mut tap = Tap::open(dev, queues, one_in).map_err(Fail::from)?;
     let mut settings = Settings::read(&source, dev);
@@ -55,7 +52,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         if i.udp_ports.is_some() || i.flows.is_much_limited() {
             settings = Settings::read(&source, dev);
         }
-        let next = coarseness(looked_at * f64::from(one_in) / i.seconds);
+        let next = sampling_divisor(looked_at * f64::from(one_in) / i.seconds);
         // Sample more coarsely at once, but more finely only if a quarter of the present divisor is enough.
         if a.sample.is_none() && (next > one_in || next * 4 <= one_in) {
             one_in = next;
@@ -128,24 +125,4 @@ pub(in crate::cmd) fn rate(host: &dyn Host, dev: &str) -> f64 {
     host.sleep(Duration::from_millis(200));
     let passed = host.since_boot().saturating_sub(begin).as_secs_f64();
     before.zip(packets()).map_or(0.0, |(b, a)| a.saturating_sub(b) as f64 / passed)
-}
-
-/// The sampling divisor: one frame in so many is looked at.
-pub(in crate::cmd) fn coarseness(pps: f64) -> u32 {
-    let mut n = 1;
-    while n < COARSEST && pps / f64::from(n) > HEADERS {
-        n *= 2;
-    }
-    n
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_packets_are_all_looked_at() {
-        assert_eq!((coarseness(0.0), coarseness(5000.0), coarseness(5001.0)), (1, 1, 2));
-        assert_eq!((coarseness(14_880_952.0), coarseness(f64::INFINITY)), (4096, COARSEST));
-    }
 }
