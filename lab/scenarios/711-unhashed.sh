@@ -82,9 +82,9 @@ listen mq0 --sample 1
 frames mq1 mq0 pppoe 400
 heard
 rps_cpus >/tmp/rps.after
-diff /tmp/rps.before /tmp/rps.after
-check "packets of one PPPoE session arrive on several CPUs" \
-	[ "$(grep -vxcFf /tmp/rps.before /tmp/rps.after)" -ge 2 ]
+diff /tmp/rps.before /tmp/rps.after >/tmp/rps
+cat /tmp/rps
+check "packets of one PPPoE session arrive on several CPUs" [ "$(grep -c '^+[0-9]' /tmp/rps)" -ge 2 ]
 same "they are still counted at queue 0" "$(class_on 0 pppoe_ipv4)" 400
 check "RPS is in effect" grep -q '"remedy":"rps","dev":"mq0","queue":0,"in_effect":true,"command":null' /tmp/f.json
 echo 0 >/sys/class/net/mq0/queues/rx-0/rps_cpus

@@ -139,17 +139,34 @@ fn hostile_files_stay_comments() {
     let tuned = dir.file("t.conf", "[net]\ndevices=*\nfeatures=a\u{b}b on\nchannels=combined 99999999999\nring=rx\n");
     let yaml = dir.file("s.yml", "interfaces:\n  - &a\n");
     let huge = dir.file("huge.conf", &"x=1\n".repeat(300_000));
-    let args = ["--link", &link, "--tuned", &tuned, &huge, "--nmstate", &yaml];
+    let args = ["--link", &link, "--tuned", &tuned];
     let (config, text, err) = imported("import-hostile", &args, &capture("lab-router16-6.12"));
     assert_eq!(config.host.goal, Some(Goal::Balanced));
     for t in [&text, &err] {
         assert!(!t.chars().any(|c| c.is_control() && c != '\n'), "{t:?}");
-        for left in ["s.yml line 2: the file: ringwise does not read an anchor", "larger than 1048576 bytes", "ring=rx"]
-        {
-            assert!(t.contains(left), "{left} is not in\n{t}");
-        }
+        assert!(t.contains("ring=rx"), "{t}");
     }
-    let (code, _, err) = ringwise(&["config", "import", "--from", &capture("lab-small2-6.12"), "--tuned", "/nonesuch"]);
-    assert_eq!(code, Some(1));
-    assert!(err.contains("/nonesuch: ENOENT"), "{err}");
+    // Of a file that was named, nothing could be read: no configuration is written.
+    let out = format!("{}.toml", dir.file("unused", ""));
+    for (option, file, why) in [
+        ("--nmstate", yaml.as_str(), "s.yml line 2: the file: ringwise does not read an anchor"),
+        ("--tuned", &huge, "larger than 1048576 bytes"),
+        ("--tuned", "/nonesuch", "/nonesuch: ENOENT"),
+    ] {
+        let from = capture("lab-small2-6.12");
+        let (code, text, err) = ringwise(&["config", "import", "--from", &from, option, file, "--out", &out]);
+        assert_eq!((code, text.as_str()), (Some(1), ""), "{err}");
+        assert!(err.contains(why), "{err}");
+        assert!(!Path::new(&out).exists());
+    }
+}
+
+#[test]
+fn a_named_file_without_a_setting_of_interest_is_listed() {
+    let dir = Dir::named("config-import-nothing");
+    let yaml = dir.file("dns.yml", "dns-resolver:\n  config:\n    search: []\n");
+    let (_, text, err) = imported("import-nothing", &["--nmstate", &yaml], &capture("lab-small2-6.12"));
+    for t in [&text, &err] {
+        assert!(t.contains("dns.yml line 1: the file: it has no setting that ringwise knows"), "{t}");
+    }
 }

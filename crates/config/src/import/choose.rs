@@ -133,7 +133,12 @@ impl Chosen {
         for c in left {
             let dev = c.dev.map_or_else(String::new, |d| format!("{d} "));
             let what = format!("{dev}{} = {}", c.part.key(), c.part.value());
-            let left = c.by.into_iter().map(|by| NotCarried { by, what: what.clone(), why: why.to_string() });
+            let left = c.by.into_iter().map(|by| NotCarried {
+                by,
+                what: what.clone(),
+                why: why.to_string(),
+                whole_file: false,
+            });
             self.not_carried.extend(left);
         }
     }

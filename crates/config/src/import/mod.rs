@@ -70,6 +70,8 @@ pub struct NotCarried {
     pub what: String,
     /// The reason.
     pub why: String,
+    /// Nothing of the file was read.
+    pub whole_file: bool,
 }
 
 impl std::fmt::Display for NotCarried {
@@ -95,13 +97,25 @@ impl Imported {
 
     /// Lists something that is not carried over.
     pub fn leave(&mut self, by: &ConfiguredBy, what: impl Into<String>, why: impl Into<String>) {
-        self.not_carried.push(NotCarried { by: by.clone(), what: shortened(what.into()), why: why.into() });
+        let (what, why) = (shortened(what.into()), why.into());
+        self.not_carried.push(NotCarried { by: by.clone(), what, why, whole_file: false });
+    }
+
+    /// Lists a file of which nothing was read. `by`: its first line that was not understood.
+    pub fn refuse(&mut self, by: &ConfiguredBy, why: impl Into<String>) {
+        let (what, why) = ("the file".to_string(), why.into());
+        self.not_carried.push(NotCarried { by: by.clone(), what, why, whole_file: true });
+    }
+
+    /// How many entries there are.
+    pub fn entries(&self) -> usize {
+        self.found.len() + self.not_carried.len()
     }
 }
 
 impl ForeignFile {
     /// A line of the file.
-    fn at(&self, line: usize) -> ConfiguredBy {
+    pub fn at(&self, line: usize) -> ConfiguredBy {
         ConfiguredBy::File { path: self.path.clone(), line }
     }
 
@@ -113,7 +127,7 @@ impl ForeignFile {
     fn is_too_large(&self, out: &mut Imported) -> bool {
         let large = self.text.len() > MAX_FILE_BYTES;
         if large {
-            out.leave(&self.at(1), "the file", format!("it is larger than {MAX_FILE_BYTES} bytes"));
+            out.refuse(&self.at(1), format!("it is larger than {MAX_FILE_BYTES} bytes"));
         }
         large
     }

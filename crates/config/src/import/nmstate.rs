@@ -13,7 +13,7 @@ pub fn nmstate(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     }
     let root = match yaml::parse(&file.text) {
         Ok(root) => root,
-        Err(e) => return out.leave(&file.at(e.line), "the file", format!("ringwise does not read {}", e.why)),
+        Err(e) => return out.refuse(&file.at(e.line), format!("ringwise does not read {}", e.why)),
     };
     // A policy has the state below `desiredState` (Kubernetes NMState) or `desired`.
     let below = |n: &Node, key: &str| n.get(key).cloned();

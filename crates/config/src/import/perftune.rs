@@ -17,7 +17,7 @@ pub fn perftune(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     }
     let root = match yaml::parse(&file.text) {
         Ok(root) => root,
-        Err(e) => return out.leave(&file.at(e.line), "the file", format!("ringwise does not read {}", e.why)),
+        Err(e) => return out.refuse(&file.at(e.line), format!("ringwise does not read {}", e.why)),
     };
     let net = root.get("tune").is_none_or(|t| t.items().iter().any(|i| i.text() == Some("net")));
     for (key, value) in root.entries() {

@@ -32,7 +32,11 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     let mut missing = Vec::new();
     for program in Program::ALL {
         let files = files(a, program, &source, &mut imported, &mut missing)?;
+        let before = (imported.entries(), imported.not_carried.len());
         read(program, &files, &s, &mut imported);
+        if !named(a, program).is_empty() {
+            is_of_use(&files, before, &mut imported)?;
+        }
     }
     import::in_effect(&s, &mut imported);
     pinned::interrupts(&s, &mut imported);
@@ -56,6 +60,18 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     write(a, &text)?;
     report(&chosen, &notes, common);
     Ok(Status::Ok)
+}
+
+/// Errors: nothing of a file could be read that the user named. Files without a setting of interest are listed.
+/// `before`: entries, and entries that are not carried over, before the files were read.
+fn is_of_use(files: &[ForeignFile], before: (usize, usize), out: &mut Imported) -> Result<()> {
+    if let Some(refused) = out.not_carried[before.1..].iter().find(|n| n.whole_file) {
+        return Err(Fail::error(refused.to_string()));
+    }
+    if let (true, Some(first)) = (out.entries() == before.0, files.first()) {
+        out.leave(&first.at(1), "the file", "it has no setting that ringwise knows");
+    }
+    Ok(())
 }
 
 fn exists(path: &Path) -> Fail {
