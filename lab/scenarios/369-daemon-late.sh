@@ -17,6 +17,16 @@ layout >/tmp/planned
 status "and put back" 0 ringwise rollback --yes 0
 check "the layout is not the default" sh -c '! cmp -s /tmp/planned /tmp/default'
 
+# comes DEV: waits until it is there, and sets it up
+comes() {
+	_n=0
+	while [ ! -e "/sys/class/net/$1" ] && [ $_n -lt 100 ]; do
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	ip link set "$1" up
+}
+
 # The third interface is not there yet.
 pci=/sys/bus/pci/devices/$(basename "$(pci_of eth2)")
 echo 1 >$pci/remove
@@ -28,14 +38,19 @@ grep -v eth2 /tmp/planned >/tmp/early
 back "interfaces that are there get the layout of the configuration" /tmp/early 30
 devs="eth0 eth1 eth2"
 echo 1 >/sys/bus/pci/rescan
-n=0
-while [ ! -e /sys/class/net/eth2 ] && [ $n -lt 100 ]; do
-	sleep 0.2
-	n=$((n + 1))
-done
-ip link set eth2 up
+comes eth2
 links eth2
 back "an interface that is plugged in late gets it, too" /tmp/planned 40
+
+# The first port by PCI address must not become the pattern for the others either.
+pci=/sys/bus/pci/devices/$(basename "$(pci_of eth0)")
+echo 1 >$pci/remove
+check "the first one is away" test ! -e /sys/class/net/eth0
+echo 1 >/sys/bus/pci/rescan
+comes eth0
+links eth0
+back "the first one gets the layout of the others" /tmp/planned 40
+status "and no port has to move" 0 ringwise plan --config /tmp/late.toml --exit-code
 
 # keeps_off CPU SECONDS: no queue's interrupt may be delivered there.
 keeps_off() {

@@ -171,7 +171,8 @@ impl Service<'_> {
             return Ok(Next::Later);
         }
         let learned = self.setup.store.learned().map_err(|e| with_causes(&e))?;
-        let host = PlanningHost { options, snapshot: s, learned, hands: v.hands(), made: v.made };
+        let late = ringwise_intent::late(&s, &v);
+        let host = PlanningHost { options, snapshot: s, learned, hands: v.hands(), made: v.made, late };
         let planning = Planning::new(self.host.as_ref(), host, intent, false, true).map_err(|e| e.to_string())?;
         let mut planning = planning.at_boot(&self.setup.store);
         if planning.nothing_yet() {

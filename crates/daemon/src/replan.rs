@@ -105,6 +105,7 @@ fn plan_part(
         learned: standing.learned.clone(),
         hands: basis.manual.iter().chain(adopted).cloned().collect(),
         made: standing.made.clone(),
+        late: own.clone(),
     };
     let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
     let plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;

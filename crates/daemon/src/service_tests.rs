@@ -1,5 +1,6 @@
 //! The service on a simulated host, look by look. The lab has the same on real kernels (366-daemon.sh).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +55,7 @@ impl Rig {
             learned: Vec::new(),
             hands: Vec::new(),
             made: Vec::new(),
+            late: BTreeSet::new(),
         };
         let planning = Planning::new(self.host.as_ref(), host, intent, true, false).unwrap();
         let plan = planning.plan(Take::Over).unwrap();

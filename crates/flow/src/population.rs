@@ -157,7 +157,7 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow
     } else {
         let each: Vec<(u32, Load)> = out.queues.iter().map(|(q, l)| (*q, *l)).collect();
         for (q, load) in each {
-            let cpu = nic.vector_of(Dir::Rx, q).and_then(|v| v.effective.known()).filter(|e| e.len() == 1);
+            let cpu = nic.vector_of(Dir::Rx, q).and_then(ringwise_model::Vector::taken_by).filter(|e| e.len() == 1);
             on(s, &mut out, cpu.and_then(|e| e.first()), &load);
         }
     }

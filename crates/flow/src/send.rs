@@ -44,7 +44,7 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> 
     let (by, may_be) = choose(nic, &queues, cpu, rx);
     let queue = (may_be.len() == 1).then(|| may_be[0]);
     let vector = queue.and_then(|q| nic.vector_of(Dir::Tx, q));
-    let done_on = vector.and_then(|v| v.effective.known()).filter(|e| e.len() == 1).and_then(|e| e.first());
+    let done_on = vector.and_then(ringwise_model::Vector::taken_by).filter(|e| e.len() == 1).and_then(|e| e.first());
     let bql = queue
         .and_then(|q| nic.tx_queues.iter().find(|t| t.id == q))
         .and_then(|t| t.bql.known())

@@ -167,16 +167,16 @@ pub fn cpu_placement(s: &Snapshot, nic: &Nic, cpu: CpuId) -> CpuPlacement {
 /// What happens to packets that `a` sends to receive queue `queue`.
 pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &QueuePrediction) -> ReceivePath {
     let vector = nic.vector_of(Dir::Rx, queue);
-    let (cpu, why_not) = match vector.map(|v| (&v.effective, &v.asked)) {
+    let (cpu, why_not) = match vector.map(|v| (v.taken_by(), &v.effective, &v.asked)) {
         None => (None, Some(CpuUndecided::NoInterrupt)),
-        Some((Fact::Known(e), asked)) => match (e.first(), e.len()) {
+        Some((Some(e), _, asked)) => match (e.first(), e.len()) {
             (Some(c), 1) => (Some(c), None),
             (None, _) => (None, Some(CpuUndecided::NotFiredYet)),
             _ => (None, asked.known().map(|m| CpuUndecided::OneOf { cpus: m.clone() })),
         },
-        Some((Fact::Absent, Fact::Known(m))) if m.len() == 1 => (m.first(), None),
-        Some((Fact::Absent, _)) => (None, Some(CpuUndecided::EffectiveNotReported)),
-        Some((Fact::Unknown(u), _)) => (None, Some(CpuUndecided::EffectiveUnread { unread: u.clone() })),
+        Some((None, Fact::Absent, Fact::Known(m))) if m.len() == 1 => (m.first(), None),
+        Some((None, Fact::Unknown(u), _)) => (None, Some(CpuUndecided::EffectiveUnread { unread: u.clone() })),
+        Some((None, _, _)) => (None, Some(CpuUndecided::EffectiveNotReported)),
     };
     ReceivePath {
         queue,

@@ -207,7 +207,14 @@ mod tests {
         let now = || ringwise_discover::snapshot(&host, &Options::all()).unwrap();
         for flags in requests {
             let (options, snapshot) = (Options::all(), now());
-            let at = PlanningHost { options, snapshot, learned: Vec::new(), hands: Vec::new(), made: Vec::new() };
+            let at = PlanningHost {
+                options,
+                snapshot,
+                learned: Vec::new(),
+                hands: Vec::new(),
+                made: Vec::new(),
+                late: BTreeSet::new(),
+            };
             let bound = ringwise_config::bind(&crate::of_flags(flags).unwrap(), &[], &at.snapshot).unwrap();
             let planning = Planning::new(host.as_ref(), at, bound.intent, true, false).unwrap();
             let plan = planning.plan(Take::Over).unwrap();

@@ -29,7 +29,7 @@ pub use error::{Class, Error, Misfit, Result};
 pub use flows::look_up;
 pub use goals::{implied, role};
 pub use in_effect::in_effect;
-pub use manual_changes::{Take, hands};
+pub use manual_changes::{Take, hands, late};
 pub use missing::Missing;
 pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
 pub use planning::{Planning, PlanningHost};

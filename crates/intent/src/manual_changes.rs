@@ -1,6 +1,10 @@
 //! Settings that were changed outside ringwise, and which of them a plan keeps.
 
-use ringwise_knob::{CreatedObject, ManualChange, Origin};
+use std::collections::BTreeSet;
+
+use ringwise_apply::Verify;
+use ringwise_knob::{ManualChange, Origin};
+use ringwise_model::Snapshot;
 use ringwise_plan::ManualChanges;
 
 /// What a plan does about manual changes.
@@ -16,15 +20,21 @@ pub enum Take {
     Over,
 }
 
-/// Manual changes as a plan takes them. `made`: what only groups of queues needed.
-pub fn hands(list: &[ManualChange], made: Vec<CreatedObject>, take: Take) -> ManualChanges {
+/// Manual changes as a plan takes them.
+pub fn hands(list: &[ManualChange], take: Take) -> ManualChanges {
     let (adopted, changed): (Vec<ManualChange>, Vec<ManualChange>) =
         list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
     match take {
-        Take::Ask | Take::Changed => ManualChanges { keep: adopted, mark: changed, made },
-        Take::Keep => ManualChanges { keep: list.to_vec(), mark: Vec::new(), made },
-        Take::Over => ManualChanges { keep: Vec::new(), mark: list.to_vec(), made },
+        Take::Ask | Take::Changed => ManualChanges { keep: adopted, mark: changed, ..ManualChanges::default() },
+        Take::Keep => ManualChanges { keep: list.to_vec(), ..ManualChanges::default() },
+        Take::Over => ManualChanges { mark: list.to_vec(), ..ManualChanges::default() },
     }
+}
+
+/// Interfaces for which nothing is in effect: their present layout is not one of ringwise.
+pub fn late(s: &Snapshot, v: &Verify) -> BTreeSet<String> {
+    let settled: BTreeSet<&str> = v.settings.iter().filter_map(|s| s.want.dev()).collect();
+    s.tunable().map(|n| n.name()).filter(|n| !settled.contains(n)).map(str::to_string).collect()
 }
 
 #[cfg(test)]
@@ -49,7 +59,7 @@ mod tests {
             (Take::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
             (Take::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
         ] {
-            let h = hands(&list, Vec::new(), take);
+            let h = hands(&list, take);
             assert_eq!(
                 (queues(&h.keep), queues(&h.mark)),
                 (keep.iter().map(ToString::to_string).collect(), mark.iter().map(ToString::to_string).collect()),

@@ -1,5 +1,7 @@
 //! A host as read and what is requested: the plan, and the planner for a new plan after a refusal.
 
+use std::collections::BTreeSet;
+
 use ringwise_apply::{Planner, Store};
 use ringwise_check::RoleGuess;
 use ringwise_discover::Options;
@@ -28,6 +30,8 @@ pub struct PlanningHost {
     pub hands: Vec<ManualChange>,
     /// What ringwise created for groups of queues only; a plan without these groups removes it.
     pub made: Vec<CreatedObject>,
+    /// Interfaces without a layout of ringwise: see [`crate::late`].
+    pub late: BTreeSet<String>,
 }
 
 /// A host and what is requested for it.
@@ -83,6 +87,7 @@ impl Planning {
         let initialized = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
         let of = |h: &ManualChange| h.address().and_then(|a| a.dev().map(str::to_string));
         self.host.hands.retain(|h| !of(h).is_some_and(|d| initialized.contains(&d)));
+        self.host.late.extend(initialized);
         self
     }
 
@@ -96,7 +101,8 @@ impl Planning {
         let known = |m: &&CreatedObject| {
             m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())))
         };
-        hands(&self.host.hands, self.host.made.iter().filter(known).cloned().collect(), take)
+        let made = self.host.made.iter().filter(known).cloned().collect();
+        ManualChanges { made, late: self.host.late.clone(), ..hands(&self.host.hands, take) }
     }
 
     /// Makes a new plan for the same request when a step of this one is refused.

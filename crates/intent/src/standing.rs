@@ -181,7 +181,7 @@ pub fn plan(
     known: &[Learned],
     around: &Standing,
 ) -> Result<Plan, Refusal> {
-    let hands = hands(&around.hands, around.made.clone(), Take::Ask);
+    let hands = ManualChanges { made: around.made.clone(), ..hands(&around.hands, Take::Ask) };
     let around = |i: &Intent, h: &ManualChanges| ringwise_plan::plan_around(s, i, known, h);
     let mut plan = around(whole, &hands)?;
     for (devs, intent) in parts {

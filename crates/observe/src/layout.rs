@@ -26,7 +26,7 @@ pub struct Wiring {
     pub rx: BTreeMap<u32, Option<IrqId>>,
     /// The same for transmit queues.
     pub tx: BTreeMap<u32, Option<IrqId>>,
-    /// The CPUs where each vector was delivered (effective affinity) at the last discovery.
+    /// The CPUs to which each vector is delivered, as of the last discovery ([`ringwise_model::Vector::taken_by`]).
     pub goes_to: BTreeMap<IrqId, CpuSet>,
 }
 
@@ -55,7 +55,7 @@ impl Layout {
                 tx: gather(n.tx_queues.iter().map(|q| queue(Dir::Tx, q.id))),
                 goes_to: gather(
                     n.queue_vectors()
-                        .filter_map(|v| Some((v.irq, v.effective.known()?.clone())))
+                        .filter_map(|v| Some((v.irq, v.taken_by()?.clone())))
                         .filter(|(_, cpus)| !cpus.is_empty()),
                 ),
             };

@@ -64,6 +64,8 @@ pub(crate) struct Dev<'a> {
     pub rules: Vec<u32>,
     pub near: Near,
     pub goal: Goal,
+    /// Whether its present layout is the driver's and those of the other ports are not.
+    pub late: bool,
     /// By queue: whether it belongs to a latency group (`mixed`).
     pub urgent: Vec<bool>,
     /// Number of queues in use now: a driver may create more directories than it uses. Devices without receive queues are
@@ -115,6 +117,7 @@ impl<'a> Dev<'a> {
             rules: Vec::new(),
             near: m.near(nic),
             goal,
+            late: false,
             urgent: Vec::new(),
             rx_now: 0,
             tx_now: None,

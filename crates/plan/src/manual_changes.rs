@@ -20,6 +20,9 @@ pub struct ManualChanges {
     /// Objects that active transactions created for groups; they are no manual changes. Those that no group needs are
     /// removed.
     pub made: Vec<CreatedObject>,
+    /// Interfaces whose present layout is the driver's, because they appeared or were set up again. Ports that share one
+    /// layout take it from the other ports, if there are any.
+    pub late: BTreeSet<String>,
 }
 
 impl ManualChanges {

@@ -133,17 +133,17 @@ impl Alike {
         d.units.iter().filter(move |u| !alone || u.fixed.is_none())
     }
 
-    /// The current CPU of each place, from the device whose queues are spread best. Devices with a channel change are
-    /// skipped, because the change creates new interrupts.
+    /// The current CPU of each place, from the device whose queues are spread best; from a late one only if the others do not
+    /// say it. Devices with a channel change are skipped, because the change creates new interrupts.
     fn now(&self, m: &Machine, devs: &[Dev]) -> Vec<Option<usize>> {
         let of = |d: &Dev| -> Vec<Option<usize>> {
             let cpu = |u: &Unit| u.queues.first().filter(|_| u.fixed.is_none()).and_then(|q| d.pair_now(m, *q as u32));
             self.places(d).map(cpu).collect()
         };
-        let mut all: Vec<Vec<Option<usize>>> =
-            self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none()).map(of).collect();
-        all.sort_by_key(|places| Reverse(counted(places.iter().flatten().copied()).len()));
-        (0..self.n).map(|place| all.iter().find_map(|of| of.get(place).copied().flatten())).collect()
+        let stay = self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none());
+        let mut all: Vec<(bool, Vec<Option<usize>>)> = stay.map(|d| (d.late, of(d))).collect();
+        all.sort_by_key(|(late, places)| (*late, Reverse(counted(places.iter().flatten().copied()).len())));
+        (0..self.n).map(|place| all.iter().find_map(|(_, of)| of.get(place).copied().flatten())).collect()
     }
 }
 

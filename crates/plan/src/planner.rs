@@ -43,6 +43,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         ..PlanBuilder::default()
     };
     let mut devs = Dev::all(s, &m, &nics, user);
+    devs.iter_mut().for_each(|d| d.late = hands.late.contains(d.name()));
     let article = intent.pair_as_article;
     let mut laid = ConfiguredSettings::channels(s, &devs, &intent);
     let learned = LearnedIndex::new(learned, &s.host.kernel);

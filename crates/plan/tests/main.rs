@@ -8,6 +8,7 @@ mod goals;
 mod group_cleanup;
 mod groups;
 mod held_queues;
+mod late_ports;
 mod manual_changes;
 mod moderation;
 mod nearby_nodes;

@@ -55,7 +55,12 @@ impl Lay {
     pub(crate) fn try_plan(&self, i: &Intent) -> Result<Plan, ringwise_plan::Refusal> {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
-        plan_around(&s, i, &[], &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made })
+        plan_around(
+            &s,
+            i,
+            &[],
+            &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made, ..ManualChanges::default() },
+        )
     }
 
     pub(crate) fn plan(&self, i: &Intent) -> Plan {
@@ -66,7 +71,13 @@ impl Lay {
     pub(crate) fn plan_knowing(&self, i: &Intent, learned: &[Learned]) -> Plan {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
-        plan_around(&s, i, learned, &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made }).unwrap()
+        plan_around(
+            &s,
+            i,
+            learned,
+            &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made, ..ManualChanges::default() },
+        )
+        .unwrap()
     }
 
     fn request(p: &Plan, all_or_nothing: bool) -> Request {

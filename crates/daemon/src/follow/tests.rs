@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_model::{CpuId, CpuSet, Dir};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact};
 use ringwise_observe::{CpuRates, Layout, LinkRates, QueueRates, Rates};
 use ringwise_sys::{Clock, Host};
 use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
@@ -173,4 +173,14 @@ fn queues_that_share_a_cpu_or_have_several_are_not_balanced() {
     assert!(balanced(&rig.layout).next().is_none());
     rig.layout.links.get_mut(DEV).unwrap().goes_to.clear();
     assert!(balanced(&rig.layout).next().is_none(), "unknown is not one");
+}
+
+#[test]
+fn an_interrupt_that_has_not_moved_yet_counts_for_its_new_cpu() {
+    let rig = Rig::new();
+    let mut s = ringwise_discover::snapshot(&rig.host, &ringwise_discover::Options::all()).unwrap();
+    let v = s.nics[0].vectors.iter_mut().find(|v| v.rx() == [2]).unwrap();
+    assert_eq!(v.asked.known().unwrap(), &[CpuId(2)].into_iter().collect());
+    v.effective = Fact::Known([CpuId(0)].into_iter().collect());
+    assert_eq!(served(&Layout::of(&s, &[]).links[DEV])[&2], Some(CpuId(2)));
 }

@@ -163,7 +163,7 @@ fn table(out: &mut String, m: &Many) {
         let cpu = m
             .nic
             .vector_of(Dir::Rx, q)
-            .and_then(|v| v.effective.known())
+            .and_then(ringwise_model::Vector::taken_by)
             .filter(|e| e.len() == 1)
             .and_then(|e| e.first());
         let node = cpu.and_then(|c| m.host.topology.node_of(c));

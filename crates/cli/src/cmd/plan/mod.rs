@@ -156,8 +156,10 @@ pub(super) fn planning(
     (goal_given, at_boot): (bool, bool),
     common: &Common,
 ) -> std::result::Result<Planning, ringwise_intent::Error> {
-    let (hands, made) = manual_changes::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
-    let host = PlanningHost { options, snapshot: s, learned, hands, made };
+    let (hands, made, late) = manual_changes::standing(source, &s, common)
+        .map(|v| (v.hands(), v.made.clone(), ringwise_intent::late(&s, &v)))
+        .unwrap_or_default();
+    let host = PlanningHost { options, snapshot: s, learned, hands, made, late };
     Planning::new(source.host.as_ref(), host, requested, goal_given, at_boot)
 }
 
