@@ -4,10 +4,13 @@ use crate::package::Arch;
 use crate::{cmd, paths, progress};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The shipped program stays below this size.
+const LARGEST_BYTES: u64 = 12 << 20;
 
 /// Build profiles. Both abort on a panic, as the shipped program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +77,20 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     if !status.success() {
         bail!("building the static ringwise: cargo exited with {status}");
     }
-    Ok(paths::target().join(TARGET).join(profile.name()).join("ringwise"))
+    let file = paths::target().join(TARGET).join(profile.name()).join("ringwise");
+    if profile == Profile::Release {
+        check_size(&file)?;
+    }
+    Ok(file)
+}
+
+/// Fails if the shipped program became too large.
+pub(crate) fn check_size(file: &Path) -> Result<()> {
+    let size = std::fs::metadata(file).with_context(|| file.display().to_string())?.len();
+    if size >= LARGEST_BYTES {
+        bail!("{} has {size} bytes; expected less than {LARGEST_BYTES} (12 MB)", file.display());
+    }
+    Ok(())
 }
 
 /// The number of crates to build, if cargo reports it.

@@ -506,6 +506,15 @@ fn exports_say_what_they_cannot() {
 }
 
 #[test]
+fn an_export_without_any_setting_is_an_error() {
+    let d = Dir::named("config-export-none");
+    let file = d.file("e.toml", "version = 1\n[host]\ngoal = \"forward\"\n");
+    let (code, out, err) = text(&ringwise(&["config", "export", &file, "--as", "link", "--from", &host()]));
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    assert!(err.contains("e.toml has nothing that this format can express:\n    goal forward"), "{err}");
+}
+
+#[test]
 fn persist_the_service_into_an_image() {
     let d = Dir::named("config-image-service");
     let root = d.0.display().to_string();

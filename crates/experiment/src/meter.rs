@@ -91,7 +91,7 @@ impl<'a> Meter<'a> {
 
 /// Interfaces, queues, vectors and nodes as they are.
 fn look(host: &Arc<dyn Host>, devs: &[String]) -> Result<Layout> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(devs) };
+    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::only(devs) };
     Ok(Layout::of(&ringwise_discover::snapshot(host, &options)?, devs))
 }
 

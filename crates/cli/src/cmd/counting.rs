@@ -26,7 +26,7 @@ pub(super) fn follow<'a>(
 
 /// Reads interfaces, queues, vectors and nodes, and the host's name. `strict`: every named interface must exist.
 fn look(source: &Source, devs: &[String], strict: bool, common: &Common) -> Result<(Layout, String)> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(devs) };
+    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::only(devs) };
     let s = source.snapshot(&options, common)?;
     if strict {
         named::named(&s, devs)?;

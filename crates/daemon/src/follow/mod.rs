@@ -232,7 +232,7 @@ impl Follow {
 
 /// `None`: the host does not answer at present.
 pub(crate) fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::all() };
+    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::all() };
     snapshot(host, &options).ok().map(|s| Layout::of(&s, &[]))
 }
 

@@ -178,9 +178,14 @@ fn queues_that_share_a_cpu_or_have_several_are_not_balanced() {
 #[test]
 fn an_interrupt_that_has_not_moved_yet_counts_for_its_new_cpu() {
     let rig = Rig::new();
-    let mut s = ringwise_discover::snapshot(&rig.host, &ringwise_discover::Options::all()).unwrap();
-    let v = s.nics[0].vectors.iter_mut().find(|v| v.rx() == [2]).unwrap();
-    assert_eq!(v.asked.known().unwrap(), &[CpuId(2)].into_iter().collect());
-    v.effective = Fact::Known([CpuId(0)].into_iter().collect());
-    assert_eq!(served(&Layout::of(&s, &[]).links[DEV])[&2], Some(CpuId(2)));
+    let vector = || {
+        let s = ringwise_discover::snapshot(&rig.host, &ringwise_discover::Options::all()).unwrap();
+        s.nic(DEV).unwrap().vector_of(Dir::Rx, 2).unwrap().clone()
+    };
+    let before = vector();
+    rig.sim.outside(|h| h.write(&format!("/proc/irq/{}/smp_affinity_list", before.irq), b"5\n").unwrap());
+    let (after, new) = (vector(), CpuSet::from_iter([CpuId(5)]));
+    assert_eq!((&after.asked, &after.effective), (&Fact::Known(new.clone()), &before.effective));
+    assert_ne!(after.effective.known(), Some(&new), "it moves with the next interrupt");
+    assert_eq!(served(&super::layout(&rig.host).unwrap().links[DEV])[&2], Some(CpuId(5)));
 }

@@ -13,7 +13,7 @@ use ringwise_knob::features;
 use ringwise_model::{Goal, Knob, Snapshot};
 
 use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
-use crate::exit::{Result, Status};
+use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 use ringwise_text::{hang, plural};
 
@@ -148,7 +148,7 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
 }
 
 fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> Result<Status> {
-    let (_, c) = load(f)?;
+    let (path, c) = load(f)?;
     let s = host(from, common)?;
     let i = bound(&c, &s, common)?.intent;
     let e = match format {
@@ -157,12 +157,18 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> R
         ExportAs::Tuned => export::tuned(&i, &s.nics),
         ExportAs::Udev => export::udev(&i, &s.nics),
     };
+    let list = || e.left_out.iter().map(|l| format!("\n    {l}")).collect::<String>();
+    if e.files.is_empty() {
+        let what = if e.left_out.is_empty() { " no settings".into() } else { list() };
+        return Err(Fail::error(format!("{} has nothing that this format can express:{what}", path.display()))
+            .code("nothing_to_export")
+            .next("ringwise plan -o sh    (a script with the settings of the plan)"));
+    }
     let many = e.files.len() > 1;
     let text = e.files.iter().map(|(name, text)| if many { format!("# ==> {name}\n{text}\n") } else { text.clone() });
     out::answer(&text.collect::<String>())?;
     if !e.left_out.is_empty() {
-        let list = e.left_out.iter().map(|l| format!("\n    {l}")).collect::<String>();
-        out::note(common.quiet, &format!("ringwise: this format cannot express:{list}"));
+        out::note(common.quiet, &format!("ringwise: this format cannot express:{}", list()));
     }
     Ok(Status::Ok)
 }
