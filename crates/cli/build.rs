@@ -1,6 +1,5 @@
-//! Makes the static, position-independent program smaller: packs relative relocations (130 KB), leaves out the index of unwind
-//! tables (170 KB), which only a program needs that goes on after a panic, and folds equal functions (390 KB) where the linker
-//! can: lld, which is the default of rustc on x86-64 since 1.90.
+//! Makes the static, position-independent program smaller: packs relative relocations (130 KB), and folds equal functions
+//! (390 KB) where the linker can: lld, which is the default of rustc on x86-64 since 1.90.
 
 use std::env;
 use std::fs;
@@ -15,9 +14,7 @@ fn main() {
     if !features.split(',').any(|f| f == "crt-static") {
         return;
     }
-    for arg in ["-Wl,-z,pack-relative-relocs", "-Wl,--no-eh-frame-hdr"] {
-        println!("cargo:rustc-link-arg-bins={arg}");
-    }
+    println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     if env::var("PROFILE").is_ok_and(|p| p == "release") && links_with(FOLD).unwrap_or(false) {
         println!("cargo:rustc-link-arg-bins={FOLD}");
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ringwise_knob::{Address, Change, Setting, Step, compare};
+use ringwise_model::order::Order;
 use ringwise_model::{Bond, Nic, Snapshot};
 use ringwise_sys::read_with_deadline;
 
@@ -38,7 +39,7 @@ fn together<T: Clone>(now: &Snapshot, list: &mut [T], address: impl Fn(&T) -> Op
     let mut sorted: Vec<T> = places.iter().map(|i| list[*i].clone()).collect();
     let order: Vec<Option<String>> = sorted.iter().map(&dev).collect();
     // In the order in which the members first appear.
-    sorted.sort_by_key(|t| order.iter().position(|o| *o == dev(t)));
+    sorted.order_by_key(|t| order.iter().position(|o| *o == dev(t)));
     for (i, t) in places.into_iter().zip(sorted) {
         list[i] = t;
     }

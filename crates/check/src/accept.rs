@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::report::{Accepted, Report};
 use crate::rules;
+use ringwise_model::order::Order;
 
 /// Name of the document in a baseline.
 pub const SCHEMA: &str = "ringwise.accepted";
@@ -76,7 +77,7 @@ impl Baseline {
         e.validate()?;
         self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
         self.accepted.push(e);
-        self.accepted.sort_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
+        self.accepted.order_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
         Ok(())
     }
 

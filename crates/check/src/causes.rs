@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::report::Finding;
 use crate::{main_problem, rules};
+use ringwise_model::order::Order;
 
 /// The positions of one rule's findings.
 #[derive(Default)]
@@ -39,7 +40,7 @@ impl<'a> FindingIndex<'a> {
 /// Sorts findings and moves consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let order = |f: &Finding| (Reverse(f.severity), main_problem::rank(&f.rule), f.rule.clone(), f.dev.clone());
-    all.sort_by_key(order);
+    all.order_by_key(order);
     let mut places: BTreeMap<&str, FindingIndex> = BTreeMap::new();
     for (i, f) in all.iter().enumerate() {
         places.entry(&f.rule).or_default().add(i, f.dev.as_deref());
@@ -80,6 +81,6 @@ pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
         }
     }
     let mut out: Vec<Finding> = out.into_iter().flatten().collect();
-    out.sort_by_key(order);
+    out.order_by_key(order);
     out
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::report::Report;
 use crate::severity::Severity;
+use ringwise_model::order::Order;
 
 /// The report about one of many hosts, in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl HostSummary {
 
 /// Sorts hosts by errors, then warnings, then other findings; hosts with equal numbers keep their order.
 pub fn worst_first(hosts: &mut [HostSummary]) {
-    hosts.sort_by_key(|h| Reverse((h.errors, h.warnings, h.infos)));
+    hosts.order_by_key(|h| Reverse((h.errors, h.warnings, h.infos)));
 }
 
 /// A rule that finds something on several hosts.
@@ -85,7 +86,7 @@ pub fn shared(hosts: &[HostSummary]) -> Vec<SharedFinding> {
     let mut all: Vec<SharedFinding> = of_several
         .map(|(rule, (hosts, worse_than_info))| SharedFinding { rule: rule.to_string(), hosts, worse_than_info })
         .collect();
-    all.sort_by_key(|s| Reverse(s.hosts));
+    all.order_by_key(|s| Reverse(s.hosts));
     all
 }
 

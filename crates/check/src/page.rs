@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 use crate::rules::{UNJUDGED_RULES, find, rules, same};
 use crate::severity::Confidence;
+use ringwise_model::order::Order;
 
 /// Heading and text of each part. Each entry of a list is a line with a dash.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
@@ -178,7 +179,7 @@ pub fn index_page() -> String {
         rules().count()
     );
     let mut all: Vec<&Rule> = rules().collect();
-    all.sort_by_key(|r| r.id);
+    all.order_by_key(|r| r.id);
     for r in all {
         let by = if r.ours.is_some() { "`ringwise plan`" } else { "manual" };
         let rates = if r.rates { "yes" } else { "" };

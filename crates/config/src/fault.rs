@@ -1,4 +1,5 @@
 //! Errors in a file: where, what was found, what is expected.
+use ringwise_model::order::Order;
 use std::fmt;
 use std::ops::Range;
 
@@ -40,7 +41,7 @@ impl Faults {
     }
 
     pub(crate) fn new(file: &str, text: &str, mut all: Vec<Fault>) -> Self {
-        all.sort_by(|a, b| (a.at.start, a.at.end, &a.found).cmp(&(b.at.start, b.at.end, &b.found)));
+        all.order_by(|a, b| (a.at.start, a.at.end, &a.found).cmp(&(b.at.start, b.at.end, &b.found)));
         all.dedup();
         Self { file: file.to_string(), text: text.to_string(), all }
     }

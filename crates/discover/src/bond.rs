@@ -2,6 +2,7 @@
 //! only to its own daemon, so only the links of its members are known.
 
 use ringwise_kfmt::ParseError;
+use ringwise_model::order::Order;
 use ringwise_model::{Bond, BondMember, Fact};
 use ringwise_sys::Host;
 
@@ -36,7 +37,7 @@ pub(crate) fn read(r: &mut Reader, name: &str) -> Option<Bond> {
         }
     };
     let mut members: Vec<BondMember> = members.split_whitespace().map(|m| member(r, m)).collect();
-    members.sort_by(|a, b| natural::compare(&a.name, &b.name));
+    members.order_by(|a, b| natural::compare(&a.name, &b.name));
     Some(Bond {
         mode: r.parse(&format!("{dir}/mode"), first_word).and_then(some),
         active: r.parse(&format!("{dir}/active_slave"), first_word).and_then(some),
@@ -49,7 +50,7 @@ pub(crate) fn read(r: &mut Reader, name: &str) -> Option<Bond> {
 fn team(r: &mut Reader, name: &str) -> Option<Bond> {
     let entries = r.list(&format!("{NET}/{name}"));
     let mut names: Vec<&str> = entries.known()?.iter().filter_map(|e| e.strip_prefix("lower_")).collect();
-    names.sort_by(|a, b| natural::compare(a, b));
+    names.order_by(|a, b| natural::compare(a, b));
     let member = |m: &str| BondMember {
         name: m.to_string(),
         state: Fact::Absent,

@@ -6,6 +6,7 @@ mod others;
 use std::time::Duration;
 
 use ringwise_model::errno::ESRCH;
+use ringwise_model::order::Order;
 use ringwise_model::{Cause, CompetingProgram, Fact, Irqbalance, Unread};
 use ringwise_sys::{Host, Recording};
 
@@ -105,7 +106,7 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
             Err(e) => refused = Some(crate::read::unread(&path, &e)),
         }
     }
-    out.sort_by(|a, b| a.1.cmp(&b.1));
+    out.order_by(|a, b| a.1.cmp(&b.1));
     match refused {
         // A competing program that was found counts even if other processes are hidden. If none was found, a hidden
         // process may be one: unknown, not "none".

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::route::{self, DefaultRoute};
+use ringwise_model::order::Order;
 use ringwise_model::{ControlPath, ControlReason, Fact, IfIndex, Unread};
 use ringwise_sys::{Host, Request, alone_with_deadline};
 
@@ -248,7 +249,7 @@ impl<'a> LinkTopology<'a> {
                 }
             }
         }
-        members.sort_by(|a, b| crate::natural::compare(a, b));
+        members.order_by(|a, b| crate::natural::compare(a, b));
         let out = Some(self.ports[top].name.clone());
         if via.is_empty() {
             via.clone_from(&members);

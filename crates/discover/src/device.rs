@@ -1,6 +1,7 @@
 //! What is behind an interface: driver, bus, node, and whether it is hardware at all.
 
 use ringwise_kfmt::{cpulist, ethtool_ioctl, sysfs};
+use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, Fact, NicKind, NodeId};
 use ringwise_sys::IoctlCmd;
 
@@ -93,7 +94,7 @@ pub(crate) fn device(r: &mut Reader, name: &str) -> Device {
     });
     let rdma = if has("infiniband") { r.list(&format!("{dev}/infiniband")) } else { Fact::Absent };
     let mut rdma = rdma.known().cloned().unwrap_or_default();
-    rdma.sort_by(|a, b| crate::natural::compare(a, b));
+    rdma.order_by(|a, b| crate::natural::compare(a, b));
     Device { kind, driver, bus_address, node, local_cpus, virtio, dirs, rdma }
 }
 

@@ -1,6 +1,7 @@
 //! Errors that stop discovery as a whole. Smaller ones are recorded as `Unread` in the snapshot.
 use std::fmt;
 
+use ringwise_model::order::Order;
 use ringwise_model::{NicKind, Snapshot, nearest};
 
 /// Discovery that could not begin.
@@ -64,7 +65,7 @@ impl Error {
 
     /// `existing`: the names to choose from.
     pub fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
-        existing.sort_by(|a, b| crate::natural::compare(a, b));
+        existing.order_by(|a, b| crate::natural::compare(a, b));
         existing.dedup();
         let near = nearest(name, existing.iter().map(String::as_str)).map(str::to_string);
         Self::NoSuchDevice { name: name.to_string(), existing, near }

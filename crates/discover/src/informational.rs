@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{ParseError, cpulist, ethtool_ioctl, sysfs};
+use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, Fact, Pcie, PcieLink, Power, Topology};
 use ringwise_sys::IoctlCmd;
 
@@ -50,7 +51,7 @@ pub(crate) fn power(r: &mut Reader, t: &Topology) -> Power {
         Ok(l) => l.into_iter().filter(|n| n.starts_with("policy")).collect(),
         Err(_) => Vec::new(),
     };
-    policies.sort_by(|a, b| natural::compare(a, b));
+    policies.order_by(|a, b| natural::compare(a, b));
     let quiet = t.isolated_all();
     let text = |t: &str| -> Result<String, ParseError> { Ok(t.to_string()) };
     let (mut governor, mut preference) = (Fact::Absent, Fact::Absent);

@@ -10,6 +10,7 @@ use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, 
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{ParseError, cpulist, cpumask, interrupts, sysfs};
 use ringwise_knob::path;
+use ringwise_model::order::Order;
 use ringwise_model::{
     Channels, Confidence, CpuSet, Dir, Fact, Immovable, IrqId, MapSource, Movable, NodeId, Role, RxQueue, Subject,
     TxQueue, Unread, User, Vector,
@@ -561,6 +562,6 @@ fn sorted(mut vectors: Vec<Vector>) -> Vec<Vector> {
         };
         (rank, rx.or(tx), rx.is_none(), v.irq)
     };
-    vectors.sort_by_key(key);
+    vectors.order_by_key(key);
     vectors
 }

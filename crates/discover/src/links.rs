@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ringwise_kfmt::ParseError;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
+use ringwise_model::order::Order;
 use ringwise_model::{Bystanders, Fact, IfIndex, Unread};
 use ringwise_sys::Request;
 
@@ -54,7 +55,7 @@ pub(crate) fn ports(r: &mut Reader) -> Vec<Port> {
         }
     };
     only_valid(&mut ports, r);
-    ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
+    ports.order_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }
 
@@ -71,7 +72,7 @@ fn only_valid(ports: &mut Vec<Port>, r: &mut Reader) {
 pub(crate) fn from_files(r: &mut Reader) -> Vec<Port> {
     let mut ports = from_sysfs(r);
     only_valid(&mut ports, r);
-    ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
+    ports.order_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }
 

@@ -2,6 +2,7 @@
 
 use ringwise_kfmt::{ParseError, sysfs, task};
 use ringwise_knob::path;
+use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues};
 use ringwise_sys::{Error, Host};
 
@@ -68,7 +69,7 @@ fn instances(host: &dyn Host, genl: &Genl, of_device: Option<u32>) -> Vec<NapiIn
         })
         .filter(|i| !(i.rx.is_empty() && i.tx.is_empty()))
         .collect();
-    out.sort_by_key(|i| (i.rx.is_empty(), i.rx.first().copied(), i.tx.first().copied()));
+    out.order_by_key(|i| (i.rx.is_empty(), i.rx.first().copied(), i.tx.first().copied()));
     out
 }
 

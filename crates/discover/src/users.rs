@@ -1,6 +1,7 @@
 //! Which users a device's queues have besides the network stack.
 
 use ringwise_kfmt::netdev_nl::QueueInfo;
+use ringwise_model::order::Order;
 use ringwise_model::{Dir, Fact, Unread, User};
 
 use crate::links::Port;
@@ -49,7 +50,7 @@ pub(crate) fn of_queues(queues: &[QueueInfo]) -> Vec<User> {
         }
         out.extend(q.lease.map(|l| User::Lease { queue, ifindex: l.ifindex, leased_as: l.queue, netns: l.netns }));
     }
-    out.sort_by(|a, b| (a.queue(), a).cmp(&(b.queue(), b)));
+    out.order_by(|a, b| (a.queue(), a).cmp(&(b.queue(), b)));
     out.dedup();
     out
 }

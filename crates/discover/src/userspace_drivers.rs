@@ -1,6 +1,7 @@
 //! Network functions that a user-space driver (DPDK, a guest) holds, and which therefore have no interface.
 
 use ringwise_model::UserspaceFunction;
+use ringwise_model::order::Order;
 use ringwise_sys::Host;
 
 const DRIVERS: &[&str] = &["vfio-pci", "igb_uio", "uio_pci_generic"];
@@ -18,6 +19,6 @@ pub(crate) fn held(host: &dyn Host) -> Vec<UserspaceFunction> {
             }
         }
     }
-    out.sort_by(|a, b| a.bus_address.cmp(&b.bus_address));
+    out.order_by(|a, b| a.bus_address.cmp(&b.bus_address));
     out
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::Fact;
+use ringwise_model::order::Order;
 
 use crate::{Setting, irqbalance, rss, rules};
 
@@ -57,7 +58,7 @@ pub fn order<T>(changes: &mut [T], parts: impl Fn(&T) -> (&Fact<Setting>, &Setti
         changes.iter().map(rank).collect()
     };
     let mut places: Vec<usize> = (0..changes.len()).collect();
-    places.sort_by_key(|i| ranks[*i]);
+    places.order_by_key(|i| ranks[*i]);
     permute(changes, places);
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::NapiValues;
+use ringwise_model::order::Order;
 
 use crate::{Setting, coalesce};
 
@@ -70,7 +71,7 @@ pub fn alike<T: Clone + Ord>(of: &BTreeMap<u32, T>) -> Vec<(T, BTreeSet<u32>)> {
         groups.entry(v).or_default().insert(*q);
     }
     let mut out: Vec<(T, BTreeSet<u32>)> = groups.into_iter().map(|(v, q)| (v.clone(), q)).collect();
-    out.sort_by_key(|(_, q)| q.first().copied());
+    out.order_by_key(|(_, q)| q.first().copied());
     out
 }
 

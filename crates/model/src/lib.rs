@@ -25,6 +25,7 @@ pub mod napi;
 pub mod natural;
 mod nearest;
 pub mod nic;
+pub mod order;
 pub mod queue;
 pub mod requested;
 pub mod rings;

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use ringwise_knob::{IfRefused, Setting};
+use ringwise_model::order::Order;
 use ringwise_model::{Goal, natural};
 use serde::Serialize;
 
@@ -38,7 +39,7 @@ impl SamePlan {
     pub fn of<'a>(plan: &Plan, driver: impl Fn(&str) -> &'a str) -> Self {
         let devs: BTreeSet<&str> = plan.steps.iter().filter_map(|s| s.setting.dev()).collect();
         let mut devs: Vec<&str> = devs.into_iter().collect();
-        devs.sort_by(|a, b| natural::compare(a, b));
+        devs.order_by(|a, b| natural::compare(a, b));
         let place: HashMap<&str, String> = devs.iter().zip(1..).map(|(d, n): (_, u32)| (*d, format!("#{n}"))).collect();
         let renamed = |s: &Setting| match s.dev().and_then(|d| place.get(d)) {
             Some(name) => s.renamed(name),
@@ -136,7 +137,7 @@ impl PlanGroups {
     /// The groups: those with something to do first, then the largest, then the most steps.
     pub fn finish(self) -> Vec<PlanGroup> {
         let mut groups = self.groups;
-        groups.sort_by_key(|g| Reverse((g.example.steps > 0, g.hosts(), g.example.steps)));
+        groups.order_by_key(|g| Reverse((g.example.steps > 0, g.hosts(), g.example.steps)));
         groups
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 
 /// The limits and the request for one device, adjusted so that members of a bond get the same number of queues.
@@ -114,7 +115,7 @@ pub(crate) fn takes_one_thread(intent: &Intent, goal: Goal) -> bool {
 /// The intent with the goal's defaults for all open members. Lists are sorted, so that their order has no effect.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();
-    i.devs.sort_by(|a, b| ringwise_model::natural::compare(a, b));
+    i.devs.order_by(|a, b| ringwise_model::natural::compare(a, b));
     i.devs.dedup();
     let article = i.pair_as_article;
     i.smt.get_or_insert(if article { Smt::All } else { default_smt(i.goal) });

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::Smt;
+use ringwise_model::order::Order;
 
 use crate::machine::{Class, Machine, Zone};
 
@@ -191,7 +192,7 @@ impl<'a> CpuPicker<'a> {
             picks.push((*n, *p));
             *n += 1;
         }
-        picks.sort_by_key(|(n, p)| (*n, p.cpu));
+        picks.order_by_key(|(n, p)| (*n, p.cpu));
         let mut on_core: BTreeMap<usize, u32> = BTreeMap::new();
         let mut ranked: Vec<_> = picks
             .into_iter()

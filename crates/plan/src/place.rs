@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ringwise_model::natural::compare as natural;
+use ringwise_model::order::Order;
 use ringwise_model::{FarNode, Goal, IfIndex, NicKind, Smt};
 
 use crate::dev::{Dev, Unit};
@@ -142,7 +143,7 @@ impl Alike {
         };
         let stay = self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none());
         let mut all: Vec<(bool, Vec<Option<usize>>)> = stay.map(|d| (d.late, of(d))).collect();
-        all.sort_by_key(|(late, places)| (*late, Reverse(counted(places.iter().flatten().copied()).len())));
+        all.order_by_key(|(late, places)| (*late, Reverse(counted(places.iter().flatten().copied()).len())));
         (0..self.n).map(|place| all.iter().find_map(|(_, of)| of.get(place).copied().flatten())).collect()
     }
 }
@@ -156,7 +157,7 @@ fn sets(devs: &[Dev], places: &Placements) -> Vec<Alike> {
     };
     // Sorted by identity, so that neither the order nor the names of the devices change the layout.
     let mut order: Vec<usize> = (0..devs.len()).collect();
-    order.sort_by(|a, b| {
+    order.order_by(|a, b| {
         let id = |i: &usize| {
             let d = &devs[*i].nic.dev;
             (d.bus_address.is_none(), d.bus_address.clone(), d.permanent_mac.clone())
@@ -184,7 +185,7 @@ fn sets(devs: &[Dev], places: &Placements) -> Vec<Alike> {
         g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
     }
     // The device with the fewest candidate cores chooses first.
-    out.sort_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
+    out.order_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
     out
 }
 

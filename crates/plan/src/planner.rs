@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Learned, Match, Reason, ResetBy, Setting, Step};
+use ringwise_model::order::Order;
 use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, Snapshot};
 
@@ -335,7 +336,7 @@ fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &Learned
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: PlanBuilder, groups: Vec<Group>) -> Plan {
     let refused = out.take_refused();
     let mut entries = out.entries.into_list();
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    entries.order_by(|a, b| a.0.cmp(&b.0));
     ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
     let mut expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
     expected.extend(effect::free_to_move(devs, &entries));
@@ -363,7 +364,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     let shared_for_locality = effect::modelled_load(m, devs).and_then(|load| shared_for_locality(&steps, load));
     let cuts = control::cuts(s, &steps);
     let outages = control::outages(s, &steps);
-    out.left_alone.sort_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
+    out.left_alone.order_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
     let mut plan = Plan {
         schema: SCHEMA.to_string(),
         version: VERSION,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_model::natural::compare as natural;
+use ringwise_model::order::Order;
 use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
 
 use crate::dev::Dev;
@@ -60,7 +61,7 @@ fn never(nic: &Nic) -> Option<Obstacle> {
 /// The devices to plan, by name in natural order, and the skipped ones.
 pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<SkippedInterface>), Refusal> {
     let mut nics: Vec<&Nic> = s.nics.iter().collect();
-    nics.sort_by(|a, b| natural(a.name(), b.name()));
+    nics.order_by(|a, b| natural(a.name(), b.name()));
     let mut left = Vec::new();
     let mut chosen = Vec::new();
     for name in &intent.devs {
@@ -108,6 +109,6 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
     if chosen.is_empty() {
         return Err(Refusal::NothingTunable { left_alone: left });
     }
-    chosen.sort_by(|a, b| natural(a.name(), b.name()));
+    chosen.order_by(|a, b| natural(a.name(), b.name()));
     Ok((chosen, left))
 }

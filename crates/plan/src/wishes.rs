@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, SideEffect};
 use ringwise_model::natural::compare as natural;
+use ringwise_model::order::Order;
 use ringwise_model::{ConfiguredBy, Fact, Intent, Knob, Snapshot, Wish};
 
 use crate::dev::{Dev, named};
@@ -262,7 +263,7 @@ impl ConfiguredSettings {
     pub(crate) fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[SkippedInterface], intent: &Intent) {
         let mut wishes: Vec<&Wish> = intent.wishes.iter().collect();
         // Rules name contexts, and use locations that no other rule names.
-        wishes.sort_by_key(|w| match &w.knob {
+        wishes.order_by_key(|w| match &w.knob {
             Knob::FlowRule { location: None, .. } => 2,
             Knob::FlowRule { .. } => 1,
             _ => 0,
@@ -284,7 +285,7 @@ impl ConfiguredSettings {
                 }
                 Whose::UnknownInterface => {
                     let mut names: Vec<&str> = devs.iter().map(Dev::name).collect();
-                    names.sort_by(|a, b| natural(a, b));
+                    names.order_by(|a, b| natural(a, b));
                     let mut cx = WishContext { s, dev: None, wish, strict: intent.strict, laid: self };
                     let have = names.into_iter().map(str::to_string).collect();
                     cx.wrong(what(&wish.knob), Mistake::NoInterface { have });

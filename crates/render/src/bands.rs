@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Family, Setting, Step, VectorName, irq};
+use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 use ringwise_plan::DevLayout;
 
@@ -108,7 +109,7 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
     }
     let mut bands: Vec<Band> = out.into_values().filter(|b| !b.steps.is_empty()).collect();
     for b in &mut bands {
-        b.columns.sort_by_key(|c| c.queue);
+        b.columns.order_by_key(|c| c.queue);
     }
     bands
 }

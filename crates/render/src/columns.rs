@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 
 /// One CPU as a column of the matrix.
@@ -75,6 +76,6 @@ pub(crate) fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
             Column { cpu, place, core: ranks.core(cpu), l3: ranks.l3(cpu) }
         })
         .collect();
-    out.sort_by_key(|c| (c.place, c.core, c.cpu));
+    out.order_by_key(|c| (c.place, c.core, c.cpu));
     out
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::Snapshot;
+use ringwise_model::order::Order;
 use ringwise_plan::Plan;
 use ringwise_text::{Style, Tint, hang, plural, thousands, visible};
 use serde::Serialize;
@@ -151,7 +152,7 @@ impl ConfigOnHost {
 
 /// Sorts hosts: those on which the file fails first, then those with the most skipped settings, then by file.
 pub fn worst_first(hosts: &mut [ConfigOnHost]) {
-    hosts.sort_by(|a, b| {
+    hosts.order_by(|a, b| {
         let key = |h: &ConfigOnHost| (h.verdict, std::cmp::Reverse(h.skipped()));
         key(a).cmp(&key(b)).then_with(|| a.file.cmp(&b.file))
     });
@@ -233,7 +234,7 @@ fn shared_reasons(hosts: &[ConfigOnHost], limit: &Limit, style: &Style) -> Strin
         let mine = || hosts.iter().filter(|h| h.verdict == verdict);
         mine().flat_map(ConfigOnHost::reasons).for_each(|r| *count.entry(r).or_default() += 1);
         let mut all: Vec<(String, usize)> = count.into_iter().collect();
-        all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        all.order_by_key(|(_, n)| std::cmp::Reverse(*n));
         let texts: Vec<String> = all.into_iter().map(|(r, n)| format!("{}: {r}", plural(n, "host"))).collect();
         out += &list(title, &texts, limit, style);
     }

@@ -4,6 +4,7 @@ use ringwise_knob::Learned;
 use ringwise_knob::learned::LearnedWrite;
 
 use super::table;
+use ringwise_model::order::Order;
 use ringwise_text::Style;
 use ringwise_text::plural;
 use ringwise_text::when;
@@ -22,7 +23,7 @@ pub fn text(list: &[Learned], forgotten: bool, errno_text: fn(i32) -> String, st
         return "Nothing was learned: no device has refused or ignored a setting yet.\n".into();
     }
     let mut sorted: Vec<&Learned> = list.iter().collect();
-    sorted.sort_by_key(|l| (l.device.name.clone(), l.address.clone(), l.unix_time));
+    sorted.order_by_key(|l| (l.device.name.clone(), l.address.clone(), l.unix_time));
     let mut rows = vec![["SETTING", "REQUESTED", "FOUND", "KERNEL", "WHEN"].map(String::from).to_vec()];
     for l in sorted {
         let when = when::minute(l.unix_time, style.utc);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Step};
+use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, DEFAULT_CONFIG, Fact, Goal, Snapshot};
 use ringwise_plan::{DevLayout, DoubledCore, NotPossible, Obstacle, Plan, SkippedInterface};
 
@@ -285,7 +286,7 @@ fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
         }
     }
     // What is wrong comes before what is right only by chance.
-    seen.sort_by_key(|(reason, _)| matches!(reason, Reason::FreeToMove { arrived: true, .. }));
+    seen.order_by_key(|(reason, _)| matches!(reason, Reason::FreeToMove { arrived: true, .. }));
     let shown = if style.width.is_some() && seen.len() > 3 { 2 } else { seen.len() };
     let mut out = String::new();
     for (reason, rules) in &seen[..shown] {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_model::order::Order;
 use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, RingKind, RingPart, Rss, RssContext};
 
 use ringwise_text::Style;
@@ -100,7 +101,7 @@ fn fields(f: &BTreeMap<String, String>) -> String {
         return format!("all {} flow types: {}", flows.len(), letters(l));
     }
     // The longest list is last. If it has more than four flow types, only their number is shown.
-    by.sort_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
+    by.order_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
     let rest = by.len() - 1;
     let parts = by.iter().enumerate().map(|(i, (l, flows))| match flows.len() {
         n if i == rest && n > 4 => format!("{n} other flow types: {}", letters(l)),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::Verify;
 use ringwise_knob::Address;
+use ringwise_model::order::Order;
 use ringwise_model::{Nic, Snapshot, Subject};
 use ringwise_text::{Style, Tint, hang, is_down, is_listed, no_answer, plural};
 
@@ -33,7 +34,7 @@ pub(super) fn worst<'a>(s: &'a Snapshot, v: Option<&Verify>) -> Option<Worst<'a>
         .filter_map(|n| trouble(s, n).map(|(rank, what)| (rank, n, what)))
         .collect();
     // The sort is stable: of equally bad interfaces the first one is named, as in `check`.
-    bad.sort_by_key(|(rank, ..)| *rank);
+    bad.order_by_key(|(rank, ..)| *rank);
     let mut bad = bad.into_iter();
     let (_, nic, what) = bad.next()?;
     Some(Worst { nic, what, others: bad.map(|(_, n, _)| n.name()).collect() })

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Attention, Ending, Entry, Kind, Standing, TrialResult, Verdict, Verify, WouldUndo};
 use ringwise_knob::{Match, Origin, Setting};
+use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
 use ringwise_observe::How;
 use serde::Serialize;
@@ -371,7 +372,7 @@ pub fn history(list: &[Entry], all: bool, style: &Style) -> String {
     let head = ["ID", if style.utc { "WHEN (UTC)" } else { "WHEN (local)" }, "WHO", "WHAT", "STATE"];
     let mut rows = vec![head.map(String::from).to_vec()];
     let mut newest: Vec<&Entry> = list.iter().collect();
-    newest.sort_by_key(|e| std::cmp::Reverse(e.id));
+    newest.order_by_key(|e| std::cmp::Reverse(e.id));
     for run in runs(&newest, all) {
         if let Some(row) = (run.len() > 1).then(|| run_row(&run, style)).flatten() {
             rows.push(row);

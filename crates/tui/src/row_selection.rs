@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ringwise_model::order::Order;
 use ringwise_model::{CpuCounter, CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, Mark, QueueRates};
 
@@ -103,8 +104,8 @@ impl View {
         let mut all: Vec<_> = r.links.iter().filter(|(n, l)| matches(&c.filter, &words(n, l))).collect();
         let packets = |l: &LinkRates| l.rx.packets.unwrap_or(0).saturating_add(l.tx.packets.unwrap_or(0));
         match c.sort {
-            1 => all.sort_by_key(|(_, l)| Reverse(packets(l))),
-            2 => all.sort_by_key(|(_, l)| Reverse(l.drops.total())),
+            1 => all.order_by_key(|(_, l)| Reverse(packets(l))),
+            2 => all.order_by_key(|(_, l)| Reverse(l.drops.total())),
             _ => {}
         }
         if c.backwards {
@@ -134,9 +135,9 @@ impl View {
         };
         all.retain(|w| matches(&c.filter, &words(w)));
         match c.sort {
-            1 => all.sort_by_key(|w| Reverse(w.packets())),
-            2 => all.sort_by_key(|w| Reverse(w.drops())),
-            3 => all.sort_by_key(Row::cpu),
+            1 => all.order_by_key(|w| Reverse(w.packets())),
+            2 => all.order_by_key(|w| Reverse(w.drops())),
+            3 => all.order_by_key(Row::cpu),
             _ => {}
         }
         if c.backwards {
@@ -160,10 +161,10 @@ impl View {
             (a, b) => b.is_some().cmp(&a.is_some()),
         };
         match c.sort {
-            0 => all.sort_by(|a, b| busy(a.1, b.1)),
+            0 => all.order_by(|a, b| busy(a.1, b.1)),
             1 => {}
-            2 => all.sort_by_key(|(_, c)| Reverse(count(c, CpuCounter::SoftnetProcessed))),
-            _ => all.sort_by_key(|(_, c)| Reverse(count(c, CpuCounter::SoftnetDropped))),
+            2 => all.order_by_key(|(_, c)| Reverse(count(c, CpuCounter::SoftnetProcessed))),
+            _ => all.order_by_key(|(_, c)| Reverse(count(c, CpuCounter::SoftnetDropped))),
         }
         if c.backwards {
             all.reverse();

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ringwise_check::{Rule, rules};
 use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
+use ringwise_model::order::Order;
 use ringwise_render::knob_values::KnobValues;
 use ringwise_text::{Recording, Style, Tint};
 use ringwise_text::{hang, pad};
@@ -169,7 +170,7 @@ fn list(style: &Style) -> String {
 /// All rules of `check`, in the order of their ids.
 fn rule_list(style: &Style) -> String {
     let mut all: Vec<&Rule> = rules().collect();
-    all.sort_by_key(|r| r.id);
+    all.order_by_key(|r| r.id);
     let mut out = format!("{} rules of ringwise check. Explain one: ringwise help A03\n\n", all.len());
     for r in all {
         out += &hang(&format!("{} {} ", pad(r.id, 6), pad(r.severity.name(), 8)), r.title, style.width);
@@ -185,7 +186,7 @@ fn nearest(name: &str) -> Vec<String> {
     let ids = rules().map(|r| (Cow::from(r.id.to_lowercase()), r.id));
     let mut found: Vec<(f64, &str)> =
         commands.chain(all).chain(ids).map(|(n, shown)| (strsim::jaro_winkler(&asked, &n), shown)).collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.order_by(|a, b| b.0.total_cmp(&a.0));
     // The rule with the same letter and the nearest number, if it looks like the id of a rule.
     let mut out: Vec<String> = ringwise_check::nearest(name).map(str::to_string).into_iter().collect();
     for (_, shown) in found {

@@ -1,5 +1,6 @@
 //! `.link` files of systemd-udevd (systemd.link(5)).
 
+use ringwise_model::order::Order;
 use ringwise_model::{ConfiguredBy, Nic, Snapshot};
 
 use super::words::{Group, number, part, switch};
@@ -12,7 +13,7 @@ use crate::words::glob_matches;
 /// used, and no other.
 pub fn link(files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
     let mut files: Vec<&ForeignFile> = files.iter().collect();
-    files.sort_by_key(|f| name(f).to_string());
+    files.order_by_key(|f| name(f).to_string());
     let parsed: Vec<_> = files.into_iter().map(|f| (f, f.settings(out))).collect();
     let mut used = vec![false; parsed.len()];
     let mut unclear: Vec<(usize, String)> = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Nic, NodeId, Topology};
 
 use crate::columns::Ranks;
@@ -129,7 +130,7 @@ impl Verdict {
         }
         let mut crowded: Vec<(CpuId, usize)> =
             self.load.iter().filter(|(c, _)| self.crowded(**c)).map(|(c, k)| (*c, *k)).collect();
-        crowded.sort_by_key(|(c, k)| (std::cmp::Reverse(*k), *c));
+        crowded.order_by_key(|(c, k)| (std::cmp::Reverse(*k), *c));
         if let [(cpu, k), rest @ ..] = crowded.as_slice() {
             parts.push(match rest {
                 [] => format!("{} on CPU {cpu}", of(*k)),

@@ -14,6 +14,7 @@ use crate::args::{CheckArgs, CheckOutput, Common};
 use crate::cmd::fleet;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
+use ringwise_model::order::Order;
 
 /// What is kept of a capture. The snapshot, and for text and JSON the report too, are dropped where they were made.
 struct Checked {
@@ -45,7 +46,7 @@ pub(super) fn run(a: &CheckArgs, baseline: &Baseline, common: &Common) -> Result
     }
     let worst = hosts.iter().filter_map(HostSummary::severity).max();
     worst_first(&mut hosts);
-    reports.sort_by_key(Report::badness);
+    reports.order_by_key(Report::badness);
     let unopened = || -> Vec<UnreadableCapture> {
         failed.iter().map(|f| UnreadableCapture { file: f.file.clone(), why: f.why.clone() }).collect()
     };

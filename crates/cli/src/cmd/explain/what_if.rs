@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ringwise_config::Config;
 use ringwise_knob::{Setting, VectorName, project, rss};
+use ringwise_model::order::Order;
 use ringwise_model::{Fact, Knob, Nic, Snapshot};
 
 use crate::exit::{Fail, Result};
@@ -26,7 +27,7 @@ pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapsho
     let bound = ringwise_config::bind(&Config::default(), &configs, s).map_err(|w| Fail::usage(w.join("\n")))?;
     let mut knobs: Vec<Knob> = bound.intent.wishes.into_iter().map(|w| w.knob).collect();
     // A change of channels resets the table, so it comes first, whatever the order on the command line.
-    knobs.sort_by_key(|k| !matches!(k, Knob::Channels { .. }));
+    knobs.order_by_key(|k| !matches!(k, Knob::Channels { .. }));
     for knob in knobs {
         for setting in settings(nic(&out, dev)?, &knob)? {
             written(&mut out, &setting);
