@@ -354,11 +354,12 @@ as they are. It does not stop a service that runs. To undo everything:
 Files that you made with config export (.link, ...) stay until you remove them.
 
 No unit waits for the units of ringwise, and one that fails only appears in
-systemctl --failed. An interface that appears late, or is renamed, has a unit of
-its own, which waits one minute for the link. If a boot ends within five minutes
-of tuning, other than by an orderly shutdown, later boots do not apply the
-configuration until the same command is run again: ringwise persist, with
---daemon if the service is to run. ringwise status reports this.",
+systemctl --failed. Each interface also has a unit of its own, at boot and when
+it appears or is renamed later, which waits one minute for its link. If a boot
+ends within five minutes of tuning, other than by an orderly shutdown, later
+boots do not apply the configuration until the same command is run again:
+ringwise persist, with --daemon if the service is to run. ringwise status
+reports this.",
     ..Page::new(
         "  ringwise persist                  the file, or else what is in effect now
   ringwise persist --goal rpc

@@ -8,9 +8,10 @@ pub(crate) const READING: &str = "  Before it reads anything else, ringwise move
   Requests to the kernel (netlink, ethtool) take the network lock, which all
   interfaces share: a program that changes an interface meanwhile waits, and
   some drivers wake a sleeping device. Reading speed, duplex, carrier and XPS
-  maps takes the lock too. --passive sends no such request, and skips the energy
-  preference and /proc/cpuinfo, which interrupts other CPUs on older kernels
-  (x86). Skipped values are shown as unknown.";
+  maps takes the lock too. Commands that have --passive (show, check, ...) send
+  no such request with it, and skip the energy preference and /proc/cpuinfo,
+  which interrupts other CPUs on older kernels (x86). Skipped values are shown
+  as unknown.";
 
 /// The texts of a command behind its options. Lines have at most 80 columns; those of lists begin with two spaces.
 #[derive(Debug, Clone, Copy)]

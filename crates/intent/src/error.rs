@@ -158,6 +158,9 @@ impl Error {
         match self {
             Self::Contradictions(list) | Self::Unbound(list) => list.clone(),
             Self::FlowsUnknown(list) => list.iter().map(ToString::to_string).collect(),
+            Self::Plan(ringwise_plan::Refusal::WrongWishes { wrong }) => {
+                wrong.iter().map(ToString::to_string).collect()
+            }
             other => vec![other.to_string()],
         }
     }

@@ -110,6 +110,12 @@ pub struct InvalidSetting {
     pub mistake: Mistake,
 }
 
+impl fmt::Display for InvalidSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}; {}", self.said, self.what, self.mistake.found(), self.mistake.right())
+    }
+}
+
 impl Refusal {
     /// Name in JSON.
     pub fn kind(&self) -> &'static str {
@@ -188,9 +194,7 @@ impl fmt::Display for Refusal {
                     1 => f.write_str("one configured setting is not possible:")?,
                     n => write!(f, "{n} configured settings are not possible:")?,
                 }
-                wrong.iter().try_for_each(|InvalidSetting { said, what, mistake }| {
-                    write!(f, "\n  {said}: {what}: {}; {}", mistake.found(), mistake.right())
-                })
+                wrong.iter().try_for_each(|w| write!(f, "\n  {w}"))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Reason, Step};
+use ringwise_knob::{Reason, Setting, Step, VectorName};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, DEFAULT_CONFIG, Fact, Goal, Snapshot};
 use ringwise_plan::{DevLayout, DoubledCore, NotPossible, Obstacle, Plan, SkippedInterface};
@@ -274,23 +274,34 @@ fn cpus_of(layout: Option<&DevLayout>, d: &DoubledCore) -> CpuSet {
     if cpus.is_empty() { d.core.clone() } else { cpus }
 }
 
-/// The different reasons in one band, each once, with the ids of their rules.
+/// The different reasons in one band, each once, with the ids of their rules. If there are several, each names its queues.
 fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
-    let mut seen: Vec<(&Reason, Vec<&str>)> = Vec::new();
+    let mut seen: Vec<(&Reason, Vec<&str>, Vec<u32>)> = Vec::new();
     for st in steps {
         notes.add(st);
-        match seen.iter_mut().find(|(r, _)| **r == st.reason) {
-            Some((_, rules)) if !rules.contains(&st.rule.as_str()) => rules.push(&st.rule),
-            Some(_) => {}
-            None => seen.push((&st.reason, vec![&st.rule])),
+        let queue = queue_of_interrupt(&st.setting);
+        match seen.iter_mut().find(|(r, ..)| **r == st.reason) {
+            Some((_, rules, queues)) => {
+                if !rules.contains(&st.rule.as_str()) {
+                    rules.push(&st.rule);
+                }
+                queues.extend(queue);
+            }
+            None => seen.push((&st.reason, vec![&st.rule], queue.into_iter().collect())),
         }
     }
     // What is wrong comes before what is right only by chance.
-    seen.order_by_key(|(reason, _)| matches!(reason, Reason::FreeToMove { arrived: true, .. }));
+    seen.order_by_key(|(reason, ..)| matches!(reason, Reason::FreeToMove { arrived: true, .. }));
     let shown = if style.width.is_some() && seen.len() > 3 { 2 } else { seen.len() };
     let mut out = String::new();
-    for (reason, rules) in &seen[..shown] {
-        out.push_str(&hang("      ", &format!("{reason} [{}]", rules.join(" ")), style.width));
+    for (reason, rules, queues) in &seen[..shown] {
+        let of = match queues.as_slice() {
+            [] => String::new(),
+            _ if seen.len() == 1 => String::new(),
+            [one] => format!("queue {one}: "),
+            several => format!("queues {}: ", text::numbers(several.iter().copied())),
+        };
+        out.push_str(&hang("      ", &format!("{of}{reason} [{}]", rules.join(" ")), style.width));
     }
     if shown < seen.len() {
         out.push_str(&format!("      and {} more reasons (--full)\n", seen.len() - shown));
@@ -367,6 +378,14 @@ pub fn impossible_requests(plan: &Plan, style: &Style) -> String {
 /// Settings that the user requested and the plan skipped. They come first on the page.
 fn named(plan: &Plan, style: &Style) -> String {
     skipped::text(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned", None, style)
+}
+
+/// The queue that an interrupt serves.
+fn queue_of_interrupt(s: &Setting) -> Option<u32> {
+    match s {
+        Setting::IrqCpus { of: VectorName::Rx(q) | VectorName::Tx(q), .. } => Some(*q),
+        _ => None,
+    }
 }
 
 /// `41 changes (40 on eth1 eth2, 1 on the host), 45 settings checked. None interrupts traffic.`

@@ -184,7 +184,10 @@ pub(super) static RULES: &[Rule] = &[
         why: "With four entries per queue, the busiest queue gets about 16 to 24 % more than its share even with very many flows; with two entries, about half more.",
         source: SCALING,
         by_hand: &["use fewer queues, or a driver and device with a larger table"],
+        ours: Some("--goal GOAL --allow-disruption"),
         judge: |cx, say| {
+            // The goal has fewer queues for these anyway.
+            let fewer = super::queue_count::skipped(cx, "Q02");
             cx.each(say, |n, say| {
                 let rss = say.get(&n.rss)?;
                 let used = cx.rx_queues(n) as usize;
@@ -192,7 +195,11 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if rss.table.len() < 4 * used {
-                    say.found(RssFound::TableSmall { entries: rss.table.len() as u32, queues: used as u32 });
+                    let found =
+                        say.found(RssFound::TableSmall { entries: rss.table.len() as u32, queues: used as u32 });
+                    if fewer.contains(n.name()) && rss.table.len() >= 4 * cx.cores(&cx.usable_near(n)) {
+                        found.fix(cx, PlanArguments::planned().disruptive());
+                    }
                 }
                 Some(())
             })

@@ -243,6 +243,10 @@ fn followed_everywhere() {
             c.combined = Some(Count { now: 1, max: 8 });
             w.rss().table = vec![0; 128];
         }),
+        ("small table, and a goal with fewer queues", |w| {
+            crate::goal(w, Goal::Rpc);
+            w.rss().table = (0..16).map(|i| i % 8).collect();
+        }),
     ];
     for (name, edit) in edits {
         let mut w = World::tuned();

@@ -171,7 +171,7 @@ fn text(r: &Reason) -> String {
                 true => String::new(),
                 false => format!(" ({} selects its own adaptive mode)", coalesce::text(own_mode)),
             };
-            format!("requests arrive singly and in bursts: the driver adapts the interval to the load{own}")
+            format!("for requests that arrive singly and in bursts, the driver adapts the interval to the load{own}")
         }
         R::TableByCapacity => {
             "each queue gets a share that matches its CPU: queues of one CPU share it, and two threads of a core carry a third \

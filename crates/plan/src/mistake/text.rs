@@ -110,7 +110,6 @@ impl Mistake {
             Self::PlacesFull { .. } => "name the location of a rule that it replaces".into(),
             Self::RulesNeedFeature { .. } => "expected on, or no flow rules".into(),
             Self::TooManyEntries { most } => format!("expected 0 to {most}"),
-            Self::NoSysctl { have } if have.is_empty() => "no sysctl was read on this host".into(),
             Self::NoSysctl { have } | Self::NoPolicy { have } => format!("expected one of {}", have.join(" ")),
             Self::NotALatency => "expected microseconds, 0 for no limit, or n/a for no latency at all".into(),
             Self::BesideArticle => "use either the group or --pair-as-article".into(),

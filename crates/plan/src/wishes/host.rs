@@ -1,7 +1,7 @@
 //! Configured settings of the host.
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{CpuSet, Fact, Knob};
+use ringwise_model::{Cause, CpuSet, Fact, Knob, Unread};
 
 use super::{WishContext, steer};
 use crate::{Mistake, Obstacle};
@@ -18,6 +18,12 @@ pub(super) fn host(cx: &mut WishContext) {
             }
         }
         Knob::Sysctl { name, value } => {
+            // Only a recording of an earlier version, or one that is not a capture, has none at all.
+            if host.sysctls.is_empty() {
+                let unread = Unread::new(name, None, "not in this capture").because(Cause::NotRecorded);
+                cx.cannot(Address::Sysctl { name: name.clone() }, Obstacle::not_readable(&unread));
+                return;
+            }
             let Some(now) = host.sysctls.get(name) else {
                 cx.wrong(name.clone(), Mistake::NoSysctl { have: host.sysctls.keys().cloned().collect() });
                 return;

@@ -236,8 +236,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "A plan without names skips an interface whose link is down. Of those that interfaces in [host] names, it plans the \
          ones with a link, or all if none has a link. ringwise plan eth2 plans it anyway, if its interrupts exist.",
         &[
-            "Later|The service sets the interface when its link comes up. The units of ringwise persist wait for it, one \
-             minute at most; after that run ringwise apply.",
+            "Later|The service sets the interface when its link comes up. After ringwise persist, each interface has a \
+             unit that waits for it, one minute at most; after that run ringwise apply.",
             "Kernel|/sys/class/net/DEV/carrier and operstate",
             "See|docs/daemon.md, docs/config.md; ringwise help match, service, boot",
         ],
