@@ -50,7 +50,7 @@ H4sIAAAAAAACA6t39XFjYmRkgAFGhu8MCB4CnEBiO0BJVpBKveKSopLEJCBdmQuiK1IKGHIyk1PzilMZ
 END
 check "an XDP program is attached" ip link set dev eth1 xdpgeneric obj /tmp/pass.o sec xdp
 status "plan of a device with a program" 0 ringwise plan eth1 $fewer
-says "the user is named" "only its channels are skipped: in use by an XDP program (generic mode)"
+says "the user is named" "Number of queues not changed: eth1 (in use by XDP program (generic))"
 same "the channels are left alone" "$(ringwise plan -j eth1 $fewer | grep -c '"knob": "channels"')" 0
 ip link set dev eth1 xdpgeneric off
 status "plan without it" 0 ringwise plan -j eth1 $fewer

@@ -204,7 +204,8 @@ says "igb: 5 us as asked, with a word" "igb is known to refuse it"
 status "igb: beside what is refused" 0 ringwise apply --yes eth0 --config none --set 'eth0.coalesce={rx-usecs=62,tx-usecs=20}'
 says "igb: it is told with the kernel's word" EINVAL
 same "igb: the rest is laid down" "$(usecs_of eth0)" "62 0 "
-status "igb: a second plan has nothing to do" 0 ringwise plan eth0 --config none --set 'eth0.coalesce={rx-usecs=62,tx-usecs=20}' --exit-code
+status "igb: a second plan still lacks what was refused" 3 ringwise plan eth0 --config none --set 'eth0.coalesce={rx-usecs=62,tx-usecs=20}' --exit-code
+says "igb: there is nothing else to do" "nothing to change"
 says "igb: and says why" "refused before on this kernel"
 status "igb: back again" 0 ringwise rollback --yes 0
 links eth0
