@@ -42,12 +42,15 @@ same "and nothing lies there" "$(ls -A /tmp/full)" ""
 # 2. No copy can be run from the state directory.
 mount -t tmpfs -o size=32m,noexec,mode=700 noexec /tmp/full
 status "a noexec state directory" 0 $apply --state-dir /tmp/full --confirm 45s
+# apply ends before the guard has written itself into the lock file.
+wait_until 20 is_guard
 same "its guard runs from /run" "$(readlink "/proc/$(guard_pid)/exe" | sed 's/guard-.*/guard-N/')" /run/ringwise/guard-N
 as_before "with a guard from /run"
 same "no copy stays there" "$(ls /run/ringwise | grep guard)" ""
 mkdir -p /run/ringwise
 mount -t tmpfs -o size=32m,noexec,mode=755 noexec /run/ringwise
 status "a noexec /run too" 0 $apply --state-dir /tmp/full --confirm 45s
+wait_until 20 is_guard
 check "its guard runs from memory" sh -c "readlink /proc/$(guard_pid)/exe | grep -q memfd"
 as_before "with a guard from memory"
 was=$(cat /proc/sys/vm/memfd_noexec)
