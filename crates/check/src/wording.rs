@@ -93,7 +93,10 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             let queues = plural(*queues as usize, "queue");
             format!("{what} {} ({entries} divided among {queues})", by(share, shares))
         }
-        R::Adaptive { .. } => "adaptive moderation is off; for requests that arrive singly and in bursts, it adapts the interval to the load".into(),
+        R::Adaptive { .. } => {
+            "adaptive moderation is off; for requests that arrive singly and in bursts, it adapts the interval to the load"
+                .into()
+        }
         // These reasons name their subject themselves.
         R::MostOnOneCpu { .. } | R::QueuesShareCpu { .. } | R::DeviceSpreads { .. } => reason.to_string(),
         _ if what.is_empty() => reason.to_string(),

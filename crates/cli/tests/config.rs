@@ -482,39 +482,6 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
 }
 
 #[test]
-fn exports_say_what_they_cannot() {
-    let d = Dir::named("config-export");
-    let file = d.file(
-        "e.toml",
-        "version = 1\n[host]\nsysctl = { \"net.core.netdev_budget\" = 600 }\n[[interface]]\nmatch = { name = \"eth1\" }\n\
-         rings = { rx = 512 }\nfeatures = { gro = true }\ncoalesce = { rx-usecs = 20 }\nxps_cpus = \"0-1\"\n\
-         rule = [\"tcp4 dst-port 443 action 1\"]\n",
-    );
-    for (format, says, lacks) in [
-        ("link", &["RxBufferSize=512", "GenericReceiveOffload=true", "RxCoalesceSec=20us"][..], "eth1 xps_cpus"),
-        ("nmstate", &["rx: 512", "gro: true", "rx-usecs: 20"][..], "eth1 rule"),
-        ("tuned", &["ring=rx 512", "features=gro on", "net.core.netdev_budget=600"][..], "eth1 rule"),
-        ("udev", &["ATTR{queues/tx-0/xps_cpus}="][..], "eth1 rings"),
-    ] {
-        let (code, out, err) = text(&ringwise(&["config", "export", &file, "--as", format, "--from", &host()]));
-        assert_eq!(code, Some(0), "{format}: {err}");
-        for words in says {
-            assert!(out.contains(words), "{format}: {words} is not in\n{out}");
-        }
-        assert!(err.contains(lacks) && err.contains("goal balanced"), "{format}: {err}");
-    }
-}
-
-#[test]
-fn an_export_without_any_setting_is_an_error() {
-    let d = Dir::named("config-export-none");
-    let file = d.file("e.toml", "version = 1\n[host]\ngoal = \"forward\"\n");
-    let (code, out, err) = text(&ringwise(&["config", "export", &file, "--as", "link", "--from", &host()]));
-    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    assert!(err.contains("e.toml has nothing that this format can express:\n    goal forward"), "{err}");
-}
-
-#[test]
 fn persist_the_service_into_an_image() {
     let d = Dir::named("config-image-service");
     let root = d.0.display().to_string();
@@ -606,4 +573,18 @@ fn persist_into_an_image() {
     assert!(err.contains("systemctl unmask ringwise@.service"), "{err}");
     assert_eq!(std::fs::read_link(&masked).unwrap(), PathBuf::from("/dev/null"));
     assert!(!d.0.join("etc/systemd/system/ringwise.service").exists(), "and nothing of the rest is written");
+}
+
+#[test]
+fn invalid_settings_are_listed_each_on_a_line_of_its_own() {
+    let d = Dir::named("config-check-lines");
+    let file = d.file(
+        "l.toml",
+        "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nchannels = 99\nrings = { rx = 99999 }\n",
+    );
+    let (code, out, err) = text(&ringwise(&["config", "check", &file, "--from", &host()]));
+    assert_eq!(code, Some(1), "{out}{err}");
+    let lines = |what: &str| out.lines().filter(|l| l.contains(what)).count();
+    assert!(lines("channels") > 0 && lines("rings") > 0, "{out}");
+    assert!(!out.contains("\\x0a"), "{out}");
 }

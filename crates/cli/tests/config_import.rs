@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use ringwise_model::{Goal, Knob};
 use ringwise_testkit::dir::Dir;
 
-fn ringwise(args: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn ringwise(args: &[&str]) -> (Option<i32>, String, String) {
     let o: Output = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     (o.status.code(), text(&o.stdout), text(&o.stderr))
@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn capture(name: &str) -> String {
+pub(crate) fn capture(name: &str) -> String {
     root().join("fixtures/hosts").join(name).join("capture.tar.gz").display().to_string()
 }
 

@@ -7,6 +7,7 @@ mod cli;
 mod common;
 mod competing_programs;
 mod config;
+mod config_export;
 mod config_import;
 mod counts;
 mod docs;

@@ -73,9 +73,6 @@ impl Parts {
         host: false,
         shown: false,
     };
-
-    /// What tells which CPU serves each queue, also while an interrupt has not moved to the CPU of its mask yet.
-    pub const LAYOUT: Self = Self { asked: true, ..Self::LEAST };
 }
 
 /// Reads the part, or skips it.

@@ -68,6 +68,12 @@ impl Options {
     pub fn only(devs: &[String]) -> Self {
         Self { devs: devs.to_vec(), ..Self::default() }
     }
+
+    /// Only which CPU serves each queue of these devices, also while an interrupt has not moved to the CPU of its mask yet.
+    pub fn layout(devs: &[String]) -> Self {
+        let parts = Parts { asked: true, ..Parts::LEAST };
+        Self { skip_rivals: true, skip_control: true, parts, ..Self::only(devs) }
+    }
 }
 
 enum Part {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringwise_bench::delay::{self, DelayProbe};
 use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
-use ringwise_discover::{Options, Parts};
+use ringwise_discover::Options;
 use ringwise_model::{Counter as _, CpuCounter, CpuId, CpuSet, Dir, Snapshot};
 use ringwise_observe::{
     Bottleneck, BottleneckPlace, Counters, CpuSample, Layout, LinkRates, LiveCounters, Rates, increase,
@@ -91,7 +91,7 @@ impl<'a> Meter<'a> {
 
 /// Interfaces, queues, vectors and nodes as they are.
 fn look(host: &Arc<dyn Host>, devs: &[String]) -> Result<Layout> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::only(devs) };
+    let options = Options::layout(devs);
     Ok(Layout::of(&ringwise_discover::snapshot(host, &options)?, devs))
 }
 

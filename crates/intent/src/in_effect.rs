@@ -234,6 +234,26 @@ mod tests {
         text
     }
 
+    #[test]
+    fn an_interface_without_settings_in_effect_is_late() {
+        let host: Arc<dyn Host> = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
+        let dir = Dir::new();
+        let store = Store::open(Some(&dir.0));
+        let late = || {
+            let s = ringwise_discover::snapshot(&host, &Options::all()).unwrap();
+            let late = crate::late(&s, &ringwise_apply::verify_in(&s, &store).unwrap());
+            (s, late.into_iter().collect::<Vec<_>>().join(" "))
+        };
+        let (s, before) = late();
+        assert_eq!(before, "eth0 eth1");
+        let intent = Intent { devs: vec!["eth1".into()], ..Intent::default() };
+        let plan = ringwise_plan::plan(&s, &intent, &[]).unwrap();
+        let by = Request { who: "root".into(), argv: vec!["x".into()], ..Request::default() };
+        let wanted = request(&plan, Requested { flags: None, intent }, false).by(&by);
+        run(&host, &wanted, &store, &Policy::default(), &mut |_| {}).unwrap();
+        assert_eq!(late().1, "eth0");
+    }
+
     /// The layout of a goal is planned again at each boot; only what the user configured has a value.
     #[test]
     fn what_the_goal_decided_has_no_value() {

@@ -15,7 +15,7 @@ use crate::severity::Severity;
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 
 /// Interfaces for which the plan skipped the change of channels that this rule proposes.
-pub(super) fn skipped<'a>(cx: &RuleContext<'a>, rule: &str) -> BTreeSet<&'a str> {
+fn skipped<'a>(cx: &RuleContext<'a>, rule: &str) -> BTreeSet<&'a str> {
     let all = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == rule);
     all.filter_map(|l| l.setting.dev()).collect::<BTreeSet<_>>()
 }

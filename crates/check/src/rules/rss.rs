@@ -16,6 +16,15 @@ use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 
+/// The number of receive queues that the plan would set if it could interrupt traffic.
+fn fewer_planned(cx: &RuleContext, dev: &str) -> Option<u32> {
+    let skipped = cx.i.plan.iter().flat_map(|p| &p.left_out);
+    skipped.into_iter().find_map(|l| match &l.setting {
+        Setting::Channels { dev: d, rx, combined, .. } if d == dev => combined.or(*rx),
+        _ => None,
+    })
+}
+
 /// The number of table entries of each queue. `None`: there is no table, or it is uneven on purpose.
 fn table<'a>(
     cx: &RuleContext<'a>,
@@ -186,8 +195,6 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["use fewer queues, or a driver and device with a larger table"],
         ours: Some("--goal GOAL --allow-disruption"),
         judge: |cx, say| {
-            // The goal has fewer queues for these anyway.
-            let fewer = super::queue_count::skipped(cx, "Q02");
             cx.each(say, |n, say| {
                 let rss = say.get(&n.rss)?;
                 let used = cx.rx_queues(n) as usize;
@@ -197,7 +204,7 @@ pub(super) static RULES: &[Rule] = &[
                 if rss.table.len() < 4 * used {
                     let found =
                         say.found(RssFound::TableSmall { entries: rss.table.len() as u32, queues: used as u32 });
-                    if fewer.contains(n.name()) && rss.table.len() >= 4 * cx.cores(&cx.usable_near(n)) {
+                    if fewer_planned(cx, n.name()).is_some_and(|queues| rss.table.len() >= 4 * queues as usize) {
                         found.fix(cx, PlanArguments::planned().disruptive());
                     }
                 }

@@ -1,6 +1,6 @@
 //! Counters of the named interfaces, for `export` and `--measure`. They follow interfaces that change meanwhile.
 
-use ringwise_discover::{Options, Parts};
+use ringwise_discover::Options;
 use ringwise_observe::{Layout, LiveCounters};
 
 use super::named;
@@ -26,7 +26,7 @@ pub(super) fn follow<'a>(
 
 /// Reads interfaces, queues, vectors and nodes, and the host's name. `strict`: every named interface must exist.
 fn look(source: &Source, devs: &[String], strict: bool, common: &Common) -> Result<(Layout, String)> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::only(devs) };
+    let options = Options::layout(devs);
     let s = source.snapshot(&options, common)?;
     if strict {
         named::named(&s, devs)?;

@@ -24,7 +24,7 @@ use ringwise_adapt::limits::OneAtATime;
 use ringwise_adapt::propose::TableMove;
 use ringwise_adapt::{Action, Adapter, RestReason, Settled, Signals};
 use ringwise_discover::flow_path::host_key;
-use ringwise_discover::{Options, Parts, device, snapshot, table_now};
+use ringwise_discover::{Options, device, snapshot, table_now};
 use ringwise_observe::{Counters, Layout, Rates, Sampler, Wiring};
 use ringwise_sys::{Host, Result};
 
@@ -232,8 +232,7 @@ impl Follow {
 
 /// `None`: the host does not answer at present.
 pub(crate) fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::all() };
-    snapshot(host, &options).ok().map(|s| Layout::of(&s, &[]))
+    snapshot(host, &Options::layout(&[])).ok().map(|s| Layout::of(&s, &[]))
 }
 
 impl Followed {

@@ -1,6 +1,6 @@
 //! Takes samples of this host, records them on request, and reads the layout again when it is outdated.
 
-use ringwise_discover::{Options, Parts};
+use ringwise_discover::Options;
 use ringwise_observe::{Counters, Layout, Rates, Sampler, interfaces, stale};
 
 use crate::args::{Common, WatchArgs};
@@ -85,7 +85,7 @@ impl<'a> Live<'a> {
 
 /// Reads interfaces, queues, vectors and nodes, and the host's name.
 fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, String)> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LAYOUT, ..Options::only(&a.devs) };
+    let options = Options::layout(&a.devs);
     let s = source.snapshot(&options, common)?;
     let named: Vec<String> = named::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
     Ok((Layout::of(&s, &named), host_name(&s)))
