@@ -43,6 +43,8 @@ pub struct Todo {
     /// Present values of settings that only the service had changed, for a layout that is not needed any more. Something else has
     /// undone the change; nothing has to be written, but these values have to be recorded as those in effect.
     pub undone: Vec<Setting>,
+    /// Interrupts that hold on interfaces whose ban was lost: irqbalance may move them until the ban is in effect.
+    pub held: Vec<Setting>,
     /// Interfaces that need a new plan, because what was applied does not fit them any more.
     pub plan: BTreeSet<String>,
     /// Manual changes. They stay.
@@ -64,7 +66,9 @@ pub fn todo(look: Look) -> Todo {
         let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
         let manual: Vec<ManualChange> =
             found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
-        let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).collect();
+        // What cannot be read now may be as applied.
+        let unread = found.iter().filter(|(_, l)| *l == Loss::Unread).filter_map(|(s, _)| s.want.address());
+        let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).chain(unread).collect();
         out.manual.extend(manual);
         out.undone.extend(undone);
         // Without its ban, irqbalance moves everything else again.
@@ -81,6 +85,10 @@ pub fn todo(look: Look) -> Todo {
             let moved = |a: &Address| balanced(look, a).is_some_and(|t| t.is_in_effect(look.now));
             target.extend(wanted.filter(|(a, _)| !stays.contains(a) && !moved(a) && may_write(a, look, dev)));
             target.extend(only_by_the_service(look, dev).filter(|(a, _)| !stays.contains(a)));
+            if first == Some(Loss::Ban) {
+                let holds = base.get(dev).into_iter().flatten().filter(|s| s.how.holds());
+                out.held.extend(holds.map(|s| &s.want).filter(|s| matches!(s, Setting::IrqCpus { .. })).cloned());
+            }
         } else if lost || other_queues || heard.channels || look.evidence.cpus {
             out.plan.insert(dev.to_string());
         }
@@ -155,6 +163,9 @@ fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&Standing>> {
 }
 
 fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Standing, Loss)> {
+    let ban = |how: fn(&Match) -> bool| {
+        settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && how(&s.how))
+    };
     let about = About {
         now: look.now,
         heard: look.evidence.of(&nic.dev),
@@ -162,7 +173,8 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
         other_channels: other_channels(settings),
         cpus: look.evidence.cpus,
         incomplete: look.evidence.is_incomplete(),
-        ban_lost: settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && s.how == Match::Differs),
+        ban_lost: ban(|how| *how == Match::Differs),
+        ban_unread: ban(|how| matches!(how, Match::Unknown(_))),
     };
     let known = |s: &Standing| {
         let before = s.want.address().and_then(|a| look.known.get(&a));

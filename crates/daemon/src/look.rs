@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedTable, Ending, Entry, JournalFiles, Journals, Kind, Verify};
+use ringwise_apply::{BalancedTable, Ending, Entry, JournalFiles, Journals, Kind, Standing, Verify};
 use ringwise_discover::Options;
-use ringwise_knob::{Address, Family, SettingMap};
+use ringwise_knob::{Address, Family, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Snapshot};
 
@@ -164,11 +164,17 @@ impl Service<'_> {
         let skip_rivals = !families.contains(&Family::Rivals);
         let parts = ringwise_apply::parts(&families);
         let options = Options { parts, skip_rivals, skip_control: true, ..Options::all() };
-        let now = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
+        let mut now = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
         // A transaction that ended meanwhile must not look like a manual change.
         let all = all.fresh().map_err(|e| with_causes(&e))?;
         self.journals = Some(all.files().clone());
-        let (in_effect, anew, balanced) = (all.verify(&now), all.set_up_anew(&now), all.balanced(&now));
+        let mut in_effect = all.verify(&now);
+        if !skip_rivals && in_effect.settings.iter().any(interrupt_differs) {
+            // irqbalance was read at the same time as the interrupts: it may have been started, and have moved them, after that.
+            now.host.irqbalance = ringwise_discover::competing_programs::irqbalance(self.host.as_ref(), None);
+            in_effect = all.verify(&now);
+        }
+        let (anew, balanced) = (all.set_up_anew(&now), all.balanced(&now));
         let base = all.without_service();
         let undone = undone(&base.history(&now.host));
         Ok(Some(Compared { base: base.verify(&now), now, in_effect, anew, balanced, undone }))
@@ -229,7 +235,9 @@ impl Service<'_> {
         plan.retain(|d| !paused.contains(d));
         let mut undone = t.undone;
         undone.retain(|s| s.dev().is_none_or(|d| !paused.contains(d)));
-        let mut work = Work { steps: t.steps, record: !undone.is_empty(), already: undone, ..Work::default() };
+        let record = !undone.is_empty();
+        let mut work = Work { steps: t.steps, record, already: undone, ..Work::default() };
+        work.already.extend(t.held.into_iter().filter(|s| s.dev().is_none_or(|d| !paused.contains(d))));
         work.steps.retain(|s| s.setting.dev().is_none_or(|d| !paused.contains(d)));
         work.cause = match t.lost.values().next() {
             Some(loss) => Cause::of(*loss),
@@ -289,6 +297,10 @@ impl Service<'_> {
         let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
         Ok(base.history(&host).iter().any(of_this_boot))
     }
+}
+
+fn interrupt_differs(s: &Standing) -> bool {
+    matches!(s.want, Setting::IrqCpus { .. }) && s.how == Match::Differs
 }
 
 /// Interfaces whose last transaction is a rollback.

@@ -47,6 +47,8 @@ pub struct About<'a> {
     pub incomplete: bool,
     /// irqbalance does not skip the interrupts of this interface any more, although it was told to.
     pub ban_lost: bool,
+    /// Whether irqbalance still skips them could not be read, so who moved an interrupt is unknown.
+    pub ban_unread: bool,
 }
 
 /// `None`: the setting is as applied.
@@ -64,6 +66,7 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
     let lost = match address.family() {
         Family::Rivals => return Some(Loss::Ban),
         Family::Irq if about.ban_lost => return Some(Loss::Ban),
+        Family::Irq if about.ban_unread => return Some(Loss::Unread),
         Family::Channels => about.anew,
         Family::Irq | Family::Xps | Family::Rps | Family::Rfs => {
             let default = is_default(now, &address, nic, about.now);

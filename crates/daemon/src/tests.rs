@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Standing, Verify};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_knob::irqbalance::BannedInterrupts;
 use ringwise_knob::{Match, Setting, SettingMap, VectorName, compare, live};
 use ringwise_model::{CpuSet, Fact, Rss, Snapshot};
 use ringwise_testkit::machines::{self, NicSpec};
@@ -149,6 +150,41 @@ fn manual_changes_stay() {
     nic.vectors[index].asked = Fact::Known(mine);
     let t = look(&now, &applied(), &heard(Change::Link), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (applied().len() - 1, 1));
+}
+
+/// irqbalance was started again and has moved one interrupt so far; the others may follow until the ban is in effect.
+#[test]
+fn a_lost_ban_covers_interrupts_that_still_hold() {
+    let mut now = as_applied();
+    let irqbalance = r#"{"pid": 812, "socket": {"known": "/run/irqbalance/irqbalance812.sock"},
+        "interval_s": {"known": 10}, "args": {"known": []}, "banned": {"known": []}, "unit": "absent"}"#;
+    now.host.irqbalance = Fact::Known(serde_json::from_str(irqbalance).unwrap());
+    let ban = Setting::IrqbalanceBan { dev: "eth0".into(), left: BannedInterrupts::All };
+    let mut wants = applied();
+    wants.push(ban.clone());
+    let vector = |now: &mut Snapshot, cpus: u32| {
+        let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+        let v = nic.vectors.iter_mut().find(|v| v.rx() == [2]).unwrap();
+        v.asked = Fact::Known(CpuSet::from_iter([ringwise_model::CpuId(cpus)]));
+        v.effective = v.asked.clone();
+    };
+    vector(&mut now, 6);
+    let t = look(&now, &wants, &Evidence::default(), &[]);
+    let written: Vec<_> = t.steps.iter().map(|s| &s.setting).collect();
+    assert_eq!(written, [&ban, &applied()[2]]);
+    let held: Vec<_> = applied()[..4].iter().enumerate().filter(|(q, _)| *q != 2).map(|(_, s)| s.clone()).collect();
+    assert_eq!((t.held, t.manual.len()), (held, 0));
+    // It does not answer: who moved the interrupt is unknown.
+    let Fact::Known(b) = &mut now.host.irqbalance else { unreachable!() };
+    b.banned = Fact::unknown("irqbalance setup", "timed out");
+    let t = look(&now, &wants, &Evidence::default(), &[]);
+    assert_eq!((t.held.len(), t.steps.len(), t.manual.len()), (0, 0, 0));
+    // Nothing has to be held while the ban is in effect.
+    let numbers: Vec<u32> = now.nic("eth0").unwrap().vectors.iter().map(|v| v.irq.0).collect();
+    let Fact::Known(b) = &mut now.host.irqbalance else { unreachable!() };
+    b.banned = Fact::Known(numbers);
+    let t = look(&now, &wants, &Evidence::default(), &[]);
+    assert_eq!((t.held.len(), t.steps.len(), t.manual.len()), (0, 0, 1));
 }
 
 #[test]
