@@ -452,7 +452,7 @@ impl<'a> Fleet<'a> {
             self.recap("no change", &played, "refusing", |r| r.changed == 0 && r.failed == 0);
             let now = self.see("refusing")?;
             self.checks.check(&format!("{name}: the second run changes nothing"), now == was, &difference(&was, &now));
-            let undone = self.on("refusing", "/h/ringwise rollback --yes")?;
+            let undone = self.on("refusing", "/h/ringwise rollback --yes 0")?;
             self.checks.check("refusing: rollback restores everything", undone.status == 0, &undone.text);
             self.is_untuned("refusing")?;
         }
