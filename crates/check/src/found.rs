@@ -6,6 +6,7 @@ mod forward;
 mod host;
 mod irq;
 mod moderation;
+mod programs;
 mod rss;
 mod soft;
 mod steer;
@@ -21,6 +22,7 @@ pub use forward::ForwardFound;
 pub use host::HostFound;
 pub use irq::{IrqFound, Misdelivered};
 pub use moderation::ModerationFound;
+pub use programs::{ProgramFound, ThreadAt};
 pub use rss::RssFound;
 pub use soft::SoftFound;
 pub use steer::SteerFound;
@@ -46,6 +48,8 @@ pub enum Found {
     Moderation(ModerationFound),
     /// Interrupts and their CPUs.
     Irq(IrqFound),
+    /// Threads of programs and the CPUs of interrupts.
+    Program(ProgramFound),
     /// A finding of a later version of ringwise, kept as it was read.
     Other {
         /// The code, unknown to this version.
@@ -67,6 +71,7 @@ impl fmt::Display for Found {
             Self::Steer(x) => x.fmt(f),
             Self::Moderation(x) => x.fmt(f),
             Self::Irq(x) => x.fmt(f),
+            Self::Program(x) => x.fmt(f),
             Self::Other { code, .. } => f.write_str(code),
         }
     }
@@ -78,6 +83,7 @@ impl Found {
         match self {
             Self::Drop(x) => x.evidence(),
             Self::Irq(x) => x.evidence(),
+            Self::Program(x) => x.evidence(),
             Self::Forward(_)
             | Self::Host(_)
             | Self::Moderation(_)
@@ -116,6 +122,12 @@ impl From<IrqFound> for Found {
 impl From<ModerationFound> for Found {
     fn from(x: ModerationFound) -> Self {
         Self::Moderation(x)
+    }
+}
+
+impl From<ProgramFound> for Found {
+    fn from(x: ProgramFound) -> Self {
+        Self::Program(x)
     }
 }
 

@@ -6,6 +6,7 @@ mod host;
 mod irq;
 mod left_out;
 mod moderation;
+mod programs;
 mod queue_count;
 mod rss;
 mod soft;
@@ -16,9 +17,10 @@ pub(crate) use rss::SYMMETRIC;
 
 use crate::rule::Rule;
 
-const ALL: [&[Rule]; 9] = [
+const ALL: [&[Rule]; 10] = [
     drops::RULES,
     irq::RULES,
+    programs::RULES,
     queue_count::RULES,
     rss::RULES,
     steer::RULES,
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_nearest_id() {
-        assert_eq!((nearest("a5"), nearest("A99"), nearest("Q100")), (Some("A04"), Some("A20"), Some("Q34")));
+        assert_eq!((nearest("a5"), nearest("A99"), nearest("Q100")), (Some("A05"), Some("A20"), Some("Q34")));
         assert_eq!((nearest("Z1"), nearest("irq"), nearest("")), (None, None, None));
     }
 }

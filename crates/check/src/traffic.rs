@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuCounter, CpuCounts, CpuId, Dir, IrqId, PoolUse};
+use ringwise_model::{BusyThread, CpuCounter, CpuCounts, CpuId, Dir, IrqId, PoolUse};
 
 /// The traffic between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +15,9 @@ pub struct Traffic {
     pub cpus: BTreeMap<CpuId, CpuTraffic>,
     /// Counters of protocols, by the kernel's names (`Udp:RcvbufErrors`): increases.
     pub protocols: BTreeMap<String, u64>,
+    /// Busy threads of programs, the busiest one first. `None`: not read, because a capture does not contain them or the host has
+    /// too many.
+    pub threads: Option<Vec<BusyThread>>,
 }
 
 /// One interface: increases. `None`: not reported, or reset in between.

@@ -259,6 +259,12 @@ impl Wanted {
         c
     }
 
+    /// What the file requests without flags.
+    fn in_file(&self, s: &Snapshot) -> Option<Intent> {
+        self.file.as_ref()?;
+        ringwise_config::bind(&self.config, &[], s).ok().map(|b| b.intent)
+    }
+
     /// The intent for this host, and notes for the user.
     ///
     /// Errors: an entry is ambiguous or matches nothing; entries contradict each other on this host.
@@ -268,6 +274,7 @@ impl Wanted {
         // Only now is it known whether an entry by driver or address is the interface of `--set`.
         sound(&Config::of_intent(&i))?;
         i.config = self.file.as_ref().map(|f| f.display().to_string());
+        i.in_file = self.in_file(s).map(Box::new);
         if !self.devs.is_empty() {
             let (devs, replaced) = members(s, &self.devs);
             notes.extend(replaced);

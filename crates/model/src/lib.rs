@@ -7,6 +7,7 @@
 
 pub mod bond;
 pub mod boot;
+pub mod busy_thread;
 pub mod coded;
 pub mod competing_programs;
 pub mod configured;
@@ -40,6 +41,7 @@ pub mod words;
 
 pub use bond::{Bond, BondMember};
 pub use boot::Boot;
+pub use busy_thread::BusyThread;
 pub use coded::Coded;
 pub use competing_programs::{CompetingProgram, Irqbalance};
 pub use configured::ConfiguredBy;

@@ -2,7 +2,7 @@
 //!
 //! A [`Sampler`] reads [`Counters`] along a [`Layout`], and [`Rates::between`] computes the rates between two readings.
 //! `watch`, `export`, `check`, `bench` and `verify --for` are built on these two. Only `sampler` (with `device`, `idle`
-//! and `worker`) and `live` read from the host; all other modules are pure.
+//! and `worker`), `programs` and `live` read from the host; all other modules are pure.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -17,6 +17,7 @@ mod interrupts;
 mod layout;
 mod live;
 mod polled;
+mod programs;
 mod queues;
 mod rates;
 mod sampler;
@@ -34,6 +35,7 @@ pub use interrupts::Interrupts;
 pub use layout::{Layout, Wiring};
 pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
+pub use programs::{BUSY_PERCENT, ProcessTimes, ThreadTimes};
 pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};

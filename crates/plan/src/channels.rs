@@ -37,7 +37,7 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], queues: Option<u32>) -> St
 /// The command that includes the settings configured in `by`, with permission to interrupt traffic.
 pub(crate) fn with_word(intent: &Intent, by: &[ConfiguredBy]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
-    let mut flags = IntentFlags { queues: intent.queues, ..request(intent, &devs) };
+    let mut flags = IntentFlags { queues: queues_of_flags(intent), ..request(intent, &devs) };
     let more: Vec<String> = by.iter().filter_map(argument).filter(|a| !flags.set.contains(a)).collect();
     flags.set.extend(more);
     plan_with(flags)
@@ -56,10 +56,12 @@ fn plan_with(flags: IntentFlags) -> String {
     shell::join(["ringwise".to_string(), "plan".to_string()].into_iter().chain(flags.words()))
 }
 
-/// The flags that state the intent, without those that the goal implies.
+/// The flags that state the intent, without those that the goal implies or the configuration file states.
 fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
-    let some = |cpus: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty());
+    let none = Intent::default();
+    let file = intent.in_file.as_deref().unwrap_or(&none);
+    let some = |cpus: &CpuSet, in_file: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty() && c != in_file);
     let mut set: Vec<String> = Vec::new();
     for argument in intent.wishes.iter().filter_map(|w| argument(&w.by)) {
         if !set.contains(&argument) {
@@ -69,16 +71,22 @@ fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     IntentFlags {
         set,
         devs: devs.iter().map(|d| d.to_string()).collect(),
-        goal: Some(intent.goal).filter(|g| *g != Goal::Balanced).map(GoalChoice::Of),
+        goal: Some(intent.goal).filter(|g| *g != file.goal).map(GoalChoice::Of),
         config: intent.config.clone().filter(|f| f != DEFAULT_CONFIG),
-        cpus: intent.cpus.clone(),
-        reserve: some(&intent.reserve),
-        exclude_cpus: some(&intent.exclude_cpus),
-        smt: intent.smt.filter(|_| intent.smt != plain.smt),
-        far_node: intent.far_node.filter(|_| intent.far_node != plain.far_node),
-        latency_queues: intent.latency_queues,
+        cpus: intent.cpus.clone().filter(|c| file.cpus.as_ref() != Some(c)),
+        reserve: some(&intent.reserve, &file.reserve),
+        exclude_cpus: some(&intent.exclude_cpus, &file.exclude_cpus),
+        smt: intent.smt.filter(|_| intent.smt != file.smt.or(plain.smt)),
+        far_node: intent.far_node.filter(|_| intent.far_node != file.far_node.or(plain.far_node)),
+        latency_queues: intent.latency_queues.filter(|_| intent.latency_queues != file.latency_queues),
         ..IntentFlags::default()
     }
+}
+
+/// The number of queues, unless the configuration file states it.
+pub(crate) fn queues_of_flags(intent: &Intent) -> Option<u32> {
+    let in_file = intent.in_file.as_ref().and_then(|f| f.queues);
+    intent.queues.filter(|_| intent.queues != in_file)
 }
 
 /// The largest count that can be set. `None` if no count can be set.

@@ -294,7 +294,7 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuild
     if out.left_out.len() == devices && out.skipped_counts == devices {
         let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
         for l in &mut out.left_out {
-            l.command = channels::command(intent, &devs, intent.queues);
+            l.command = channels::command(intent, &devs, channels::queues_of_flags(intent));
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
-    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
-    NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, Intent, Knob, Napi, NapiInstance,
+    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Smt, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -367,6 +367,28 @@ fn a_parameter_that_the_driver_does_not_have() {
             "eth1 lro on: fixed at off by the driver; remove it, or omit --strict",
         ]
     );
+}
+
+#[test]
+fn commands_do_not_repeat_the_configuration_file() {
+    let rings = || vec![Knob::Rings { values: RingValues::sizes(Some(1024), None) }];
+    let file = Intent { goal: Goal::Forward, reserve: [CpuId(0)].into_iter().collect(), ..Intent::default() };
+    let with = |i: Intent| Intent {
+        wishes: intent(rings()).wishes,
+        config: Some("/root/r.toml".into()),
+        in_file: Some(Box::new(file.clone())),
+        ..i
+    };
+    let command = |i: &Intent| plan(&host(), i, &[]).unwrap().left_out[0].command.clone();
+    assert_eq!(command(&with(file.clone())), "ringwise plan --config /root/r.toml --allow-disruption");
+    let flags = Intent { goal: Goal::Balanced, smt: Some(Smt::OnePerCore), ..file.clone() };
+    assert_eq!(
+        command(&with(flags)),
+        "ringwise plan --goal balanced --config /root/r.toml --smt one-per-core --allow-disruption"
+    );
+    // Without a file, the command has everything.
+    let flags = Intent { wishes: intent(rings()).wishes, ..file.clone() };
+    assert_eq!(command(&flags), "ringwise plan --goal forward --reserve 0 --allow-disruption");
 }
 
 #[test]

@@ -22,11 +22,6 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
         "few drivers have the counters (tx-stop, tx-wake), and no document gives a limit for the rate",
     ),
     left(
-        "A05",
-        "program on the other thread of an interrupt's core",
-        "needs the CPU of every thread twice (/proc/PID/task/TID/stat), which costs more than all other rules together",
-    ),
-    left(
         "Q24",
         "one flow uses a whole CPU",
         "needs sampled flows; queue counters do not distinguish one flow from many (Q23 reports what they show)",
@@ -48,7 +43,11 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
         "CPUs throttled by heat",
         "the counters count since boot, so with a single sample check would report an old event forever",
     ),
-    left("H14", "program on a remote node", "needs the CPU of every thread; see A05"),
+    left(
+        "H14",
+        "program on a remote node",
+        "which program uses which interface is only known after matching every socket of every process",
+    ),
     left("H15", "receive memory on the wrong node", "few drivers have such counters, and each uses its own names"),
     left(
         "H17",
@@ -60,7 +59,6 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
         "transparent huge pages",
         "they do not affect packet processing, so ringwise must not change them for it",
     ),
-    left("H21", "real-time threads on interrupt CPUs", "needs the policy and the time of every thread; see A05"),
     left(
         "F06",
         "many routes",

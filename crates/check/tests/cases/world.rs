@@ -208,6 +208,7 @@ fn traffic(s: &Snapshot) -> Traffic {
         protocols: [("Ip:InReceives", 100_000), ("Udp:InDatagrams", 1_000), ("Ip:ReasmReqds", 0)]
             .map(|(k, v)| (k.to_string(), v))
             .into(),
+        threads: Some(Vec::new()),
     }
 }
 
@@ -272,6 +273,16 @@ impl World {
 
     pub(crate) fn cpu(&mut self, n: u32) -> &mut CpuTraffic {
         self.t.as_mut().unwrap().cpus.get_mut(&CpuId(n)).unwrap()
+    }
+
+    /// A program on this CPU, while eth1 has two queues on CPUs 0 and 2 (cores 0-1 and 2-3).
+    pub(crate) fn program(&mut self, cpu: u32, real_time: bool) {
+        self.nic().vectors.retain(|v| v.rx().iter().all(|q| *q < 2));
+        self.irq(0, 0);
+        self.irq(1, 2);
+        let (name, cpus) = ("nginx".to_string(), [CpuId(cpu); 2]);
+        let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time };
+        self.t = Some(Traffic { threads: Some(vec![thread]), ..traffic(&self.s) });
     }
 
     pub(crate) fn count(&mut self, name: &str, n: u64) {

@@ -40,17 +40,30 @@ impl Countdown {
 
 /// Waits for `time`, and shows how much of it is left.
 pub(super) fn wait(host: &dyn Host, time: Duration, what: &'static str, common: &Common) {
+    wait_and(host, time, what, common, || ());
+}
+
+/// As `wait`; does something after half of the time.
+pub(super) fn wait_and(host: &dyn Host, time: Duration, what: &'static str, common: &Common, halfway: impl FnOnce()) {
     let mut countdown = Countdown::new(what, time, common);
-    if !countdown.is_shown() {
-        return host.sleep(time);
-    }
     let end = host.since_boot() + time;
+    wait_until(host, &mut countdown, end.saturating_sub(time / 2), end);
+    halfway();
+    wait_until(host, &mut countdown, end, end);
+}
+
+/// `end`: when the time is over that the countdown shows.
+fn wait_until(host: &dyn Host, countdown: &mut Countdown, moment: Duration, end: Duration) {
+    if !countdown.is_shown() {
+        return host.sleep(moment.saturating_sub(host.since_boot()));
+    }
     loop {
-        let left = end.saturating_sub(host.since_boot());
+        let now = host.since_boot();
+        let left = moment.saturating_sub(now);
         if left.is_zero() {
             return;
         }
-        countdown.left(left);
+        countdown.left(end.saturating_sub(now));
         host.sleep(left.min(Duration::from_millis(200)));
     }
 }

@@ -3,7 +3,7 @@
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
 use ringwise_model::Snapshot;
-use ringwise_observe::{Counters, Layout, LinkRates, Rates, Sampler};
+use ringwise_observe::{Counters, Layout, LinkRates, ProcessTimes, Rates, Sampler};
 use ringwise_sys::Host;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,9 +17,13 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     let layout = Layout::of(s, &[]);
     let mut sampler = Sampler::new(host, &layout, true);
     let first = sampler.read(host);
-    progress::wait(host, time, "counting packets, interrupts and losses", common);
+    let processes = ProcessTimes::read(host);
+    let mut threads = None;
+    let halfway = || threads = processes.and_then(|p| p.busy_threads(host));
+    progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
-    Rates::between(&layout, &first, &second).map(|r| of(&r))
+    let threads = threads.map(|t| t.busy(host));
+    Rates::between(&layout, &first, &second).map(|r| Traffic { threads, ..of(&r) })
 }
 
 /// The samples in a capture.
@@ -76,5 +80,6 @@ pub(super) fn of(r: &Rates) -> Traffic {
         links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).collect::<BTreeMap<_, _>>(),
         cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect::<BTreeMap<_, _>>(),
         protocols,
+        threads: None,
     }
 }

@@ -1,0 +1,91 @@
+//! Findings about threads of programs and the CPUs of interrupts.
+
+use std::fmt;
+
+use ringwise_model::{CpuId, CpuSet};
+use serde::{Deserialize, Serialize};
+
+use super::words::cpus;
+
+/// What the rules about programs found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", content = "facts", rename_all = "snake_case")]
+pub enum ProgramFound {
+    /// Busy threads run on the other hardware thread of a core that handles queue interrupts.
+    BesideInterrupts {
+        /// The threads, the busiest one first.
+        threads: Vec<ThreadAt>,
+        /// CPUs of the same nodes on cores that handle no queue interrupt.
+        free: CpuSet,
+    },
+    /// Busy real-time threads run on CPUs that handle queue interrupts.
+    RealTimeOnInterruptCpu {
+        /// The threads, the busiest one first.
+        threads: Vec<ThreadAt>,
+    },
+}
+
+/// A busy thread of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadAt {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+    /// The CPU that it ran on.
+    pub cpu: CpuId,
+    /// Its part of the time on this CPU, in per cent.
+    pub percent: f64,
+    /// The CPU of the same core that handles queue interrupts; that of the thread itself if it runs there.
+    pub interrupts_on: CpuId,
+}
+
+impl fmt::Display for ThreadAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, pid, tid, cpu, percent, interrupts_on } = self;
+        write!(
+            f,
+            "{name} (process {pid}, thread {tid}) used {percent:.0} % of CPU {cpu}; interrupts: CPU {interrupts_on}"
+        )
+    }
+}
+
+impl ProgramFound {
+    fn threads(&self) -> &[ThreadAt] {
+        match self {
+            Self::BesideInterrupts { threads, .. } | Self::RealTimeOnInterruptCpu { threads } => threads,
+        }
+    }
+
+    pub(super) fn evidence(&self) -> Vec<String> {
+        self.threads().iter().map(ThreadAt::to_string).collect()
+    }
+}
+
+/// `nginx on CPU 4`, `3 threads (nginx and others) on CPUs 4-6`
+fn who(threads: &[ThreadAt]) -> String {
+    let on: CpuSet = threads.iter().map(|t| t.cpu).collect();
+    let first = threads.first().map_or("", |t| t.name.as_str());
+    let others = if threads.iter().all(|t| t.name == first) { "" } else { " and others" };
+    match threads.len() {
+        1 => format!("{first} on {}", cpus(&on)),
+        n => format!("{n} threads ({first}{others}) on {}", cpus(&on)),
+    }
+}
+
+impl fmt::Display for ProgramFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let busy = self.threads().iter().map(|t| t.percent).fold(0.0, f64::max);
+        match self {
+            Self::BesideInterrupts { threads, .. } => {
+                let at: CpuSet = threads.iter().map(|t| t.interrupts_on).collect();
+                write!(f, "{}, up to {busy:.0} % busy, beside the queue interrupts of {}", who(threads), cpus(&at))
+            }
+            Self::RealTimeOnInterruptCpu { threads } => {
+                write!(f, "real-time: {}, up to {busy:.0} % busy, together with queue interrupts", who(threads))
+            }
+        }
+    }
+}
