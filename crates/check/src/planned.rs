@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Reason, Setting, Step, VectorName};
-use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind, Subject};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind, NodeId, Subject};
 
 use crate::finding_sink::FindingSink;
 use crate::fix::PlanArguments;
@@ -40,6 +40,11 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
         f = if undecided { f.severity(Severity::Info) } else { f.fix(cx, PlanArguments::planned()) };
         if let Some(s) = severity {
             f = f.severity(s);
+        }
+        if let ("A03", Some(dev)) = (rule, dev) {
+            for ((from, to), d) in distances(cx, dev, &steps) {
+                f = f.evidence(format!("distance from node {from} of {dev} to node {to}: {d} (within a node: 10)"));
+            }
         }
         for s in steps {
             if !f.0.reasons.contains(&s.reason) {
@@ -140,17 +145,22 @@ fn not_known(cx: &RuleContext, say: &mut FindingSink) {
 
 /// Whether an interrupt goes to another CPU socket, not only to another node of the same socket.
 fn far(cx: &RuleContext, dev: &str, steps: &[&Step]) -> bool {
-    let Some(n) = cx.s.nic(dev) else { return false };
-    let Some(home) = n.node.known() else { return false };
-    steps.iter().any(|s| {
-        let v = match s.setting.address() {
-            Some(Address::IrqCpus { of: VectorName::Rx(q), .. }) => n.vector_of(Dir::Rx, q),
-            Some(Address::IrqCpus { of: VectorName::Tx(q), .. }) => n.vector_of(Dir::Tx, q),
+    distances(cx, dev, steps).values().any(|d| *d > 20)
+}
+
+/// From the node of the interface to those of the CPUs that handle these interrupts now.
+fn distances(cx: &RuleContext, dev: &str, steps: &[&Step]) -> BTreeMap<(NodeId, NodeId), u32> {
+    let Some((n, home)) = cx.s.nic(dev).and_then(|n| Some((n, *n.node.known()?))) else { return BTreeMap::new() };
+    let distance = |s: &&Step| {
+        let v = match s.setting.address()? {
+            Address::IrqCpus { of: VectorName::Rx(q), .. } => n.vector_of(Dir::Rx, q),
+            Address::IrqCpus { of: VectorName::Tx(q), .. } => n.vector_of(Dir::Tx, q),
             _ => None,
         };
-        let node = v.and_then(|v| cx.at(v)).and_then(|c| cx.s.topology.node_of(c));
-        node.and_then(|to| cx.s.topology.distance(*home, to)).is_some_and(|d| d > 20)
-    })
+        let to = v.and_then(|v| cx.at(v)).and_then(|c| cx.s.topology.node_of(c)).filter(|to| *to != home)?;
+        Some(((home, to), cx.s.topology.distance(home, to)?))
+    };
+    steps.iter().filter_map(distance).collect::<BTreeMap<_, _>>()
 }
 
 /// How many of these interrupts the plan moves to CPUs of another node than the interface's.

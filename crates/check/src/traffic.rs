@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{BusyThread, CpuCounter, CpuCounts, CpuId, Dir, IrqId, PoolUse};
+use ringwise_model::{BusyThread, CpuCounter, CpuCounts, CpuId, Dir, Fact, IrqId, PoolUse};
 
 /// The traffic between two samples.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
     /// Time between the samples.
     pub seconds: f64,
@@ -15,9 +15,8 @@ pub struct Traffic {
     pub cpus: BTreeMap<CpuId, CpuTraffic>,
     /// Counters of protocols, by the kernel's names (`Udp:RcvbufErrors`): increases.
     pub protocols: BTreeMap<String, u64>,
-    /// Busy threads of programs, the busiest one first. `None`: not read, because a capture does not contain them or the host has
-    /// too many.
-    pub threads: Option<Vec<BusyThread>>,
+    /// Busy threads of programs, the busiest one first.
+    pub threads: Fact<Vec<BusyThread>>,
 }
 
 /// One interface: increases. `None`: not reported, or reset in between.
@@ -79,6 +78,18 @@ pub struct CpuTraffic {
     pub interrupts: u64,
     /// `CpuCounter::SOFTNET`: increases.
     pub counts: CpuCounts,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            seconds: 0.0,
+            links: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+            protocols: BTreeMap::new(),
+            threads: Fact::not_asked("/proc/PID/task/TID/stat"),
+        }
+    }
 }
 
 impl CpuTraffic {

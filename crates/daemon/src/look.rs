@@ -169,10 +169,13 @@ impl Service<'_> {
         let all = all.fresh().map_err(|e| with_causes(&e))?;
         self.journals = Some(all.files().clone());
         let mut in_effect = all.verify(&now);
-        if !skip_rivals && in_effect.settings.iter().any(interrupt_differs) {
+        if !skip_rivals && in_effect.settings.iter().any(interrupt_differs) && bans_hold(&in_effect) {
             // irqbalance was read at the same time as the interrupts: it may have been started, and have moved them, after that.
-            now.host.irqbalance = ringwise_discover::competing_programs::irqbalance(self.host.as_ref(), None);
-            in_effect = all.verify(&now);
+            let again = ringwise_discover::competing_programs::irqbalance(self.host.as_ref(), None);
+            if !again.is_absent() {
+                now.host.irqbalance = again;
+                in_effect = all.verify(&now);
+            }
         }
         let (anew, balanced) = (all.set_up_anew(&now), all.balanced(&now));
         let base = all.without_service();
@@ -297,6 +300,10 @@ impl Service<'_> {
         let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
         Ok(base.history(&host).iter().any(of_this_boot))
     }
+}
+
+fn bans_hold(v: &Verify) -> bool {
+    v.settings.iter().filter(|s| matches!(s.want, Setting::IrqbalanceBan { .. })).all(|s| s.how.holds())
 }
 
 fn interrupt_differs(s: &Standing) -> bool {

@@ -66,7 +66,6 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
     let lost = match address.family() {
         Family::Rivals => return Some(Loss::Ban),
         Family::Irq if about.ban_lost => return Some(Loss::Ban),
-        Family::Irq if about.ban_unread => return Some(Loss::Unread),
         Family::Channels => about.anew,
         Family::Irq | Family::Xps | Family::Rps | Family::Rfs => {
             let default = is_default(now, &address, nic, about.now);
@@ -85,7 +84,12 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
         Family::Rings | Family::Features | Family::Pause | Family::Rules => about.anew,
         Family::Host => false,
     };
-    Some(if lost { Loss::Reset } else { Loss::Manual })
+    let by_irqbalance = address.family() == Family::Irq && about.ban_unread;
+    Some(match lost {
+        true => Loss::Reset,
+        false if by_irqbalance => Loss::Unread,
+        false => Loss::Manual,
+    })
 }
 
 /// Whether the kernel moved the interrupt because its CPU went offline: it then allows every CPU that is online, and this

@@ -179,6 +179,11 @@ fn a_lost_ban_covers_interrupts_that_still_hold() {
     b.banned = Fact::unknown("irqbalance setup", "timed out");
     let t = look(&now, &wants, &Evidence::default(), &[]);
     assert_eq!((t.held.len(), t.steps.len(), t.manual.len()), (0, 0, 0));
+    // What a driver has reset is known all the same.
+    let mut reset_by_driver = now.clone();
+    reset(&mut reset_by_driver);
+    let t = look(&reset_by_driver, &wants, &heard(Change::Link), &[]);
+    assert_eq!((t.steps.len(), t.manual.len()), (applied().len(), 0));
     // Nothing has to be held while the ban is in effect.
     let numbers: Vec<u32> = now.nic("eth0").unwrap().vectors.iter().map(|v| v.irq.0).collect();
     let Fact::Known(b) = &mut now.host.irqbalance else { unreachable!() };

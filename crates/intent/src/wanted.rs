@@ -18,6 +18,7 @@ pub struct Wanted {
     /// Each `--set`, then the flags.
     over: Vec<Config>,
     devs: Vec<String>,
+    given: IntentFlags,
 }
 
 /// Reads the file at `path`.
@@ -94,7 +95,7 @@ pub fn read(a: &IntentFlags, file: Option<&Path>, recorded: bool) -> Result<Want
     }
     over.push(Config { host: flags(a), ..Config::default() });
     resize_latency(&mut config, &over);
-    let wanted = Wanted { file, config, over, devs: a.devs.clone() };
+    let wanted = Wanted { file, config, over, devs: a.devs.clone(), given: a.clone() };
     sound(&wanted.whole())?;
     Ok(wanted)
 }
@@ -259,12 +260,6 @@ impl Wanted {
         c
     }
 
-    /// What the file requests without flags.
-    fn in_file(&self, s: &Snapshot) -> Option<Intent> {
-        self.file.as_ref()?;
-        ringwise_config::bind(&self.config, &[], s).ok().map(|b| b.intent)
-    }
-
     /// The intent for this host, and notes for the user.
     ///
     /// Errors: an entry is ambiguous or matches nothing; entries contradict each other on this host.
@@ -274,7 +269,7 @@ impl Wanted {
         // Only now is it known whether an entry by driver or address is the interface of `--set`.
         sound(&Config::of_intent(&i))?;
         i.config = self.file.as_ref().map(|f| f.display().to_string());
-        i.in_file = self.in_file(s).map(Box::new);
+        i.given = Some(Box::new(self.given.clone()));
         if !self.devs.is_empty() {
             let (devs, replaced) = members(s, &self.devs);
             notes.extend(replaced);
@@ -320,7 +315,13 @@ mod tests {
 
     fn wanted(text: &str) -> Wanted {
         let config = ringwise_config::parse("f.toml", text).unwrap_or_else(|f| panic!("{f}"));
-        Wanted { file: Some("f.toml".into()), config, over: Vec::new(), devs: Vec::new() }
+        Wanted {
+            file: Some("f.toml".into()),
+            config,
+            over: Vec::new(),
+            devs: Vec::new(),
+            given: IntentFlags::default(),
+        }
     }
 
     #[test]

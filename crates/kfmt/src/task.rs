@@ -1,6 +1,6 @@
-//! Kernel threads in procfs.
+//! Processes and threads in procfs.
 
-use ringwise_model::CpuSet;
+use ringwise_model::{CpuId, CpuSet};
 
 use crate::{ParseError, cpulist};
 
@@ -16,9 +16,63 @@ pub fn is_napi_thread(comm: &str) -> bool {
     comm.trim().starts_with("napi/")
 }
 
+/// A line of `/proc/PID/stat` or `/proc/PID/task/TID/stat` (fs/proc/array.c, `do_task_stat`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskStat {
+    /// Its name. It may contain any character.
+    pub name: String,
+    /// A thread of the kernel (`PF_KTHREAD`).
+    pub of_kernel: bool,
+    /// Time on a CPU since it began, in ticks of `USER_HZ` (100 per second). For a process, that of all its threads.
+    pub ticks: u64,
+    /// When it began, in ticks since boot. Distinguishes tasks that had the same number one after the other.
+    pub began_ticks: u64,
+    /// The CPU on which it runs, or ran last. For a process, that of its first thread.
+    pub cpu: CpuId,
+    /// Its policy is `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE`.
+    pub real_time: bool,
+}
+
+/// Reads the line of one task.
+pub fn stat(text: &str) -> Result<TaskStat, ParseError> {
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    const REAL_TIME: [u64; 3] = [1, 2, 6];
+    let bad = || ParseError::new("stat of a task", text, "a number, a name in parentheses and 50 fields");
+    let (before, after) = text.rsplit_once(')').ok_or_else(bad)?;
+    let (_, name) = before.split_once('(').ok_or_else(bad)?;
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
+    // Numbered as in proc_pid_stat(5); the first one after the name is the third.
+    let number = |n: usize| fields.get(n - 3).and_then(|f| f.parse::<u64>().ok()).ok_or_else(bad);
+    Ok(TaskStat {
+        name: name.to_string(),
+        of_kernel: number(9)? & PF_KTHREAD != 0,
+        ticks: number(14)?.checked_add(number(15)?).ok_or_else(bad)?,
+        began_ticks: number(22)?,
+        cpu: CpuId(u32::try_from(number(39)?).map_err(|_| bad())?),
+        real_time: REAL_TIME.contains(&number(41)?),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_whose_name_has_parentheses() {
+        // Linux 6.12: a thread of a program, with another name.
+        let line = "812 (a) R (b) S 1 812 812 0 -1 4194560 340 0 5 0 1200 34 0 0 20 0 3 0 4711 12345 678 18446744073709551615 \
+                    1 1 0 0 0 0 0 4096 1 0 0 0 17 6 50 1 0 0 0 0 0 0 0 0 0 0 0\n";
+        let t = stat(line).unwrap();
+        assert_eq!((t.name.as_str(), t.ticks, t.began_ticks, t.cpu), ("a) R (b", 1234, 4711, CpuId(6)));
+        assert!(t.real_time && !t.of_kernel);
+        let thread = "15 (ksoftirqd/0) S 2 0 0 0 -1 69238848 0 0 0 0 0 9 0 0 20 0 1 0 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 \
+                      0 0 0 0 0 0 0 0 0 0 0\n";
+        let t = stat(thread).unwrap();
+        assert!(t.of_kernel && !t.real_time);
+        for bad in ["", "1 (a", "1 (a) S 1 2 3", "1 a S"] {
+            assert!(stat(bad).is_err(), "{bad:?}");
+        }
+    }
 
     #[test]
     fn cpus_of_a_task() {

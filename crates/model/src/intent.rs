@@ -253,9 +253,9 @@ pub struct Intent {
     /// The configuration file of the intent. `None`: it comes from flags only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
-    /// What the configuration file alone requests, where flags were given too. A printed command does not repeat it.
+    /// The flags as they were given, for commands that request the same and more. `None`: the intent is not that of a command.
     #[serde(skip)]
-    pub in_file: Option<Box<Intent>>,
+    pub given: Option<Box<crate::IntentFlags>>,
     /// The host groups of the configuration file that apply to this host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_groups: Vec<String>,

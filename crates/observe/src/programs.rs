@@ -6,18 +6,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringwise_kfmt::procstat::{self, TaskStat};
-use ringwise_model::BusyThread;
+use ringwise_kfmt::task::{self, TaskStat};
+use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::order::Order;
+use ringwise_model::{BusyThread, Fact, Unread};
 use ringwise_sys::Host;
 
 /// The part of a CPU, in per cent, from which a process or thread is busy.
 pub const BUSY_PERCENT: f64 = 20.0;
-/// On a host with more processes they are not read, because that would take longer than the rest of a check.
-const MOST_PROCESSES: usize = 8192;
-/// Threads of busy processes that are read.
-const MOST_THREADS: usize = 2048;
-/// `USER_HZ` of every architecture that Linux still supports.
+/// Times count in ticks of 10 ms, so a shorter time says little.
+const SHORTEST: Duration = Duration::from_millis(200);
+/// Reading more than this would take longer than the rest of a check.
+const MOST_PROCESSES: usize = 32_768;
+const MOST_THREADS: usize = 16_384;
+/// `USER_HZ` of the architectures that ringwise is built for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The times of all processes at one moment.
@@ -34,76 +36,116 @@ pub struct ThreadTimes {
     by_id: BTreeMap<(u32, u32), TaskStat>,
 }
 
+type Result<T> = std::result::Result<T, Unread>;
+
 impl ProcessTimes {
-    /// Reads `/proc/PID/stat` of each process. `None`: they cannot be listed, or there are too many.
-    pub fn read(host: &dyn Host) -> Option<Self> {
-        let pids: Vec<u32> = numbers(host, "/proc")?;
+    /// Reads `/proc/PID/stat` of each process.
+    ///
+    /// Errors: a file cannot be read, other than because its process has ended; there are too many processes.
+    pub fn read(host: &dyn Host) -> Result<Self> {
+        let pids = numbers(host, "/proc")?;
         if pids.len() > MOST_PROCESSES {
-            return None;
+            return Err(Unread::new("/proc/PID/stat", None, format!("more than {MOST_PROCESSES} processes")));
         }
         let at = host.since_boot();
-        let by_pid =
-            pids.into_iter().filter_map(|pid| Some((pid, read(host, &format!("/proc/{pid}/stat"))?))).collect();
-        Some(Self { at, by_pid })
+        let mut by_pid = BTreeMap::new();
+        for pid in pids {
+            by_pid.extend(read(host, &format!("/proc/{pid}/stat"))?.map(|stat| (pid, stat)));
+        }
+        Ok(Self { at, by_pid })
     }
 
-    /// Reads the threads of the processes that were busy since these times were read. `None`: as `read`, or too many threads.
-    pub fn busy_threads(&self, host: &dyn Host) -> Option<ThreadTimes> {
+    /// Reads the threads of the processes that were busy since these times were read.
+    ///
+    /// Errors: as `read`; too little time has passed; there are too many threads.
+    pub fn busy_threads(&self, host: &dyn Host) -> Result<ThreadTimes> {
         let now = Self::read(host)?;
-        let time = now.at.saturating_sub(self.at);
-        let busy = |pid: &u32, now: &TaskStat| {
-            self.by_pid.get(pid).is_some_and(|before| percent(before, now, time).is_some_and(|p| p >= BUSY_PERCENT))
-        };
+        let time = long_enough(self.at, now.at)?;
         let at = host.since_boot();
         let mut by_id = BTreeMap::new();
-        for (pid, _) in now.by_pid.iter().filter(|(pid, t)| busy(pid, t)) {
-            // The process may have ended.
-            let tids = numbers(host, &format!("/proc/{pid}/task")).unwrap_or_default();
-            if by_id.len() + tids.len() > MOST_THREADS {
-                return None;
+        for (pid, stat) in &now.by_pid {
+            let before = self.by_pid.get(pid);
+            if before.and_then(|before| percent(before, stat, time)).is_none_or(|p| p < BUSY_PERCENT) {
+                continue;
             }
-            by_id.extend(tids.into_iter().filter_map(|tid| Some(((*pid, tid), thread(host, *pid, tid)?))));
+            for tid in threads(host, *pid)? {
+                by_id.extend(thread(host, *pid, tid)?.map(|stat| ((*pid, tid), stat)));
+            }
+            if by_id.len() > MOST_THREADS {
+                let why = format!("busy processes have more than {MOST_THREADS} threads");
+                return Err(Unread::new("/proc/PID/task/TID/stat", None, why));
+            }
         }
-        Some(ThreadTimes { at, by_id })
+        Ok(ThreadTimes { at, by_id })
     }
 }
 
 impl ThreadTimes {
     /// The threads that were busy since these times were read, the busiest one first.
-    pub fn busy(&self, host: &dyn Host) -> Vec<BusyThread> {
-        let time = host.since_boot().saturating_sub(self.at);
-        let thread = |(&(pid, tid), before): (&(u32, u32), &TaskStat)| {
-            let now = thread(host, pid, tid)?;
-            let percent = percent(before, &now, time).filter(|p| *p >= BUSY_PERCENT)?;
+    ///
+    /// Errors: a file cannot be read, other than because its thread has ended; too little time has passed.
+    pub fn busy(&self, host: &dyn Host) -> Result<Vec<BusyThread>> {
+        let time = long_enough(self.at, host.since_boot())?;
+        let mut out = Vec::new();
+        for (&(pid, tid), before) in &self.by_id {
+            let Some(now) = thread(host, pid, tid)? else { continue };
+            let Some(percent) = percent(before, &now, time).filter(|p| *p >= BUSY_PERCENT) else { continue };
             let cpus = [before.cpu, now.cpu];
-            Some(BusyThread { name: now.name, pid, tid, cpus, percent, real_time: now.real_time })
-        };
-        let mut out: Vec<BusyThread> = self.by_id.iter().filter_map(thread).collect();
-        out.order_by(|a, b| b.percent.total_cmp(&a.percent).then(a.tid.cmp(&b.tid)));
-        out
+            out.push(BusyThread { name: now.name, pid, tid, cpus, percent, real_time: now.real_time });
+        }
+        out.order_by(|a: &BusyThread, b| b.percent.total_cmp(&a.percent).then(a.tid.cmp(&b.tid)));
+        Ok(out)
     }
 }
 
-/// `None`: another task, a thread of the kernel, or no time has passed.
+/// Turns what [`ThreadTimes::busy`] returns into a fact.
+pub fn fact(result: Result<Vec<BusyThread>>) -> Fact<Vec<BusyThread>> {
+    result.map_or_else(Fact::Unknown, Fact::Known)
+}
+
+fn long_enough(before: Duration, now: Duration) -> Result<Duration> {
+    let time = now.saturating_sub(before);
+    if time < SHORTEST {
+        return Err(Unread::new("/proc/PID/stat", None, "the two samples are too close together (--for 400ms)"));
+    }
+    Ok(time)
+}
+
+/// `None`: another task, or a thread of the kernel.
 fn percent(before: &TaskStat, now: &TaskStat, time: Duration) -> Option<f64> {
-    if now.of_kernel || before.began_ticks != now.began_ticks || time.is_zero() {
+    if now.of_kernel || before.began_ticks != now.began_ticks {
         return None;
     }
     let ticks = now.ticks.checked_sub(before.ticks)?;
     Some(ticks as f64 * 100.0 / TICKS_PER_SECOND / time.as_secs_f64())
 }
 
-fn numbers(host: &dyn Host, directory: &str) -> Option<Vec<u32>> {
-    let names = host.list(directory).ok()?;
-    Some(names.iter().filter_map(|n| n.parse().ok()).collect())
+fn numbers(host: &dyn Host, directory: &str) -> Result<Vec<u32>> {
+    let names = host.list(directory).map_err(|e| Unread::new(directory, e.errno, e.reason()))?;
+    Ok(names.iter().filter_map(|n| n.parse().ok()).collect())
 }
 
-fn thread(host: &dyn Host, pid: u32, tid: u32) -> Option<TaskStat> {
+/// Numbers of the threads of a process; none if it has ended.
+fn threads(host: &dyn Host, pid: u32) -> Result<Vec<u32>> {
+    let directory = format!("/proc/{pid}/task");
+    numbers(host, &directory).or_else(|u| if has_ended(u.errno) { Ok(Vec::new()) } else { Err(u) })
+}
+
+fn thread(host: &dyn Host, pid: u32, tid: u32) -> Result<Option<TaskStat>> {
     read(host, &format!("/proc/{pid}/task/{tid}/stat"))
 }
 
-fn read(host: &dyn Host, path: &str) -> Option<TaskStat> {
-    procstat::task(&host.read_text(path).ok()?).ok()
+/// `None`: it has ended.
+fn read(host: &dyn Host, path: &str) -> Result<Option<TaskStat>> {
+    match host.read_text(path) {
+        Ok(text) => task::stat(&text).map(Some).map_err(|e| Unread::new(path, None, e.to_string())),
+        Err(e) if has_ended(e.errno) => Ok(None),
+        Err(e) => Err(Unread::new(path, e.errno, e.reason())),
+    }
+}
+
+fn has_ended(errno: Option<i32>) -> bool {
+    matches!(errno, Some(ENOENT | ESRCH))
 }
 
 #[cfg(test)]
@@ -111,8 +153,8 @@ mod tests {
     use std::sync::Mutex;
 
     use ringwise_model::CpuId;
-    use ringwise_model::errno::{ENOENT, EPERM};
-    use ringwise_sys::{Clock, Error, Request, Result};
+    use ringwise_model::errno::{EACCES, EPERM};
+    use ringwise_sys::{Clock, Error, Request};
 
     use super::*;
 
@@ -135,30 +177,33 @@ mod tests {
     }
 
     impl Host for Fake {
-        fn read(&self, path: &str) -> Result<Vec<u8>> {
+        fn read(&self, path: &str) -> ringwise_sys::Result<Vec<u8>> {
             let text = self.files.lock().unwrap().get(path).cloned();
-            text.map(String::into_bytes).ok_or_else(|| Error::errno(path, ENOENT))
+            match text.ok_or_else(|| Error::errno(path, ENOENT))? {
+                t if t.is_empty() => Err(Error::errno(path, EACCES)),
+                t => Ok(t.into_bytes()),
+            }
         }
-        fn write(&self, path: &str, _: &[u8]) -> Result<()> {
+        fn write(&self, path: &str, _: &[u8]) -> ringwise_sys::Result<()> {
             Err(Error::errno(path, EPERM))
         }
-        fn list(&self, path: &str) -> Result<Vec<String>> {
+        fn list(&self, path: &str) -> ringwise_sys::Result<Vec<String>> {
             let files = self.files.lock().unwrap();
             let below = files.keys().filter_map(|f| f.strip_prefix(&format!("{path}/"))?.split('/').next());
             Ok(below.map(str::to_string).chain(["self".to_string()]).collect())
         }
-        fn readlink(&self, path: &str) -> Result<String> {
+        fn readlink(&self, path: &str) -> ringwise_sys::Result<String> {
             Err(Error::errno(path, ENOENT))
         }
-        fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
+        fn kernel(&self, request: &Request) -> ringwise_sys::Result<Vec<Vec<u8>>> {
             Err(Error::errno(request.to_string(), EPERM))
         }
     }
 
     impl Fake {
-        fn put(&self, path: &str, name: &str, ticks: u64, began: u64, cpu: u32, flags: u32) {
+        fn put(&self, path: &str, name: &str, ticks: u64, began: u64, cpu: u32, (flags, policy): (u32, u32)) {
             let line = format!(
-                "1 ({name}) S 1 1 1 0 -1 {flags} 0 0 0 0 {ticks} 0 0 0 20 0 1 0 {began} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 {cpu} 0 0"
+                "1 ({name}) S 1 1 1 0 -1 {flags} 0 0 0 0 {ticks} 0 0 0 20 0 1 0 {began} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 {cpu} 0 {policy}"
             );
             self.files.lock().unwrap().insert(format!("/proc/{path}/stat"), line);
         }
@@ -169,28 +214,41 @@ mod tests {
         let host = Fake { now: Mutex::default(), files: Mutex::default() };
         let second = Duration::from_secs(1);
         for pid in ["10", "11", "12", "13"] {
-            host.put(pid, "x", 1000, 5, 0, 0);
+            host.put(pid, "x", 1000, 5, 0, (0, 0));
         }
         let before = ProcessTimes::read(&host).unwrap();
         host.sleep(second);
         // A program with two threads, an idle one, a new one with the number of an old one, and a thread of the kernel.
-        host.put("10", "nginx", 1090, 5, 0, 0);
-        host.put("11", "sshd", 1001, 5, 0, 0);
-        host.put("12", "other", 1090, 6, 0, 0);
-        host.put("13", "ksoftirqd/0", 1090, 5, 0, 0x0020_0000);
+        host.put("10", "nginx", 1090, 5, 0, (0, 0));
+        host.put("11", "sshd", 1001, 5, 0, (0, 0));
+        host.put("12", "other", 1090, 6, 0, (0, 0));
+        host.put("13", "ksoftirqd/0", 1090, 5, 0, (0x0020_0000, 0));
         for (tid, ticks) in [("10", 500), ("20", 590), ("21", 1)] {
-            host.put(&format!("10/task/{tid}"), "nginx", ticks, 5, 3, 0);
+            host.put(&format!("10/task/{tid}"), "nginx", ticks, 5, 3, (0, 0));
         }
-        host.put("11/task/11", "sshd", 7, 5, 0, 0);
+        host.put("11/task/11", "sshd", 7, 5, 0, (0, 0));
         let threads = before.busy_threads(&host).unwrap();
         assert_eq!(threads.by_id.keys().copied().collect::<Vec<_>>(), [(10, 10), (10, 20), (10, 21)]);
         host.sleep(second);
-        host.put("10/task/10", "nginx", 510, 5, 3, 0);
-        host.put("10/task/20", "worker", 650, 5, 4, 0);
-        host.put("10/task/21", "nginx", 81, 5, 3, 0);
-        let busy = threads.busy(&host);
-        let named: Vec<_> = busy.iter().map(|t| (t.name.as_str(), t.tid, t.percent, t.cpus)).collect();
+        host.put("10/task/10", "nginx", 510, 5, 3, (0, 0));
+        host.put("10/task/20", "worker", 650, 5, 4, (0, 2));
+        host.put("10/task/21", "nginx", 81, 5, 3, (0, 0));
+        let busy = threads.busy(&host).unwrap();
+        let named: Vec<_> = busy.iter().map(|t| (t.name.as_str(), t.tid, t.percent, t.cpus, t.real_time)).collect();
         let cpus = |a, b| [CpuId(a), CpuId(b)];
-        assert_eq!(named, [("nginx", 21, 80.0, cpus(3, 3)), ("worker", 20, 60.0, cpus(3, 4))]);
+        assert_eq!(named, [("nginx", 21, 80.0, cpus(3, 3), false), ("worker", 20, 60.0, cpus(3, 4), true)]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_idle() {
+        let host = Fake { now: Mutex::default(), files: Mutex::default() };
+        host.put("10", "x", 0, 5, 0, (0, 0));
+        let before = ProcessTimes::read(&host).unwrap();
+        assert!(before.busy_threads(&host).unwrap_err().why.contains("too close"), "no time has passed");
+        host.sleep(Duration::from_secs(1));
+        host.put("10", "x", 90, 5, 0, (0, 0));
+        assert!(before.busy_threads(&host).unwrap().by_id.is_empty(), "it ended before its threads were read");
+        host.files.lock().unwrap().insert("/proc/11/stat".into(), String::new());
+        assert_eq!(before.busy_threads(&host).unwrap_err().errno, Some(EACCES));
     }
 }

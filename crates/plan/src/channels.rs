@@ -56,12 +56,16 @@ fn plan_with(flags: IntentFlags) -> String {
     shell::join(["ringwise".to_string(), "plan".to_string()].into_iter().chain(flags.words()))
 }
 
-/// The flags that state the intent, without those that the goal implies or the configuration file states.
+/// The flags that state the intent. If they are not known, those that the goal does not imply.
 fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
+    let devs = devs.iter().map(|d| d.to_string()).collect();
+    let config = intent.config.clone().filter(|f| f != DEFAULT_CONFIG);
+    if let Some(given) = intent.given.as_deref() {
+        let none = given.config.clone().filter(|_| intent.config.is_none());
+        return IntentFlags { devs, config: config.or(none), queues: None, ..given.clone() };
+    }
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
-    let none = Intent::default();
-    let file = intent.in_file.as_deref().unwrap_or(&none);
-    let some = |cpus: &CpuSet, in_file: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty() && c != in_file);
+    let some = |cpus: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty());
     let mut set: Vec<String> = Vec::new();
     for argument in intent.wishes.iter().filter_map(|w| argument(&w.by)) {
         if !set.contains(&argument) {
@@ -70,23 +74,22 @@ fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     }
     IntentFlags {
         set,
-        devs: devs.iter().map(|d| d.to_string()).collect(),
-        goal: Some(intent.goal).filter(|g| *g != file.goal).map(GoalChoice::Of),
-        config: intent.config.clone().filter(|f| f != DEFAULT_CONFIG),
-        cpus: intent.cpus.clone().filter(|c| file.cpus.as_ref() != Some(c)),
-        reserve: some(&intent.reserve, &file.reserve),
-        exclude_cpus: some(&intent.exclude_cpus, &file.exclude_cpus),
-        smt: intent.smt.filter(|_| intent.smt != file.smt.or(plain.smt)),
-        far_node: intent.far_node.filter(|_| intent.far_node != file.far_node.or(plain.far_node)),
-        latency_queues: intent.latency_queues.filter(|_| intent.latency_queues != file.latency_queues),
+        devs,
+        goal: Some(intent.goal).filter(|g| *g != Goal::Balanced).map(GoalChoice::Of),
+        config,
+        cpus: intent.cpus.clone(),
+        reserve: some(&intent.reserve),
+        exclude_cpus: some(&intent.exclude_cpus),
+        smt: intent.smt.filter(|_| intent.smt != plain.smt),
+        far_node: intent.far_node.filter(|_| intent.far_node != plain.far_node),
+        latency_queues: intent.latency_queues,
         ..IntentFlags::default()
     }
 }
 
-/// The number of queues, unless the configuration file states it.
+/// The number of queues that was requested, unless the configuration file states it.
 pub(crate) fn queues_of_flags(intent: &Intent) -> Option<u32> {
-    let in_file = intent.in_file.as_ref().and_then(|f| f.queues);
-    intent.queues.filter(|_| intent.queues != in_file)
+    intent.given.as_ref().map_or(intent.queues, |given| given.queues)
 }
 
 /// The largest count that can be set. `None` if no count can be set.

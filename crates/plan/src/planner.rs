@@ -232,7 +232,7 @@ fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Pl
     let named_isolated = intent.cpus.as_ref().map_or_else(CpuSet::new, |c| c.intersection(&u.isolated));
     if !named_isolated.is_empty() {
         out.warnings
-            .push(format!("CPUs {named_isolated} are isolated, but --cpus names them: queues are placed there"));
+            .push(format!("CPUs {named_isolated} are isolated, but cpus includes them: queues are placed there"));
     }
     if let Fact::Unknown(why) = &t.isolated {
         out.warnings.push(format!("could not read which CPUs are isolated ({why})"));

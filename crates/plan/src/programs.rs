@@ -58,7 +58,27 @@ pub(crate) fn plan(
             add(d, Some(t), one(m, d, Some(t), &t.queues, kind, &busy, usable));
         }
     }
+    note_isolated(m, &out, advice);
     out
+}
+
+/// Whoever isolated CPUs for a program expects it there. Only the user knows.
+fn note_isolated(m: &Machine, proposals: &[Program], advice: &mut Messages) {
+    let isolated = m.topo.isolated_all().intersection(&m.topo.online);
+    if isolated.is_empty() || proposals.is_empty() {
+        return;
+    }
+    let proposed =
+        |p: &Program| p.cpus.intersects(&isolated) || p.node_cpus.as_ref().is_some_and(|c| c.intersects(&isolated));
+    let are = if isolated.len() == 1 { format!("CPU {isolated} is") } else { format!("CPUs {isolated} are") };
+    let which = match proposals.iter().any(proposed) {
+        true => "and among",
+        false => "and not among",
+    };
+    advice.push(format!(
+        "{are} isolated, {which} the recommended CPUs. A program that you have reserved isolated CPUs for must pin each of \
+         its threads to one of them: the scheduler does not spread threads over isolated CPUs."
+    ));
 }
 
 enum Found {

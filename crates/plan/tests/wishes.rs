@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
-    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, Intent, Knob, Napi, NapiInstance,
-    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Smt, Snapshot, Table, Wish, not_asked,
+    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, GoalChoice, Intent, IntentFlags, Knob,
+    Napi, NapiInstance, NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -370,25 +370,32 @@ fn a_parameter_that_the_driver_does_not_have() {
 }
 
 #[test]
-fn commands_do_not_repeat_the_configuration_file() {
-    let rings = || vec![Knob::Rings { values: RingValues::sizes(Some(1024), None) }];
-    let file = Intent { goal: Goal::Forward, reserve: [CpuId(0)].into_iter().collect(), ..Intent::default() };
-    let with = |i: Intent| Intent {
-        wishes: intent(rings()).wishes,
+fn commands_repeat_the_flags_and_not_the_configuration_file() {
+    let rings = vec![Knob::Rings { values: RingValues::sizes(Some(1024), None) }];
+    let reserve: CpuSet = [CpuId(0)].into_iter().collect();
+    let merged = Intent {
+        goal: Goal::Forward,
+        reserve: reserve.clone(),
+        wishes: intent(rings).wishes,
         config: Some("/root/r.toml".into()),
-        in_file: Some(Box::new(file.clone())),
-        ..i
+        ..Intent::default()
     };
     let command = |i: &Intent| plan(&host(), i, &[]).unwrap().left_out[0].command.clone();
-    assert_eq!(command(&with(file.clone())), "ringwise plan --config /root/r.toml --allow-disruption");
-    let flags = Intent { goal: Goal::Balanced, smt: Some(Smt::OnePerCore), ..file.clone() };
+    let given = |f: IntentFlags| Intent { given: Some(Box::new(f)), ..merged.clone() };
+    let file = IntentFlags { config: Some("/root/r.toml".into()), ..IntentFlags::default() };
+    assert_eq!(command(&given(file.clone())), "ringwise plan --config /root/r.toml --allow-disruption");
+    let goal = Some(GoalChoice::Of(Goal::Forward));
+    let flags = IntentFlags { goal, override_config: true, strict: true, ..file };
     assert_eq!(
-        command(&with(flags)),
-        "ringwise plan --goal balanced --config /root/r.toml --smt one-per-core --allow-disruption"
+        command(&given(flags)),
+        "ringwise plan --goal forward --config /root/r.toml --override-config --allow-disruption --strict"
     );
-    // Without a file, the command has everything.
-    let flags = Intent { wishes: intent(rings()).wishes, ..file.clone() };
-    assert_eq!(command(&flags), "ringwise plan --goal forward --reserve 0 --allow-disruption");
+    let without = IntentFlags { config: Some("none".into()), goal, reserve: Some(reserve), ..IntentFlags::default() };
+    let alone = Intent { config: None, ..given(without) };
+    assert_eq!(command(&alone), "ringwise plan --goal forward --config none --reserve 0 --allow-disruption");
+    // An intent that no command stated.
+    let derived = Intent { config: None, given: None, ..merged.clone() };
+    assert_eq!(command(&derived), "ringwise plan --goal forward --reserve 0 --allow-disruption");
 }
 
 #[test]

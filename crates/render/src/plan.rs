@@ -167,13 +167,14 @@ fn nothing_to_change(plan: &Plan) -> String {
 
 fn head(plan: &Plan, w: Option<usize>) -> String {
     let goal = plan.intent.goal;
+    let named = plan.intent.given.as_ref().is_some_and(|given| given.goal.is_some());
     let default = match &plan.intent.config {
         Some(file) => match plan.intent.host_groups.as_slice() {
             [] => format!(" ({file})"),
             [one] => format!(" ({file}, host group {one})"),
             all => format!(" ({file}, host groups {})", all.join(", ")),
         },
-        None if goal == Default::default() => " (default)".into(),
+        None if goal == Default::default() && !named => " (default)".into(),
         None => String::new(),
     };
     let mut out = hang("", &format!("Plan for {}: goal {goal}{default}", name(plan)), w);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ringwise_model::words::visible;
 use ringwise_model::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub enum ProgramFound {
     BesideInterrupts {
         /// The threads, the busiest one first.
         threads: Vec<ThreadAt>,
-        /// CPUs of the same nodes on cores that handle no queue interrupt.
+        /// CPUs of the first thread's node on cores that handle no queue interrupt.
         free: CpuSet,
     },
     /// Busy real-time threads run on CPUs that handle queue interrupts.
@@ -44,7 +45,8 @@ pub struct ThreadAt {
 
 impl fmt::Display for ThreadAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, pid, tid, cpu, percent, interrupts_on } = self;
+        let Self { pid, tid, cpu, percent, interrupts_on, .. } = self;
+        let name = visible(&self.name);
         write!(
             f,
             "{name} (process {pid}, thread {tid}) used {percent:.0} % of CPU {cpu}; interrupts: CPU {interrupts_on}"
@@ -67,8 +69,9 @@ impl ProgramFound {
 /// `nginx on CPU 4`, `3 threads (nginx and others) on CPUs 4-6`
 fn who(threads: &[ThreadAt]) -> String {
     let on: CpuSet = threads.iter().map(|t| t.cpu).collect();
-    let first = threads.first().map_or("", |t| t.name.as_str());
-    let others = if threads.iter().all(|t| t.name == first) { "" } else { " and others" };
+    let name = threads.first().map_or("", |t| t.name.as_str());
+    let first = visible(name);
+    let others = if threads.iter().all(|t| t.name == name) { "" } else { " and others" };
     match threads.len() {
         1 => format!("{first} on {}", cpus(&on)),
         n => format!("{n} threads ({first}{others}) on {}", cpus(&on)),
@@ -78,13 +81,15 @@ fn who(threads: &[ThreadAt]) -> String {
 impl fmt::Display for ProgramFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let busy = self.threads().iter().map(|t| t.percent).fold(0.0, f64::max);
+        let (who, one) = (who(self.threads()), self.threads().len() == 1);
         match self {
-            Self::BesideInterrupts { threads, .. } => {
-                let at: CpuSet = threads.iter().map(|t| t.interrupts_on).collect();
-                write!(f, "{}, up to {busy:.0} % busy, beside the queue interrupts of {}", who(threads), cpus(&at))
+            Self::BesideInterrupts { .. } => {
+                let other = if one { "thread of the core handles" } else { "threads of their cores handle" };
+                write!(f, "{who}, up to {busy:.0} % busy; the other {other} queue interrupts")
             }
-            Self::RealTimeOnInterruptCpu { threads } => {
-                write!(f, "real-time: {}, up to {busy:.0} % busy, together with queue interrupts", who(threads))
+            Self::RealTimeOnInterruptCpu { .. } => {
+                let also = if one { "CPU also handles" } else { "CPUs also handle" };
+                write!(f, "real-time: {who}, up to {busy:.0} % busy; the {also} queue interrupts")
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Rules about threads of programs and the CPUs of interrupts. Both need two samples of the running host.
 
-use ringwise_model::{BusyThread, CpuId, CpuSet, Goal};
+use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, NodeId, shell};
 
 use crate::finding_sink::FindingSink;
 use crate::found::{ProgramFound, ThreadAt};
@@ -11,49 +11,47 @@ use crate::traffic::Traffic;
 
 const NUMA: &str = "NUMA, Multi-Queue NICs and CPU Affinity";
 
-/// Interrupts of queues per second from which a CPU counts: below, they do not disturb a program.
-const INTERRUPTS_PER_SECOND: f64 = 100.0;
+/// Interrupts or packets of a queue per second from which its CPU counts: below, they do not disturb a program.
+const PER_SECOND: f64 = 100.0;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A05",
         title: "program on the other thread of an interrupt's core",
-        reads: "/proc/PID/stat, /proc/PID/task/TID/stat of busy processes, interrupts by queue, thread_siblings_list",
-        guard: "cores have several threads, queues raise at least 100 interrupts per second, and a core of the node handles none",
-        condition: "a thread of a program used at least 20 % of a CPU, and its core also handles queue interrupts on its other thread",
+        reads: "/proc/PID/stat, /proc/PID/task/TID/stat of busy processes, interrupts and packets by queue, thread_siblings_list",
+        guard: "cores have several threads, and queues have at least 100 interrupts or packets per second",
+        condition: "a thread of a program used at least 20 % of a CPU and was on the same one in both samples, its core also handles queue interrupts on its other thread, and a core of the node handles none",
         confirm: "ps -eLo pid,tid,psr,pcpu,comm --sort=-pcpu (column PSR); /sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
         severity: Severity::Info,
         other_severity: "warning with goal latency",
-        why: "Both threads of a core share its units and caches. While one of them handles packets, the program on the other one is slower, and the packets are too.",
+        confidence: Confidence::Likely,
+        why: "Both threads of a core share its units and caches. While one of them handles packets, a program on the other one is slower, and the packets are handled more slowly.",
         source: NUMA,
         rates: true,
-        confidence: Confidence::Likely,
-        more: "At high packet rates the two starve each other, and packets may be lost. The rule finds nothing where every core handles interrupts, because there is no better place.",
+        more: "At high packet rates the two starve each other, and packets may be lost. The rule finds nothing where every core of the node handles interrupts, because there is no better place. Captures contain no threads.",
         by_hand: &["taskset -pc CPUS TID, or CPUAffinity= in the unit of the program"],
         judge: |cx, say| {
             let (t, threads) = samples(cx, say)?;
-            let busy = interrupt_cpus(t);
-            let all: CpuSet = cx.s.nics.iter().flat_map(|n| n.queue_vectors()).filter_map(|v| cx.at(v)).collect();
-            let topology = &cx.s.topology;
-            if busy.is_empty() || busy.iter().all(|c| topology.siblings_of(c).len() < 2) {
+            if let Fact::Unknown(u) = &cx.s.topology.nodes {
+                say.unread(u);
                 return None;
             }
-            let other = |c: CpuId| topology.siblings_of(c).intersection(&busy).iter().find(|b| *b != c);
+            let busy = interrupt_cpus(cx, t);
+            let topology = &cx.s.topology;
+            if busy.iter().all(|c| topology.siblings_of(c).len() < 2) {
+                return None;
+            }
+            let isolated = topology.isolated_all();
             let beside = |th: &BusyThread| {
-                let cpu = stays(th).filter(|c| !busy.contains(*c))?;
-                Some(at(th, cpu, other(cpu)?))
+                let cpu = stays(th).filter(|c| !busy.contains(*c) && !isolated.contains(*c))?;
+                let other = topology.siblings_of(cpu).intersection(&busy).first()?;
+                (!free(cx, &busy, topology.node_of(cpu)).is_empty()).then(|| at(th, cpu, other))
             };
             let found: Vec<ThreadAt> = threads.iter().filter_map(beside).collect();
-            let nodes: Vec<_> = found.iter().map(|t| topology.node_of(t.cpu)).collect();
-            let usable = topology.online.difference(&topology.isolated_all());
-            let is_free = |c: &CpuId| topology.siblings_of(*c).intersection(&all).is_empty() && !all.contains(*c);
-            let free: CpuSet = usable.iter().filter(|c| nodes.contains(&topology.node_of(*c)) && is_free(c)).collect();
-            if free.is_empty() {
-                return None;
-            }
-            if let Some(first) = found.first().map(|t| t.tid) {
+            if let Some((cpu, tid)) = found.first().map(|t| (t.cpu, t.tid)) {
                 let severity = if cx.goal() == Goal::Latency { Severity::Warning } else { Severity::Info };
-                let command = format!("taskset -pc {free} {first}");
+                let free = free(cx, &busy, topology.node_of(cpu));
+                let command = format!("taskset -pc {free} {tid}");
                 say.found(ProgramFound::BesideInterrupts { threads: found, free }).severity(severity).by_hand(command);
             }
             Some(())
@@ -63,18 +61,20 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "H21",
         title: "real-time thread on a CPU of interrupts",
-        reads: "/proc/PID/stat, /proc/PID/task/TID/stat of busy processes, interrupts by queue",
-        guard: "queues raise at least 100 interrupts per second",
-        condition: "a thread of a program with policy SCHED_FIFO, SCHED_RR or SCHED_DEADLINE used at least 20 % of a CPU that handles queue interrupts",
+        reads: "/proc/PID/stat, /proc/PID/task/TID/stat of busy processes, interrupts and packets by queue",
+        guard: "queues have at least 100 interrupts or packets per second",
+        condition: "a thread of a program with policy SCHED_FIFO, SCHED_RR or SCHED_DEADLINE used at least 20 % of a CPU, and was in both samples on the same one, which handles queue interrupts",
         confirm: "ps -eLo pid,tid,psr,cls,pcpu,comm --sort=-pcpu (columns PSR and CLS: FF, RR or DLN)",
         severity: Severity::Error,
+        confidence: Confidence::Likely,
         why: "ksoftirqd and threaded NAPI have a normal policy. While a real-time thread is busy, they do not run on its CPU, and the packets of its queues wait or are lost.",
         source: "kernel documentation, scheduler/sched-rt-group; sched(7)",
         rates: true,
-        by_hand: &["taskset -pc CPUS TID moves the thread; ringwise plan --exclude-cpus CPUS moves the interrupts"],
+        more: "Captures contain no threads.",
+        by_hand: &["taskset -pc CPUS TID"],
         judge: |cx, say| {
             let (t, threads) = samples(cx, say)?;
-            let busy = interrupt_cpus(t);
+            let busy = interrupt_cpus(cx, t);
             if busy.is_empty() {
                 return None;
             }
@@ -82,7 +82,9 @@ pub(super) static RULES: &[Rule] = &[
             let found: Vec<ThreadAt> = threads.iter().filter(there).map(|th| at(th, th.cpus[1], th.cpus[1])).collect();
             if !found.is_empty() {
                 let cpus: CpuSet = found.iter().map(|t| t.cpu).collect();
-                let command = format!("ringwise plan --exclude-cpus {cpus}");
+                let excluded = cx.i.intent.exclude_cpus.union(&cpus).to_string();
+                let words = ["ringwise", "plan"].map(str::to_string).into_iter().chain(cx.arguments());
+                let command = shell::join(words.chain(["--exclude-cpus".to_string(), excluded]));
                 say.found(ProgramFound::RealTimeOnInterruptCpu { threads: found }).by_hand(command);
             }
             Some(())
@@ -91,20 +93,39 @@ pub(super) static RULES: &[Rule] = &[
     },
 ];
 
-/// Captures contain samples of counters, but not of threads.
 fn samples<'a>(cx: &RuleContext<'a>, say: &mut FindingSink) -> Option<(&'a Traffic, &'a [BusyThread])> {
     let t = cx.traffic(say)?;
-    if t.threads.is_none() {
+    // The exporter compares counters only.
+    if matches!(&t.threads, Fact::Unknown(u) if u.cause == Cause::NotAsked) {
         say.needs_samples();
+        return None;
     }
-    Some((t, t.threads.as_deref()?))
+    Some((t, say.get(&t.threads)?))
 }
 
-/// CPUs that handled the interrupts of queues with traffic.
-fn interrupt_cpus(t: &Traffic) -> CpuSet {
-    let queues = t.links.values().flat_map(|l| &l.queues);
-    let busy = queues.filter(|q| q.interrupts.is_some_and(|n| t.per_second(n) >= INTERRUPTS_PER_SECOND));
-    busy.filter_map(|q| q.cpu).collect()
+/// CPUs that handle queues with traffic. While packets are polled, few interrupts are raised.
+fn interrupt_cpus(cx: &RuleContext, t: &Traffic) -> CpuSet {
+    let mut out = CpuSet::new();
+    for (dev, link) in &t.links {
+        for q in &link.queues {
+            let active = [q.interrupts, q.packets].into_iter().flatten().any(|n| t.per_second(n) >= PER_SECOND);
+            let pinned = || cx.irq_cpu(cx.s.nic(dev)?, q.dir, q.queue);
+            if let Some(cpu) = q.cpu.or_else(pinned).filter(|_| active) {
+                out.insert(cpu);
+            }
+        }
+    }
+    out
+}
+
+/// CPUs of this node on cores that handle no queue interrupt, whether or not it has traffic.
+fn free(cx: &RuleContext, busy: &CpuSet, node: Option<NodeId>) -> CpuSet {
+    let topology = &cx.s.topology;
+    let vectors = cx.s.nics.iter().flat_map(|n| n.queue_vectors());
+    let taken = vectors.filter_map(|v| v.taken_by()).fold(busy.clone(), |all, c| all.union(c));
+    let usable = topology.online.difference(&topology.isolated_all()).difference(&taken);
+    let alone = |c: CpuId| topology.siblings_of(c).intersection(&taken).is_empty();
+    usable.iter().filter(|c| topology.node_of(*c) == node && alone(*c)).collect()
 }
 
 /// The CPU of a thread that was on the same CPU in both samples.

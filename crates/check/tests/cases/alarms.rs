@@ -31,6 +31,23 @@ fn no_false_alarms() {
             let text = "Mitigation: PTE Inversion; VMX: conditional cache flushes, SMT vulnerable";
             w.x.vulnerabilities.insert("l1tf".into(), text.into());
         }),
+        ("A05", "the scheduler moves it away", |w| {
+            w.program(3, false);
+            w.thread().cpus[0] = CpuId(5);
+        }),
+        ("A05", "it is on an isolated CPU on purpose", |w| {
+            w.program(3, false);
+            w.s.topology.isolated = Fact::Known(set("3"));
+        }),
+        ("A05", "every core of the node handles interrupts", |w| {
+            let all = w.nic().clone();
+            w.program(3, false);
+            w.s.nics.push(all);
+        }),
+        ("H21", "it was there once", |w| {
+            w.program(2, true);
+            w.thread().cpus[0] = CpuId(5);
+        }),
         ("D06", "rx_fifo_errors are overruns", |w| w.count("rx_fifo_errors", 9)),
         ("D16", "RDMA wants pause frames", |w| {
             w.nic().users = Fact::Known(vec![User::Rdma { device: "rocep1s0".into() }]);

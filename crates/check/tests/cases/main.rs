@@ -84,7 +84,7 @@ cases! {
             let Fact::Known(c) = &mut w.nic().channels else { panic!() }; c.combined = Some(Count { now: 2, max: 8 }); w.irq(0, 0); w.irq(1, 1) },
         |w| w.s.topology.smt_active = Fact::Known(true);
     "A05" Edited |w| w.program(3, false), |w| w.program(4, false);
-    "H21" Edited |w| w.program(2, true), |w| w.program(3, true);
+    "H21" Edited |w| w.program(2, true), |w| w.program(2, false);
     "A06" Edited |w| w.s.host.irqbalance = Fact::Known(irqbalance(&[])),
         |w| { let all: Vec<u32> = w.s.nics.iter().flat_map(|n| n.vectors.iter().map(|v| v.irq.0)).collect(); let mut b = irqbalance(&all); b.unit = Fact::Absent; w.s.host.irqbalance = Fact::Known(b) };
     "A07" HandWritten |w| { *w = World::untuned() }, |w| { *w = World::untuned(); w.s.host.rivals = Fact::Known(vec!["irqbalance".into()]) };

@@ -208,7 +208,7 @@ fn traffic(s: &Snapshot) -> Traffic {
         protocols: [("Ip:InReceives", 100_000), ("Udp:InDatagrams", 1_000), ("Ip:ReasmReqds", 0)]
             .map(|(k, v)| (k.to_string(), v))
             .into(),
-        threads: Some(Vec::new()),
+        threads: Fact::Known(Vec::new()),
     }
 }
 
@@ -282,7 +282,13 @@ impl World {
         self.irq(1, 2);
         let (name, cpus) = ("nginx".to_string(), [CpuId(cpu); 2]);
         let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time };
-        self.t = Some(Traffic { threads: Some(vec![thread]), ..traffic(&self.s) });
+        self.t = Some(Traffic { threads: Fact::Known(vec![thread]), ..traffic(&self.s) });
+    }
+
+    /// The thread of `program`.
+    pub(crate) fn thread(&mut self) -> &mut BusyThread {
+        let Fact::Known(all) = &mut self.t.as_mut().unwrap().threads else { panic!() };
+        &mut all[0]
     }
 
     pub(crate) fn count(&mut self, name: &str, n: u64) {

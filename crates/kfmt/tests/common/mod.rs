@@ -84,7 +84,8 @@ pub(crate) fn text(data: &[u8]) {
     if let Ok(rows) = softnet::parse(&s) {
         assert!(!rows.is_empty());
     }
-    let _ = (task::cpus_allowed(&s), task::is_napi_thread(&s), procstat::cpus(&s), procstat::run_ns(&s));
+    let _ =
+        (task::stat(&s), task::cpus_allowed(&s), task::is_napi_thread(&s), procstat::cpus(&s), procstat::run_ns(&s));
     assert!(procstat::interrupts(&s).len() <= s.len());
     let _ = (snmp::pairs(&s), snmp::six(&s), procstat::ksoftirqd(&s));
     for driver in ["igb", "vmxnet3", "bnxt_en", "ena"] {

@@ -264,7 +264,7 @@ fn move_cause(why: MoveCause) -> &'static str {
         MoveCause::CrowdedCache => "its L3 cache serves more queues than that of the planned CPU",
         MoveCause::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)",
         MoveCause::BothDirections => "both interrupts of a queue use one CPU",
-        MoveCause::SpreadEvenly => "the queues are spread evenly over the cores",
+        MoveCause::SpreadEvenly => "all queues are placed together, evenly over the cores",
     }
 }
 

@@ -203,7 +203,8 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free of \
              queues. --exclude-cpus 8-15: the same, in a list of its own, so it can add to the reserve of a file.",
-            "Programs|CPUs that are kept free are not among the CPUs that a plan recommends for programs.",
+            "Programs|CPUs that are kept free, or are isolated and not named by --cpus, are not among the CPUs that a plan \
+             recommends for programs.",
             "Keys|cpus, reserve, exclude_cpus in [host]",
             "See|docs/config.md; ringwise help isolated, smt, remote",
         ],
@@ -460,6 +461,15 @@ pub(super) const TOPICS: &[Topic] = &[
          interfaces looks like a router, one with 100 or more TCP sockets like a server. Otherwise the role is not \
          evident. --goal auto uses the role.",
         &["See|ringwise help auto, goal"],
+    ),
+    word(
+        &["program", "programs", "recommended", "recommended cpus", "busy program", "cpuaffinity"],
+        "plan: CPUs where programs should run",
+        "At its end a plan recommends CPUs for a program that uses mainly one interface, and prints a systemd drop-in. A \
+         program with many processes or threads, or one that uses most of the time of a CPU (top), gets all usable CPUs of \
+         the node. One with few threads that are idle most of the time gets the CPUs of the interrupts, whose caches hold \
+         its packets. ringwise moves no program.",
+        &["See|docs/recipes/postgresql.md; rules A05 H21; ringwise help local, isolated, cpus"],
     ),
     word(
         &["unknown", "not read", "could not read", "not readable", "absent"],

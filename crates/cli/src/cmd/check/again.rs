@@ -18,7 +18,7 @@ use crate::source::Source;
 pub(crate) fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, common: &Common) -> Result<Findings> {
     let s = source.snapshot(&traffic::options(devs), common)?;
     let devs = show::names_in(source, &s, devs)?;
-    let counted = rates.map(traffic::of);
+    let counted = rates.map(traffic::without_threads);
     let mut r = judged(None, source, &s, &devs, counted.as_ref(), common)?;
     accepted()?.lay_over(&mut r, &today()?);
     Ok(numbers(&r, source.host.unix_time()))

@@ -2,8 +2,8 @@
 
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
-use ringwise_model::Snapshot;
-use ringwise_observe::{Counters, Layout, LinkRates, ProcessTimes, Rates, Sampler};
+use ringwise_model::{BusyThread, Cause, Fact, Snapshot, Unread};
+use ringwise_observe::{Counters, Layout, LinkRates, ProcessTimes, Rates, Sampler, threads_fact};
 use ringwise_sys::Host;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,6 +12,9 @@ use crate::args::Common;
 use crate::cmd::capture::SAMPLES;
 use crate::cmd::progress;
 
+/// Names the times of threads, where they were not read.
+const THREADS: &str = "/proc/PID/task/TID/stat";
+
 /// Takes two samples of this host. `None`: the host was away for a part of the time, for example suspended.
 pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Common) -> Option<Traffic> {
     let layout = Layout::of(s, &[]);
@@ -19,11 +22,12 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     let first = sampler.read(host);
     let processes = ProcessTimes::read(host);
     let mut threads = None;
-    let halfway = || threads = processes.and_then(|p| p.busy_threads(host));
+    let halfway = || threads = Some(processes.and_then(|p| p.busy_threads(host)));
     progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
-    let threads = threads.map(|t| t.busy(host));
-    Rates::between(&layout, &first, &second).map(|r| Traffic { threads, ..of(&r) })
+    let threads = threads.map(|t| threads_fact(t.and_then(|t| t.busy(host))));
+    let rates = Rates::between(&layout, &first, &second)?;
+    Some(of(&rates, threads.unwrap_or_else(|| Fact::not_asked(THREADS))))
 }
 
 /// The samples in a capture.
@@ -32,7 +36,8 @@ pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
     let mut lines = text.lines();
     let layout = Layout::from_line(lines.next()?)?;
     let (first, second) = (Counters::from_line(lines.next()?)?, Counters::from_line(lines.next()?)?);
-    Rates::between(&layout, &first, &second).map(|r| of(&r))
+    let threads = Fact::Unknown(Unread::new(THREADS, None, "not in this capture").because(Cause::NotRecorded));
+    Rates::between(&layout, &first, &second).map(|r| of(&r, threads))
 }
 
 /// What rules read in addition to what plans read.
@@ -64,7 +69,12 @@ fn link(l: &LinkRates) -> LinkTraffic {
     }
 }
 
-pub(super) fn of(r: &Rates) -> Traffic {
+/// Rates alone: the exporter compares counters that it reads anyway.
+pub(super) fn without_threads(r: &Rates) -> Traffic {
+    of(r, Fact::not_asked(THREADS))
+}
+
+fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> Traffic {
     let cpu = |c: &ringwise_observe::CpuRates| CpuTraffic {
         softirq: c.softirq_percent,
         irq: c.irq_percent,
@@ -80,6 +90,6 @@ pub(super) fn of(r: &Rates) -> Traffic {
         links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).collect::<BTreeMap<_, _>>(),
         cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect::<BTreeMap<_, _>>(),
         protocols,
-        threads: None,
+        threads,
     }
 }
