@@ -30,7 +30,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     match reason {
         R::FreeToMove { among, arrived, .. } => {
             let chance = if *arrived {
-                by(", and is on the right one only by chance", ", and each is on the right one only by chance")
+                by(", and is on the planned one at the moment", ", and each is on the planned one at the moment")
             } else {
                 ""
             };
@@ -133,7 +133,7 @@ mod tests {
         check(
             Reason::FreeToMove { among: "0-7".parse().unwrap(), arrived: true, moved: None },
             "queue 3",
-            "the interrupt of queue 3 may move among CPUs 0-7, and is on the right one only by chance",
+            "the interrupt of queue 3 may move among CPUs 0-7, and is on the planned one at the moment",
         );
         check(
             Reason::FarNode { dev: "eth1".into(), node: Some(NodeId(1)) },

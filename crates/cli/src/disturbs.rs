@@ -341,10 +341,11 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
 };
 const PERSIST: Page = Page {
     notes: "The file is /etc/ringwise/ringwise.toml, or that of --config, also after apply
-with another file. If it exists, it is applied as it is: every option above that
-requests a setting or a goal is refused then. Without one, persist writes it
-from the options, else from the settings in effect: with the goal of the last
-apply, and with allow_disruption if changes that interrupt traffic were allowed.
+with another file. If it exists, it is applied as it is: options that request a
+setting or a goal are refused then; edit the file instead. Without one, persist
+writes it from the options, else from the settings in effect: with the goal of
+the last apply, and with allow_disruption if changes that interrupt traffic were
+allowed.
 
 --remove stops applying at boot, and leaves that file and the settings in effect
 as they are. It does not stop a service that runs. To undo everything:

@@ -272,9 +272,14 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     let known = |cpus: Cpus| cpus.iter().flatten().count();
     let unknown = devs.len() > 1 && devs.iter().any(|d| known(before(m, d)) < known(after(d)));
     let evener = unknown || falls(&|cpu| cpu) || falls(&|cpu| m.core[cpu]);
-    let per = per_cpu(devs.iter().flat_map(after));
-    let most = per.values().max().copied().filter(|_| devs.len() > 1);
-    let at_most = most.map_or_else(String::new, |n| format!(", at most {n} on a CPU"));
+    let most = |of: &dyn Fn(&Dev) -> Cpus| per_cpu(devs.iter().flat_map(of)).values().max().copied();
+    let at_most = match (most(&|d| before(m, d)), most(&after)) {
+        (Some(now), Some(then)) if devs.len() > 1 && !unknown && then < now => {
+            format!(", at most {then} on a CPU instead of {now}")
+        }
+        (_, Some(then)) if devs.len() > 1 => format!(", at most {then} on a CPU"),
+        _ => String::new(),
+    };
     evener.then(|| format!("queues of all interfaces together are spread evenly{at_most}"))
 }
 

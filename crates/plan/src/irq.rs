@@ -291,7 +291,8 @@ impl<'a> Diagnosis<'a> {
         // Queues that share an interrupt count once, as in `per_l3`.
         let planned = |u: &Unit| u.queues.first().and_then(|q| d.cpu.get(*q).copied().flatten());
         let on_l3 = |cpu: usize| d.units.iter().filter_map(planned).filter(|c| m.l3[*c] == m.l3[cpu]).count();
-        if m.l3[now] != m.l3[to] && self.per_l3(now) > on_l3(to) {
+        let is_shared = self.m.l3s[m.l3[now]].len() > 1;
+        if is_shared && m.l3[now] != m.l3[to] && self.per_l3(now) > on_l3(to) {
             return Reason::CrowdedCache { dev: d.name().to_string() };
         }
         Reason::LessLoaded { planned: m.cpus[to] }

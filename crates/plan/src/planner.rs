@@ -248,7 +248,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
     let dev = d.name();
     match &d.near {
         Near::All if m.has_nodes() => {
-            let text = "its node is unknown, so all CPUs count as equally near (name better ones with --cpus)";
+            let text = "its node is unknown, so all CPUs count as equally near (name better ones: --cpus for all interfaces, irq_cpus by queue in a file)";
             out.warnings.about(dev, text);
         }
         Near::Cpus(c) => {

@@ -2,6 +2,7 @@
 
 mod as_requested;
 mod cases;
+mod commands;
 mod edges;
 mod goal_knobs;
 mod goals;

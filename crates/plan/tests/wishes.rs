@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
-    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, GoalChoice, Intent, IntentFlags, Knob,
-    Napi, NapiInstance, NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
+    NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -16,7 +16,7 @@ fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
 }
 
 /// Eight cores, one device with eight queues and all knobs.
-fn host() -> Snapshot {
+pub(crate) fn host() -> Snapshot {
     let nics = vec![NicSpec::new("eth1", "ice", Some(0), 8, 8)];
     let mut s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();
     let n = &mut s.nics[0];
@@ -55,7 +55,7 @@ fn wish(knob: Knob) -> Wish {
     }
 }
 
-fn intent(knobs: Vec<Knob>) -> Intent {
+pub(crate) fn intent(knobs: Vec<Knob>) -> Intent {
     Intent { wishes: knobs.into_iter().map(wish).collect(), ..Intent::default() }
 }
 
@@ -367,35 +367,6 @@ fn a_parameter_that_the_driver_does_not_have() {
             "eth1 lro on: fixed at off by the driver; remove it, or omit --strict",
         ]
     );
-}
-
-#[test]
-fn commands_repeat_the_flags_and_not_the_configuration_file() {
-    let rings = vec![Knob::Rings { values: RingValues::sizes(Some(1024), None) }];
-    let reserve: CpuSet = [CpuId(0)].into_iter().collect();
-    let merged = Intent {
-        goal: Goal::Forward,
-        reserve: reserve.clone(),
-        wishes: intent(rings).wishes,
-        config: Some("/root/r.toml".into()),
-        ..Intent::default()
-    };
-    let command = |i: &Intent| plan(&host(), i, &[]).unwrap().left_out[0].command.clone();
-    let given = |f: IntentFlags| Intent { given: Some(Box::new(f)), ..merged.clone() };
-    let file = IntentFlags { config: Some("/root/r.toml".into()), ..IntentFlags::default() };
-    assert_eq!(command(&given(file.clone())), "ringwise plan --config /root/r.toml --allow-disruption");
-    let goal = Some(GoalChoice::Of(Goal::Forward));
-    let flags = IntentFlags { goal, override_config: true, strict: true, ..file };
-    assert_eq!(
-        command(&given(flags)),
-        "ringwise plan --goal forward --config /root/r.toml --override-config --allow-disruption --strict"
-    );
-    let without = IntentFlags { config: Some("none".into()), goal, reserve: Some(reserve), ..IntentFlags::default() };
-    let alone = Intent { config: None, ..given(without) };
-    assert_eq!(command(&alone), "ringwise plan --goal forward --config none --reserve 0 --allow-disruption");
-    // An intent that no command stated.
-    let derived = Intent { config: None, given: None, ..merged.clone() };
-    assert_eq!(command(&derived), "ringwise plan --goal forward --reserve 0 --allow-disruption");
 }
 
 #[test]

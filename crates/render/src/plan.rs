@@ -363,8 +363,10 @@ fn rest(plan: &Plan, again: &str, style: &Style) -> String {
 
 fn impossible(r: &NotPossible, w: Option<usize>) -> String {
     let NotPossible { what, why, needed, .. } = r;
+    let unread = matches!(why, Obstacle::NotReadable { .. } | Obstacle::NotReadableStays { .. });
     let tail = match *needed {
         _ if r.is_named() => "",
+        true if unread => "; so it is unknown whether the goal is met",
         true => "; the goal is not fully met without it",
         false => "; optional for this goal",
     };

@@ -345,7 +345,7 @@ pub(super) static RULES: &[Rule] = &[
         confirm: "cat /sys/class/net/DEV/device/numa_node (-1) and local_cpulist",
         why: "ringwise treats every CPU as local, so it may place queues on a remote node.",
         source: "kernel documentation, ABI sysfs-bus-pci: numa_node",
-        by_hand: &["name the local CPUs (ringwise plan DEV --cpus LIST), or update the firmware"],
+        by_hand: &["name its CPUs (plan DEV --cpus LIST; in a file irq_cpus by queue), or update the firmware"],
         severity: Severity::Info,
         judge: |cx, say| {
             if cx.nodes() < 2 {

@@ -37,6 +37,7 @@ pub(super) static RULES: &[Rule] = &[
         needs: &[RequiredFact::Interrupts],
         condition: "the interrupt may go to more than one CPU, or its CPU is unknown",
         confirm: "cat /proc/irq/N/smp_affinity_list shows more than one CPU",
+        more: "With goal forward, queues with the same number belong on the same CPU on every port, so that one CPU receives and sends a flow; the finding names interrupts that are elsewhere (ringwise help forward).",
         ours: Some(""),
         under: &["A01", "A03"],
         judge: |cx, say| planned::judge("A02", cx, say),

@@ -118,10 +118,10 @@ fn interrupt_cpus(cx: &RuleContext, t: &Traffic) -> CpuSet {
     out
 }
 
-/// CPUs of this node on cores that handle no queue interrupt, whether or not it has traffic.
+/// CPUs of this node on cores that handle no queue interrupt of an interface with a link, whether or not it has traffic.
 fn free(cx: &RuleContext, busy: &CpuSet, node: Option<NodeId>) -> CpuSet {
     let topology = &cx.s.topology;
-    let vectors = cx.s.nics.iter().flat_map(|n| n.queue_vectors());
+    let vectors = cx.s.nics.iter().filter(|n| n.link_is_up()).flat_map(|n| n.queue_vectors());
     let taken = vectors.filter_map(|v| v.taken_by()).fold(busy.clone(), |all, c| all.union(c));
     let usable = topology.online.difference(&topology.isolated_all()).difference(&taken);
     let alone = |c: CpuId| topology.siblings_of(c).intersection(&taken).is_empty();

@@ -75,8 +75,9 @@ pub(super) const TOPICS: &[Topic] = &[
         "bulk data: few flows with much data",
         "Moderate interrupts and joined packets, so that a flow costs as little CPU time as possible.",
         &[
-            "Use it|for backups, storage, downloads",
-            "Queues|one for each local core (with --allow-disruption), several for each L3 cache",
+            "Use it|for backups, media and storage of large objects. Storage with many small requests (virtual disks, Ceph, \
+             databases over NFS) answers requests: goal rpc",
+            "Queues|one for each local core (with --allow-disruption)",
             "RFS|on",
             "Rest|policy bulk (62 us receive, 122 us transmit), GRO on, TSO on (with --allow-disruption). The \
              plan names other cores of the same L3 cache for the program.",
