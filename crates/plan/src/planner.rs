@@ -231,8 +231,7 @@ fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Pl
     let t = &s.topology;
     let named_isolated = intent.cpus.as_ref().map_or_else(CpuSet::new, |c| c.intersection(&u.isolated));
     if !named_isolated.is_empty() {
-        out.warnings
-            .push(format!("CPUs {named_isolated} are isolated, but cpus includes them: queues are placed there"));
+        out.warnings.push(format!("CPUs {named_isolated} are isolated, but were requested: queues are placed there"));
     }
     if let Fact::Unknown(why) = &t.isolated {
         out.warnings.push(format!("could not read which CPUs are isolated ({why})"));
@@ -248,7 +247,8 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
     let dev = d.name();
     match &d.near {
         Near::All if m.has_nodes() => {
-            let text = "its node is unknown, so all CPUs count as equally near (name better ones: --cpus for all interfaces, irq_cpus by queue in a file)";
+            let text = "its node is unknown, so all CPUs count as equally near (name better ones: --cpus for all interfaces, \
+                        irq_cpus by queue in a file)";
             out.warnings.about(dev, text);
         }
         Near::Cpus(c) => {

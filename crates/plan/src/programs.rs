@@ -34,8 +34,8 @@ pub(crate) fn plan(
     let mut add = |d: &Dev, team: Option<&QueueGroup>, found| match found {
         Found::Proposal(p) => out.push(*p),
         Found::NoFreeCore => {
-            let text = "every physical core near its queues that plans may use has a queue. Let its programs use all CPUs, or \
-                        keep cores for them (--reserve CPUS)";
+            let text = "every usable physical core near its queues has a queue: let its programs use all CPUs, or keep cores for \
+                        them (--reserve CPUS)";
             match team {
                 Some(t) => advice.detailed(d.name(), format!("group {}", t.name), text),
                 None => advice.about(d.name(), text),

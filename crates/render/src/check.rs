@@ -53,7 +53,8 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
     // Without a role the default may be the wrong goal, and so may be what the rules expect.
     let hint = if r.role.role == Role::NotEvident && r.goal == Goal::default().to_string() {
-        "; if it routes packets: --goal forward; if it answers requests (database, web): --goal rpc; if it moves much data (backup): --goal stream"
+        "; if it routes packets: --goal forward; if it answers requests (database, web): --goal rpc; if it moves much data \
+         (backup): --goal stream"
     } else {
         ""
     };

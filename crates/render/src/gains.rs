@@ -42,7 +42,7 @@ fn outages(list: &[Outage], w: Option<usize>) -> String {
     let mut out: String =
         lines.iter().map(|(text, devs)| hang("  ", &format!("{}: {text}", devs.join(" ")), w)).collect();
     if list.len() > 1 {
-        let order = "each, one after the other: apply continues with the next interface when the link is up again";
+        let order = "each interface in turn: apply continues with the next one when the link is up again";
         out.push_str(&hang("  ", order, w));
     }
     out
@@ -76,8 +76,8 @@ mod tests {
         let three = [outage("eth0", down, 1), outage("eth1", down, 2), outage("eth2", down, 1)];
         assert_eq!(
             outages(&three, None),
-            "  eth0 eth2: link down about 3 s\n  eth1: link down about 3 s, 2 times\n  each, one after the other: apply \
-             continues with the next interface when the link is up again\n"
+            "  eth0 eth2: link down about 3 s\n  eth1: link down about 3 s, 2 times\n  each interface in turn: apply \
+             continues with the next one when the link is up again\n"
         );
     }
 }

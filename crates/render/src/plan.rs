@@ -366,7 +366,7 @@ fn impossible(r: &NotPossible, w: Option<usize>) -> String {
     let unread = matches!(why, Obstacle::NotReadable { .. } | Obstacle::NotReadableStays { .. });
     let tail = match *needed {
         _ if r.is_named() => "",
-        true if unread => "; so it is unknown whether the goal is met",
+        true if unread => "; whether the goal is met is unknown",
         true => "; the goal is not fully met without it",
         false => "; optional for this goal",
     };

@@ -270,7 +270,10 @@ pub(crate) fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
         out.push("RPS off: packets stay on the CPU of the queue's interrupt");
     }
     if n.tx_queues.iter().any(|q| empty(&q.xps_cpus)) {
-        out.push("XPS not set: no CPU prefers that queue; a CPU in no mask chooses by flow hash, for forwarded packets by receive queue");
+        out.push(
+            "XPS not set: no CPU prefers that queue; a CPU in no mask chooses by flow hash, for forwarded packets by receive \
+             queue",
+        );
     }
     if host.rps_sock_flow_entries.known() == Some(&0) || n.rx_queues.iter().any(|q| q.rps_flow_cnt.known() == Some(&0))
     {

@@ -84,7 +84,8 @@ impl fmt::Display for ProgramFound {
         let (who, one) = (who(self.threads()), self.threads().len() == 1);
         match self {
             Self::BesideInterrupts { .. } => {
-                let other = if one { "thread of the core handles" } else { "threads of their cores handle" };
+                let other =
+                    if one { "hardware thread of its core handles" } else { "hardware threads of their cores handle" };
                 write!(f, "{who}, up to {busy:.0} % busy; the other {other} queue interrupts")
             }
             Self::RealTimeOnInterruptCpu { .. } => {

@@ -338,3 +338,15 @@ fn counts_of_rules_add_up() {
         assert!(!r.not_applied.iter().any(|id| unread(id) || r.not_evaluated.contains(id)));
     }
 }
+
+#[test]
+fn a_program_beside_interrupts_is_a_warning_for_latency_alone() {
+    let severity = |goal| {
+        let mut w = World::tuned();
+        w.intent.goal = goal;
+        w.program(3, false);
+        w.judge().findings.into_iter().find(|f| f.rule == "A05").map(|f| f.severity)
+    };
+    assert_eq!(severity(Goal::Balanced), Some(Severity::Info));
+    assert_eq!(severity(Goal::Latency), Some(Severity::Warning));
+}

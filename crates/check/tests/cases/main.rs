@@ -555,6 +555,10 @@ fn unreadable_facts_do_not_count_as_passed() {
     w.nic().rss = Fact::unknown("rss-get eth1", "needs root");
     let r = w.judge();
     assert!(r.unreadable.iter().any(|u| u.rule == "Q20" && u.dev.as_deref() == Some("eth1") && u.why == "needs root"));
+    w.t.as_mut().unwrap().threads = Fact::unknown("/proc/9/stat", "hidden");
+    let unreadable: Vec<_> =
+        w.judge().unreadable.into_iter().filter(|u| u.what == "/proc/9/stat").map(|u| u.rule).collect();
+    assert_eq!(unreadable, ["A05", "H21"]);
     assert!(!r.not_applied.contains(&"Q20".to_string()));
 }
 

@@ -179,8 +179,8 @@ pub(super) const TOPICS: &[Topic] = &[
              time. If you do not know the workload, leave adaptive moderation on.",
             "Kernel|ethtool -c DEV shows, ethtool -C DEV adaptive-rx off rx-usecs 62 changes; some drivers have \
              values for each queue (ethtool --per-queue)",
-            "Drivers|igb, igc, e1000 and e1000e have no switch for it: rx-usecs 1 and 3 select adaptive modes, other values \
-             are fixed; igb with one interrupt for both directions has rx-usecs only",
+            "Drivers|igb, igc, e1000 and e1000e have no switch for it: rx-usecs 1 and 3 (e1000 and e1000e: also 4) select modes \
+             in which the driver adapts, 10 to 10000 are fixed; igb with one interrupt for both directions has rx-usecs only",
             "Show|ringwise show DEV: line moderation",
             "Set|ringwise plan --set eth1.coalesce.adaptive-rx=false --set eth1.coalesce.rx-usecs=62; configuration \
              key coalesce",
@@ -278,8 +278,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["xps", "xps cpus", "xps rxqs", "transmit packet steering"],
         title: "transmit packet steering: on which queue a CPU sends",
         body: "XPS maps CPUs to transmit queues: a CPU sends on the queues whose xps_cpus contain it. For a CPU that no queue \
-         lists, a hash of the flow chooses the queue, and for forwarded packets the number of their receive queue. xps_rxqs does the same by receive queue and takes precedence if both are \
-         set.",
+         lists, a hash of the flow chooses the queue, and for forwarded packets the number of their receive queue. xps_rxqs \
+         does the same by receive queue and takes precedence if both are set.",
         parts: &[
             "Why|CPUs that send on their own queue do not contend for its lock, and the completion interrupt arrives \
              nearby.",

@@ -3,7 +3,7 @@
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
 use ringwise_model::{BusyThread, Cause, Fact, Snapshot, Unread};
-use ringwise_observe::{Counters, Layout, LinkRates, ProcessTimes, Rates, Sampler, threads_fact};
+use ringwise_observe::{Counters, Layout, LinkRates, ProcessTimes, Rates, Sampler};
 use ringwise_sys::Host;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,13 +21,12 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     let mut sampler = Sampler::new(host, &layout, true);
     let first = sampler.read(host);
     let processes = ProcessTimes::read(host);
-    let mut threads = None;
-    let halfway = || threads = Some(processes.and_then(|p| p.busy_threads(host)));
+    let mut threads = Err(Unread::not_asked(THREADS));
+    let halfway = || threads = processes.and_then(|p| p.busy_threads(host));
     progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
-    let threads = threads.map(|t| threads_fact(t.and_then(|t| t.busy(host))));
-    let rates = Rates::between(&layout, &first, &second)?;
-    Some(of(&rates, threads.unwrap_or_else(|| Fact::not_asked(THREADS))))
+    let threads = threads.and_then(|t| t.busy(host)).map_or_else(Fact::Unknown, Fact::Known);
+    Rates::between(&layout, &first, &second).map(|r| of(&r, threads))
 }
 
 /// The samples in a capture.
