@@ -79,6 +79,11 @@ impl Evidence {
         true
     }
 
+    /// An interface has another number of queues than at the last look, whether or not anything was heard.
+    pub fn other_queues(&mut self, name: &str) {
+        add(&mut self.by_name, name.to_string(), Heard { channels: true, ..Heard::default() });
+    }
+
     /// A uevent. `false`: it cannot matter.
     pub fn uevent(&mut self, event: &Uevent) -> bool {
         let bound = Heard { bound: true, ..Heard::default() };

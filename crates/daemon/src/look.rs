@@ -6,7 +6,7 @@ use ringwise_apply::{BalancedTable, Ending, Entry, JournalFiles, Journals, Kind,
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
-use ringwise_model::{CpuSet, Snapshot};
+use ringwise_model::{CpuSet, Nic, Snapshot};
 
 use crate::act::Work;
 use crate::event::Event;
@@ -120,6 +120,7 @@ impl Service<'_> {
             return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
         }
         let newly_isolated = self.notice_isolation(&seen.now);
+        self.notice_queues(&seen.now);
         self.rolled_back.clone_from(&seen.undone);
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
@@ -185,6 +186,18 @@ impl Service<'_> {
 
     fn read_journals(&self) -> Result<Journals, String> {
         Journals::read(&self.setup.store).map_err(|e| with_causes(&e))
+    }
+
+    /// Drivers change their queues without a notification for `ethtool -L`: igb when virtual functions are made and removed.
+    fn notice_queues(&mut self, now: &Snapshot) {
+        let count = |n: &Nic| (n.name().to_string(), [n.rx_queues.len(), n.tx_queues.len()]);
+        let counts: BTreeMap<_, _> = now.nics.iter().map(count).collect();
+        let before = std::mem::replace(&mut self.queue_counts, counts);
+        for (name, queues) in &self.queue_counts {
+            if before.get(name).is_some_and(|b| b != queues) {
+                self.evidence.other_queues(name);
+            }
+        }
     }
 
     /// Neither a cpuset that isolates CPUs at run time nor a kubelet or container runtime sends a notification.

@@ -1,6 +1,6 @@
 //! What the service knows and publishes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,6 +74,8 @@ pub(crate) struct Service<'a> {
     pub noted: Vec<String>,
     /// CPUs that were isolated at the last look.
     pub isolated: Option<CpuSet>,
+    /// Receive and transmit queues of each interface at the last look.
+    pub queue_counts: BTreeMap<String, [usize; 2]>,
     /// CPUs that were isolated at the first look.
     pub isolated_at_first: Option<CpuSet>,
     pub wanted: Option<Wanted>,
@@ -155,6 +157,7 @@ impl<'a> Service<'a> {
             known: known.collect(),
             noted: Vec::new(),
             isolated: None,
+            queue_counts: BTreeMap::new(),
             isolated_at_first: None,
             wanted: None,
             act_on_load: Vec::new(),

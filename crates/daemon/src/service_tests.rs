@@ -195,6 +195,22 @@ fn another_number_of_queues_is_kept_and_laid_out() {
     });
 }
 
+/// As igb does when virtual functions are made and removed: nothing is heard.
+#[test]
+fn queues_that_come_back_without_a_notification_are_laid_out_again() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        for queues in [2, 8] {
+            rig.sim.ethtool_l("eth0", queues).unwrap();
+            rig.sim.sleep_past_link();
+            later(service);
+            service.look(false);
+        }
+        assert!(rig.holds(), "{:?}", service.state);
+        assert_eq!(service.state.totals.manual, 0, "{:?}", service.state);
+    });
+}
+
 #[test]
 fn the_table_is_weighted_for_another_number_of_queues() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 8).done()));
