@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{
-    Address, IfRefused, Match, Setting, SettingMap, Step, coalesce, compare, diff, features::waits,
+    Address, Family, IfRefused, Match, Setting, SettingMap, Step, coalesce, compare, diff, features::waits,
     learned::LearnedWrite, live, overlap, rss, rules,
 };
 use ringwise_model::{Dir, Fact};
@@ -64,6 +64,10 @@ impl Tx<'_> {
             self.event(Event::AlreadySo { phase: Phase::Apply, setting: setting.clone() });
             return Ok(());
         }
+        if self.is_changed_meanwhile(step, &address) {
+            self.leave(address);
+            return Ok(());
+        }
         self.others_carry(setting)?;
         self.record(Record::Step { setting: setting.clone() })?;
         match self.put(Phase::Apply, setting) {
@@ -104,6 +108,30 @@ impl Tx<'_> {
                 Err(failure.into())
             }
         }
+    }
+
+    /// Whether someone else changed the setting since the caller read it.
+    fn is_changed_meanwhile(&mut self, step: &Step, address: &Address) -> bool {
+        if !self.keeps_concurrent_changes() {
+            return false;
+        }
+        self.cx.read(&mut self.now, address).is_known()
+            && step.from.known().is_some_and(|from| !compare(from, &self.now).holds())
+            && !compare(&step.setting, &self.now).holds()
+    }
+
+    fn keeps_concurrent_changes(&self) -> bool {
+        let layout = |s: &Step| {
+            let alone = [Family::Irq, Family::Xps, Family::Rps, Family::Rss].map(Some).contains(&s.setting.family());
+            alone && !s.interrupts_traffic
+        };
+        self.cx.policy.keep_concurrent_changes && self.steps.iter().all(layout)
+    }
+
+    /// Leaves the setting as someone else has set it.
+    fn leave(&mut self, address: Address) {
+        self.note(format!("{address} was changed by someone else meanwhile, and stays"));
+        self.given_up.insert(address);
     }
 
     /// The settings that the host should have now: those of the steps, and from the start those that a step may have disturbed.
@@ -172,10 +200,13 @@ impl Tx<'_> {
         for round in 0..ROUNDS {
             self.refresh(true)?;
             self.look_after_writes()?;
-            let wanted = self.wanted();
-            let mut todo = diff(&self.now, &wanted);
+            let mut todo = diff(&self.now, &self.wanted());
             crate::bond::order_changes(&self.now, &mut todo);
+            if self.keeps_concurrent_changes() {
+                todo.drain(..).filter_map(|c| c.to.address()).for_each(|a| self.leave(a));
+            }
             if todo.is_empty() {
+                let wanted = self.wanted();
                 self.verified(&wanted);
                 return Ok(());
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Happened, Kind, Outcome, Policy, Verdict, Verify};
+use ringwise_apply::{Event, Happened, Kind, Outcome, Policy, Verdict, Verify};
 use ringwise_knob::{ManualChange, Match, Origin, Setting, Window};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
@@ -430,5 +430,39 @@ fn rollback_zero_after_anything() {
         let left = differing(&start, &look(&sim));
         assert!(left.is_empty(), "seed {seed} {log:?}: {left:?}");
         assert!(verify(&sim, &dir).settings.is_empty(), "seed {seed} {log:?}");
+    }
+}
+
+/// Runs `wanted` as the service does. Queue `queue` of eth1 is set by hand to `cpus` when `at` is written.
+fn with_a_change_at(at: &Setting, queue: u32, cpus: &str, keep: bool) -> (Vec<String>, Vec<String>, Verify) {
+    let (sim, dir) = (sim(), Dir::new());
+    let now = look(&sim);
+    let policy = Policy { differs: true, keep_concurrent_changes: keep, ..policy() };
+    let mut changed = false;
+    let o = ringwise_apply::run(&host(&sim), &request(&now, &layout("eth1", 4)), &dir.store(), &policy, &mut |e| {
+        if matches!(e, Event::Writing { setting, .. } if setting == at) && !changed {
+            changed = true;
+            by_hand(&sim, "eth1", queue, cpus);
+        }
+    })
+    .unwrap();
+    assert_eq!((o.verdict, changed), (Verdict::Applied, true));
+    let written = o.applied.iter().filter_map(Setting::address).map(|a| a.to_string()).collect();
+    (written, o.notes, verify(&sim, &dir))
+}
+
+#[test]
+fn what_someone_else_changes_during_a_transaction_stays_if_asked_for() {
+    let stays = "eth1 tx-2 xps_cpus was changed by someone else meanwhile, and stays";
+    // Before its step, and after it.
+    for (at, written) in [(irq("eth1", 0, "0"), false), (xps("eth1", 3, "3"), true)] {
+        let (applied, notes, v) = with_a_change_at(&at, 2, "7", true);
+        assert_eq!(notes, [stays]);
+        assert_eq!(applied.iter().any(|a| a == "eth1 tx-2 xps_cpus"), written);
+        let drifted: Vec<String> = v.drifted().map(|s| s.want.address().unwrap().to_string()).collect();
+        assert_eq!(drifted, ["eth1 tx-2 xps_cpus"]);
+        // Otherwise it is corrected: what was asked for holds at the end.
+        let (_, notes, v) = with_a_change_at(&at, 2, "7", false);
+        assert_eq!((notes.len(), v.drifted().count()), (0, 0));
     }
 }

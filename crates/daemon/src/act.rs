@@ -79,7 +79,7 @@ impl Service<'_> {
             argv: vec!["ringwise".into(), "daemon".into()],
             ..Request::default()
         };
-        let policy = Policy { record: work.record, ..self.policy() };
+        let policy = Policy { record: work.record, keep_concurrent_changes: true, ..self.policy() };
         let mut result = self.transact(&request, &policy);
         if let Err(e) = &result
             && matches!(e.refusal(), Some(Refusal::ControlPath { .. } | Refusal::LastMember { .. }))
