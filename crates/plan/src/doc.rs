@@ -229,9 +229,9 @@ pub struct Expected {
     pub before: Option<f64>,
     /// Computed from the plan. `None`: it cannot be computed, and the plan omits the number.
     pub after: Option<f64>,
-    /// `percent of queues`, `interrupts`, `queues`, `CPUs`; lower is better for each of them.
+    /// `percent of queues`, `interrupts`, `queues`, `CPUs`, `microseconds`; lower is better for each of them.
     pub unit: String,
-    /// If the number grows: the benefit in exchange.
+    /// If the number grows, also from an unknown one: the benefit in exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<String>,
 }

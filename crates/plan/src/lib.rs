@@ -25,6 +25,7 @@ pub mod fleet;
 mod goal;
 mod goal_knobs;
 mod groups;
+mod interrupt_wait;
 mod irq;
 mod irqbalance;
 mod keep_layout;

@@ -19,8 +19,8 @@ use crate::wanted::RequestedSetting;
 use crate::wishes::{self, ConfiguredSettings};
 use crate::{Group, Plan, PlanHost, ProposedChange, Refusal, SCHEMA, VERSION};
 use crate::{
-    arfs, article, bonds, channels, control, effect, goal, goal_knobs, irq, irqbalance, napi, programs, rfs, rps,
-    select, shares, xps,
+    arfs, article, bonds, channels, control, effect, goal, goal_knobs, interrupt_wait, irq, irqbalance, napi, programs,
+    rfs, rps, select, shares, xps,
 };
 
 /// Plans the host for the intent; `learned` lists writes that devices refused or ignored.
@@ -340,6 +340,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
     let mut expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
     expected.extend(effect::free_to_move(devs, &entries));
+    expected.extend(interrupt_wait::expected(devs, &entries));
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
     let by_device = by_device(&groups);
     for d in &mut doubled {

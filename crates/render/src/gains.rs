@@ -5,7 +5,8 @@ use ringwise_text::hang;
 
 /// `Better` and `Costs`, with the numbers before and after.
 pub(super) fn text(plan: &Plan, w: Option<usize>) -> String {
-    let worse = |e: &&Expected| matches!((e.before, e.after), (Some(b), Some(a)) if a > b);
+    let grows = |e: &Expected| matches!((e.before, e.after), (Some(b), Some(a)) if a > b);
+    let worse = |e: &&Expected| grows(e) || (e.before.is_none() && e.worth.is_some());
     let (costs, better): (Vec<&Expected>, Vec<&Expected>) = plan.expected.iter().partition(worse);
     let mut out = String::new();
     let outages = outages(&plan.outages, w);
