@@ -66,6 +66,7 @@ SINK_CPU=6
 # On a busy machine the tuned router takes the cores that the generator needs: less is offered, and each packet costs more
 # (2,000 rules, 2 x 5,000 offered: CPU 0 4,700, six CPUs 9,600 and more).
 RULES=2000
+QUEUES=6
 # shellcheck disable=SC2034 # used by the sections
 OFFERED=9000
 
@@ -95,15 +96,15 @@ far_vectors() {
 # CPU as long as this is allowed.
 fresh() {
 	for _i in 0 1 2; do
-		ethtool -L eth$_i combined 5
-		ethtool -L eth$_i combined 6
+		ethtool -L eth$_i combined $((QUEUES - 1))
+		ethtool -L eth$_i combined $QUEUES
 	done
 	for _i in 0 1 2; do
 		wait_link eth$_i
 	done
 }
 
-# router_up: six queues per port, one route, a gateway with a fixed address, and the rules.
+# router_up: QUEUES queues per port, one route, a gateway with a fixed address, and the rules.
 router_up() {
 	[ -e /run/netns/far ] && return
 	modprobe pktgen
@@ -112,7 +113,7 @@ router_up() {
 	far_vectors $GENERATOR_CPU far0 far1
 	far_vectors $SINK_CPU far2
 	for _i in 0 1 2; do
-		ethtool -L eth$_i combined 6
+		ethtool -L eth$_i combined $QUEUES
 		echo 0 >/proc/sys/net/ipv4/conf/eth$_i/rp_filter
 		ip address add 192.0.$((2 + _i)).1/24 dev eth$_i
 		wait_link eth$_i

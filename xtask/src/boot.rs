@@ -94,17 +94,15 @@ impl Ended {
 }
 
 impl<'a> Guest<'a> {
-    pub(crate) fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
+    /// `cost`: a scenario needs the cost model.
+    pub(crate) fn prepare(host: &'a Host, k: &'a kernel::Kernel, cost: bool) -> Result<Guest<'a>> {
         let qemu = qemu::ensure(host.arch)?;
         let ready = kernel::ensure(k)?;
         let accel = qemu::accel(&qemu, &ready)?;
-        let (test_nic, cost_model) = match host.has_test_nic() {
-            true => (module::TEST_NIC.ensure(k, &ready)?, module::COST_MODEL.ensure(k, &ready)?),
-            false => {
-                let none = module::Built::No("only hosts with a test NIC need it".into());
-                (none.clone(), none)
-            }
-        };
+        let none = || module::Built::No("neither the host nor a scenario needs it".into());
+        let test_nic = if host.has_test_nic() { module::TEST_NIC.ensure(k, &ready)? } else { none() };
+        // The test NIC charges its poll with it, if it is loaded.
+        let cost_model = if cost || host.has_test_nic() { module::COST_MODEL.ensure(k, &ready)? } else { none() };
         let disk = (host.system == System::Systemd).then(|| userland::ensure(host.python)).transpose()?;
         let dir = free_dir(&format!("{}-{}", host.name, k.name));
         Ok(Guest { host, kernel: &k.name, ready, test_nic, cost_model, disk, qemu, accel, dir })

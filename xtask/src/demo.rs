@@ -42,7 +42,7 @@ pub(crate) fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Opt
     let (ringwise, guest) = progress::shown(|| {
         std::thread::scope(|threads| {
             let built = threads.spawn(|| program.map_or_else(|| program::for_guests(host.arch, Profile::Lab), Ok));
-            let guest = Guest::prepare(&host, kernel);
+            let guest = Guest::prepare(&host, kernel, false);
             let built = built.join().map_err(|_| anyhow::anyhow!("the build thread panicked"))?;
             anyhow::Ok((built?, guest?))
         })

@@ -310,7 +310,8 @@ pub(crate) fn work(
     let mut queue = Vec::new();
     let mut unchanged = 0;
     for job in jobs.into_iter().rev() {
-        let guest = Guest::prepare(job.host, job.kernel)?;
+        let cost = job.scenarios.iter().any(|s| s.needs_cost);
+        let guest = Guest::prepare(job.host, job.kernel, cost)?;
         crate::image::ensure(&guest.ready)?;
         if job.scenarios.iter().any(|s| s.needs_irqbalance) {
             crate::irqbalance::ensure()?;

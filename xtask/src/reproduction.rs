@@ -94,8 +94,44 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
         markdown(&mut out, &t);
     }
     out += MIXED_WHY;
+    matrix(&mut out, &file)?;
     out += NOT_HERE;
     Ok(out)
+}
+
+/// A row of the matrix, and what ringwise is compared with there.
+const ROWS: [&str; 1] = ["uniform"];
+const OTHERS: [(&str, &str); 5] = [
+    ("cpu0", "all interrupts on CPU 0"),
+    ("kernel", "the kernel's own layout"),
+    ("loop", "interrupt i on CPU i"),
+    ("irqbalance", "the layout that irqbalance left"),
+    ("tuned", "tuned's profile network-throughput"),
+];
+
+/// Ringwise against what people would use instead: a verdict for each, and the files that they come from.
+fn matrix(out: &mut String, file: &impl Fn(&str) -> Result<Option<Results>>) -> Result<()> {
+    *out += MATRIX;
+    for row in ROWS {
+        for (other, what) in OTHERS {
+            for (load, name) in
+                [("overload", "more packets than the router can forward"), ("lossless", "highest rate without loss")]
+            {
+                let file = file(&format!("matrix-{row}-{other}-{load}"))?;
+                // A search for the rate is not part of each session.
+                if load == "lossless" && file.is_none() {
+                    continue;
+                }
+                let _ = writeln!(out, "\n### {row}: {what}, {name}\n");
+                shown(out, &format!("matrix-{row}-{other}-{load}"), file.as_ref());
+                let metric = if load == "lossless" { Metric::RateWithoutLoss } else { Metric::Rate };
+                for goal in ["balanced", "forward"] {
+                    judged(out, file.as_ref(), goal, metric, &format!("goal {goal} forwards more than {what}"));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Greenhost's table against what one gigabit carries, for each thing that its sizes could mean.
@@ -183,6 +219,7 @@ const PLACES: &str = include_str!("../../lab/bench/text/receive.md");
 const PLACES_WHY: &str = include_str!("../../lab/bench/text/receive-why.md");
 const MIXED: &str = include_str!("../../lab/bench/text/mixed.md");
 const MIXED_WHY: &str = include_str!("../../lab/bench/text/mixed-why.md");
+const MATRIX: &str = include_str!("../../lab/bench/text/matrix.md");
 const NOT_HERE: &str = include_str!("../../lab/bench/text/not-here.md");
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ pub(crate) const NO_LOCAL_CPU_FREE: &str =
 pub(crate) fn planned_remote(interrupts: usize) -> String {
     match interrupts {
         0 => String::new(),
-        1 => "; 1 of the planned CPUs is on a remote node (plan --far-node never prevents it)".into(),
-        n => format!("; {n} of the planned CPUs are on remote nodes (plan --far-node never prevents it)"),
+        1 => "; 1 of the planned CPUs is on a remote node (to prevent it: plan --far-node never)".into(),
+        n => format!("; {n} of the planned CPUs are on remote nodes (to prevent it: plan --far-node never)"),
     }
 }
 /// The same where the plan carries less traffic by its model, so that a measurement has to decide.
@@ -47,7 +47,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
         }
         R::QueuesShareCore => {
             format!(
-                "{what} {} with other queues, although a nearby core has none",
+                "{what} {} with other queues, although another local or nearby core has none",
                 by("shares its core", "share cores")
             )
         }

@@ -488,7 +488,7 @@ Usage: ringwise [COMMAND] [OPTIONS]   without a command: status; version: -V
   --ascii, --utc, --state-dir DIR. Of status, show, check, explain, plan, verify
   and help: --from FILE (a recording). Change the host: -n (show), -y (yes).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
-  4 failed and put back, 5 not fully put back, 6 refused. More: ringwise help
+  4 failed and put back, 5 not fully put back, 6 refused. More: help --topics
 "
     );
     with_pages(cmd.help_template(template).mut_subcommand("persist", persist_goal), "")

@@ -91,6 +91,8 @@ pub(crate) struct Dev<'a> {
     /// Whether its queues share CPUs although it could have one for each queue: the others have more queues of other
     /// devices.
     pub crowded: bool,
+    /// A port of a router whose layout differs from that of the other ports, because together they use more CPUs.
+    pub apart: bool,
     /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
     pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
@@ -131,6 +133,7 @@ impl<'a> Dev<'a> {
             cpu: Vec::new(),
             remote_left: false,
             crowded: false,
+            apart: false,
             table: None,
             rx_vector: Vec::new(),
             tx_vector: Vec::new(),

@@ -174,7 +174,8 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
         _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
         _ if withheld(m, d, intent).is_some() && !(fewer && spread()) => {
             let withheld = withheld(m, d, intent);
-            if of_table { withheld.map(|why| format!("{why}; {OWN_CORE}")) } else { withheld }
+            let of_core = of_table && some_have_own_core(m, devs);
+            if of_core { withheld.map(|why| format!("{why}; {OWN_CORE}")) } else { withheld }
         }
         _ if fewer => {
             let why = match d.goal {
@@ -184,13 +185,18 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
                 _ if goal::counts_permitted(intent) => "one per permitted CPU",
                 _ => "one per physical core",
             };
-            let weighted = if of_table && d.table.is_some() { format!("; {OWN_CORE}") } else { String::new() };
+            let weighted = if of_table && d.table.is_some() && some_have_own_core(m, devs) {
+                format!("; {OWN_CORE}")
+            } else {
+                String::new()
+            };
             Some(format!("there are fewer queues, {why}{weighted}"))
         }
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
-        _ if d.table.is_some() && has_threads => said(OWN_CORE),
+        _ if d.table.is_some() && some_have_own_core(m, devs) => said(OWN_CORE),
         _ if leaves_isolated(m, d) => said("isolated CPUs are free of its queues"),
         // Its queues would fit on cores of their own, so its node is not what makes them share one.
+        Goal::Forward if d.apart => said(APART),
         Goal::Forward if devs.len() > 1 && fits_local_cores(m, d) => said(ALIKE),
         _ if ends_far() => said("more of its interrupts are on its own node, which this number does not count"),
         Goal::Latency => said("the other cores are left to programs"),
@@ -235,6 +241,15 @@ const OF_TABLE: &str = "percent of the RSS table";
 
 /// The benefit of an RSS table with different shares.
 const OWN_CORE: &str = "a CPU with a core of its own carries more than a CPU that shares its core";
+
+/// The benefit of layouts of their own.
+const APART: &str = "interfaces have different layouts, so that all of them together use more CPUs";
+
+/// Whether the CPUs of the planned queues differ in capacity.
+fn some_have_own_core(m: &Machine, devs: &[Dev]) -> bool {
+    let mut all = shares::capacity(m, devs.iter().flat_map(|d| d.cpu.iter().flatten().copied())).into_values();
+    all.next().is_some_and(|first| all.any(|other| (other - first).abs() > 1.0))
+}
 
 /// The benefit of one layout for all interfaces of a router.
 const ALIKE: &str = "interfaces have the same layout, so that one CPU receives and sends a flow";
@@ -422,11 +437,11 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
         _ if intent.cpus.is_some() || intent.far_node == Some(FarNode::Ok) => said("as requested"),
         Goal::Mixed => said("every CPU of the node has a queue, and queues with different policies share no CPU"),
         Goal::Forward if m.cores.iter().any(|cpus| cpus.len() > 1) => said(
-            "an idle core of a nearby node is preferred to the second thread of a busy core (--far-node never prevents it)",
+            "an idle core of a nearby node is preferred to the second thread of a busy core (to prevent it: --far-node never)",
         ),
-        Goal::Forward => {
-            said("an idle core of a nearby node is preferred to a core that has a queue (--far-node never prevents it)")
-        }
+        Goal::Forward => said(
+            "an idle core of a nearby node is preferred to a core that has a queue (to prevent it: --far-node never)",
+        ),
         _ if withheld(m, d, intent).is_some() => withheld(m, d, intent),
         _ => {
             let zone = m.zone(&d.near, false);
@@ -434,8 +449,8 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
             match () {
                 () if !cpus().any(|c| zone.home[*c]) => said("no CPU of the node may handle queues"),
                 () if cpus().any(|c| zone.class[*c] == Class::Socket) => said(
-                    "a CPU without a queue on a nearby node is preferred to a local one with a queue (--far-node never \
-                         prevents it)",
+                    "a CPU without a queue on a nearby node is preferred to a local one with a queue (to prevent it: \
+                         --far-node never)",
                 ),
                 () => None,
             }

@@ -280,7 +280,7 @@ impl<'a> Diagnosis<'a> {
         if !d.urgent.is_empty() {
             return Reason::CpuOfOtherGroup { cpu };
         }
-        if goal::ports_alike(d.goal) && self.now.devices > 1 {
+        if goal::ports_alike(d.goal) && !d.apart && self.now.devices > 1 {
             return Reason::SameNumberOneCpu;
         }
         if self.zone.distance[now] < self.zone.distance[to]

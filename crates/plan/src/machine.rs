@@ -25,6 +25,8 @@ pub(crate) struct Machine<'a> {
     pub l3s: Vec<Vec<usize>>,
     /// Online CPUs by node; one entry under `None` if the nodes are unknown.
     pub by_node: BTreeMap<Option<NodeId>, Vec<usize>>,
+    /// CPUs that are kept free of queues for other work.
+    pub kept_free: CpuSet,
 }
 
 const NONE: u32 = u32::MAX;
@@ -50,6 +52,7 @@ impl<'a> Machine<'a> {
             cores: Vec::new(),
             l3s: Vec::new(),
             by_node: BTreeMap::new(),
+            kept_free: CpuSet::new(),
         };
         let mut core_of: HashMap<CpuId, usize> = HashMap::new();
         let mut l3_of: HashMap<(Option<NodeId>, u8, u32), usize> = HashMap::new();

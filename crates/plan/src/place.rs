@@ -12,7 +12,7 @@ use crate::goal::{self, Resolved};
 use crate::keep_layout::{self, StayCandidate};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCandidate, CpuPicker, Loads, candidates};
-use crate::{Refusal, groups};
+use crate::{Refusal, groups, shares};
 
 /// The candidates that devices with the same idea of near have in common.
 pub(crate) struct Placement {
@@ -125,6 +125,8 @@ struct Alike {
     zone: (Near, Goal),
     /// Number of places needed.
     n: usize,
+    /// Only CPUs of the node: a port of a router with a layout of its own.
+    home_only: bool,
 }
 
 impl Alike {
@@ -148,7 +150,7 @@ impl Alike {
     }
 }
 
-fn sets(devs: &[Dev], places: &Placements) -> Vec<Alike> {
+fn sets(m: &Machine, devs: &[Dev], places: &Placements) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
         // This also applies if the state of the members is unknown.
@@ -173,20 +175,44 @@ fn sets(devs: &[Dev], places: &Placements) -> Vec<Alike> {
         match together {
             Some(key) => {
                 let g = *known.entry((zone.clone(), key)).or_insert_with(|| {
-                    out.push(Alike { devs: Vec::new(), zone, n: 0 });
+                    out.push(Alike { devs: Vec::new(), zone, n: 0, home_only: false });
                     out.len() - 1
                 });
                 out[g].devs.push(i);
             }
-            None => out.push(Alike { devs: vec![i], zone, n: 0 }),
+            None => out.push(Alike { devs: vec![i], zone, n: 0, home_only: false }),
         }
     }
-    for g in &mut out {
-        g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
-    }
+    let count = |g: &mut Alike| g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
+    out.iter_mut().for_each(count);
+    let mut out: Vec<Alike> = out.into_iter().flat_map(|g| apart(m, devs, places, g)).collect();
+    out.iter_mut().for_each(count);
     // The device with the fewest candidate cores chooses first.
     out.order_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
     out
+}
+
+/// By how much the modelled capacity has to grow for ports to get layouts of their own.
+const APART_WORTH: f64 = 1.05;
+
+/// The ports of a router one by one, if one layout for all of them would leave capacity of their node unused: eight queues
+/// use eight of twelve CPUs, and the CPUs that only one port uses add capacity.
+fn apart(m: &Machine, devs: &[Dev], places: &Placements, g: Alike) -> Vec<Alike> {
+    if g.devs.len() < 2 || !goal::ports_alike(g.zone.1) {
+        return vec![g];
+    }
+    let home: Vec<&CoreCandidate> = places[&g.zone].cands.iter().filter(|c| c.home).collect();
+    let most = home.iter().map(|c| c.threads.len()).max().unwrap_or(0);
+    // One thread of each core first, as they are chosen.
+    let by_turns = (0..most).flat_map(|t| home.iter().filter_map(move |c| c.threads.get(t).copied()));
+    let cpus: Vec<usize> = by_turns.collect();
+    let queues: usize = g.devs.iter().map(|i| g.places(&devs[*i]).count()).sum();
+    let capacity = |n: usize| -> f64 { shares::capacity(m, cpus.iter().copied().take(n)).values().sum() };
+    if capacity(queues) < capacity(g.n) * APART_WORTH {
+        return vec![g];
+    }
+    let one = |i: usize| Alike { devs: vec![i], zone: g.zone.clone(), n: 0, home_only: true };
+    g.devs.iter().map(|i| one(*i)).collect()
 }
 
 /// Sets `cpu` of every device.
@@ -205,7 +231,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
             }
         }
     }
-    let sets = sets(devs, places);
+    let sets = sets(m, devs, places);
     let mut sharers: BTreeMap<&Near, usize> = BTreeMap::new();
     for g in &sets {
         *sharers.entry(&g.zone.0).or_default() += 1;
@@ -217,10 +243,14 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
     }
     // First each device takes its share of the idle cores of its node, then the rest in the order of rank: so no device
     // loses its own node to an earlier device.
+    let at_home = |g: &Alike| -> Vec<CoreCandidate> {
+        places[&g.zone].cands.iter().filter(|c| c.home || !g.home_only).cloned().collect()
+    };
+    let cands: Vec<Vec<CoreCandidate>> = sets.iter().map(at_home).collect();
     let mut pickers: Vec<CpuPicker> = Vec::new();
-    for g in &sets {
+    for (g, cands) in sets.iter().zip(&cands) {
         let own: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
-        let mut p = CpuPicker::new(m, &places[&g.zone].cands, own);
+        let mut p = CpuPicker::new(m, cands, own);
         p.take(&mut loads, g.n.min(idle[&g.zone] / sharers[&g.zone.0]), true);
         pickers.push(p);
     }
@@ -252,6 +282,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];
+            d.apart = g.home_only;
             let mut at = 0;
             for u in &d.units {
                 if u.fixed.is_none() {

@@ -36,7 +36,8 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     let intent = goal::resolve(user);
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
-    let m = Machine::new(&s.topology);
+    let mut m = Machine::new(&s.topology);
+    m.kept_free = intent.reserve.union(&intent.exclude_cpus);
     let mut out = PlanBuilder {
         left_alone,
         keep: KeptSettings::new(s, &hands.keep),
@@ -262,7 +263,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
         let far = d.cpu.iter().flatten().filter(|c| place.zone.class[**c] == Class::Far).count();
         if far > 0 {
             let text =
-                "every nearby CPU has a queue, so these are placed on remote nodes (--far-node never prevents it)";
+                "every nearby CPU has a queue, so these are placed on remote nodes (to prevent it: --far-node never)";
             out.warnings.detailed(dev, plural(far, "queue"), text);
         }
     }

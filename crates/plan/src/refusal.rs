@@ -160,7 +160,12 @@ impl fmt::Display for Refusal {
                 f.write_str("; name an interface to plan it")
             }
             Self::CpuBeyondMachine { option, cpus, online } => {
-                write!(f, "{option} names CPUs {} that are not online; online CPUs are {}", set(cpus), set(online))
+                let key = option.trim_start_matches('-').replace('-', "_");
+                let (cpus, online) = (set(cpus), set(online));
+                write!(
+                    f,
+                    "{option}, or {key} in the configuration file, names CPUs {cpus} that are not online; online CPUs are {online}"
+                )
             }
             Self::NoCandidates { online, isolated, reserved, cpus } => {
                 write!(
@@ -171,13 +176,13 @@ impl fmt::Display for Refusal {
                     set(reserved)
                 )?;
                 match cpus {
-                    Some(c) => write!(f, ", requested with --cpus {}", set(c)),
+                    Some(c) => write!(f, ", requested with --cpus, or cpus in the configuration file: {}", set(c)),
                     None => f.write_str("; name the CPUs to use with --cpus, or reserve fewer"),
                 }
             }
             Self::NoNearCandidates { dev, near, candidates } => write!(
                 f,
-                "{dev}: none of the usable CPUs {} is local (local CPUs are {}); --far-node last permits remote ones",
+                "{dev}: none of the usable CPUs {} is local (local CPUs are {}); --far-node last, or far_node = \"last\" in the configuration file, permits remote ones",
                 set(candidates),
                 set(near)
             ),

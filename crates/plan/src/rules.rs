@@ -38,7 +38,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "A04",
         title: "two queues on one physical core",
-        why: "Hardware threads share the execution units and first-level caches of one core. While another nearby core is idle, a queue performs better there.",
+        why: "Hardware threads share the execution units and first-level caches of one core. While another local or nearby core is idle, a queue performs better there.",
         source: SCALING,
     },
     RuleText {
@@ -128,7 +128,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "R0.09",
         title: "the CPUs that a goal uses for queues",
-        why: "A goal keeps some CPUs free for programs, and spreads the queues of all interfaces over CPUs and L3 caches. If other interfaces need the local CPUs too, a queue can get a CPU of a nearby node (--far-node never prevents it). On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it.",
+        why: "A goal keeps some CPUs free for programs, and spreads the queues of all interfaces over CPUs and L3 caches. If other interfaces need the local CPUs too, a queue can get a CPU of a nearby node (to prevent it: --far-node never). On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it; unless the interfaces have so few queues that this would leave CPUs of the node idle.",
         source: ROUTER,
     },
     RuleText {
@@ -219,7 +219,7 @@ const RULES: &[RuleText] = &[
         id: "M01",
         title: "moderation for the goal",
         why: "A short fixed interval gives the lowest latency, a long one gives the highest throughput for the least CPU time, and an adaptive one suits a changing load.",
-        source: crate::policies::SOURCE,
+        source: "Improve network performance by setting per-queue interrupt moderation in Linux (Intel), and for adaptive moderation kernel documentation, networking/net_dim",
     },
     RuleText {
         id: "M10",

@@ -21,11 +21,15 @@ const CORE_PERCENT: f64 = 400.0 / 3.0;
 /// A new table is worth a step if the load of the busiest CPU drops by this much.
 const WORTH_PERCENT: f64 = 5.0;
 
-/// Capacity of each CPU in percent of a core with one busy thread, by index, if the queues of all interfaces are busy.
+/// Capacity of each CPU in percent of a core with one busy thread, by index, if the queues of all interfaces are busy. CPUs
+/// that are kept free of queues are busy with other work.
 pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeMap<usize, f64> {
     let busy: BTreeSet<usize> = cpus.collect();
+    let free = (0..m.cpus.len()).filter(|c| m.kept_free.contains(m.cpus[*c]));
     let mut threads: BTreeMap<usize, u32> = BTreeMap::new();
-    busy.iter().for_each(|c| *threads.entry(m.core[*c]).or_default() += 1);
+    for c in busy.iter().copied().chain(free.filter(|c| !busy.contains(c))) {
+        *threads.entry(m.core[c]).or_default() += 1;
+    }
     let of = |c: usize| match threads[&m.core[c]] {
         1 => 100.0,
         n => CORE_PERCENT / f64::from(n),

@@ -1,7 +1,9 @@
 //! Goal `forward` with queues on CPUs of different capacity: the RSS table is weighted by the capacity of each CPU.
 
+use std::collections::BTreeMap;
+
 use ringwise_knob::{Address, CreatedObject, Setting};
-use ringwise_model::{Fact, Goal, Intent, Rss, Snapshot};
+use ringwise_model::{CpuId, Fact, Goal, Intent, Rss, Snapshot};
 use ringwise_plan::{ManualChanges, Plan, plan, plan_around};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
@@ -188,4 +190,49 @@ fn a_table_that_restarts_the_device_needs_permission() {
     assert!(step.interrupts_traffic);
     // The same table on a device that stays up.
     assert!(ok(&host(4, 6), Goal::Forward).steps.iter().all(|s| !s.interrupts_traffic));
+}
+
+/// Two nodes of one socket, each with cores of two threads, and ports on node 0.
+fn ports(cores: u32, queues: u32, ports: usize) -> Snapshot {
+    let nics = (1..=ports).map(|i| NicSpec::new(&format!("eth{i}"), "igb", Some(0), queues, queues)).collect();
+    let cpus = CpuSpec { numbering: Numbering::ThreadsLast, nodes: 2, ..CpuSpec::flat(cores, 2) };
+    let mut s = machines::host("edge3", cpus, nics).snapshot();
+    s.nics.iter_mut().for_each(|n| n.rss = rss((0..128).map(|i| i * queues / 128).collect()));
+    s
+}
+
+/// The number of queues on each CPU that has any.
+fn queues_by_cpu(p: &Plan) -> BTreeMap<CpuId, u32> {
+    let mut out = BTreeMap::new();
+    let cpus = p.layout.iter().flat_map(|d| &d.queues).map(|q| q.cpu.unwrap());
+    cpus.for_each(|c| *out.entry(c).or_default() += 1);
+    out
+}
+
+/// With one layout for both, eight of twelve CPUs would do the work (six cores; lab/bench/60-matrix-uniform.sh).
+#[test]
+fn ports_with_fewer_queues_than_cpus_use_all_cpus_of_their_node_together() {
+    let s = ports(6, 8, 2);
+    let p = ok(&s, Goal::Forward);
+    let by = queues_by_cpu(&p);
+    assert_eq!(by.len(), 12, "{by:?}");
+    assert!(by.values().all(|n| *n <= 2) && p.layout.iter().flat_map(|d| &d.queues).all(|q| q.far == Some(false)));
+    // What each CPU gets by the weighted tables is at most 7 % more than its part of all.
+    let load = p.expected.iter().find(|e| e.unit.contains("modelled"));
+    assert!(load.is_none_or(|e| e.after < e.before), "{load:?}");
+    // It is not moved again.
+    let after = project(&s, &p.target);
+    assert!(ok(&after, Goal::Forward).steps.iter().all(|s| !matches!(s.setting, Setting::IrqCpus { .. })));
+}
+
+#[test]
+fn ports_get_one_layout_where_others_would_add_nothing() {
+    // As many queues as CPUs, and eleven of twelve.
+    for queues in [12, 11] {
+        let p = ok(&ports(6, queues, 2), Goal::Forward);
+        let cpus: Vec<Vec<_>> = p.layout.iter().map(|d| d.queues.iter().map(|q| q.cpu).collect()).collect();
+        assert_eq!(cpus[0], cpus[1], "{queues}");
+    }
+    // One queue each: two interrupts on two cores.
+    assert_eq!(queues_by_cpu(&ok(&ports(6, 1, 2), Goal::Forward)).len(), 2);
 }

@@ -56,6 +56,7 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     }
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
+    let shown_devs: Vec<&str> = shown.iter().map(|p| p.dev.as_str()).collect();
     for p in shown {
         let only = p.group.is_none() && p.node_cpus.is_none();
         let only = if only { " and a program with few threads that is not busy" } else { "" };
@@ -70,6 +71,10 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
             // One set of CPUs for all programs.
             (Some(_), None) | (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
         });
+    }
+    let others = plan.programs.iter().map(|p| p.dev.as_str()).find(|dev| shown_devs.iter().all(|d| d != dev));
+    if let Some(dev) = others {
+        out.push_str(&hang("  ", &format!("for another interface: ringwise plan {dev}, with the same options"), w));
     }
     out.push('\n');
     out

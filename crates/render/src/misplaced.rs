@@ -47,7 +47,7 @@ impl fmt::Display for Misplaced {
             Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
             Self::SharedCore { cpus, queues, cores: 1 } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
             Self::SharedCore { cpus, queues, cores } => {
-                write!(f, "{queues} queues on {cores} cores, such as that of CPUs {cpus}")
+                write!(f, "{queues} queues on {cores} cores, such as the core of CPUs {cpus}")
             }
         }
     }

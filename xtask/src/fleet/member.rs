@@ -52,7 +52,7 @@ impl Counter {
 
 impl<'a> Member<'a> {
     pub(super) fn prepare(name: &'static str, host: &'a Host, kernel: &'a Kernel) -> Result<Member<'a>> {
-        Ok(Member { name, guest: Guest::prepare(host, kernel)?, has_ended: AtomicBool::new(false) })
+        Ok(Member { name, guest: Guest::prepare(host, kernel, false)?, has_ended: AtomicBool::new(false) })
     }
 
     fn dir(&self) -> PathBuf {

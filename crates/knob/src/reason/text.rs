@@ -52,7 +52,7 @@ fn text(r: &Reason) -> String {
             format!("CPU {cpu} handles {queues} of {dev}'s {of} queue interrupts")
         }
         R::QueuesShareCpu { dev, cpu, queues } => format!("{queues} queues of {dev} share CPU {cpu}"),
-        R::QueuesShareCore => "its core has another queue, while a nearby core has none".into(),
+        R::QueuesShareCore => "its core has another queue, while another local or nearby core has none".into(),
         R::CrowdedCpu => "its CPU has more queues (of all interfaces) than the new one".into(),
         R::ExcludedCpu { cpu } => format!("CPU {cpu} is excluded from queue interrupts"),
         R::CoreNotUsed { goal, cpu } => {

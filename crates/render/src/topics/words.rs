@@ -70,7 +70,7 @@ pub(super) const TOPICS: &[Topic] = &[
              the nearest node first",
             "Nodes|Nearby are other nodes of the same socket, or at a distance of at most 12. With --smt one-per-core (default \
              of rpc, stream and latency) they get queues while local second threads are idle: --far-node never or --smt all \
-             keeps more queues local. Goal forward prefers their idle cores to second threads. Never excludes them too.",
+             keeps more queues local. Goal forward prefers their idle cores to second threads; --far-node never keeps its queues local, too.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
@@ -183,7 +183,7 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Set|ringwise plan --smt one-per-core or --smt all; configuration key smt in [host]",
             "Single|one-per-core: only the first usable thread of each core takes interrupts. Queues beyond the number of \
-             local cores get a core of a nearby node (--far-node never prevents it), else they share these threads; \
+             local cores get a core of a nearby node (to prevent it: --far-node never), else they share these threads; \
              the second threads still take none. Default of rpc, stream \
              and latency; if only one core may be used, these goals use both of its threads.",
             "Both|all: second threads take interrupts too, after every local core has a queue. Queues share a CPU only after \
@@ -215,7 +215,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "which interfaces a plan or a configuration entry covers",
         "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \
          line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
-         restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label.",
+         restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label. Names may contain \
+         * and ?.",
         &["See|docs/config.md; ringwise config --help; ringwise help no link"],
     ),
     word(

@@ -158,14 +158,20 @@ impl<'a> Unmatched<'a> {
         let applies = |g: &&ringwise_config::HostGroup| self.applied.contains(&g.name);
         let entries = self.config.host_groups.iter().filter(applies).flat_map(|g| &g.entries);
         let entries = self.config.entries.iter().chain(entries).filter(|e| self.parts.entries.contains(&e.by));
-        let entries = entries.map(|e| format!("{}: no interface matches {}", e.by, e.matcher));
+        let brackets =
+            |text: &str| if text.contains('[') { " (patterns may contain * and ?, no brackets)" } else { "" };
+        let entry = |e: &ringwise_config::Entry| {
+            let text = e.matcher.to_string();
+            format!("{}: no interface matches {text}{}", e.by, brackets(&text))
+        };
+        let entries = entries.map(entry);
         let groups = self.config.host_groups.iter().filter(left);
         let groups = groups.map(|g| format!("{}: host group {} matches no host ({})", g.by, g.name, g.matcher));
         let host = &self.config.host;
         let keys = [("interfaces", &host.interfaces), ("act_on_load", &host.act_on_load)];
         let names = keys.iter().flat_map(|(key, all)| all.iter().map(move |n| (key, n)));
         let names = names.filter(|(_, n)| self.parts.names.contains(n));
-        let names = names.map(|(key, n)| format!("host.{key}: no interface is named {n}"));
+        let names = names.map(|(key, n)| format!("host.{key}: no interface is named {n}{}", brackets(n)));
         entries.chain(names).chain(groups).collect()
     }
 }

@@ -1,0 +1,137 @@
+# Sourced after lib.sh, bench.sh, cost-model.sh and irqbalance.sh by the rows of the matrix (bench/6*.sh): ringwise against what people
+# use instead, each on a router whose packets cost time on the CPU that handles them. The cost, the flows and the offered rates are
+# here and in the rows; they do not change once a row was measured.
+
+# shellcheck disable=SC2034 # used by bench.sh and by the rows
+GENERATOR_CPU=12
+# shellcheck disable=SC2034
+SINK_CPU=14
+RULES=0
+QUEUES=8
+FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
+# One thread of each of the router's cores.
+ROUTER_CORES=0,2,4,6,8,10
+
+# A packet costs 2 ms on a CPU: 500 packets a second. Two threads of a core that are busy at the same time take 1.5 times as long each:
+# a core carries 667 a second, all six 4,000. The CPU is halted for this time, so that 12 busy CPUs of the guest need less than one of
+# the machine's. With 3 ms, a CPU that serves all queues comes back to the transmit queues so late that the kernel resets the port.
+COST_NS=2000000
+# More than the router can forward in any layout.
+OVERLOAD=5000
+
+# new: the kernel's own layout. Packets cost a thousand times what hardware needs, so completions come late in turn, and the limit of
+# queued bytes (BQL), which grows with each completion, would need minutes to grow: it begins where it would end.
+new() {
+	fresh
+	for _file in /sys/class/net/eth[012]/queues/tx-*/byte_queue_limits/limit_min; do
+		echo 100000 >"$_file"
+	done
+}
+
+# against NAME: the host as another program, script or the kernel leaves it
+against_kernel() {
+	new
+}
+against_cpu0() {
+	new
+	all_on 0 eth0 eth1 eth2
+}
+# The loop of the old articles: interrupt i of an interface on CPU i.
+against_loop() {
+	new
+	for _dev in eth0 eth1 eth2; do
+		_cpu=0
+		for _n in $(queue_vectors "$_dev"); do
+			echo $_cpu >"/proc/irq/$_n/smp_affinity_list"
+			_cpu=$(((_cpu + 1) % 12))
+		done
+	done
+}
+# irqbalance runs for twenty seconds under the load of the row, with the CPUs of generator and sink banned. Then it is stopped,
+# because no layout stays while it runs: its last one is measured.
+against_irqbalance() {
+	new
+	IRQBALANCE_BANNED_CPULIST=12-15 start
+	eval "load_once 20s $LOAD"
+	stop
+}
+# tuned's profile network-throughput (tuned 2.2x, with throughput-performance, which it includes), as far as it exists in a guest. It
+# places no interrupts: these are as the kernel places them.
+against_tuned() {
+	new
+	echo "4096 131072 16777216" >/proc/sys/net/ipv4/tcp_rmem
+	echo "4096 16384 16777216" >/proc/sys/net/ipv4/tcp_wmem
+	echo 40 >/proc/sys/vm/dirty_ratio
+	echo always >/sys/kernel/mm/transparent_hugepage/enabled
+}
+
+# queue_vectors DEV: the interrupts of its queues, without the one for events
+queue_vectors() {
+	irqs "$1" | awk '/-(TxRx|rx|tx)-/ { print $1 }'
+}
+
+# load_once TIME WORDS...: one trial whose result is not kept
+load_once() {
+	_time=$1
+	shift
+	rm -f /tmp/load.jsonl
+	ringwise bench forward "$@" --rate $OVERLOAD --pairs 1 --calibrate 0 --trial "$_time" --yes --results /tmp/load.jsonl >/tmp/load 2>&1 ||
+		not_ok "a load of $_time" "$(tail -n 3 /tmp/load)"
+}
+
+# calibrated: one CPU and six forward what the cost allows, within 10 %; otherwise nothing is measured
+calibrated() {
+	against_cpu0
+	eval "rate_once $LOAD"
+	within "one CPU" "$(rate_of before)" $((1000000000 / COST_NS))
+	within "six CPUs" "$(rate_of six)" $((6 * 1000000000 / COST_NS))
+}
+rate_once() {
+	rm -f /tmp/load.jsonl
+	ringwise bench forward "$@" --rate $OVERLOAD --pairs 1 --calibrate 0 --trial 4s --warm 1s --yes --results /tmp/load.jsonl \
+		--state "six=--goal balanced --queues 6 --allow-disruption --cpus $ROUTER_CORES" >/tmp/load 2>&1 ||
+		not_ok "the calibration" "$(tail -n 3 /tmp/load)"
+}
+# rate_of STATE: packets a second of the only trial of that state in the file of the last load
+rate_of() {
+	awk -v s="\"state\":\"$1\"" '/"kind":"trial"/ && index($0, s) {
+		if (match($0, /"done_per_s":[0-9.]*/)) { printf "%.0f\n", substr($0, RSTART + 13, RLENGTH - 13); exit } }' /tmp/load.jsonl
+}
+# within WHAT GOT WANTED: a check that GOT is within 10 % of WANTED
+within() {
+	if [ -n "$2" ] && [ $((10 * $2)) -ge $((9 * $3)) ] && [ $((10 * $2)) -le $((11 * $3)) ]; then
+		ok "$1: $2 packets/s, $3 expected"
+	else
+		not_ok "$1 within 10 %" "$2 packets/s, $3 expected"
+		exit 1
+	fi
+}
+
+# short_rings: a ring holds packets for as long as their cost takes: 256 of them for half a second, in which an overloaded queue loses
+# nothing, and after which it still serves them on its old CPU. The shortest ring of igb holds 0.13 s.
+short_rings() {
+	for _dev in eth0 eth1 eth2; do
+		ethtool -G $_dev rx 64
+	done
+	for _dev in eth0 eth1 eth2; do
+		wait_link $_dev
+	done
+}
+
+# row NAME: overload, and the highest rate without loss, against each of the others. LOAD has the arguments of the workload.
+row() {
+	_row=$1
+	short_rings
+	calibrated
+	for _other in ${ONLY:-cpu0 kernel loop irqbalance tuned}; do
+		"against_$_other"
+		for _what in ${WHAT:-overload lossless}; do
+			case $_what in
+			overload) _how="--calibrate 2 --rate $OVERLOAD" _trial=3s ;;
+			lossless) _how="--calibrate 0 --rate $OVERLOAD --find-rate" _trial=5s ;;
+			esac
+			eval "measured matrix-$_row-$_other-$_what forward $LOAD $_how --pairs $(pick 10 2) --trial $_trial --warm 1s \
+				--state 'balanced=--goal balanced --exclude-cpus 12-15' --state 'forward=--goal forward --exclude-cpus 12-15'"
+		done
+	done
+}
