@@ -433,7 +433,7 @@ fn rollback_zero_after_anything() {
     }
 }
 
-/// Runs `wanted` as the service does. Queue `queue` of eth1 is set by hand to `cpus` when `at` is written.
+/// Runs `wanted` as the service does. Queue `queue` of eth1 is set manually to `cpus` when `at` is written.
 fn with_a_change_at(at: &Setting, queue: u32, cpus: &str, keep: bool) -> (Vec<String>, Vec<String>, Verify) {
     let (sim, dir) = (sim(), Dir::new());
     let now = look(&sim);
