@@ -128,9 +128,10 @@ impl Tx<'_> {
         self.cx.policy.keep_concurrent_changes && self.steps.iter().all(layout)
     }
 
-    /// Leaves the setting as someone else has set it.
+    /// Leaves the setting as it is now.
     fn leave(&mut self, address: Address) {
-        self.note(format!("{address} was changed by someone else meanwhile, and stays"));
+        self.note(format!("{address} changed during the transaction, and stays"));
+        self.out.applied.retain(|s| s.address().as_ref() != Some(&address));
         self.given_up.insert(address);
     }
 

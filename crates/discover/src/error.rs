@@ -36,9 +36,6 @@ impl fmt::Display for Error {
             }
             Self::NoSuchDevice { name, existing, near } => {
                 write!(f, "there is no interface \"{name}\"")?;
-                if name.contains('[') {
-                    f.write_str(" (patterns may contain * and ?, no brackets)")?;
-                }
                 if let Some(n) = near {
                     write!(f, "; did you mean {n}?")?;
                 }

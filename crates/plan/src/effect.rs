@@ -349,10 +349,14 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         let (unlike, unit) = (|then: bool| unlike(m, devs, then), "queue numbers");
         let of_node = if m.has_nodes() { " of one node" } else { "" };
         // If interrupts serve several queues or cannot be moved, the layouts differ anyway.
-        push(&mut out, None, unlike(false), unlike(true).filter(|n| *n == 0.0), unit, |b, a| {
+        let apart = devs.iter().any(|d| d.apart);
+        push(&mut out, None, unlike(false), unlike(true).filter(|n| *n == 0.0 || apart), unit, |b, a| {
             let text = format!("queue numbers whose CPU differs between interfaces{of_node}: {a:.0}");
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
+        if let Some(e) = out.last_mut().filter(|e| apart && e.unit == unit && e.after > e.before) {
+            tell(e, Some(APART.into()));
+        }
         if let Some((was, is)) = modelled_load(m, devs) {
             let unit = "load of the busiest CPU as a multiple of one interface's load (modelled)";
             push(&mut out, None, Some(was), Some(is), unit, |_, _| {

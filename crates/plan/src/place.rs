@@ -34,6 +34,13 @@ pub(crate) struct Placement {
     pub far_node: FarNode,
 }
 
+impl Placement {
+    /// Whether a core counts as one of the device's own node: also a remote one if the user permits them all.
+    fn is_own(&self, c: &CoreCandidate) -> bool {
+        c.home || self.far_node == FarNode::Ok
+    }
+}
+
 pub(crate) type Placements = BTreeMap<(Near, Goal), Placement>;
 
 /// The places by idea of near and goal; a refusal if no CPU is left and remote CPUs are excluded. `smt_named`: the user
@@ -125,8 +132,8 @@ struct Alike {
     zone: (Near, Goal),
     /// Number of places needed.
     n: usize,
-    /// Only CPUs of the node: a port of a router with a layout of its own.
-    home_only: bool,
+    /// A port of a router with a layout of its own, on CPUs of its node.
+    apart: bool,
 }
 
 impl Alike {
@@ -175,12 +182,12 @@ fn sets(m: &Machine, devs: &[Dev], places: &Placements) -> Vec<Alike> {
         match together {
             Some(key) => {
                 let g = *known.entry((zone.clone(), key)).or_insert_with(|| {
-                    out.push(Alike { devs: Vec::new(), zone, n: 0, home_only: false });
+                    out.push(Alike { devs: Vec::new(), zone, n: 0, apart: false });
                     out.len() - 1
                 });
                 out[g].devs.push(i);
             }
-            None => out.push(Alike { devs: vec![i], zone, n: 0, home_only: false }),
+            None => out.push(Alike { devs: vec![i], zone, n: 0, apart: false }),
         }
     }
     let count = |g: &mut Alike| g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
@@ -198,20 +205,25 @@ const APART_WORTH: f64 = 1.05;
 /// The ports of a router one by one, if one layout for all of them would leave capacity of their node unused: eight queues
 /// use eight of twelve CPUs, and the CPUs that only one port uses add capacity.
 fn apart(m: &Machine, devs: &[Dev], places: &Placements, g: Alike) -> Vec<Alike> {
-    if g.devs.len() < 2 || !goal::ports_alike(g.zone.1) {
+    let place = &places[&g.zone];
+    let home: Vec<&CoreCandidate> = place.cands.iter().filter(|c| place.is_own(c)).collect();
+    if g.devs.len() < 2 || !goal::ports_alike(g.zone.1) || home.is_empty() {
         return vec![g];
     }
-    let home: Vec<&CoreCandidate> = places[&g.zone].cands.iter().filter(|c| c.home).collect();
     let most = home.iter().map(|c| c.threads.len()).max().unwrap_or(0);
     // One thread of each core first, as they are chosen.
     let by_turns = (0..most).flat_map(|t| home.iter().filter_map(move |c| c.threads.get(t).copied()));
     let cpus: Vec<usize> = by_turns.collect();
     let queues: usize = g.devs.iter().map(|i| g.places(&devs[*i]).count()).sum();
-    let capacity = |n: usize| -> f64 { shares::capacity(m, cpus.iter().copied().take(n)).values().sum() };
-    if capacity(queues) < capacity(g.n) * APART_WORTH {
+    let capacity = |cpus: &mut dyn Iterator<Item = usize>| -> f64 { shares::capacity(m, cpus).values().sum() };
+    // One layout may also use idle cores of nearby nodes.
+    let mut common = CpuPicker::new(m, &place.cands, &[]);
+    common.take(&mut Loads::new(m), g.n, false);
+    let common = capacity(&mut common.picks.iter().map(|p| p.cpu));
+    if capacity(&mut cpus.into_iter().take(queues)) < common * APART_WORTH {
         return vec![g];
     }
-    let one = |i: usize| Alike { devs: vec![i], zone: g.zone.clone(), n: 0, home_only: true };
+    let one = |i: usize| Alike { devs: vec![i], zone: g.zone.clone(), n: 0, apart: true };
     g.devs.iter().map(|i| one(*i)).collect()
 }
 
@@ -244,7 +256,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
     // First each device takes its share of the idle cores of its node, then the rest in the order of rank: so no device
     // loses its own node to an earlier device.
     let at_home = |g: &Alike| -> Vec<CoreCandidate> {
-        places[&g.zone].cands.iter().filter(|c| c.home || !g.home_only).cloned().collect()
+        places[&g.zone].cands.iter().filter(|c| !g.apart || places[&g.zone].is_own(c)).cloned().collect()
     };
     let cands: Vec<Vec<CoreCandidate>> = sets.iter().map(at_home).collect();
     let mut pickers: Vec<CpuPicker> = Vec::new();
@@ -282,7 +294,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];
-            d.apart = g.home_only;
+            d.apart = g.apart;
             let mut at = 0;
             for u in &d.units {
                 if u.fixed.is_none() {

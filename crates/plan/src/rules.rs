@@ -128,7 +128,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "R0.09",
         title: "the CPUs that a goal uses for queues",
-        why: "A goal keeps some CPUs free for programs, and spreads the queues of all interfaces over CPUs and L3 caches. If other interfaces need the local CPUs too, a queue can get a CPU of a nearby node (to prevent it: --far-node never). On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it; unless the interfaces have so few queues that this would leave CPUs of the node idle.",
+        why: "A goal keeps some CPUs free for programs, and spreads the queues of all interfaces over CPUs and L3 caches. If other interfaces need the local CPUs too, a queue can get a CPU of a nearby node (to prevent it: --far-node never). On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it; unless this would leave much of the node's capacity unused, because the interfaces have fewer queues than the node has CPUs.",
         source: ROUTER,
     },
     RuleText {

@@ -21,8 +21,8 @@ const CORE_PERCENT: f64 = 400.0 / 3.0;
 /// A new table is worth a step if the load of the busiest CPU drops by this much.
 const WORTH_PERCENT: f64 = 5.0;
 
-/// Capacity of each CPU in percent of a core with one busy thread, by index, if the queues of all interfaces are busy. CPUs
-/// that are kept free of queues are busy with other work.
+/// Capacity of each CPU in percent of a core with one busy thread, by index, if the queues of all interfaces are busy. Reserved
+/// and excluded CPUs are busy with other work.
 pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeMap<usize, f64> {
     let busy: BTreeSet<usize> = cpus.collect();
     let free = (0..m.cpus.len()).filter(|c| m.kept_free.contains(m.cpus[*c]));

@@ -192,10 +192,10 @@ fn a_table_that_restarts_the_device_needs_permission() {
     assert!(ok(&host(4, 6), Goal::Forward).steps.iter().all(|s| !s.interrupts_traffic));
 }
 
-/// Two nodes of one socket, each with cores of two threads, and ports on node 0.
+/// Two sockets with one node each, cores with two threads, and ports on node 0.
 fn ports(cores: u32, queues: u32, ports: usize) -> Snapshot {
     let nics = (1..=ports).map(|i| NicSpec::new(&format!("eth{i}"), "igb", Some(0), queues, queues)).collect();
-    let cpus = CpuSpec { numbering: Numbering::ThreadsLast, nodes: 2, ..CpuSpec::flat(cores, 2) };
+    let cpus = CpuSpec { numbering: Numbering::ThreadsLast, packages: 2, ..CpuSpec::flat(cores, 2) };
     let mut s = machines::host("edge3", cpus, nics).snapshot();
     s.nics.iter_mut().for_each(|n| n.rss = rss((0..128).map(|i| i * queues / 128).collect()));
     s
@@ -235,4 +235,12 @@ fn ports_get_one_layout_where_others_would_add_nothing() {
     }
     // One queue each: two interrupts on two cores.
     assert_eq!(queues_by_cpu(&ok(&ports(6, 1, 2), Goal::Forward)).len(), 2);
+}
+
+#[test]
+fn ports_without_a_usable_cpu_on_their_node_get_others() {
+    let s = ports(6, 8, 2);
+    // Node 1 has CPUs 6-11 and 18-23.
+    let p = plan(&s, &Intent { cpus: Some("6-11,18-23".parse().unwrap()), ..intent(Goal::Forward) }, &[]).unwrap();
+    assert!(p.layout.iter().flat_map(|d| &d.queues).all(|q| q.cpu.is_some_and(|c| (6..12).contains(&(c.0 % 12)))));
 }

@@ -193,7 +193,7 @@ pub(super) static RULES: &[Rule] = &[
         why: "With four entries per queue, the busiest queue gets about 16 to 24 % more than its share even with very many flows; with two entries, about half more.",
         source: SCALING,
         by_hand: &[
-            "use fewer queues (plan DEV --queues N --allow-disruption; a goal that keeps the number of queues, such as balanced, does not), or a driver and device with a larger table",
+            "use fewer queues (plan DEV --queues N --allow-disruption; without --queues, a goal such as balanced keeps their number), or a driver and device with a larger table",
         ],
         ours: Some("--goal GOAL --allow-disruption"),
         judge: |cx, say| {

@@ -215,8 +215,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "which interfaces a plan or a configuration entry covers",
         "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \
          line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
-         restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label. Names may contain \
-         * and ?.",
+         restricts them, and match selects the interfaces of an entry by name, driver, bus, mac or label. Names in the \
+         file may contain * and ?, but no brackets.",
         &["See|docs/config.md; ringwise config --help; ringwise help no link"],
     ),
     word(

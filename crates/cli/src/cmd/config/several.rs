@@ -159,7 +159,7 @@ impl<'a> Unmatched<'a> {
         let entries = self.config.host_groups.iter().filter(applies).flat_map(|g| &g.entries);
         let entries = self.config.entries.iter().chain(entries).filter(|e| self.parts.entries.contains(&e.by));
         let brackets =
-            |text: &str| if text.contains('[') { " (patterns may contain * and ?, no brackets)" } else { "" };
+            |text: &str| if text.contains('[') { " (patterns may contain * and ?, but no brackets)" } else { "" };
         let entry = |e: &ringwise_config::Entry| {
             let text = e.matcher.to_string();
             format!("{}: no interface matches {text}{}", e.by, brackets(&text))
