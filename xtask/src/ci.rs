@@ -122,7 +122,7 @@ fn selected(lane: Lane, only: &[&str]) -> Result<Vec<&'static Step>> {
 
 /// Tests that did not run write a line each (testkit/src/skip.rs).
 fn skipped_file() -> std::path::PathBuf {
-    paths::root().join("target/skipped.txt")
+    paths::target().join("skipped.txt")
 }
 
 /// The lines of skipped tests. Without the file no test was skipped; a file that cannot be read is an error, not a
