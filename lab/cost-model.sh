@@ -51,6 +51,11 @@ charged_rate() {
 		END { printf "%.1f\n", n / t }' /proc/labcost
 }
 
+# is_near GOT WANTED: within 10 %
+is_near() {
+	awk -v g="$1" -v w="$2" 'BEGIN { exit !(g > 0.9 * w && g < 1.1 * w) }'
+}
+
 # cost_elapsed: milliseconds since cost_reset
 cost_elapsed() {
 	awk '{ printf "%.0f\n", $2 / 1000000; exit }' /proc/labcost

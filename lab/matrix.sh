@@ -58,8 +58,8 @@ against_irqbalance() {
 	eval "load_once 20s $LOAD"
 	stop
 }
-# tuned's profile network-throughput (tuned 2.2x, with throughput-performance, which it includes), as far as it exists in a guest. It
-# places no interrupts: these are as the kernel places them.
+# tuned's profile network-throughput with throughput-performance, which it includes, as far as a guest has what it sets. It places no
+# interrupts: these are as the kernel places them. The last one, because nothing resets these settings.
 against_tuned() {
 	new
 	echo "4096 131072 16777216" >/proc/sys/net/ipv4/tcp_rmem
@@ -103,7 +103,7 @@ rate_of() {
 }
 # within WHAT GOT WANTED: a check that GOT is within 10 % of WANTED
 within() {
-	if [ -n "$2" ] && [ $((10 * $2)) -ge $((9 * $3)) ] && [ $((10 * $2)) -le $((11 * $3)) ]; then
+	if is_near "${2:-0}" "$3"; then
 		ok "$1: $2 packets/s, $3 expected"
 	else
 		not_ok "$1 within 10 %" "$2 packets/s, $3 expected"
@@ -122,7 +122,8 @@ short_rings() {
 	done
 }
 
-# row NAME: overload, and the highest rate without loss, against each of the others. LOAD has the arguments of the workload.
+# row NAME: overload, and the highest rate without loss, against each of the others. LOAD has the arguments of the workload; ONLY
+# and WHAT restrict it to some of the others, and to one of the two.
 row() {
 	_row=$1
 	short_rings

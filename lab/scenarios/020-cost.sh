@@ -21,10 +21,6 @@ for dev in mq0 mq1 eth2 eth3; do
 done
 same "two threads of a core are CPUs 0 and 1" "$(cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list)" 0-1
 
-# is_near GOT WANTED: within 10 %
-is_near() {
-	awk -v g="$1" -v w="$2" 'BEGIN { exit !(g > 0.9 * w && g < 1.1 * w) }'
-}
 # near NAME GOT WANTED
 near() {
 	if is_near $2 $3; then

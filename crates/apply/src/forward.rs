@@ -110,7 +110,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Whether someone else changed the setting since the caller read it.
+    /// Whether the setting changed since the caller read it.
     fn is_changed_meanwhile(&mut self, step: &Step, address: &Address) -> bool {
         if !self.keeps_concurrent_changes() {
             return false;
@@ -120,6 +120,7 @@ impl Tx<'_> {
             && !compare(&step.setting, &self.now).holds()
     }
 
+    /// Whether what changes meanwhile is not a side effect of the steps ([`crate::Policy::keep_concurrent_changes`]).
     fn keeps_concurrent_changes(&self) -> bool {
         let layout = |s: &Step| {
             let alone = [Family::Irq, Family::Xps, Family::Rps, Family::Rss].map(Some).contains(&s.setting.family());

@@ -107,9 +107,9 @@ pub struct Policy {
     pub differs: bool,
     /// Record `already` even if every step has its value; the caller has just read the host.
     pub record: bool,
-    /// A setting that changes during the transaction, but not by it, stays as it is, unless the transaction is put back; it is not an
-    /// error. No effect on settings whose earlier value the caller does not know, and if a step may
-    /// change further settings itself: the layout of queues does not, restarts of the device and bans in irqbalance do.
+    /// A setting that changes during the transaction, but not by it, stays as it is, unless the transaction is put back; it is not
+    /// an error. No effect on settings whose earlier value the caller does not know, and if a step may change further settings
+    /// itself: the layout of queues does not, restarts of the device and bans in irqbalance do.
     pub keep_concurrent_changes: bool,
     /// The trial also ends when this process ends, as `bench` needs it.
     pub tied: bool,

@@ -20,13 +20,14 @@ pub(crate) fn expected(devs: &[Dev], entries: &[Entry]) -> Vec<Expected> {
         let d = devs.iter().find(|d| d.name() == dev)?;
         let from = step.as_ref()?.from.known()?;
         let Setting::Coalesce { params: has, .. } = from else { return None };
-        let after = *params.get("rx-usecs").filter(|n| !is_own_mode(d, **n))?;
-        let is_on = |flag: &u32| *flag != 0;
-        if params.get("use-adaptive-rx").is_some_and(is_on) {
+        let after = *params.get("rx-usecs")?;
+        const SWITCH: &str = "use-adaptive-rx";
+        let is_adaptive = |flag: Option<&u32>, usecs: u32| flag.is_some_and(|f| *f != 0) || is_own_mode(d, usecs);
+        if is_adaptive(params.get(SWITCH).or(has.get(SWITCH)), after) {
             return None;
         }
-        let fixed = !has.get("use-adaptive-rx").is_some_and(is_on);
-        let before = has.get("rx-usecs").filter(|n| fixed && !is_own_mode(d, **n)).copied();
+        let now = *has.get("rx-usecs")?;
+        let before = (!is_adaptive(has.get(SWITCH), now)).then_some(now);
         (before != Some(after)).then(|| of(dev, before, after))
     };
     entries.iter().filter_map(change).collect()

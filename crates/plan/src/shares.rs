@@ -65,22 +65,53 @@ fn entries(weights: &[u32], size: usize) -> Vec<u32> {
     out
 }
 
-/// The table weighted by capacity; `None` if an even table is as good.
+/// The table weighted by capacity; `None` if an even table is as good. Ports with layouts of their own share the capacity of CPUs
+/// that have queues of several of them.
 fn table(m: &Machine, devs: &[Dev], d: &Dev, size: usize) -> Option<Vec<u32>> {
-    let cpus = d.cpu.get(..d.rx as usize)?;
-    let known: Vec<usize> = cpus.iter().copied().collect::<Option<_>>()?;
-    if known.len() < 2 || size < known.len() {
-        return None;
-    }
+    // RPS spreads the packets of a port with one queue.
+    let together = |other: &&Dev| d.apart && other.apart && other.rx > 1;
+    let ports: Vec<&Dev> = devs.iter().filter(|other| other.name() == d.name() || together(other)).collect();
     let carries = capacity(m, devs.iter().flat_map(|d| d.cpu.iter().flatten().copied()));
     let mut queues: BTreeMap<usize, u32> = BTreeMap::new();
-    known.iter().for_each(|c| *queues.entry(*c).or_default() += 1);
-    let weights: Vec<u32> = known.iter().map(|c| (carries[c] * 6.0 / f64::from(queues[c])).round() as u32).collect();
-    let table = knob_rss::by_weight(&entries(&weights, size), size);
-    let by_turns: Vec<u32> = (0..d.rx).collect();
-    let even = fullest(&parts(cpus, &by_turns)?, &carries)?;
-    let less = 100.0 - fullest(&parts(cpus, &table)?, &carries)? * 100.0 / even;
-    (less >= WORTH_PERCENT && (0..d.rx).all(|q| table.contains(&q))).then_some(table)
+    ports.iter().flat_map(|d| cpus_of(d)).flatten().for_each(|c| *queues.entry(*c).or_default() += 1);
+    let weighted = |d: &Dev, size: usize| -> Option<Vec<u32>> {
+        let known: Vec<usize> = cpus_of(d).iter().copied().collect::<Option<_>>()?;
+        if known.len() < 2 || size < known.len() {
+            return None;
+        }
+        let weight = |c: &usize| (carries[c] * 6.0 / f64::from(queues[c])).round() as u32;
+        Some(knob_rss::by_weight(&entries(&known.iter().map(weight).collect::<Vec<_>>(), size), size))
+    };
+    let table = weighted(d, size)?;
+    let by_turns = |d: &Dev| (0..d.rx).collect::<Vec<u32>>();
+    let even = fullest_of(&ports, d, &carries, &|d| by_turns(d))?;
+    let less =
+        100.0 - fullest_of(&ports, d, &carries, &|d| weighted(d, size).unwrap_or_else(|| by_turns(d)))? * 100.0 / even;
+    let is_weighted = !knob_rss::is_even(&table, d.rx);
+    (is_weighted && less >= WORTH_PERCENT && (0..d.rx).all(|q| table.contains(&q))).then_some(table)
+}
+
+/// CPUs of the receive queues.
+fn cpus_of<'d>(d: &'d Dev<'_>) -> &'d [Option<usize>] {
+    d.cpu.get(..d.rx as usize).unwrap_or_default()
+}
+
+/// The highest load of the CPUs of `d`, with that of all ports on them, if each port has a load of 1. Ports whose CPUs are unknown
+/// do not count; `None` if `d` is one of them.
+fn fullest_of(
+    ports: &[&Dev],
+    d: &Dev,
+    carries: &BTreeMap<usize, f64>,
+    table: &dyn Fn(&Dev) -> Vec<u32>,
+) -> Option<f64> {
+    let own = parts(cpus_of(d), &table(d))?;
+    let mut load: BTreeMap<usize, f64> = BTreeMap::new();
+    for part in ports.iter().filter_map(|p| parts(cpus_of(p), &table(p))) {
+        part.into_iter()
+            .filter(|(cpu, _)| own.contains_key(cpu))
+            .for_each(|(cpu, n)| *load.entry(cpu).or_default() += n);
+    }
+    fullest(&load, carries)
 }
 
 /// Adds the tables to the plan, and records them in the devices.

@@ -212,17 +212,19 @@ fn queues_by_cpu(p: &Plan) -> BTreeMap<CpuId, u32> {
 /// With one layout for both, eight of twelve CPUs would do the work (six cores; lab/bench/60-matrix-uniform.sh).
 #[test]
 fn ports_with_fewer_queues_than_cpus_use_all_cpus_of_their_node_together() {
-    let s = ports(6, 8, 2);
-    let p = ok(&s, Goal::Forward);
-    let by = queues_by_cpu(&p);
-    assert_eq!(by.len(), 12, "{by:?}");
-    assert!(by.values().all(|n| *n <= 2) && p.layout.iter().flat_map(|d| &d.queues).all(|q| q.far == Some(false)));
-    // What each CPU gets by the weighted tables is at most 7 % more than its part of all.
-    let load = p.expected.iter().find(|e| e.unit.contains("modelled"));
-    assert!(load.is_none_or(|e| e.after < e.before), "{load:?}");
-    // It is not moved again.
-    let after = project(&s, &p.target);
-    assert!(ok(&after, Goal::Forward).steps.iter().all(|s| !matches!(s.setting, Setting::IrqCpus { .. })));
+    for n in [2, 3] {
+        let s = ports(6, 8, n);
+        let p = ok(&s, Goal::Forward);
+        let by = queues_by_cpu(&p);
+        assert_eq!(by.len(), 12, "{by:?}");
+        assert!(by.values().all(|n| *n <= 2) && p.layout.iter().flat_map(|d| &d.queues).all(|q| q.far == Some(false)));
+        // Six cores carry eight loads. Some CPUs have queues of two ports, others of one; the tables make up for it, up to 7 %.
+        let load = p.expected.iter().find(|e| e.unit.contains("modelled")).unwrap().after.unwrap();
+        assert!(load < n as f64 / 8.0 * 1.07, "{n} ports: {load}");
+        // It is not moved again.
+        let after = project(&s, &p.target);
+        assert!(ok(&after, Goal::Forward).steps.iter().all(|s| !matches!(s.setting, Setting::IrqCpus { .. })));
+    }
 }
 
 #[test]

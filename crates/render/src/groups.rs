@@ -74,7 +74,10 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     }
     let others = plan.programs.iter().map(|p| p.dev.as_str()).find(|dev| shown_devs.iter().all(|d| d != dev));
     if let Some(dev) = others {
-        out.push_str(&hang("  ", &format!("for another interface, such as {dev}: the same file with its CPUs from the list above, or ringwise plan {dev}"), w));
+        let text = format!(
+            "for another interface, such as {dev}: the same file with its node, and its CPUs from the list above"
+        );
+        out.push_str(&hang("  ", &text, w));
     }
     out.push('\n');
     out
