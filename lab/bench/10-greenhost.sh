@@ -16,7 +16,7 @@ measured greenhost forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
 same "greenhost: tuned forwards more than CPU 0" "$(verdict greenhost rate tuned)" better
 
 # By size, as in the article's table, with too few pairs for a verdict.
-[ -n "$QUICK" ] || measured greenhost-sizes forward $FORWARD --size 1000,500,250,100,50,20 --rate $OFFERED --state "$TUNED" \
+[ -n "$QUICK" ] || measured greenhost-sizes forward $FORWARD --frame 1000,500,250,100,60 --rate $OFFERED --state "$TUNED" \
 	--pairs 2 --calibrate 0 --trial 1s --warm 500ms
 
 # For information, without a verdict: the placement of today's kernel, and irqbalance.

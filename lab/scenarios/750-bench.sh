@@ -66,6 +66,7 @@ for w in burst mixed stream receive; do
 done
 check "receive: on the CPU of the queue" grep -q '"place":"same-cpu"' $B/receive.jsonl
 check "receive: on another" grep -q '"place":"same-l3"\|"place":"same-node"\|"place":"other-node"\|"place":"other-cpu"' $B/receive.jsonl
+check "receive: compared with the CPU of the queue" grep -q '"kind":"comparison".*"base":"same-cpu"' $B/receive.jsonl
 
 # ------------------------------------------------------------------ over TCP and over ssh
 

@@ -3,7 +3,7 @@ use crate::result::{CpuUse, Design, HostSide, State};
 use crate::rng::Rng;
 
 fn session(workload: &str, states: &[&str], blocks: u32) -> Session {
-    let state = |name: &&str| State { name: (*name).to_owned(), what: String::new(), value: None };
+    let state = |name: &&str| State { name: (*name).to_owned(), ..State::default() };
     let design = Design { seed: 3, blocks, alpha: 0.05, equivalent_percent: 2.0, ..Design::default() };
     Session { workload: workload.to_owned(), states: states.iter().map(state).collect(), design, ..Session::default() }
 }

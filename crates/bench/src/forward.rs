@@ -27,8 +27,10 @@ pub(crate) const FCS_BYTES: u32 = 4;
 pub const GAP_BYTES: u32 = 20;
 /// Ethernet, IPv4 and UDP without their payload, and without FCS.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
-/// Greenhost's frame sizes, in its order.
+/// Greenhost's frame sizes as the article prints them, in its order.
 pub const GREENHOST_SIZES: [u32; 6] = [1000, 500, 250, 100, 50, 20];
+/// The different frames that are sent for them: 50 and 20 are both sent with 60 bytes.
+pub const GREENHOST_FRAMES: [u32; 5] = [1000, 500, 250, 100, FRAME_MIN_BYTES];
 /// How often each frame is sent in [`redhat`].
 const COPIES: u32 = 4;
 
@@ -369,7 +371,7 @@ const LINK_PERCENT: f64 = 98.0;
 /// If less than this share of the offered load was sent, the generator is the limit.
 const OFFERED_PERCENT: f64 = 98.0;
 /// Loss below this is ignored when the limit is determined.
-const LOSS_PERCENT: f64 = 0.1;
+pub(crate) const LOSS_PERCENT: f64 = 0.1;
 /// A CPU that is busier than this is the limit.
 const BUSY_PERCENT: f64 = 97.0;
 

@@ -86,6 +86,9 @@ pub struct State {
     /// The value on the axis of [`Session::swept`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
+    /// Where the receiver runs in this state: `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`, `other-cpu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 /// How many trials are made, how long each is, and when a difference counts.
@@ -131,6 +134,9 @@ pub struct Point {
     /// Payload of a message (rr, burst, mixed, stream) or of UDP in a packet (forward, receive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u32>,
+    /// Frame without FCS (forward), as pktgen counts it; shorter ones are sent with 60 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_bytes: Option<u32>,
     /// Load threads, all groups together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -155,12 +161,24 @@ pub struct Point {
     /// Exponent of Zipf's law over the flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew: Option<f64>,
-    /// `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`.
+    /// `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`, `other-cpu`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Offered rate; none: as much as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<f64>,
+}
+
+impl Point {
+    /// The payload, or the frame if the session names frames, in bytes.
+    pub fn bytes(&self) -> Option<u32> {
+        self.size_bytes.or(self.frame_bytes)
+    }
+
+    /// The other members.
+    pub fn without_size(&self) -> Self {
+        Self { size_bytes: None, frame_bytes: None, ..self.clone() }
+    }
 }
 
 /// What a trial is for.
@@ -310,7 +328,7 @@ pub struct HostSide {
     /// Interrupts of the queues per packet, received or transmitted, whichever is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_packet: Option<f64>,
-    /// CPU time that was not idle, all CPUs together, per received packet.
+    /// CPU time that was not idle, all CPUs together, per packet, received or transmitted, whichever is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_packet: Option<f64>,
     /// Cycles of all CPUs (perf_event_open(2)) per packet, received or transmitted, whichever is more.

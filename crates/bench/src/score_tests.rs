@@ -2,7 +2,7 @@ use super::*;
 use crate::result::{Design, Latency, LoadResult, State};
 
 fn session() -> Session {
-    let state = |name: &str| State { name: name.to_owned(), what: String::new(), value: None };
+    let state = |name: &str| State { name: name.to_owned(), ..State::default() };
     let design = Design { seed: 1, blocks: 8, alpha: 0.05, equivalent_percent: 2.0, ..Design::default() };
     Session { workload: "mixed".to_owned(), states: vec![state("before"), state("bulk")], design, ..Session::default() }
 }

@@ -107,6 +107,7 @@ pub fn varying(all: &[&Point]) -> Point {
     let _ = first;
     Point {
         size_bytes: differs(all, |p| &p.size_bytes, 0),
+        frame_bytes: differs(all, |p| &p.frame_bytes, 0),
         threads: differs(all, |p| &p.threads, 0),
         level: differs(all, |p| &p.level, String::new()),
         mix: differs(all, |p| &p.mix, String::new()),

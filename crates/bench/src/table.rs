@@ -117,6 +117,13 @@ pub fn measures(r: &Results, narrow: bool) -> Table {
     Table { last_words: !narrow, ..table("Measured values", &note, r, &rows, columns, narrow) }
 }
 
+/// The cycles of one CPU between two packets at line rate, at the clock that the busy CPUs had: counted cycles by busy time.
+fn budget_cycles(t: &Trial) -> Option<f64> {
+    let h = &t.host;
+    // Both are divided by the same number of packets.
+    Some(h.budget_ns_per_packet? * h.cycles_per_packet? / h.cpu_ns_per_packet.filter(|ns| *ns > 0.0)?)
+}
+
 /// The cost of a packet for the host, and how the work is spread.
 pub fn costs(r: &Results) -> Table {
     let columns = vec![
@@ -125,6 +132,7 @@ pub fn costs(r: &Results) -> Table {
         mean("CPU ns/packet", false, |t| t.host.cpu_ns_per_packet, digits),
         mean("cycles/packet", false, |t| t.host.cycles_per_packet, digits),
         mean("ns/packet at line rate", false, |t| t.host.budget_ns_per_packet, digits),
+        mean("cycles/packet at line rate", false, budget_cycles, digits),
         mean("interrupts/s", false, |t| t.host.interrupts_per_s, count),
         mean("interrupts/packet", false, |t| t.host.interrupts_per_packet, digits),
         mean("delay p99 us", false, |t| value(t, Metric::Delay), digits),
@@ -137,7 +145,8 @@ pub fn costs(r: &Results) -> Table {
             digits,
         ),
     ];
-    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wakes up every ten milliseconds, on the worst CPU.";
+    let note = "Means over the blocks. At line rate: what one CPU has between two packets. Delay: how late an ordinary thread ran that \
+                wakes up every ten milliseconds, on the worst CPU.";
     table("CPU cost and queue load", note, r, &summary::rows(r), columns, false)
 }
 

@@ -4,7 +4,7 @@ use ringwise_model::words::{hang, plain, plural};
 
 use crate::file::Results;
 use crate::result::Verdict;
-use crate::{summary, table, words};
+use crate::{bound, summary, table, words};
 
 /// The kind of a piece of a line, for the caller that colours it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,11 @@ pub fn text(r: &Results, look: &TextStyle) -> String {
             }
             for (at, by) in last {
                 out.push_str(&look.hang(&format!("  {at}: "), &by));
+            }
+            for b in bound::bounds(r) {
+                let at = words::point(&b.rest, &varies);
+                let at = if at.is_empty() { b.state.clone() } else { format!("{at}, {}", b.state) };
+                out.push_str(&look.hang(&format!("  {at}, by size: "), &b.text()));
             }
             out.push('\n');
         }

@@ -99,6 +99,14 @@ pub fn point(p: &Point, varies: &Point) -> String {
         }
     };
     counted(p.size_bytes, varies.size_bytes, "byte");
+    if let (Some(n), Some(_)) = (p.frame_bytes, varies.frame_bytes) {
+        parts.push(format!("frames of {}", plural(n as usize, "byte")));
+    }
+    let mut counted = |here: Option<u32>, shown: Option<u32>, one: &str| {
+        if let (Some(n), Some(_)) = (here, shown) {
+            parts.push(plural(n as usize, one));
+        }
+    };
     counted(p.threads, varies.threads, "thread");
     counted(p.queues, varies.queues, "queue");
     counted(p.interfaces, varies.interfaces, "interface");
@@ -120,6 +128,7 @@ pub fn common(r: &Results) -> String {
     let v = varying(&all);
     let fixed = Point {
         size_bytes: first.size_bytes.filter(|_| v.size_bytes.is_none()),
+        frame_bytes: first.frame_bytes.filter(|_| v.frame_bytes.is_none()),
         threads: first.threads.filter(|_| v.threads.is_none()),
         level: first.level.clone().filter(|_| v.level.is_none()),
         mix: first.mix.clone().filter(|_| v.mix.is_none()),

@@ -370,6 +370,10 @@ fn results_of_different_hosts_are_not_compared() {
         "{}",
         r.out
     );
+    // One size alone is no axis.
+    let figures = path(&dir, "figures");
+    let r = run(&["bench", "report", &file, &other, "--svg", &figures]);
+    assert_eq!((r.status, r.err.contains("no figure shows all of these files")), (Some(1), true), "{}", r.err);
     let r = run(&["bench", "report", &file, &other, "-j"]);
     assert_eq!((r.status, r.err.contains("work with one file")), (Some(2), true), "{}", r.err);
     let none = dir.file("none.jsonl", "{\"kind\":\"trial\"}\n");

@@ -74,6 +74,7 @@ pub fn environment(host: &dyn Host, s: &Snapshot, devs: &[String], load: &dyn Wo
             |m: &BTreeMap<String, CpuSet>| m.iter().map(|(k, v)| format!("{k} on {v}")).collect::<Vec<_>>().join(", ");
         add("governor".into(), &p.governor.as_ref().map(words));
         add("aspm".into(), &p.aspm);
+        add("turbo".into(), &p.turbo.as_ref().map(|on| if *on { "on" } else { "off" }.to_string()));
     }
     for d in devs {
         let Some(n) = s.nic(d) else { continue };
@@ -100,6 +101,22 @@ pub fn environment(host: &dyn Host, s: &Snapshot, devs: &[String], load: &dyn Wo
     Environment { hash, facts, peer, capture: None }
 }
 
+/// The idle states (C-states) of the first CPU with the time to leave them: `POLL 0 us, C1 2 us, C6 133 us (disabled)`. `None`: it has none,
+/// or they cannot be read.
+fn idle_states(host: &dyn Host) -> Option<String> {
+    const DIR: &str = "/sys/devices/system/cpu/cpu0/cpuidle";
+    let mut numbers: Vec<u32> =
+        host.list(DIR).ok()?.iter().filter_map(|name| name.strip_prefix("state")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    let one = |n: &u32| {
+        let file = |name: &str| Some(host.read_text(&format!("{DIR}/state{n}/{name}")).ok()?.trim().to_string());
+        let disabled = if file("disable").is_some_and(|d| d != "0") { " (disabled)" } else { "" };
+        Some(format!("{} {} us{disabled}", file("name")?, file("latency")?))
+    };
+    let states: Vec<String> = numbers.iter().map(one).collect::<Option<_>>()?;
+    (!states.is_empty()).then(|| states.join(", "))
+}
+
 /// Facts of the host that may affect the numbers and that no state changes.
 fn facts(host: &dyn Host) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
@@ -111,12 +128,12 @@ fn facts(host: &dyn Host) -> BTreeMap<String, String> {
     file("kernel command line", "/proc/cmdline");
     file("mitigations off", "/sys/devices/system/cpu/mitigations");
     file("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    file("turbo off", "/sys/devices/system/cpu/intel_pstate/no_turbo");
     file("idle driver", "/sys/devices/system/cpu/cpuidle/current_driver");
     file("busy_poll", "/proc/sys/net/core/busy_poll");
     file("netdev_budget", "/proc/sys/net/core/netdev_budget");
     file("default qdisc", "/proc/sys/net/core/default_qdisc");
     file("ip_forward", "/proc/sys/net/ipv4/ip_forward");
+    out.extend(idle_states(host).map(|t| ("idle states".to_string(), t)));
     if let Ok(t) = host.read_text("/proc/cpuinfo") {
         let of = |key: &str| t.lines().find_map(|l| Some(l.strip_prefix(key)?.split_once(':')?.1.trim().to_string()));
         out.extend(of("model name").map(|v| ("cpu".to_string(), v)));
@@ -128,4 +145,94 @@ fn facts(host: &dyn Host) -> BTreeMap<String, String> {
         out.insert("packet filter".into(), if list.is_empty() { "none".into() } else { list.join(", ") });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{Measurement, TrialContext};
+    use ringwise_bench::result::Point;
+    use ringwise_model::Power;
+    use ringwise_sys::Captured;
+    use ringwise_testkit::dir::Dir;
+    use ringwise_testkit::machines::{NicSpec, host};
+    use ringwise_testkit::topo::CpuSpec;
+
+    struct NoLoad;
+
+    impl Workload for NoLoad {
+        fn name(&self) -> &'static str {
+            "none"
+        }
+        fn driver(&self) -> &'static str {
+            "none"
+        }
+        fn peer(&self) -> Option<String> {
+            None
+        }
+        fn peer_facts(&self) -> BTreeMap<String, String> {
+            [("kernel".to_string(), "6.1".to_string())].into()
+        }
+        fn points(&self) -> Vec<Point> {
+            Vec::new()
+        }
+        fn trial(&mut self, _: &Point, _: &str, _: &TrialContext) -> Result<Measurement> {
+            unreachable!("nothing is measured")
+        }
+    }
+
+    #[test]
+    fn the_platform_is_recorded() {
+        let mut s = host("h", CpuSpec::flat(2, 2), vec![NicSpec::new("eth0", "ice", Some(0), 4, 4)]).snapshot();
+        s.topology.smt_active = Fact::Known(true);
+        s.host.kernel = Fact::Known("6.12.48".into());
+        let governor = Fact::Known([("performance".to_string(), "0-3".parse().unwrap())].into());
+        s.host.power = Some(Power {
+            governor,
+            preference: Fact::Absent,
+            turbo: Fact::Known(false),
+            aspm: Fact::Known("performance".into()),
+        });
+        let dir = Dir::new();
+        std::fs::create_dir_all(dir.0.join("sys/class/net")).unwrap();
+        std::fs::create_dir_all(dir.0.join("proc")).unwrap();
+        std::fs::write(dir.0.join("proc/cmdline"), "intel_idle.max_cstate=1\n").unwrap();
+        let e = environment(&Captured::open(&dir.0).unwrap(), &s, &["eth0".into()], &NoLoad);
+        for (name, value) in [
+            ("smt", "on"),
+            ("kernel", "6.12.48"),
+            ("turbo", "off"),
+            ("aspm", "performance"),
+            ("governor", "performance on 0-3"),
+            ("cpus online", "0-3"),
+            ("eth0 driver", "ice"),
+            ("kernel command line", "intel_idle.max_cstate=1"),
+        ] {
+            assert_eq!(e.facts.get(name).map(String::as_str), Some(value), "{name}: {:?}", e.facts);
+        }
+        assert_eq!(e.peer["kernel"], "6.1");
+    }
+
+    #[test]
+    fn idle_states_have_their_latency_and_their_limit() {
+        let dir = Dir::new();
+        let put = |path: &str, text: &str| {
+            let path = dir.0.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/version", "Linux version 6.12.0\n");
+        put("sys/class/net/README", "");
+        for (n, name, latency, disable) in [(0, "POLL", 0, 0), (2, "C6", 133, 1), (1, "C1", 2, 0)] {
+            let state = format!("sys/devices/system/cpu/cpu0/cpuidle/state{n}");
+            put(&format!("{state}/name"), &format!("{name}\n"));
+            put(&format!("{state}/latency"), &format!("{latency}\n"));
+            put(&format!("{state}/disable"), &format!("{disable}\n"));
+        }
+        let host = Captured::open(&dir.0).unwrap();
+        assert_eq!(facts(&host)["idle states"], "POLL 0 us, C1 2 us, C6 133 us (disabled)");
+        std::fs::remove_file(dir.0.join("sys/devices/system/cpu/cpu0/cpuidle/state1/latency")).unwrap();
+        let host = Captured::open(&dir.0).unwrap();
+        assert_eq!(facts(&host).get("idle states"), None, "a part of it would mislead");
+    }
 }

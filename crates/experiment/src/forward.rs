@@ -37,6 +37,14 @@ pub enum Recipe {
     Turn,
 }
 
+/// The size of the frames at this point, without FCS.
+fn frame_of(p: &Point) -> u32 {
+    match (p.frame_bytes, p.size_bytes) {
+        (Some(frame), _) => recipe::padded(frame),
+        (None, payload) => frame_of_payload(payload.unwrap_or(0)),
+    }
+}
+
 /// Packets through this host. Lists of numbers are axes of the session.
 #[derive(Debug, Clone)]
 pub struct ForwardSpec {
@@ -52,8 +60,10 @@ pub struct ForwardSpec {
     pub recipe: Recipe,
     /// Their sources and destinations.
     pub addresses: Addresses,
-    /// Payload bytes; empty: those of the recipe.
+    /// Payload bytes of UDP.
     pub sizes: Vec<u32>,
+    /// Frame bytes without FCS, if `sizes` is empty. Both empty: those of the article.
+    pub frames: Vec<u32>,
     /// Number of sources used in turn. Empty, or a recipe with random sources: the recipe's own number.
     pub flows: Vec<u32>,
     /// Offered packets a second. Empty: as many as possible.
@@ -120,7 +130,7 @@ impl Forward {
     fn load(&self, p: &Point, per_s: Option<f64>, cx: &TrialContext) -> Pktgen {
         let n = p.interfaces.unwrap_or(u32::MAX) as usize;
         let from = &self.from[..self.from.len().min(n)];
-        let (frame, time) = (frame_of_payload(p.size_bytes.unwrap_or(20)), cx.time);
+        let (frame, time) = (frame_of(p), cx.time);
         let mut out = match self.spec.recipe {
             Recipe::Random => recipe::greenhost(from, frame, per_s, time, self.spec.addresses),
             Recipe::Turn => {
@@ -276,7 +286,7 @@ impl Forward {
     /// The highest rate that is tried: `--rate`, or the sum of the line rates of the incoming ports.
     fn top(&self, p: &Point) -> f64 {
         let n = p.interfaces.map_or(self.from.len(), |n| self.from.len().min(n as usize)) as f64;
-        let frame = frame_of_payload(p.size_bytes.unwrap_or(20));
+        let frame = frame_of(p);
         let speed = self.ports.first().and_then(|p| p.speed_mbit_per_s).filter(|s| *s > 0).unwrap_or(10_000);
         let asked = self.spec.rates.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r))));
         asked.unwrap_or_else(|| n * recipe::line_rate_per_s(speed, frame))
@@ -302,8 +312,12 @@ impl Workload for Forward {
 
     fn points(&self) -> Vec<Point> {
         let l = &self.spec;
-        let sizes = if l.sizes.is_empty() { recipe::GREENHOST_SIZES.to_vec() } else { l.sizes.clone() };
-        let points = cross(vec![Point::default()], &sizes, |p, n| p.size_bytes = Some(*n));
+        let frames = match (l.sizes.is_empty(), l.frames.is_empty()) {
+            (true, true) => recipe::GREENHOST_FRAMES.to_vec(),
+            _ => l.frames.clone(),
+        };
+        let points = cross(vec![Point::default()], &l.sizes, |p, n| p.size_bytes = Some(*n));
+        let points = cross(points, &frames, |p, n| p.frame_bytes = Some(*n));
         let points = cross(points, &l.interfaces, |p, n| p.interfaces = Some(*n));
         let points = cross(points, &l.routes, |p, n| p.routes = Some(*n));
         let points = cross(points, &l.flows, |p, n| p.flows = Some(*n));
@@ -379,5 +393,17 @@ impl Experiment<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_sent_as_named_and_a_payload_with_its_headers() {
+        let of = |frame_bytes, size_bytes| frame_of(&Point { frame_bytes, size_bytes, ..Point::default() });
+        assert_eq!([1000, 100, 60, 50, 20].map(|n| of(Some(n), None)), [1000, 100, 60, 60, 60]);
+        assert_eq!([1000, 100, 18, 1].map(|n| of(None, Some(n))), [1042, 142, 60, 60]);
     }
 }

@@ -62,6 +62,12 @@ impl Level {
         }
     }
 
+    /// Threads on a host with this many physical cores. A mix needs one for each of its two groups.
+    fn threads(self, cores: u32, kind: Kind) -> u32 {
+        let least = if kind == Kind::Mixed { 2 } else { 1 };
+        ((f64::from(cores) * self.factor()).round() as u32).max(least)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Light => "light",
@@ -155,6 +161,8 @@ pub struct Messages {
     cpus_peer: Vec<u32>,
     /// For [`Kind::Receive`]: CPUs that were found by watching the traffic.
     places: Vec<(String, u32)>,
+    /// Each of them is a state, so that they are compared with each other; otherwise each is a point of every state.
+    places_are_states: bool,
 }
 
 impl Messages {
@@ -177,7 +185,7 @@ impl Messages {
             mix(m, 2)?;
         }
         let cores = u32::try_from(one.len()).unwrap_or(1).max(1);
-        Ok(Self { spec, cores, cpus_here, cpus_peer, sides, places: Vec::new() })
+        Ok(Self { spec, cores, cpus_here, cpus_peer, sides, places: Vec::new(), places_are_states: false })
     }
 
     /// The numbers of threads, each with the name of its level.
@@ -189,10 +197,7 @@ impl Messages {
         if !l.threads.is_empty() {
             return l.threads.iter().map(|n| (*n, None)).collect();
         }
-        let level = |v: &Level| {
-            let n = (f64::from(self.cores) * v.factor()).round().max(1.0) as u32;
-            (n.max(if l.kind == Kind::Mixed { 2 } else { 1 }), Some(v.name()))
-        };
+        let level = |v: &Level| (v.threads(self.cores, l.kind), Some(v.name()));
         if l.levels.is_empty() { vec![level(&Level::Medium)] } else { l.levels.iter().map(level).collect() }
     }
 
@@ -218,13 +223,14 @@ impl Messages {
             Kind::Burst => vec![group("", Pattern::Burst(self.spec.burst), size_bytes, 0, threads)],
             Kind::Stream | Kind::Receive => vec![group("", Pattern::Send, size_bytes, 0, threads)],
             Kind::Mixed => {
-                let (latency, bulk) = mix(p.mix.as_deref().unwrap_or("1/2:1/2"), threads)?;
+                let [latency, bulk] = mixed(p.mix.as_deref().unwrap_or("1/2:1/2"), threads, size_bytes)?;
                 let mut out = Vec::new();
-                if latency > 0 {
-                    out.push(group("latency", Pattern::Rr, size_bytes.min(LATENCY_BYTES), 0, latency));
+                if latency.threads > 0 {
+                    out.push(group("latency", Pattern::Rr, latency.size_bytes, 0, latency.threads));
                 }
-                if bulk > 0 {
-                    out.push(group("throughput", Pattern::Burst(self.spec.burst), size_bytes, latency, bulk));
+                if bulk.threads > 0 {
+                    let pattern = Pattern::Burst(self.spec.burst);
+                    out.push(group("throughput", pattern, bulk.size_bytes, latency.threads, bulk.threads));
                 }
                 out
             }
@@ -248,6 +254,12 @@ impl Messages {
         };
         self.places = places(cpu, s);
         Ok(())
+    }
+
+    /// Makes each place a state. Returns their names and CPUs, the CPU of the queue first.
+    pub fn compare_places(&mut self) -> &[(String, u32)] {
+        self.places_are_states = true;
+        &self.places
     }
 
     /// Runs the load and counts. `cpu`: the receiver's CPU, if that is what the point varies. `delayed`: `--delay-us`
@@ -345,6 +357,20 @@ struct LoadCounts {
     measured: Measured,
 }
 
+/// The threads of one group of a mix, and the size of their messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MixPart {
+    threads: u32,
+    size_bytes: u32,
+}
+
+/// The latency and the throughput threads of a mix. Both have the same size, but messages of the first have at most 1 KB.
+fn mixed(text: &str, threads: u32, size_bytes: u32) -> Result<[MixPart; 2]> {
+    let (latency, bulk) = mix(text, threads)?;
+    let latency = MixPart { threads: latency, size_bytes: size_bytes.min(LATENCY_BYTES) };
+    Ok([latency, MixPart { threads: bulk, size_bytes }])
+}
+
 /// `1/2:1/2`, `2/3:1/3`, `1:0`: latency to throughput threads of `threads`.
 fn mix(text: &str, threads: u32) -> Result<(u32, u32)> {
     let part = |t: &str| -> Option<f64> {
@@ -390,7 +416,16 @@ fn places(cpu: CpuId, s: &Snapshot) -> Vec<(String, u32)> {
             out.push((place.into(), other.0));
         }
     }
+    // The nearest first.
+    let order = ["same-cpu", "sibling", "same-l3", "same-node", "other-node", "other-cpu"];
+    out.sort_by_key(|(place, _)| order.iter().position(|o| o == place));
     out
+}
+
+/// The CPU of the receiver: that of the state if the places are states, otherwise that of the point. `None`: any.
+fn receiver_cpu(places: &[(String, u32)], are_states: bool, state: &str, p: &Point) -> Option<u32> {
+    let place = if are_states { Some(state) } else { p.place.as_deref() };
+    places.iter().find(|(name, _)| Some(name.as_str()) == place).map(|(_, cpu)| *cpu)
 }
 
 impl Workload for Messages {
@@ -434,15 +469,16 @@ impl Workload for Messages {
         if l.kind != Kind::Receive {
             return points;
         }
-        // Without a known CPU there is no point to measure.
-        if self.places.is_empty() {
-            return Vec::new();
+        match (self.places.is_empty(), self.places_are_states) {
+            // Without a known CPU there is no point to measure.
+            (true, _) => Vec::new(),
+            (false, true) => points,
+            (false, false) => cross(points, &self.places, |p, (place, _)| p.place = Some(place.clone())),
         }
-        cross(points, &self.places, |p, (place, _)| p.place = Some(place.clone()))
     }
 
     fn trial(&mut self, p: &Point, state: &str, cx: &TrialContext) -> Result<Measurement> {
-        let cpu = p.place.as_ref().and_then(|p| self.places.iter().find(|(n, _)| n == p)).map(|(_, cpu)| *cpu);
+        let cpu = receiver_cpu(&self.places, self.places_are_states, state, p);
         let delayed = self.spec.delay_in.as_deref().is_none_or(|n| n == state);
         let LoadCounts { mut loads, taken, measured } = self.once(p, cpu, delayed, [cx.warmup, cx.time], cx)?;
         let mut doubts = Vec::new();
@@ -473,6 +509,41 @@ impl Workload for Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_a_state_or_a_point() {
+        use ringwise_testkit::topo::CpuSpec;
+        // Two nodes of four cores with two threads; the queue is on the second node.
+        let s = ringwise_testkit::machines::host("h", CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) }, Vec::new())
+            .snapshot();
+        let at = places(CpuId(8), &s);
+        let names: Vec<&str> = at.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["same-cpu", "sibling", "same-l3", "other-node"]);
+        let point = |place: Option<&str>| Point { place: place.map(String::from), ..Point::default() };
+        let of = |are_states, state, place| receiver_cpu(&at, are_states, state, &point(place));
+        assert_eq!((of(true, "same-cpu", None), of(true, "other-node", None)), (Some(8), Some(0)));
+        assert_eq!((of(false, "before", Some("same-cpu")), of(false, "before", None)), (Some(8), None));
+    }
+
+    #[test]
+    fn levels_by_cores() {
+        let of = |cores, kind| [Level::Light, Level::Medium, Level::Heavy].map(|l| l.threads(cores, kind));
+        // The article has 48 cores and 96 threads under heavy load.
+        assert_eq!(of(48, Kind::Rr), [12, 48, 96]);
+        assert_eq!((of(6, Kind::Burst), of(1, Kind::Rr), of(2, Kind::Mixed)), ([2, 6, 12], [1, 1, 2], [2, 2, 4]));
+    }
+
+    #[test]
+    fn latency_messages_of_a_mix_have_at_most_a_kilobyte() {
+        let part = |threads, size_bytes| MixPart { threads, size_bytes };
+        for (size, latency) in [(64, 64), (1024, 1024), (4096, 1024), (65_536, 1024)] {
+            for (text, l, b) in
+                [("1/2:1/2", 24, 24), ("2/3:1/3", 32, 16), ("1/3:2/3", 16, 32), ("1:0", 48, 0), ("0:1", 0, 48)]
+            {
+                assert_eq!(mixed(text, 48, size).unwrap(), [part(l, latency), part(b, size)], "{text} of {size}");
+            }
+        }
+    }
 
     #[test]
     fn mixes() {

@@ -187,3 +187,37 @@ impl Experiment<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringwise_model::{Channels, Fact, Rings};
+    use ringwise_testkit::machines::{NicSpec, host};
+    use ringwise_testkit::topo::CpuSpec;
+
+    fn of(among: &[Among], disruption: bool) -> Vec<Candidate> {
+        let mut s = host("h", CpuSpec::flat(8, 1), vec![NicSpec::new("eth0", "igb", Some(0), 4, 8)]).snapshot();
+        let count = |now, max| Some(Count { now, max });
+        s.nics[0].rings = Fact::Known(Rings { rx: count(512, 4096), tx: count(512, 4096), ..Rings::default() });
+        s.nics[0].channels = Fact::Known(Channels { rx: None, tx: None, combined: count(4, 8), other: None });
+        candidates(&s, &["eth0".to_string()], among, disruption)
+    }
+
+    #[test]
+    fn rings_are_searched_in_both_directions() {
+        let rings = [Candidate::RxRing(2048), Candidate::RxRing(4096), Candidate::RxRing(256)];
+        assert_eq!(of(&[Among::Rings], true), [&rings[..], &[Candidate::Bulk { ring: 4096, usecs: 62 }]].concat());
+    }
+
+    #[test]
+    fn what_interrupts_traffic_is_a_candidate_only_on_request() {
+        let interrupts = |c: &Candidate| !matches!(c, Candidate::Goal(_) | Candidate::RxUsecs(_));
+        let (without, with) = (of(&[], false), of(&[], true));
+        assert!(!without.is_empty() && !without.iter().any(interrupts));
+        assert!(with.starts_with(&without));
+        for n in [1, 2, 4, 8] {
+            assert!(with.contains(&Candidate::Queues(n)), "{n}: {with:?}");
+        }
+        assert!(!with.contains(&Candidate::Queues(16)), "the device has 8");
+    }
+}

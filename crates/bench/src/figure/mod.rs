@@ -3,7 +3,7 @@
 mod forest;
 mod of;
 
-pub use of::figures;
+pub use of::{figures, together};
 
 /// One picture of a session.
 #[derive(Debug, Clone, PartialEq)]

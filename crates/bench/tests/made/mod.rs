@@ -12,7 +12,7 @@ fn near(rng: &mut Rng, percent: f64) -> f64 {
 }
 
 fn state(name: &str, what: &str) -> State {
-    State { name: name.into(), what: what.into(), value: None }
+    State { name: name.into(), what: what.into(), ..State::default() }
 }
 
 fn session(workload: &str, states: Vec<State>, blocks: u32) -> Session {
@@ -357,4 +357,95 @@ pub(crate) fn sweep() -> Results {
     let comparisons = compare_all(&s, &trials, &rates);
     let end = Some(End { restored: true, notes: vec![], seconds: 800.0 });
     Results { session: s, trials, comparisons, rates, end, notes: vec![] }
+}
+
+/// Latency and CPU by interrupt interval, against what was found.
+pub(crate) fn intervals() -> Results {
+    let key = "eth1.coalesce.rx-usecs";
+    let mut states = vec![state("before", "as found")];
+    for usecs in [0u32, 5, 62, 125] {
+        let value = Some(f64::from(usecs));
+        states.push(State { value, ..state(&format!("rx-usecs={usecs}"), &format!("--set {key}={usecs}")) });
+    }
+    let mut s = session("rr", states.clone(), 8);
+    s.swept = Some(key.into());
+    let mut rng = Rng::new(5);
+    let mut trials = Vec::new();
+    for block in 0..8 {
+        for (order, state) in states.iter().enumerate() {
+            let usecs = state.value.unwrap_or(3.0);
+            let mean = (20.0 + usecs * 0.8) * near(&mut rng, 1.0);
+            trials.push(Trial {
+                point: Point { size_bytes: Some(64), threads: Some(4), ..Point::default() },
+                state: state.name.clone(),
+                block,
+                order: order as u32,
+                seconds: 10.0,
+                loads: vec![LoadResult {
+                    unit: Unit::Transactions,
+                    threads: 4,
+                    sent_per_s: 1e6 / mean,
+                    done_per_s: 1e6 / mean,
+                    bits_per_s: 1e9 / mean,
+                    latency: Some(Latency { count: 100_000, mean_us: mean, ..Latency::default() }),
+                    ..LoadResult::default()
+                }],
+                host: HostSide {
+                    cpus: cpus(&[90.0 / (1.0 + usecs / 20.0) * near(&mut rng, 1.0)]),
+                    ..HostSide::default()
+                },
+                limit: Limit::Offered,
+                ..Trial::default()
+            });
+        }
+    }
+    let comparisons = compare(&s, &trials);
+    Results { session: s, trials, comparisons, rates: vec![], end: None, notes: vec![] }
+}
+
+/// Frames of two sizes by offered rate: a single CPU loses packets from 4,000/s on, six never do.
+pub(crate) fn offered() -> Results {
+    let s = session("forward", vec![state("cpu0", "--cpus 0"), state("spread", "--goal forward")], 4);
+    let mut rng = Rng::new(6);
+    let mut trials = Vec::new();
+    for frame in [60u32, 1000] {
+        for offered in [1000.0f64, 2000.0, 4000.0, 8000.0] {
+            for block in 0..4 {
+                for (order, name) in ["cpu0", "spread"].into_iter().enumerate() {
+                    let can = if name == "cpu0" { 3000.0 * near(&mut rng, 1.0) } else { 1e6 };
+                    let done = offered.min(can);
+                    trials.push(Trial {
+                        point: Point { frame_bytes: Some(frame), offered_per_s: Some(offered), ..Point::default() },
+                        state: name.into(),
+                        block,
+                        order: order as u32,
+                        seconds: 10.0,
+                        loads: vec![LoadResult {
+                            unit: Unit::Packets,
+                            threads: 1,
+                            offered_per_s: Some(offered),
+                            sent_per_s: offered,
+                            done_per_s: done,
+                            lost_percent: Some(100.0 * (1.0 - done / offered)),
+                            bits_per_s: done * f64::from(frame + 4) * 8.0,
+                            counted: BitRateLayer::Frame,
+                            ..LoadResult::default()
+                        }],
+                        host: HostSide {
+                            cpu_ns_per_packet: Some(500.0),
+                            cycles_per_packet: Some(1300.0),
+                            received_per_s: Some(offered),
+                            transmitted_per_s: Some(done),
+                            budget_ns_per_packet: Some(f64::from(frame + 24) * 8.0),
+                            ..HostSide::default()
+                        },
+                        limit: if done < offered { Limit::Cpu(vec![0]) } else { Limit::Offered },
+                        ..Trial::default()
+                    });
+                }
+            }
+        }
+    }
+    let comparisons = compare(&s, &trials);
+    Results { session: s, trials, comparisons, rates: vec![], end: None, notes: vec![] }
 }

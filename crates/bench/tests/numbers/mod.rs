@@ -381,7 +381,9 @@ fn figures_of_a_mix() {
             let want = by_size(&|label| changed(Metric::Rate, &label), rest);
             drawn(&rate.series(state), &want, &format!("rate, {state}, {rest}"));
             let used = by_size(&|label| mean(at(&r, state, &label).into_iter().map(cpu)), rest);
-            drawn(&rate.series(&format!("CPU, {state}")), &used, &format!("CPU, {state}, {rest}"));
+            for chart in [&rate, &latency] {
+                drawn(&chart.series(&format!("CPU, {state}")), &used, &format!("CPU, {state}, {rest}"));
+            }
         }
     }
     for (i, (mix, state)) in
@@ -408,4 +410,93 @@ fn figures_of_a_mix() {
         ];
         drawn(&chart.series(state), &want.map(|(n, v)| (n.to_string(), v)), &format!("percentiles, {state}"));
     }
+}
+
+#[test]
+fn latency_and_cpu_by_interval() {
+    let r = made::intervals();
+    let page = page::parse("intervals", &html::html(&r, STARTED));
+    let chart = Chart::of(svg(&page, "latency-by-value-1"));
+    let of = |value: Value| -> Vec<(String, f64)> {
+        let of = |usecs: &str| {
+            let state = format!("rx-usecs={usecs}");
+            mean(r.trials.iter().filter(|t| t.state == state).filter_map(value))
+        };
+        ["0", "5", "62", "125"].map(|n| (n.to_string(), of(n))).to_vec()
+    };
+    drawn(&chart.series("mean latency"), &of(|t| Some(t.loads[0].latency.as_ref()?.mean_us)), "latency");
+    drawn(&chart.series("CPU"), &of(|t| Some(cpu(t))), "CPU");
+    assert_eq!(page.all("figure").iter().filter(|f| f.get("id").starts_with("latency-by-value")).count(), 1);
+}
+
+#[test]
+fn loss_by_offered_rate_and_its_onset() {
+    let r = made::offered();
+    let text = html::html(&r, STARTED);
+    let page = page::parse("offered", &text);
+    let chart = Chart::of(svg(&page, "rate-by-offered-rate-1"));
+    for state in ["cpu0", "spread"] {
+        let of = |value: Value| -> Vec<(String, f64)> {
+            let here = |offered: f64| {
+                let at = |t: &&Trial| {
+                    t.point.frame_bytes == Some(60) && t.point.offered_per_s == Some(offered) && t.state == state
+                };
+                r.trials.iter().filter(at).filter_map(value).collect::<Vec<_>>()
+            };
+            [1000.0, 2000.0, 4000.0, 8000.0].map(|n| (n.to_string(), mean(here(n)))).to_vec()
+        };
+        drawn(&chart.series(state), &of(|t| Some(t.loads[0].done_per_s)), "rate");
+        drawn(&chart.series(&format!("loss, {state}")), &of(|t| t.loads[0].lost_percent), "loss");
+    }
+    let figures = page.all("figure");
+    let caption = |id: &str| figures.iter().find(|f| f.get("id") == id).unwrap().all("figcaption")[0].text();
+    let onset = "Loss begins: cpu0 between 2,000 and 4,000/s offered.";
+    assert!(caption("rate-by-offered-rate-1").contains(onset), "{}", caption("rate-by-offered-rate-1"));
+    // The CPU is the limit for frames of both sizes, at the same number of packets.
+    let limited = "Limited by: cpu0: packets per second (60 to 1,000 bytes:";
+    assert!(caption("packets-by-size-3").contains(limited), "{}", caption("packets-by-size-3"));
+    let t = Table::below(&page, "CPU cost and queue load");
+    let row = t.row(&["frames of 60 bytes, 1,000/s offered", "cpu0"]);
+    // 672 ns at 2.6 cycles per ns.
+    assert_eq!(t.cell(row, "cycles/packet at line rate"), "1,747");
+}
+
+#[test]
+fn a_score_of_one_is_marked() {
+    let r = made::mixed();
+    let page = page::parse("mixed", &html::html(&r, STARTED));
+    for i in 1..=4 {
+        let figure = svg(&page, &format!("score-{i}"));
+        assert!(figure.all("text").iter().any(|t| t.text() == "1.0: as before"), "score-{i}");
+        let chart = Chart::of(figure);
+        let at = chart.mark().unwrap_or_else(|| panic!("score-{i}: no line"));
+        assert!((at.value - 1.0).abs() <= at.slack, "score-{i}: the line is at {}", at.value);
+    }
+}
+
+#[test]
+fn several_systems_in_one_figure() {
+    let (old, mut new) = (made::sweep(), made::sweep());
+    new.trials.iter_mut().flat_map(|t| &mut t.loads).for_each(|l| l.done_per_s *= 1.5);
+    let found = figure::together(&[("7.1".into(), &old), ("7.2".into(), &new)]);
+    let [f] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((f.name.as_str(), f.title.as_str()), ("systems-by-channels", "Rate of 2 systems by channels"));
+    let page = page::parse("systems", &f.svg);
+    let chart = Chart::of(page.all("svg")[0]);
+    for (name, r) in [("7.1", &old), ("7.2", &new)] {
+        let of = |n: &str| {
+            let state = format!("queues={n}");
+            mean(r.trials.iter().filter(|t| t.state == state).map(|t| t.loads[0].done_per_s))
+        };
+        let want = ["1", "2", "4", "8"].map(|n| (n.to_string(), of(n))).to_vec();
+        drawn(&chart.series(name), &want, name);
+    }
+    // States that are measured at counts have a line each.
+    let queues = made::queues();
+    let found = figure::together(&[("a".into(), &queues), ("b".into(), &queues)]);
+    let [f] = found.as_slice() else { panic!("{found:?}") };
+    assert!(f.svg.contains(">a: 7.1<") && f.svg.contains(">b: 7.2<"));
+    // Without a common axis, or alone, nothing is drawn.
+    assert_eq!(figure::together(&[("a".into(), &queues), ("b".into(), &old)]), []);
+    assert_eq!(figure::together(&[("a".into(), &queues)]), []);
 }

@@ -253,6 +253,13 @@ impl<'a> Chart<'a> {
         }
     }
 
+    /// The horizontal line across the plot.
+    pub(crate) fn mark(&self) -> Option<Drawn> {
+        let lines = self.svg.elements().filter(|e| e.name == "path" && e.get("stroke-dasharray") == "5 3").map(path);
+        let y = lines.filter(|p| p.len() == 2 && p[0].1 == p[1].1 && p[1].0 == EDGES.1).map(|p| p[0].1).next()?;
+        Some(Drawn { at: String::new(), value: self.left.value(y), slack: self.left.slack(y) })
+    }
+
     /// The values of a series, by ascending pixel of the axis below.
     pub(crate) fn series(&self, name: &str) -> Vec<Drawn> {
         let (colour, dash, bar) = self.key(name);

@@ -162,7 +162,7 @@ pub struct PeerArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Payload sizes in bytes (64,256,1k,64k) [default: rr 64 to 1k, burst and mixed 64 to 64k, forward 1000,500,250,100,50,20]
+    /// Payload sizes in bytes (64,256,1k,64k) [default: rr 64 to 1k, burst and mixed 64 to 64k]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = bytes)]
     pub size: Vec<u32>,
     /// Number of load threads; several values are an axis
@@ -228,6 +228,9 @@ pub struct ForwardArgs {
     /// Port of the peer that --out reaches
     #[arg(long, value_name = "DEV")]
     pub sink: Option<String>,
+    /// Frame sizes in bytes without FCS, as pktgen counts them; shorter ones are sent with 60 [default: 1000,500,250,100,60]
+    #[arg(long = "frame", value_name = "SIZES", value_delimiter = ',', conflicts_with = "size", value_parser = between::<u32>(1, 9600))]
+    pub frames: Vec<u32>,
     /// Address pattern of the load
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     pub recipe: Recipe,
@@ -383,7 +386,7 @@ pub struct BenchReportArgs {
     /// Write tables and figures to one HTML file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Write each figure to a file in DIR
+    /// Write each figure to a file in DIR; of several files, figures with a line for each
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub svg: Option<PathBuf>,
     /// Weight of latency in the score [default: the one of the measurement]

@@ -1,8 +1,10 @@
 //! Measured values over an axis: sizes, counts, places.
 
-use super::{COUNTS, SIZE, Session, without};
+use super::{COUNTS, OFFERED, SIZE, Session, without};
+use crate::bound;
 use crate::compare::{rate_unit, value};
-use crate::result::{Metric, Point, Trial, Unit};
+use crate::forward::LOSS_PERCENT;
+use crate::result::{Metric, Point, State, Trial, Unit};
 use crate::summary::{self, Get};
 use crate::words;
 use ringwise_draw::chart::{Chart, Series, SeriesStyle, Spot, X, Y};
@@ -41,9 +43,17 @@ impl Session<'_> {
                     series,
                 };
                 let name = if unit == "bit/s" { "bits-by-size" } else { "packets-by-size" };
-                self.add_chart(name, &format!("Means over the blocks.{dashed}{which}"), &chart);
+                let limited = if unit == "bit/s" { String::new() } else { self.bounds(&rest) };
+                self.add_chart(name, &format!("Means over the blocks.{dashed}{which}{limited}"), &chart);
             }
         }
+    }
+
+    /// ` Limited by: spread: packets per second (...).`
+    fn bounds(&self, rest: &Point) -> String {
+        let here = bound::bounds(self.r).into_iter().filter(|b| b.rest == *rest);
+        let parts: Vec<String> = here.map(|b| format!("{}: {}", b.state, b.text())).collect();
+        if parts.is_empty() { String::new() } else { format!(" Limited by: {}.", parts.join("; ")) }
     }
 
     /// Highest rates for each loss of the search.
@@ -102,17 +112,56 @@ impl Session<'_> {
                 }
                 let line: Get = if unit == Unit::Bytes { &line_bits } else { &line_packets };
                 series.extend(self.line_rate(&series, &rest, axis, line));
+                let loss = match axis.what {
+                    OFFERED => self.lines(&rest, axis, true, &|t| value(t, Metric::Loss)),
+                    _ => Vec::new(),
+                };
+                let onset = onset(&loss, &self.r.session.states);
+                let lost = loss.iter().flat_map(|s| &s.spots).any(|p| p.y.is_some());
+                series.extend(loss);
+                let (what, dashed) = match lost {
+                    true => ("Rate and loss", " Dashed and hollow: loss, right axis."),
+                    false => ("Rate", ""),
+                };
                 let chart = Chart {
-                    title: self.title(&format!("Rate by {}", axis.what), &rest),
+                    title: self.title(&format!("{what} by {}", axis.what), &rest),
                     x: X::Counts(axis.label.into()),
                     left: Y::from_zero(rate_unit(unit), true),
-                    right: None,
+                    right: lost.then(|| Y::from_zero("loss, %", false)),
                     bars: false,
                     series,
                 };
-                self.add_chart(&format!("rate-by-{}", axis.what.replace(' ', "-")), "Means over the blocks.", &chart);
+                let name = format!("rate-by-{}", axis.what.replace(' ', "-"));
+                self.add_chart(&name, &format!("Means over the blocks.{dashed}{onset}"), &chart);
             }
         }
+    }
+
+    /// Places of the receiver that are states.
+    pub(super) fn by_place_of_state(&mut self) {
+        let states = &self.r.session.states;
+        let names: Vec<String> = states.iter().filter_map(|s| s.place.clone()).collect();
+        if names.len() < 2 || names.len() != states.len() {
+            return;
+        }
+        for rest in self.rests(&[]) {
+            let here = self.rows.iter().filter(|r| *r.point == rest);
+            let spots = here.map(|r| self.spot(r.index as f64, r, &|t| value(t, Metric::Rate))).collect();
+            let series = vec![Series { name: "receiver".into(), look: SeriesStyle::Of(1), right: false, spots }];
+            self.add_places(&rest, names.clone(), series);
+        }
+    }
+
+    fn add_places(&mut self, rest: &Point, names: Vec<String>, series: Vec<Series>) {
+        let chart = Chart {
+            title: self.title("Rate by place of the receiver", rest),
+            x: X::Names("where the receiver runs, seen from the interrupt".into(), names),
+            left: Y::from_zero(rate_unit(self.unit), true),
+            right: None,
+            bars: true,
+            series,
+        };
+        self.add_chart("rate-by-place", "Means over the blocks.", &chart);
     }
 
     pub(super) fn by_place(&mut self) {
@@ -125,7 +174,7 @@ impl Session<'_> {
             if names.len() < 2 {
                 continue;
             }
-            let order = ["same-cpu", "sibling", "same-l3", "same-node", "other-node"];
+            let order = ["same-cpu", "sibling", "same-l3", "same-node", "other-node", "other-cpu"];
             names.sort_by_key(|n| order.iter().position(|o| o == n).unwrap_or(order.len()));
             let mut series = Vec::new();
             for (i, state) in self.r.session.states.iter().enumerate() {
@@ -141,15 +190,7 @@ impl Session<'_> {
                     spots: spots.collect(),
                 });
             }
-            let chart = Chart {
-                title: self.title("Rate by place of the receiver", &rest),
-                x: X::Names("where the receiver runs, seen from the interrupt".into(), names),
-                left: Y::from_zero(rate_unit(self.unit), true),
-                right: None,
-                bars: true,
-                series,
-            };
-            self.add_chart("rate-by-place", "Means over the blocks.", &chart);
+            self.add_places(&rest, names, series);
         }
     }
 
@@ -188,8 +229,55 @@ impl Session<'_> {
                 series,
             };
             self.add_chart("rate-by-value", "Means over the blocks.", &chart);
+            self.latency_by_value(&key, &rest);
         }
     }
+
+    /// The trade-off of a swept value: latency against the time of all CPUs.
+    fn latency_by_value(&mut self, key: &str, rest: &Point) {
+        let line = |get: Get| -> Vec<Spot> {
+            let here = self.rows.iter().filter(|r| *r.point == *rest);
+            let mut spots: Vec<Spot> =
+                here.filter_map(|r| Some(self.spot(self.r.session.states[r.index].value?, r, get))).collect();
+            spots.sort_by(|a, b| a.x.total_cmp(&b.x));
+            spots
+        };
+        let latency = line(&|t| value(t, Metric::LatencyMean));
+        if latency.iter().filter(|s| s.y.is_some()).count() < 2 {
+            return;
+        }
+        let first = self.rows.iter().find(|r| r.index == 0 && *r.point == *rest);
+        let mark = first
+            .filter(|_| self.r.session.states[0].value.is_none())
+            .and_then(|r| Some((r.mean(&|t| value(t, Metric::LatencyMean))?, r.state.to_string())));
+        let cpu = line(&|t| value(t, Metric::Cpu));
+        let of = |name: &str, right, spots| Series { name: name.into(), look: SeriesStyle::Of(1), right, spots };
+        let chart = Chart {
+            title: self.title(&format!("Latency and CPU by {key}"), rest),
+            x: X::Counts(key.into()),
+            left: Y { mark, ..Y::from_zero("mean latency, us", false) },
+            right: Some(Y::from_zero("CPU, % of one", false)),
+            bars: false,
+            series: vec![of("mean latency", false, latency), of("CPU", true, cpu)],
+        };
+        let caption = "Means over the blocks. Dashed and hollow: busy time of all CPUs together, right axis.";
+        self.add_chart("latency-by-value", caption, &chart);
+    }
+}
+
+/// Where loss begins: ` Loss begins: cpu0 between 2,000 and 4,000/s offered.`
+fn onset(loss: &[Series], states: &[State]) -> String {
+    let mut parts = Vec::new();
+    for (series, state) in loss.iter().zip(states) {
+        let known: Vec<(f64, f64)> = series.spots.iter().filter_map(|s| Some((s.x, s.y?))).collect();
+        let Some(first) = known.iter().position(|(_, lost)| *lost > LOSS_PERCENT) else { continue };
+        let above = words::count(known[first].0);
+        parts.push(match first.checked_sub(1).map(|i| words::count(known[i].0)) {
+            Some(below) => format!("{} between {below} and {above}/s offered", state.name),
+            None => format!("{} at {above}/s offered or below", state.name),
+        });
+    }
+    if parts.is_empty() { String::new() } else { format!(" Loss begins: {}.", parts.join("; ")) }
 }
 
 /// Packets a second at line rate.

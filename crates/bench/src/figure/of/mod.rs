@@ -3,6 +3,9 @@
 mod absolute;
 mod relative;
 mod single;
+mod together;
+
+pub use together::together;
 
 use super::Figure;
 use crate::file::Results;
@@ -19,8 +22,11 @@ struct Axis {
     clear: fn(&mut Point),
 }
 
+/// Payload, or frames where the session names those.
 const SIZE: Axis =
-    Axis { what: "size", label: "bytes", get: |p| p.size_bytes.map(f64::from), clear: |p| p.size_bytes = None };
+    Axis { what: "size", label: "bytes", get: |p| p.bytes().map(f64::from), clear: |p| *p = p.without_size() };
+
+const OFFERED: &str = "offered rate";
 
 const COUNTS: [Axis; 7] = [
     Axis { what: "queues", label: "queues", get: |p| p.queues.map(f64::from), clear: |p| p.queues = None },
@@ -39,7 +45,7 @@ const COUNTS: [Axis; 7] = [
     Axis { what: "routes", label: "routes", get: |p| p.routes.map(f64::from), clear: |p| p.routes = None },
     Axis { what: "flows", label: "flows", get: |p| p.flows.map(f64::from), clear: |p| p.flows = None },
     Axis { what: "skew", label: "skew of the flows (Zipf)", get: |p| p.skew, clear: |p| p.skew = None },
-    Axis { what: "offered rate", label: "offered, 1/s", get: |p| p.offered_per_s, clear: |p| p.offered_per_s = None },
+    Axis { what: OFFERED, label: "offered, 1/s", get: |p| p.offered_per_s, clear: |p| p.offered_per_s = None },
 ];
 
 struct Session<'a> {
@@ -52,13 +58,13 @@ struct Session<'a> {
 
 /// The figures in the order in which they are shown.
 pub fn figures(r: &Results) -> Vec<Figure> {
-    let varies = summary::varying(&summary::points(r));
-    let mut s = Session { r, rows: summary::rows(r), unit: summary::unit(r), varies, out: Vec::new() };
+    let mut s = Session::new(r);
     s.changes();
     s.by_size();
     s.searched();
     s.by_count();
     s.by_place();
+    s.by_place_of_state();
     s.swept();
     s.normalised();
     s.scores();
@@ -68,6 +74,11 @@ pub fn figures(r: &Results) -> Vec<Figure> {
 }
 
 impl<'a> Session<'a> {
+    fn new(r: &'a Results) -> Self {
+        let varies = summary::varying(&summary::points(r));
+        Self { r, rows: summary::rows(r), unit: summary::unit(r), varies, out: Vec::new() }
+    }
+
     /// Adds a figure with its width.
     fn add(&mut self, name: &str, title: String, caption: String, svg: Option<(String, f64)>) {
         let Some(svg) = svg else { return };

@@ -32,13 +32,19 @@ pub(super) fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
 
 fn messages(kind: Kind, a: &RunArgs, common: &Common) -> Result<Status> {
     let dev = a.devs.first().ok_or_else(|| Fail::usage("no interface is named").next("ringwise show"))?;
-    let (list, swept) = states::wanted(&a.states)?;
+    let (mut list, swept) = states::wanted(&a.states)?;
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: a.devs.clone(), ..Options::all() }, common)?;
     show::names_in(&source, &s, &a.devs)?;
     let mut load = workload::messages(kind, a, dev, &s)?;
     if kind == Kind::Receive {
         load.find_places(&session::context(a, &a.devs, &s, &source), &s)?;
+        // Without other states the places are compared with each other.
+        if let [only] = list.as_slice()
+            && only.flags.is_none()
+        {
+            list = states::of_places(load.compare_places());
+        }
     }
     match session::ready(a, a.devs.clone(), &source, common, &load, &list, swept)? {
         Some(ready) => ended(a, common, ready.run(|e| e.run(&mut load))?),

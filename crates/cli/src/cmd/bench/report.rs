@@ -28,14 +28,18 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
         all.push((name, r));
     }
     let as_json = a.format.json(common);
-    if all.len() > 1 && (a.html.is_some() || a.svg.is_some() || as_json) {
-        return Err(Fail::usage("--html, --svg and -o json work with one file of results"));
+    if all.len() > 1 && (a.html.is_some() || as_json) {
+        return Err(Fail::usage("--html and -o json work with one file of results"));
     }
     for (i, (name, r)) in all.iter().enumerate() {
         if all.len() > 1 {
             out::answer(&format!("{}{name}\n", if i > 0 { "\n" } else { "" }))?;
         }
-        show(r, a.html.as_deref(), a.svg.as_deref(), as_json, common)?;
+        let svg = a.svg.as_deref().filter(|_| all.len() == 1);
+        show(r, a.html.as_deref(), svg, as_json, common)?;
+    }
+    if let Some(dir) = a.svg.as_deref().filter(|_| all.len() > 1) {
+        systems(&all, dir, common)?;
     }
     let mut status = Status::Ok;
     if let [(first, a), others @ ..] = all.as_slice() {
@@ -51,6 +55,41 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
         }
     }
     Ok(status)
+}
+
+/// Figures with a line for each file.
+///
+/// Errors: the sessions have no axis in common.
+fn systems(all: &[(String, Results)], dir: &Path, common: &Common) -> Result<()> {
+    let name = |(file, r): &(String, Results)| {
+        let stem = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned());
+        r.session.title.clone().or(stem).unwrap_or_else(|| file.clone())
+    };
+    let names: Vec<String> = all.iter().map(name).collect();
+    let twice = |name: &String| names.iter().filter(|n| *n == name).count() > 1;
+    // Files of the same name in different directories.
+    let labels =
+        names.iter().zip(all).map(|(name, (file, r))| (if twice(name) { file.clone() } else { name.clone() }, r));
+    let figures = figure::together(&labels.collect::<Vec<_>>());
+    if figures.is_empty() {
+        return Err(Fail::error(
+            "no figure shows all of these files: they need rates in the same unit over a common axis (queues, threads, sizes, ...), \
+             each with two values or more",
+        ));
+    }
+    save(&figures, dir)?;
+    for f in figures {
+        out::note(
+            common.quiet,
+            &format!("ringwise: figure written to {}", dir.join(format!("{}.svg", f.name)).display()),
+        );
+    }
+    Ok(())
+}
+
+fn save(figures: &[figure::Figure], dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).map_err(|e| Fail::io(dir.display(), &e))?;
+    figures.iter().try_for_each(|f| write(&dir.join(format!("{}.svg", f.name)), &f.svg))
 }
 
 /// `-o json`: the same content as the lines, as one document.
@@ -102,10 +141,7 @@ pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json
         self::page(r, path, common)?;
     }
     if let Some(dir) = svg {
-        std::fs::create_dir_all(dir).map_err(|e| Fail::io(dir.display(), &e))?;
-        for f in figure::figures(r) {
-            write(&dir.join(format!("{}.svg", f.name)), &f.svg)?;
-        }
+        save(&figure::figures(r), dir)?;
     }
     Ok(())
 }

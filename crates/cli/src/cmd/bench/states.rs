@@ -23,23 +23,36 @@ pub(super) struct Wanted {
     pub value: Option<f64>,
     /// The number of queues, where the state is one of a sweep over it.
     pub queues: Option<u32>,
+    /// The CPU of the receiver, where the state is a place of it.
+    pub receiver: Option<u32>,
+}
+
+/// The host as found, with the receiver at each of these places.
+pub(super) fn of_places(places: &[(String, u32)]) -> Vec<Wanted> {
+    let one = |(name, cpu): &(String, u32)| Wanted { receiver: Some(*cpu), ..Wanted::found(name) };
+    places.iter().map(one).collect()
+}
+
+impl Wanted {
+    fn found(name: &str) -> Self {
+        Self { name: name.into(), flags: None, value: None, queues: None, receiver: None }
+    }
 }
 
 /// All states of the command line, and the name of the swept setting.
 pub(super) fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
     let mut out = vec![match &a.base {
         Some(text) => named(text)?,
-        None => Wanted { name: "before".into(), flags: None, value: None, queues: None },
+        None => Wanted::found("before"),
     }];
     for text in &a.states {
         out.push(named(text)?);
     }
-    out.extend(a.goals.iter().map(|g| Wanted {
-        name: g.to_string(),
-        flags: Some(format!("--goal {g} --allow-disruption")),
-        value: None,
-        queues: None,
-    }));
+    out.extend(
+        a.goals
+            .iter()
+            .map(|g| Wanted { flags: Some(format!("--goal {g} --allow-disruption")), ..Wanted::found(&g.to_string()) }),
+    );
     let swept = a.sweep.as_deref().map(sweep).transpose()?;
     let axis = swept.map(|(key, states)| {
         out.extend(states);
@@ -59,7 +72,7 @@ fn named(text: &str) -> Result<Wanted> {
     if name.is_empty() || name.contains(char::is_whitespace) || name.starts_with('-') {
         return Err(bad());
     }
-    Ok(Wanted { name: name.into(), flags: Some(flags.trim().into()), value: None, queues: None })
+    Ok(Wanted { flags: Some(flags.trim().into()), ..Wanted::found(name) })
 }
 
 /// `queues=1,2,4` and `eth0.coalesce.rx-usecs=0,10,50`.
@@ -76,13 +89,13 @@ fn sweep(text: &str) -> Result<(String, Vec<Wanted>)> {
     }
     let short = key.rsplit('.').next().unwrap_or(key);
     let one = |v: &&str| Wanted {
-        name: format!("{short}={v}"),
         flags: Some(match key {
             "queues" => format!("--queues {v} --allow-disruption"),
             _ => format!("--allow-disruption --set {key}={v}"),
         }),
         value: v.parse().ok(),
         queues: v.parse().ok().filter(|_| key == "queues"),
+        ..Wanted::found(&format!("{short}={v}"))
     };
     Ok((key.to_string(), values.iter().map(one).collect()))
 }
@@ -115,7 +128,7 @@ pub(super) fn of_candidates(list: &[Candidate], devs: &[String], disruption: boo
             }
         };
         let disrupt = if disruption { " --allow-disruption" } else { "" };
-        Wanted { name, flags: Some(format!("{flags}{disrupt}")), value: None, queues: None }
+        Wanted { flags: Some(format!("{flags}{disrupt}")), ..Wanted::found(&name) }
     };
     list.iter().map(one).collect()
 }
@@ -149,11 +162,13 @@ pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common:
     let mut out = Vec::new();
     for w in list {
         let Some(flags) = &w.flags else {
-            let state = State { name: w.name.clone(), what: "as found".into(), value: None };
+            let what = w.receiver.map_or("as found".into(), |cpu| format!("as found, receiver on CPU {cpu}"));
+            let place = w.receiver.map(|_| w.name.clone());
+            let state = State { name: w.name.clone(), what, place, ..State::default() };
             out.push(Prepared { state, plan: None });
             continue;
         };
-        let state = State { name: w.name.clone(), what: shown(flags), value: w.value };
+        let state = State { name: w.name.clone(), what: shown(flags), value: w.value, place: None };
         let plan = plan(w, &intent(w, flags)?, devs, source, common)?;
         out.push(Prepared { plan: Some((plan.devices, plan.steps)), state });
     }
@@ -215,6 +230,13 @@ mod tests {
     }
 
     #[test]
+    fn places_of_a_receiver_are_states_of_the_host_as_found() {
+        let list = of_places(&[("same-cpu".into(), 3), ("other-node".into(), 8)]);
+        let got: Vec<_> = list.iter().map(|w| (w.name.as_str(), w.flags.as_deref(), w.receiver)).collect();
+        assert_eq!(got, [("same-cpu", None, Some(3)), ("other-node", None, Some(8))]);
+    }
+
+    #[test]
     fn many_rules_are_shown_as_their_number() {
         let rules: Vec<String> = (0..6).map(|i| format!("\"udp4 src-ip 10.0.0.{i} action 0\"")).collect();
         let flags = format!("--queues 2 --set 'mq0.rule=[{}]' --strict", rules.join(","));
@@ -225,7 +247,7 @@ mod tests {
 
     #[test]
     fn flags_of_a_state_are_those_of_plan() {
-        let w = |f: &str| intent(&Wanted { name: "x".into(), flags: None, value: None, queues: None }, f);
+        let w = |f: &str| intent(&Wanted::found("x"), f);
         let i = w("--goal forward --allow-disruption --set 'eth0.rss.table=equal 4'").unwrap();
         assert_eq!((i.goal, i.allow_disruption), (Some(ringwise_model::Goal::Forward.into()), true));
         assert_eq!(i.set, ["eth0.rss.table=equal 4"]);

@@ -71,6 +71,11 @@ pub(super) fn messages(kind: Kind, a: &RunArgs, dev: &str, s: &Snapshot) -> Resu
         delay_us: l.delay_us,
         delay_in: l.delay_in.clone(),
     };
+    if !a.forward.frames.is_empty() {
+        return Err(Fail::usage(
+            "--frame works with forward only; the sizes of this workload are those of the payload: --size",
+        ));
+    }
     let sides = sides(&a.peer)?;
     sound(&spec)?;
     Ok(Messages::new(spec, sides, s)?)
@@ -144,6 +149,7 @@ pub(super) fn forward(a: &RunArgs, s: &Snapshot, source: &Source) -> Result<(For
         },
         addresses,
         sizes: a.load.size.clone(),
+        frames: f.frames.clone(),
         flows: a.load.flows.clone(),
         rates: a.load.rate.clone(),
         interfaces: f.interfaces.clone(),
