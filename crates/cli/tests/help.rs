@@ -128,6 +128,18 @@ fn commands_take_precedence_over_topics() {
 }
 
 #[test]
+fn the_page_of_rfs_says_when_a_flow_moves() {
+    let page = page(&["help", "rfs"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "It has one table for the host",
+        "one for each receive queue",
+        "A flow moves only when none of its packets is queued",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
 fn other_names_open_the_same_page() {
     let from = router16();
     for (names, topic) in [

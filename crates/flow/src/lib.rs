@@ -13,6 +13,7 @@ pub mod chain;
 pub mod hash;
 pub mod lines;
 pub mod population;
+pub mod rfs_paths;
 pub mod rules;
 pub mod send;
 pub mod stack;

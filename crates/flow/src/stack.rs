@@ -150,6 +150,11 @@ pub fn rfs_words(entries: u32, queue_entries: u32) -> String {
     )
 }
 
+/// Whether the driver is one of those that can steer a flow in the device (`ndo_rx_flow_steer`).
+pub(crate) fn supports_accelerated_rfs(nic: &Nic) -> bool {
+    nic.driver.known().is_some_and(|d| ACCELERATED.contains(&d.as_str()))
+}
+
 /// Node, core and distance of `cpu`, seen from `nic`.
 pub fn cpu_placement(s: &Snapshot, nic: &Nic, cpu: CpuId) -> CpuPlacement {
     let node = s.topology.node_of(cpu);

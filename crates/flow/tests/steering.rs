@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_flow::chain::{self, FlowRoute, Route};
 use ringwise_flow::population::spread;
+use ringwise_flow::rfs_paths::{RfsPath, RfsUse, rfs_paths};
 use ringwise_flow::stack::{Reach, Rps, landing};
 use ringwise_flow::steering::ignored_table_warning;
 use ringwise_flow::synthetic::Synthetic;
@@ -310,6 +311,42 @@ fn the_way_through_and_its_crossings() {
     let way = FlowRoute { route: Route::default(), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     assert_eq!(d.departure.unwrap().sending.queue, Some(0));
+}
+
+#[test]
+fn without_and_with_rfs() {
+    let mut s = host("ice");
+    s.host.rps_sock_flow_entries = Fact::Known(0);
+    let t = flow(VECTOR);
+    let paths = |s: &Snapshot, local: bool, last_cpu: Option<CpuId>| {
+        let socket = Some(chain::Socket { kind: "connection", program: None, pid: None, last_cpu });
+        let way = FlowRoute { route: Route::ToThisHost, local, out: None, socket };
+        let d = chain::incoming(s, &s.nics[0], &steering(s), &t, way);
+        let one = |p: RfsPath| (p.rfs, p.queue, p.stations.iter().map(|(c, _)| c.0).collect::<Vec<_>>(), p.present);
+        rfs_paths(s, &d).into_iter().map(one).collect::<Vec<_>>()
+    };
+    // The flow arrives on queue 0, and its program runs on CPU 5: interrupt, stack, program.
+    let want = |present: RfsUse| {
+        let all = [
+            (RfsUse::Without, 0, vec![0, 0, 5]),
+            (RfsUse::With, 0, vec![0, 5, 5]),
+            (RfsUse::Accelerated, 5, vec![5, 5, 5]),
+        ];
+        all.map(|(rfs, queue, cpus)| (rfs, queue, cpus, rfs == present)).to_vec()
+    };
+    assert_eq!(paths(&s, true, Some(CpuId(5))), want(RfsUse::Without));
+    s.host.rps_sock_flow_entries = Fact::Known(32_768);
+    s.nics[0].rx_queues.iter_mut().for_each(|q| q.rps_flow_cnt = Fact::Known(4096));
+    assert_eq!(paths(&s, true, Some(CpuId(5))), want(RfsUse::With));
+    // Without a queue on the program's CPU the device cannot deliver there.
+    s.nics[0].vectors[5].effective = Fact::Known("4-5".parse().unwrap());
+    assert_eq!(paths(&s, true, Some(CpuId(5))), want(RfsUse::With)[..2]);
+    // Nor can a driver that does not support it.
+    s.nics[0].vectors[5].effective = Fact::Known(CpuSet::one(CpuId(5)));
+    s.nics[0].driver = Fact::Known("igb".into());
+    assert_eq!(paths(&s, true, Some(CpuId(5))), want(RfsUse::With)[..2]);
+    assert_eq!(paths(&s, true, None), []);
+    assert_eq!(paths(&s, false, Some(CpuId(5))), [], "forwarded packets have no program");
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub mod many;
 pub mod observed;
 
 use ringwise_flow::chain::{Arrival, Departure, Direction, Route, stations};
+use ringwise_flow::rfs_paths::{RfsPath, Station, rfs_paths};
 use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::QueueDecision;
 use ringwise_model::{CpuId, Snapshot};
@@ -87,6 +88,7 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
         if !line.is_empty() {
             out.push_str(&format!("    {line}\n"));
         }
+        uses_of_rfs(o.host, d).iter().for_each(|line| out.push_str(&format!("    {line}\n")));
     }
     out.push_str("    (| another L3, || a remote node)\n\n");
     match &o.crossings[..] {
@@ -259,6 +261,17 @@ fn departure(out: &mut String, number: &str, x: &Departure, cores: &Ranks, style
     }
 }
 
+/// The path with and without RFS, a line each.
+fn uses_of_rfs(s: &Snapshot, d: &Direction) -> Vec<String> {
+    let Some(a) = &d.arrival else { return Vec::new() };
+    let line = |p: RfsPath| {
+        let now = if p.present { "   (now)" } else { "" };
+        let name = format!("{}:", p.rfs);
+        format!("{name:<22}{}{now}", along(s, format!("{} q{}", a.dev, p.queue), &p.stations))
+    };
+    rfs_paths(s, d).into_iter().map(line).collect()
+}
+
 /// One line with the stations and the boundaries between them.
 fn drawing(s: &Snapshot, d: &Direction) -> String {
     let mut out = String::new();
@@ -266,8 +279,21 @@ fn drawing(s: &Snapshot, d: &Direction) -> String {
         let q = a.steering.queue.map_or_else(|| "q?".into(), |q| format!("q{q}"));
         out = format!("{} {q}", a.dev);
     }
+    let mut out = along(s, out, &stations(d));
+    if let Some(x) = &d.departure {
+        if out.is_empty() {
+            out.push_str("CPU ?");
+        }
+        let q = x.sending.queue.map_or_else(|| "tx?".into(), |q| format!("tx{q}"));
+        out.push_str(&format!(" --> {} {q}", x.dev));
+    }
+    out
+}
+
+/// The stations after what the line begins with.
+fn along(s: &Snapshot, mut out: String, stations: &[Station]) -> String {
     let mut last: Option<CpuId> = None;
-    for (cpu, what) in stations(d) {
+    for (cpu, what) in stations.iter().copied() {
         if last == Some(cpu) {
             out.push_str(&format!(" + {what}"));
             continue;
@@ -281,13 +307,6 @@ fn drawing(s: &Snapshot, d: &Direction) -> String {
         let node = s.topology.node_of(cpu).map_or_else(String::new, |n| format!(" (node {n})"));
         out.push_str(&format!("{sign}CPU {cpu}{node} {what}"));
         last = Some(cpu);
-    }
-    if let Some(x) = &d.departure {
-        if out.is_empty() {
-            out.push_str("CPU ?");
-        }
-        let q = x.sending.queue.map_or_else(|| "tx?".into(), |q| format!("tx{q}"));
-        out.push_str(&format!(" --> {} {q}", x.dev));
     }
     out
 }

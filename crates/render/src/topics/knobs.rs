@@ -130,7 +130,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -g DEV shows the sizes and their maximum, ethtool -G DEV rx N changes them. A change \
              loses the packets in the rings.",
             "Show|ringwise show DEV: line rings",
-            "Set|ringwise plan --set eth1.rings.rx=1024 --allow-disruption; configuration key rings, also for \
+            "Set|ringwise plan --set eth1.rings.rx=1024 --allow-disruption (rx=max: as long as the driver and the memory of the \
+             node allow); configuration key rings, also for \
              receive buffers (rx_buf_len), header split (tcp_data_split, hds_thresh), completions (cqe_size) and push modes",
             "Goals|no goal changes rings",
             "See|docs/knobs/rings.md; rules M08 M09 M22 D04",
@@ -323,8 +324,9 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
         title: "receive flow steering: packets go to their program's CPU",
         body: "RFS is RPS that sends a flow to the CPU where its program last read. It has one table for the host (the RFS socket \
-         table) and one for each receive queue; if one of them is 0, RFS is off. With accelerated RFS the NIC itself delivers the \
-         flow to the right queue.",
+         table) and one for each receive queue; if one of them is 0, RFS is off. The first table records the CPU on which a \
+         program last read a flow, the second the CPU that handles the flow now. A flow moves only when none of its packets is queued on \
+         its previous CPU, so its packets stay in order. With accelerated RFS the NIC itself delivers the flow to the right queue.",
         parts: &[
             "Why|For servers: packet and program share a cache. Never for forwarding, which has no sockets.",
             "Kernel|/proc/sys/net/core/rps_sock_flow_entries and /sys/class/net/DEV/queues/rx-N/rps_flow_cnt; both \
