@@ -40,6 +40,14 @@ check "threads: one CPU each" sh -c "! echo '$(threads)' | grep -q '[-,]'"
 was=$(turns)
 traffic mq1 mq0 64 1000 >/dev/null 2>&1
 check "threads: they poll" [ "$(turns)" -gt "$was" ]
+# Their time counts as work of their CPUs.
+ringwise watch mq0 -o json --count 1 --interval 2s >/tmp/w.json 2>/tmp/err &
+watching=$!
+sleep 0.5
+traffic mq1 mq0 64 4000 >/dev/null 2>&1
+wait $watching
+busy_threads=$(grep -o '"napi_threads_percent":[0-9.]*' /tmp/w.json | awk -F: '$2 > 0' | wc -l)
+check "threads: their time is that of their CPUs ($busy_threads)" [ "$busy_threads" -gt 1 ]
 status "threads: verify" 0 ringwise verify
 status "threads: nothing to do a second time" 0 ringwise plan mq0 --config none --set "$set" --exit-code
 pid=$(pids | sed -n 3p)

@@ -27,6 +27,7 @@ fn layout() -> Layout {
         rx: (0..).zip(irqs.map(|i| Some(IrqId(i)))).collect(),
         tx: (0..).zip(irqs.map(|i| Some(IrqId(i)))).collect(),
         goes_to: BTreeMap::new(),
+        threads: Some(BTreeMap::new()),
     };
     Layout {
         links: [("eth1".to_string(), wiring(0, [30, 31])), ("eth2".to_string(), wiring(1, [40, 41]))].into(),

@@ -2,7 +2,7 @@
 //!
 //! Each move is a transaction with its own guard. Besides it, the guard of tables restores the base if this process dies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_adapt::{Adapter, Settled};
 use ringwise_apply::{BalancedTable, Error, Refusal, Request, Verdict, restore_tables, table_step};
@@ -60,8 +60,24 @@ impl Service<'_> {
 
     /// Whether the table of this interface is written when the load is uneven.
     pub(crate) fn acts_on(&self, dev: &str) -> bool {
+        self.may_act_on(dev) && !self.rolled_back.contains(dev)
+    }
+
+    /// Whether the user requested it.
+    fn may_act_on(&self, dev: &str) -> bool {
         let mut patterns = self.setup.act_on_load.iter().chain(&self.act_on_load);
-        self.setup.follow && !self.rolled_back.contains(dev) && patterns.any(|p| ringwise_intent::names(p, dev))
+        self.setup.follow && patterns.any(|p| ringwise_intent::names(p, dev))
+    }
+
+    /// Interfaces whose last transaction is a rollback are only observed. Says so where the user requested more.
+    pub(crate) fn notice_rollbacks(&mut self, undone: &BTreeSet<String>) {
+        let new: Vec<String> = undone.difference(&self.rolled_back).filter(|d| self.may_act_on(d)).cloned().collect();
+        self.rolled_back.clone_from(undone);
+        for dev in new {
+            self.say(&Event::Note(format!(
+                "{dev}: its last transaction is a rollback, so the load is only observed until a later one: ringwise apply {dev}"
+            )));
+        }
     }
 
     /// Publishes a finding, if it is news.

@@ -10,6 +10,7 @@ use ringwise_observe::CpuRates;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Arrival, ArrivalQueue};
 
+use crate::event::Event;
 use crate::follow::tests::rates;
 use crate::follow::{Finding, Follow, News, layout};
 use crate::service::Service;
@@ -55,7 +56,15 @@ fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool)
                 let cpu = vector.asked.known().unwrap().first().unwrap();
                 // Queue 0 has 2,880 packets at first, which are 90 %.
                 let busy = by_queue[q as usize] as f64 / 32.0;
-                (cpu, CpuRates { softirq_percent: Some(busy), irq_percent: Some(0.0), ..CpuRates::default() })
+                (
+                    cpu,
+                    CpuRates {
+                        softirq_percent: Some(busy),
+                        irq_percent: Some(0.0),
+                        napi_threads_percent: Some(0.0),
+                        ..CpuRates::default()
+                    },
+                )
             })
             .collect();
         let mut follow = service.follow.take().unwrap_or_default();
@@ -165,7 +174,7 @@ fn a_table_that_a_user_writes_stays() {
 fn a_persons_transaction_is_the_new_base() {
     let rig = rig();
     let first = table(&rig);
-    rig.serve(|service| {
+    let events = rig.serve(|service| {
         seconds(&rig, service, &first, 15, true);
         assert_ne!(table(&rig), first);
         let applied: Vec<u32> = (0..first.len() as u32).map(|i| i % 4).collect();
@@ -191,6 +200,9 @@ fn a_persons_transaction_is_the_new_base() {
         seconds(&rig, service, &first, 60, true);
         assert_eq!((table(&rig), rig.journals()), (restored, journals));
     });
+    let notes =
+        events.iter().filter(|e| matches!(e, Event::Note(text) if text.contains("its last transaction is a rollback")));
+    assert_eq!(notes.count(), 1, "{events:?}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl Service<'_> {
         }
         let newly_isolated = self.notice_isolation(&seen.now);
         self.notice_queues(&seen.now);
-        self.rolled_back.clone_from(&seen.undone);
+        self.notice_rollbacks(&seen.undone);
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
         {

@@ -69,9 +69,10 @@ impl Options {
         Self { devs: devs.to_vec(), ..Self::default() }
     }
 
-    /// Only which CPU serves each queue of these devices, also while an interrupt has not moved to the CPU of its mask yet.
+    /// Only which CPU serves each queue of these devices, also while an interrupt has not moved to the CPU of its mask yet, and which
+    /// NAPI thread.
     pub fn layout(devs: &[String]) -> Self {
-        let parts = Parts { asked: true, ..Parts::LEAST };
+        let parts = Parts { asked: true, napi: true, ..Parts::LEAST };
         Self { skip_rivals: true, skip_control: true, parts, ..Self::only(devs) }
     }
 }

@@ -25,6 +25,7 @@ fn layout(devs: u32) -> Layout {
         rx: (0..2).map(|q| (q, Some(IrqId(30 + 2 * d + q)))).collect(),
         tx: (0..2).map(|q| (q, Some(IrqId(30 + 2 * d + q)))).collect(),
         goes_to: [(IrqId(30 + 2 * d), "0".parse().unwrap()), (IrqId(31 + 2 * d), "0-1".parse().unwrap())].into(),
+        threads: None,
     };
     Layout {
         links: (0..devs).map(|d| (format!("eth{d}"), wiring(d))).collect(),

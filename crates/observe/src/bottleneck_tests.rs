@@ -33,6 +33,7 @@ fn cpu(softirq: f64, counts: &[(CpuCounter, u64)]) -> CpuRates {
     CpuRates {
         softirq_percent: Some(softirq),
         irq_percent: Some(1.0),
+        napi_threads_percent: Some(0.0),
         counts: counts.iter().copied().collect(),
         ..CpuRates::default()
     }

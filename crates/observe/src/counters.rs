@@ -24,6 +24,8 @@ pub struct Counters {
     pub cpus: BTreeMap<CpuId, CpuSample>,
     /// Interrupts by vector and CPU. A CPU that is not listed handled none.
     pub irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
+    /// Time on a CPU of each NAPI thread, by process id, in nanoseconds.
+    pub threads_ns: BTreeMap<u32, u64>,
     /// Packets that sockets of the host lost (`Udp:RcvbufErrors`), and other counters of the host.
     pub host: Counts,
     /// What could not be read, with the reason.

@@ -6,7 +6,7 @@
 use ringwise_model::{Counter, CpuCounter, CpuId, IrqId, NodeId, QueueCounter};
 
 use crate::counters::{Counters, Counts, CpuSample, Link, Source};
-use crate::layout::Layout;
+use crate::layout::{Layout, NapiThread};
 
 const SOURCES: [Source; 4] = [Source::Nothing, Source::Qstats, Source::Ethtool, Source::Device];
 
@@ -92,6 +92,9 @@ impl Counters {
                 put(&mut out, &["i", &irq.to_string(), &cpu.to_string()], Some(*n));
             }
         }
+        for (pid, ns) in &self.threads_ns {
+            put(&mut out, &["n", &pid.to_string()], Some(*ns));
+        }
         counts(&mut out, &["h"], &self.host);
         out
     }
@@ -117,6 +120,7 @@ impl Counters {
                         i.insert(CpuId(cpu.parse().ok()?), n?);
                     }
                 }
+                ["n", pid] => drop(out.threads_ns.insert(pid.parse().ok()?, n?)),
                 ["h", name] => drop(out.host.insert(name.to_string(), n?)),
                 _ => {}
             }
@@ -173,6 +177,13 @@ impl Layout {
                     put(&mut out, &["l", name, dir, &id.to_string()], irq.map(|i| u64::from(i.0)));
                 }
             }
+            if let Some(threads) = &w.threads {
+                put(&mut out, &["l", name, "h"], Some(threads.len() as u64));
+            }
+            for (queue, t) in w.threads.iter().flatten() {
+                let cpu = t.cpu.map(|c| u64::from(c.0));
+                put(&mut out, &["l", name, "h", &queue.to_string(), &t.pid.to_string()], cpu);
+            }
             for (irq, cpus) in &w.goes_to {
                 for cpu in cpus.iter() {
                     put(&mut out, &["l", name, "g", &irq.to_string()], Some(u64::from(cpu.0)));
@@ -201,6 +212,11 @@ impl Layout {
                         ["d", driver] => w.driver = Some(driver.to_string()),
                         ["r", id] => drop(w.rx.insert(id.parse().ok()?, n.map(IrqId))),
                         ["t", id] => drop(w.tx.insert(id.parse().ok()?, n.map(IrqId))),
+                        ["h"] => drop(w.threads.get_or_insert_default()),
+                        ["h", queue, pid] => {
+                            let thread = NapiThread { pid: pid.parse().ok()?, cpu: n.map(CpuId) };
+                            w.threads.get_or_insert_default().insert(queue.parse().ok()?, thread);
+                        }
                         ["g", irq] => w.goes_to.entry(IrqId(irq.parse().ok()?)).or_default().insert(CpuId(n?)),
                         _ => {}
                     }
@@ -242,13 +258,14 @@ mod tests {
             silent: vec!["eth9".into()],
             cpus: [(CpuId(3), cpu), (CpuId(4), CpuSample::default())].into(),
             irqs: [(IrqId(30), [(CpuId(3), 1)].into()), (IrqId(31), Default::default())].into(),
+            threads_ns: [(812, 5_000_000_000)].into(),
             host: some(&[("Udp:RcvbufErrors", 7)]),
             unread: Vec::new(),
         };
         let want = "sample 5 6 l/eth=1/i=2 l/eth=1/s=2 l/eth=1/c/rx_packets=18446744073709551615 l/eth=1/c/tx_bytes=0 \
                     l/eth=1/r/7/hw_drops=0 l/eth=1/r/7/packets=5 l/eth=1/t/0/bql_limit=6 l/lo/i=0 l/lo/s=0 s/eth9=- \
                     c/3=- c/3/idle=9 c/3/idle_us:0POLL=4 c/3/idle_us:1C1=5 c/3/iowait=1 c/3/user=0 c/4=- i/30=- \
-                    i/30/3=1 i/31=- h/Udp:RcvbufErrors=7";
+                    i/30/3=1 i/31=- n/812=5000000000 h/Udp:RcvbufErrors=7";
         assert_eq!(c.to_line(), want);
         assert_eq!(Counters::from_line(&c.to_line()), Some(c.clone()), "{}", c.to_line());
         let newer = c.to_line()
@@ -259,6 +276,9 @@ mod tests {
             node: Some(NodeId(1)),
             rx: [(0, Some(IrqId(30))), (1, None)].into(),
             goes_to: [(IrqId(30), "1-3".parse().unwrap())].into(),
+            threads: Some(
+                [(0, NapiThread { pid: 812, cpu: Some(CpuId(4)) }), (1, NapiThread { pid: 813, cpu: None })].into(),
+            ),
             ..Wiring::default()
         };
         let l = Layout { links: [("eth1".to_string(), w)].into(), nodes: [(CpuId(0), NodeId(1))].into() };

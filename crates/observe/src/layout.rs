@@ -1,8 +1,8 @@
 //! The watched interfaces, their queues and vectors, and how they belong together. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, NapiInstance, Nic, NodeId, Snapshot};
 
 /// Interfaces, queues and vectors as the last discovery found them. Counters are read and reported by this layout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +28,17 @@ pub struct Wiring {
     pub tx: BTreeMap<u32, Option<IrqId>>,
     /// The CPUs to which each vector is delivered, as of the last discovery ([`ringwise_model::Vector::taken_by`]).
     pub goes_to: BTreeMap<IrqId, CpuSet>,
+    /// The NAPI threads of receive queues. `None`: unknown, or not recorded.
+    pub threads: Option<BTreeMap<u32, NapiThread>>,
+}
+
+/// The thread that polls a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NapiThread {
+    /// Process id.
+    pub pid: u32,
+    /// `None`: it may run on several CPUs, or on which is unknown.
+    pub cpu: Option<CpuId>,
 }
 
 /// Builds a map entry by entry, because `collect` adds code for sorting to the program for each type.
@@ -37,6 +48,24 @@ pub(crate) fn gather<K: Ord, V>(all: impl Iterator<Item = (K, V)>) -> BTreeMap<K
         out.insert(k, v);
     }
     out
+}
+
+fn threads(n: &Nic) -> Option<BTreeMap<u32, NapiThread>> {
+    let napi = match &n.napi {
+        Fact::Known(napi) => napi,
+        Fact::Absent => return Some(BTreeMap::new()),
+        Fact::Unknown(_) => return None,
+    };
+    let of = |i: &NapiInstance| {
+        let thread = i.thread.as_ref()?;
+        let cpu = thread.cpus.known().filter(|c| c.len() == 1).and_then(CpuSet::first);
+        Some((i.rx.clone(), NapiThread { pid: thread.pid, cpu }))
+    };
+    let each = napi.instances.iter().filter_map(of).flat_map(|(queues, t)| queues.into_iter().map(move |q| (q, t)));
+    let found: BTreeMap<u32, NapiThread> = gather(each);
+    // Before Linux 6.7 the kernel does not report which threads poll.
+    let hidden = found.is_empty() && napi.device.threaded.is_some_and(|t| t > 0);
+    (!hidden).then_some(found)
 }
 
 impl Layout {
@@ -58,11 +87,17 @@ impl Layout {
                         .filter_map(|v| Some((v.irq, v.taken_by()?.clone())))
                         .filter(|(_, cpus)| !cpus.is_empty()),
                 ),
+                threads: threads(n),
             };
             (n.name().to_string(), wiring)
         });
         let node = |(id, c): (&CpuId, &ringwise_model::Cpu)| Some((*id, *c.node.known()?));
         Self { links: gather(links), nodes: gather(s.topology.cpus.iter().filter_map(node)) }
+    }
+
+    /// Every NAPI thread, once.
+    pub fn napi_threads(&self) -> BTreeSet<u32> {
+        self.links.values().filter_map(|w| w.threads.as_ref()).flat_map(BTreeMap::values).map(|t| t.pid).collect()
     }
 
     /// Every vector that serves a queue, once.

@@ -32,7 +32,7 @@ pub use compare::{Comparison, Figure};
 pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, Link, Source, increase, kind_of};
 pub use flows::{ClassCount, Flows, HELD, Heavy, QueueFlows};
 pub use interrupts::Interrupts;
-pub use layout::{Layout, Wiring};
+pub use layout::{Layout, NapiThread, Wiring};
 pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
 pub use programs::{BUSY_PERCENT, ProcessTimes, ThreadTimes};

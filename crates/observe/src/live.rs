@@ -77,7 +77,7 @@ pub fn interfaces(host: &dyn Host) -> Vec<String> {
     names
 }
 
-/// Whether queues, vectors or links differ from those of the sample before.
+/// Whether queues, vectors, NAPI threads or links differ from those of the sample before.
 pub fn stale(before: &Counters, now: &Counters) -> bool {
     // An interface that does not answer cannot be read again either.
     if !now.silent.is_empty() {
@@ -85,6 +85,7 @@ pub fn stale(before: &Counters, now: &Counters) -> bool {
     }
     let same = before.links.len() == now.links.len()
         && before.irqs.keys().eq(now.irqs.keys())
+        && before.threads_ns.keys().eq(now.threads_ns.keys())
         && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {
             let carrier = |l: &Link| l.counts.get("carrier_changes").copied();
             n == m

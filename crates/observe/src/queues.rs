@@ -120,6 +120,7 @@ fn direction(
     let mut ids: Vec<u32> = all.copied().collect();
     ids.sort();
     ids.dedup();
+    let thread = |id: u32| wiring.threads.as_ref()?.get(&id).filter(|_| dir == Dir::Rx);
     let one = |id: u32| {
         let now = after.get(&id);
         let (counts, mark) = match (before.get(&id), now) {
@@ -134,7 +135,11 @@ fn direction(
         let irq = wired.get(&id).copied().flatten();
         let took = irq.and_then(|i| irqs.get(&i)?.as_ref());
         let aim = || wiring.goes_to.get(&irq?).filter(|c| c.len() == 1).and_then(CpuSet::first);
-        let cpu = took.and_then(Interrupts::most).or_else(aim);
+        // The interrupt only wakes the thread.
+        let cpu = match thread(id) {
+            Some(thread) => thread.cpu,
+            None => took.and_then(Interrupts::most).or_else(aim),
+        };
         QueueRates {
             dir,
             queue: id,

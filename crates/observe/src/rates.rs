@@ -3,7 +3,7 @@
 //! A counter that went backwards gets a mark instead of a number. So does everything that appeared or disappeared in
 //! between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Counter as _, CounterKind, CpuCounter, CpuCounts, CpuId, IrqId, NodeId};
 
@@ -129,6 +129,9 @@ pub struct CpuRates {
     pub idle_percent: Option<f64>,
     /// In its ksoftirqd; a part of `softirq_percent`.
     pub ksoftirqd_percent: Option<f64>,
+    /// In the NAPI threads of watched queues that may run on this CPU only. `None`: the time of one of them, or which threads there are, is
+    /// unknown or not recorded.
+    pub napi_threads_percent: Option<f64>,
     /// Share of the time in each of its idle states, shallow ones first; a part of `idle_percent`. Empty if they were
     /// not read.
     pub idle_states: Vec<(String, f64)>,
@@ -143,9 +146,9 @@ pub struct CpuRates {
 }
 
 impl CpuRates {
-    /// In softirqs and interrupts together; `None` where one of them is not known.
+    /// In softirqs and interrupts together, with the time of NAPI threads where it is known; `None` where one of the first two is not known.
     pub fn busy_percent(&self) -> Option<f64> {
-        Some(self.softirq_percent? + self.irq_percent?)
+        Some((self.softirq_percent? + self.irq_percent? + self.napi_threads_percent.unwrap_or(0.0)).min(100.0))
     }
 }
 
@@ -181,10 +184,13 @@ impl Rates {
         for (cpu, n) in irqs.values().flatten().flat_map(|i| &i.0) {
             *by_cpu.entry(*cpu).or_default() += n;
         }
+        let threads = threads_by_cpu(layout, first, second);
         for (cpu, after) in &second.cpus {
             match first.cpus.get(cpu) {
                 Some(before) => {
                     let mut c = self::cpu(before, after, seconds);
+                    let ns = threads.as_ref().map(|t| t.get(cpu).copied().unwrap_or(Some(0.0)));
+                    c.napi_threads_percent = ns.flatten().map(|ns| (ns / seconds / 1e7).min(100.0));
                     c.node = layout.nodes.get(cpu).copied();
                     c.interrupts = by_cpu.get(cpu).copied().unwrap_or(0);
                     out.cpus.insert(*cpu, c);
@@ -214,6 +220,23 @@ impl Rates {
         busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         busy.first().copied()
     }
+}
+
+/// Nanoseconds of the NAPI threads of each CPU that has some. A thread that may run on several CPUs is not counted. `None`: the threads of
+/// an interface are unknown.
+fn threads_by_cpu(layout: &Layout, first: &Counters, second: &Counters) -> Option<BTreeMap<CpuId, Option<f64>>> {
+    let mut out: BTreeMap<CpuId, Option<f64>> = BTreeMap::new();
+    let mut pinned: BTreeSet<(u32, CpuId)> = BTreeSet::new();
+    for w in layout.links.values() {
+        // A thread may serve several queues.
+        pinned.extend(w.threads.as_ref()?.values().filter_map(|t| Some((t.pid, t.cpu?))));
+    }
+    for (pid, cpu) in pinned {
+        let ran = || second.threads_ns.get(&pid)?.checked_sub(*first.threads_ns.get(&pid)?);
+        let sum = out.entry(cpu).or_insert(Some(0.0));
+        *sum = sum.zip(ran()).map(|(sum, ns)| sum + ns as f64);
+    }
+    Some(out)
 }
 
 fn link(
@@ -299,6 +322,8 @@ fn cpu(before: &CpuSample, after: &CpuSample, seconds: f64) -> CpuRates {
         steal_percent: share(CpuCounter::Steal),
         idle_percent: share(CpuCounter::Idle).zip(share(CpuCounter::Iowait)).map(|(a, b)| a + b),
         ksoftirqd_percent: ksoftirqd.map(|ns| (ns as f64 / seconds / 1e7).min(100.0)),
+        // The layout knows the threads; see `threads_by_cpu`.
+        napi_threads_percent: None,
         idle_states,
         interrupts: 0,
         counts: CpuCounter::SOFTNET.into_iter().filter_map(|c| Some((c, counts.get(c)?))).collect(),

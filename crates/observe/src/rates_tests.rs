@@ -3,6 +3,7 @@ use ringwise_model::{CpuSet, Dir, QueueCounter, QueueCounts};
 
 use super::*;
 use crate::counters::{INTERRUPTS, kind_of};
+use crate::layout::NapiThread;
 use crate::queues::Mark;
 use ringwise_model::CounterKind::{Bits32, Bits64, Estimate, Gauge};
 
@@ -203,6 +204,45 @@ fn silence_is_neither_going_nor_coming() {
         assert_eq!(r.silent.len(), silent);
     }
     assert_eq!(rates(&c, &d).links["eth1"].rx.packets, Some(50));
+}
+
+#[test]
+fn napi_threads_are_work_of_their_cpu() {
+    let mut l = layout();
+    let wiring = l.links.get_mut("eth1").unwrap();
+    // Queue 1 and 2 share a thread; that of queue 3 may run anywhere.
+    let on = |pid, cpu| NapiThread { pid, cpu };
+    let (zero, one) = (Some(CpuId(0)), Some(CpuId(1)));
+    wiring.threads = Some([(0, on(10, zero)), (1, on(11, one)), (2, on(11, one)), (3, on(12, None))].into());
+    let times = |us: u64, ns: [u64; 3], softirq: u64| Counters {
+        threads_ns: (10..).zip(ns).collect(),
+        cpus: (0..3)
+            .map(|c| {
+                let zero = ringwise_kfmt::procstat::COLUMNS.map(|c| (c, 0));
+                let mut sample = cpu(&zero);
+                sample.counts.set(CpuCounter::Softirq, softirq);
+                sample.counts.set(CpuCounter::Idle, softirq * 9);
+                (CpuId(c), sample)
+            })
+            .collect(),
+        ..at(us, &[])
+    };
+    let (first, mut second) = (times(0, [0; 3], 0), times(1_000_000, [400_000_000, 700_000_000, 900_000_000], 10));
+    let busy = |l: &Layout, second: &Counters| {
+        let r = Rates::between(l, &first, second).unwrap();
+        r.cpus.values().map(|c| (c.napi_threads_percent, c.busy_percent())).collect::<Vec<_>>()
+    };
+    // Ten ticks are a tenth of the second.
+    let some = |threads: f64| (Some(threads), Some(threads + 10.0));
+    assert_eq!(busy(&l, &second), [some(40.0), some(70.0), some(0.0)]);
+    let queue = |r: &Rates| r.links["eth1"].queues.iter().map(|q| q.cpu.map(|c| c.0)).collect::<Vec<_>>();
+    let with_link = |c: &Counters| Counters { links: [("eth1".to_string(), link(0, 0, &[0, 0]))].into(), ..c.clone() };
+    let r = Rates::between(&l, &with_link(&first), &with_link(&second)).unwrap();
+    assert_eq!(queue(&r)[..2], [Some(0), Some(1)], "a queue is on the CPU of its thread");
+    second.threads_ns.remove(&11);
+    assert_eq!(busy(&l, &second), [some(40.0), (None, Some(10.0)), some(0.0)], "its time is unknown");
+    l.links.get_mut("eth1").unwrap().threads = None;
+    assert_eq!(busy(&l, &second), [(None, Some(10.0)); 3]);
 }
 
 #[test]

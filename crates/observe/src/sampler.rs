@@ -33,6 +33,8 @@ pub struct Sampler {
     before: BTreeMap<IrqId, (u64, BTreeMap<CpuId, u64>)>,
     /// ksoftirqd of each CPU.
     threads: Vec<(CpuId, u32)>,
+    /// NAPI threads of the layout.
+    napi_threads: BTreeSet<u32>,
     /// Possible CPUs, in the order of the numbers in `per_cpu_count`.
     possible: Vec<CpuId>,
     idle: Idle,
@@ -123,6 +125,7 @@ impl Sampler {
             whole_table: false,
             before: BTreeMap::new(),
             threads: Vec::new(),
+            napi_threads: layout.napi_threads(),
             possible: Vec::new(),
             idle: Idle::default(),
             detail,
@@ -142,6 +145,7 @@ impl Sampler {
         let stat = notes.take(host.read_text("/proc/stat")).unwrap_or_default();
         self.interrupts(host, &stat, &mut out, &mut notes);
         cpus(host, &stat, &mut out.cpus, &mut notes);
+        out.threads_ns = napi_threads(host, self.napi_threads.iter());
         for (cpu, pid) in &self.threads {
             // The thread of an offline CPU is parked.
             let Some(sample) = out.cpus.get_mut(cpu) else { continue };
@@ -321,8 +325,14 @@ fn drops_of_qdiscs(all: &[qdisc::Qdisc], links: &mut BTreeMap<String, Link>) {
     }
 }
 
-/// Only the times of the CPUs, from `/proc/stat`: the cheapest sample.
-pub fn cpu_times(host: &dyn Host) -> Counters {
+/// A thread that has ended is left out.
+fn napi_threads<'a>(host: &dyn Host, pids: impl Iterator<Item = &'a u32>) -> BTreeMap<u32, u64> {
+    let ns = |pid: &u32| procstat::run_ns(&host.read_text(&format!("/proc/{pid}/schedstat")).ok()?).ok();
+    gather(pids.filter_map(|pid| Some((*pid, ns(pid)?))))
+}
+
+/// Only the times of the CPUs, from `/proc/stat`, and of the NAPI threads: the cheapest sample.
+pub fn cpu_times(host: &dyn Host, layout: &Layout) -> Counters {
     let mut notes = Notes(Vec::new());
     let at = host.since_boot();
     let mut out = Counters {
@@ -332,6 +342,7 @@ pub fn cpu_times(host: &dyn Host) -> Counters {
     };
     let stat = notes.take(host.read_text("/proc/stat")).unwrap_or_default();
     times(&stat, &mut out.cpus, &mut notes);
+    out.threads_ns = napi_threads(host, layout.napi_threads().iter());
     out.unread = notes.0;
     out
 }

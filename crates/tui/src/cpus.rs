@@ -34,7 +34,7 @@ const TREND: u16 = 14;
 /// The largest number of lines of the heat map.
 const HEAT: usize = 8;
 
-/// The shade for this share of time in softirqs and interrupts.
+/// The shade for this share of time in softirqs, interrupts and NAPI threads.
 fn shade(busy: Option<f64>, ascii: bool) -> char {
     let shades = if ascii { ['.', '-', '=', '*', '#'] } else { ['·', '░', '▒', '▓', '█'] };
     match busy {

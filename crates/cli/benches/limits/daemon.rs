@@ -50,7 +50,7 @@ fn follow(table: &mut Table, host: &Arc<dyn Host>, now: &Snapshot, limit_ms: f64
     let layout = Layout::of(now, &[]);
     let what = format!("service: times of {} CPUs every second (files on disk)", now.topology.online.len());
     // 0.2 % of a CPU with 64 queues, in proportion for the other machine.
-    let quiet = median(15, || Ok::<_, &str>(cpu_times(host.as_ref())));
+    let quiet = median(15, || Ok::<_, &str>(cpu_times(host.as_ref(), &layout)));
     table.time(&what, limit_ms * 0.4, quiet);
     // Too short for the kernel's count of CPU time.
     table.note("  of one CPU", format!("{:.3} %", quiet.wall.as_secs_f64() * 100.0));

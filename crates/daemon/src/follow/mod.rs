@@ -2,10 +2,10 @@
 //! requested that.
 //!
 //! ```text
-//!   /proc/stat ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding, TableWrite
+//!   /proc/stat, NAPI threads ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding, TableWrite
 //! ```
 //!
-//! As long as no CPU is busy, only `/proc/stat` is read: below that load nothing can be suspect.
+//! As long as no CPU is busy, only `/proc/stat` and the times of NAPI threads are read: below that load nothing can be suspect.
 
 mod count;
 mod facts;
@@ -37,12 +37,14 @@ pub use finding::{EntryMove, Finding, LoadFinding};
 
 /// How often the load is read.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
-/// Below this load of every CPU nothing can be suspect, and only `/proc/stat` is read. In percent.
+/// Below this load of every CPU nothing can be suspect, and only times of CPUs and NAPI threads are read. In percent.
 const BUSY_PERCENT: f64 = 45.0;
 /// So long after the last busy second all counters are read.
 const STAYS: Duration = Duration::from_secs(15);
 /// How long facts that forbid to write the table are used, and the wait after they could not be read.
 const FACTS_LAST: Duration = Duration::from_secs(30);
+/// NAPI threads, and where they run, change without a notification: while a CPU is busy, the layout is read again after this.
+const LAYOUT_LASTS: Duration = Duration::from_secs(60);
 /// For each device of a discovery.
 const DEADLINE: Duration = Duration::from_secs(2);
 
@@ -65,6 +67,8 @@ struct Followed {
 pub(crate) struct Follow {
     /// `None`: it is read before the next second.
     layout: Option<Layout>,
+    /// When it was read.
+    layout_at: Duration,
     /// Reads all counters, while a CPU is busy.
     sampler: Option<Sampler>,
     before: Option<Counters>,
@@ -182,7 +186,7 @@ impl Follow {
         let mut news = News::default();
         let now = host.since_boot();
         self.next = now + EVERY;
-        let Some(layout) = self.layout.take().or_else(|| layout(host)) else { return news };
+        let Some(layout) = self.present_layout(host, now) else { return news };
         if balanced(&layout).next().is_some() {
             self.followed.retain(|dev, _| layout.links.contains_key(dev));
             if let Some(rates) = self.rates(host.as_ref(), &layout, now) {
@@ -191,6 +195,21 @@ impl Follow {
         }
         self.layout = Some(layout);
         news
+    }
+
+    /// The layout. It is read again if it is not known, or is too old while a CPU is busy.
+    fn present_layout(&mut self, host: &Arc<dyn Host>, now: Duration) -> Option<Layout> {
+        let known = self.layout.take();
+        let lasts = self.sampler.is_none() || now < self.layout_at + LAYOUT_LASTS;
+        if known.is_some() && lasts {
+            return known;
+        }
+        self.layout_at = now;
+        let read = layout(host);
+        if read.is_some() && known.is_some() && read != known {
+            self.changed(true);
+        }
+        read.or(known)
     }
 
     /// What each adapter says about these rates.
@@ -214,7 +233,7 @@ impl Follow {
     fn rates(&mut self, host: &dyn Host, layout: &Layout, now: Duration) -> Option<Rates> {
         let counters = match &mut self.sampler {
             Some(sampler) => sampler.read(host),
-            None => ringwise_observe::cpu_times(host),
+            None => ringwise_observe::cpu_times(host, layout),
         };
         let before = self.before.replace(counters);
         let rates = Rates::between(layout, before.as_ref()?, self.before.as_ref()?)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_adapt::load::{CpuSample, Exclusion, QueueSample, Sample};
-use ringwise_model::{CpuId, CpuSet, Dir};
+use ringwise_model::{CpuId, CpuSet, Dir, IrqId};
 use ringwise_observe::{Layout, Rates, Wiring};
 
 /// Fewer queues cannot share the load in another way.
@@ -12,10 +12,16 @@ const FEWEST_QUEUES: usize = 2;
 /// Segments of the whole host that arrived out of order.
 const OUT_OF_ORDER: &str = "TcpExt:TCPOFOQueue";
 
-/// The CPU that serves each receive queue. `None`: its interrupt may be delivered to several, or is unknown.
+/// The CPU that serves each receive queue. `None`: its interrupt may be delivered to several, or its NAPI thread may run on several, or
+/// this is unknown.
 pub(super) fn served(w: &Wiring) -> BTreeMap<u32, Option<CpuId>> {
     let one = |cpus: &CpuSet| cpus.first().filter(|_| cpus.len() == 1);
-    w.rx.iter().map(|(q, irq)| (*q, irq.and_then(|i| w.goes_to.get(&i)).and_then(one))).collect()
+    let cpu = |(q, irq): (&u32, &Option<IrqId>)| match w.threads.as_ref()?.get(q) {
+        // The interrupt only wakes the thread.
+        Some(thread) => thread.cpu,
+        None => irq.and_then(|i| w.goes_to.get(&i)).and_then(one),
+    };
+    w.rx.iter().map(|all| (*all.0, cpu(all))).collect()
 }
 
 /// Interfaces whose receive queues are served by at least two CPUs, each by a known one.
@@ -54,7 +60,9 @@ pub(crate) fn sample(
     });
     let cpu = |c: &CpuId| {
         let rate = rates.cpus.get(c);
-        let busy_percent = rate.and_then(ringwise_observe::CpuRates::busy_percent);
+        // A load without the time of its NAPI threads would be too low.
+        let busy = |r: &ringwise_observe::CpuRates| r.napi_threads_percent.and(r.busy_percent());
+        let busy_percent = rate.and_then(busy);
         (c.0, CpuSample { busy_percent, node: rate.and_then(|r| r.node).map(|n| n.0) })
     };
     Sample {
@@ -62,5 +70,35 @@ pub(crate) fn sample(
         queues: queues.collect(),
         cpus: cpus.values().flatten().map(cpu).collect(),
         out_of_order: rates.traffic.get(OUT_OF_ORDER).copied(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringwise_observe::NapiThread;
+
+    #[test]
+    fn a_queue_is_served_by_the_cpu_of_its_thread() {
+        let on = |cpu: u32| CpuSet::one(CpuId(cpu));
+        let mut w = Wiring {
+            rx: [(0, Some(IrqId(30))), (1, Some(IrqId(31))), (2, Some(IrqId(32)))].into(),
+            goes_to: [(IrqId(30), on(0)), (IrqId(31), on(1)), (IrqId(32), on(2))].into(),
+            threads: Some(
+                [
+                    (1, NapiThread { pid: 11, cpu: Some(CpuId(5)) }),
+                    // It may run on several CPUs.
+                    (2, NapiThread { pid: 12, cpu: None }),
+                ]
+                .into(),
+            ),
+            ..Wiring::default()
+        };
+        let cpus = |w: &Wiring| served(w).into_values().map(|c| c.map(|c| c.0)).collect::<Vec<_>>();
+        assert_eq!(cpus(&w), [Some(0), Some(5), None]);
+        w.threads = Some(BTreeMap::new());
+        assert_eq!(cpus(&w), [Some(0), Some(1), Some(2)]);
+        w.threads = None;
+        assert_eq!(cpus(&w), [None; 3], "it is unknown whether threads poll");
     }
 }

@@ -69,7 +69,15 @@ impl Rig {
 pub(crate) fn uneven(dev: &str, busy_cpu: u32) -> Rates {
     let cpu = |id: u32| {
         let busy = if id == busy_cpu { 90.0 } else { 20.0 };
-        (CpuId(id), CpuRates { softirq_percent: Some(busy), irq_percent: Some(0.0), ..CpuRates::default() })
+        (
+            CpuId(id),
+            CpuRates {
+                softirq_percent: Some(busy),
+                irq_percent: Some(0.0),
+                napi_threads_percent: Some(0.0),
+                ..CpuRates::default()
+            },
+        )
     };
     rates(dev, (0..8).map(cpu).collect())
 }

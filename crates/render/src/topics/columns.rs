@@ -238,7 +238,7 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["full", "busy", "fine", "bottleneck"],
         "watch: the CPU that limits the throughput",
-        "The CPU that spends most of its time in softirqs and interrupts, and the busiest queue whose interrupts it \
+        "The CPU that spends most of its time in softirqs, interrupts and NAPI threads, and the busiest queue whose interrupts it \
          takes. FULL: 90 % or more, BUSY: 60 % or more, FINE: less. LINK: an interface carries 95 % or more of the bits, \
          or of the packets of 64 bytes, that the link can carry.",
         &["See|docs/watch.md; rule D15; ringwise help soft, stacked"],

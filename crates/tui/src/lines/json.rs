@@ -218,6 +218,7 @@ fn cpu(j: &mut Json, c: &CpuRates) {
         ("steal_percent", c.steal_percent),
         ("idle_percent", c.idle_percent),
         ("ksoftirqd_percent", c.ksoftirqd_percent),
+        ("napi_threads_percent", c.napi_threads_percent),
     ] {
         j.num(name, n);
     }
