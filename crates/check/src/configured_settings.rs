@@ -46,6 +46,9 @@ fn wished(w: &Wish, key: &str) -> Option<String> {
         }
         Knob::Sysctl { name, value } => (key == format!("sysctl.\"{name}\"")).then(|| value.clone()),
         Knob::RfsEntries { entries } => (key == "rfs_entries").then(|| entries.to_string()),
+        Knob::LongestRings { rx, tx } => {
+            ((key == "rings.rx" && *rx) || (key == "rings.tx" && *tx)).then(|| "max".to_string())
+        }
         Knob::Rings { values } => {
             let part = RingPart::of(key.strip_prefix("rings.")?)?;
             Some(part.toml(part.value(values)?))

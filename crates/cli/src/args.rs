@@ -254,6 +254,9 @@ pub struct ShowArgs {
     /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
+    /// Compare with an earlier capture: which CPU served each queue then and now, and which lines of the page differ
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "all"], help_heading = "Input")]
+    pub compare: Option<PathBuf>,
     /// `--output`.
     #[command(flatten)]
     pub format: Format,

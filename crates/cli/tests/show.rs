@@ -1,5 +1,6 @@
 //! What `show` prints for hand-made hosts.
 
+use std::process::Command;
 use std::time::Duration;
 
 use crate::common::*;
@@ -32,6 +33,86 @@ fn ascii_and_verbose() {
     let out = show::devices(&s, &[s.nic("eth1").unwrap()], &style);
     assert!(out.is_ascii());
     golden("show-eth1-ascii-v.txt", &out);
+}
+
+#[test]
+fn nodes_with_their_memory_and_distance() {
+    let mut s = edge3();
+    let Fact::Known(nodes) = &mut s.topology.nodes else { panic!("no nodes") };
+    for (id, node) in nodes.iter_mut() {
+        node.memory = Fact::Known(NodeMemory { total_bytes: 16 << 30, free_bytes: u64::from(id.0 + 1) << 29 });
+        let distance = |to: u32| (NodeId(to), if to == id.0 { 10 } else { 21 });
+        node.distances = Fact::Known([distance(0), distance(1)].into());
+    }
+    let page = |s: &Snapshot, verbose| {
+        let style = Style { verbose, ..Style::plain(None) };
+        show::devices(s, &[s.nic("eth1").unwrap()], &style)
+    };
+    let line = |page: &str, head: &str| {
+        let found = page.lines().find_map(|l| l.strip_prefix(head)).unwrap_or_else(|| panic!("no {head:?}: {page}"));
+        found.trim().to_string()
+    };
+    assert_eq!(line(&page(&s, 0), "NUMA "), "node 1: 2.1 times as far as local memory");
+    let all = page(&s, 1);
+    assert_eq!(line(&all, "node 0 "), "CPUs 0-7; 16.0 GiB, 0.5 free; distances 10 21");
+    assert_eq!(line(&all, "node 1 "), "CPUs 8-15; 16.0 GiB, 1.0 free; distances 21 10");
+    // What cannot be read is named, and what the kernel does not have is left out.
+    let memory = |s: &mut Snapshot, fact: Fact<NodeMemory>| {
+        let Fact::Known(nodes) = &mut s.topology.nodes else { panic!() };
+        nodes.get_mut(&NodeId(0)).unwrap().memory = fact;
+    };
+    memory(&mut s, Fact::unknown("meminfo", "EACCES Permission denied"));
+    assert!(line(&page(&s, 1), "node 0 ").contains("memory unknown (EACCES Permission denied)"));
+    memory(&mut s, Fact::Absent);
+    assert_eq!(line(&page(&s, 1), "node 0 "), "CPUs 0-7; distances 10 21");
+}
+
+#[test]
+fn the_layouts_of_two_kernels_from_captures() {
+    let file = |host: &str| root().join("fixtures/hosts").join(host).join("capture.tar.gz").display().to_string();
+    let (old, new) = (file("lab-router16-6.1"), file("lab-router16-6.12"));
+    let run = |args: &[&str]| {
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+        assert_eq!(o.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
+        String::from_utf8(o.stdout).unwrap()
+    };
+    let page = run(&["show", "eth0", "--from", &new, "--compare", &old]);
+    assert!(page.starts_with(&format!("old  {old} (Linux 6.1.")), "{page}");
+    assert!(page.contains(&format!("\nnew  {new} (Linux 6.12.")), "{page}");
+    // What both agree on is what a comparison of one with itself says.
+    let itself = run(&["show", "eth0", "--from", &new, "--compare", &new]);
+    assert!(itself.contains("differs  nothing\n"), "{itself}");
+    let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&run(args)).unwrap() };
+    let doc = json(&["show", "--from", &new, "--compare", &old, "-j"]);
+    let wrong = schema::check(&newest_schema("ringwise.comparison"), &doc);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let interfaces = doc["interfaces"].as_array().unwrap();
+    let of = |name: &str| interfaces.iter().find(|i| i["name"] == name).unwrap();
+    for i in interfaces {
+        let (same, differs) = (i["same"].as_array().unwrap(), i["differs"].as_array().unwrap());
+        match i["in"].as_array().unwrap().len() {
+            2 => assert_eq!(same.len() + differs.len(), 17, "{i}"),
+            _ => assert!(same.is_empty() && differs.is_empty(), "{i}"),
+        }
+        for d in differs {
+            assert!(d["old"] != d["new"] && page_has(&run, &old, &new, i["name"].as_str().unwrap(), d), "{d}");
+        }
+    }
+    assert_eq!(of("eth0")["in"], serde_json::json!(["old", "new"]));
+    // Eight CPUs instead of sixteen, and interfaces that are gone.
+    let small = file("lab-router3-6.12");
+    let page = run(&["show", "--from", &small, "--compare", &old]);
+    assert!(page.contains(": only in old\n"), "{page}");
+    let page = run(&["show", "eth0", "--from", &small, "--compare", &old]);
+    assert!(page.contains("CPU  old      new\n  0  queue 5  queue 4\n"), "{page}");
+    assert!(page.contains("differs  queue on CPU\n") && page.contains("         old  TxRx-0:3 TxRx-1:4"), "{page}");
+    assert!(page.contains("         new  TxRx-0:4 TxRx-1:5"), "{page}");
+}
+
+/// Whether the page of this interface lists the difference.
+fn page_has(run: &dyn Fn(&[&str]) -> String, old: &str, new: &str, dev: &str, d: &serde_json::Value) -> bool {
+    run(&["show", dev, "--from", new, "--compare", old])
+        .contains(&format!("differs  {}\n", d["what"].as_str().unwrap()))
 }
 
 #[test]

@@ -180,11 +180,14 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
                 value(v, kind, name, out);
             }
         }
-        Kind::Any(kinds) => {
-            if let Some(kind) = kinds.iter().find(|k| takes(k, v.get_ref())) {
-                value(v, kind, name, out);
+        Kind::Any(kinds) => match kinds.iter().find(|k| takes(k, v.get_ref())) {
+            // A word is not the only thing that the key may be.
+            Some(Kind::Word(all)) if !all.contains(&text) => {
+                wrong(format!("{name} = \"{text}\" is not known"), say(kind));
             }
-        }
+            Some(kind) => value(v, kind, name, out),
+            None => {}
+        },
     }
 }
 

@@ -74,12 +74,40 @@ pub(crate) fn wish(all: &mut Vec<Wish>, over: &Wish) {
     if let Knob::Feature { name: wide, .. } = &over.knob {
         all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));
     }
+    match &over.knob {
+        Knob::Rings { values } => no_longer_longest(all, values.rx.is_some(), values.tx.is_some()),
+        Knob::LongestRings { rx, tx } => without_sizes(all, *rx, *tx),
+        _ => {}
+    }
     let over = &match split_shared(all, over) {
         Some(rest) => rest,
         None => return,
     };
     let Some(base) = all.iter_mut().find(|b| same_place(&b.knob, &over.knob)) else { return all.push(over.clone()) };
     *base = both_wishes(base, over);
+}
+
+/// A size overrides `"max"` of the same ring.
+fn no_longer_longest(all: &mut Vec<Wish>, rx_sized: bool, tx_sized: bool) {
+    all.retain_mut(|w| match &mut w.knob {
+        Knob::LongestRings { rx, tx } => {
+            (*rx, *tx) = (*rx && !rx_sized, *tx && !tx_sized);
+            *rx || *tx
+        }
+        _ => true,
+    });
+}
+
+/// `"max"` overrides the size of the same ring.
+fn without_sizes(all: &mut Vec<Wish>, rx: bool, tx: bool) {
+    all.retain_mut(|w| match &mut w.knob {
+        Knob::Rings { values } => {
+            values.rx = values.rx.filter(|_| !rx);
+            values.tx = values.tx.filter(|_| !tx);
+            !values.is_empty()
+        }
+        _ => true,
+    });
 }
 
 /// Each moderation parameter that only `base` names keeps the place where it was configured.
@@ -158,6 +186,7 @@ fn same_place(a: &Knob, b: &Knob) -> bool {
         (K::Pause { .. }, K::Pause { .. })
         | (K::Channels { .. }, K::Channels { .. })
         | (K::Rings { .. }, K::Rings { .. })
+        | (K::LongestRings { .. }, K::LongestRings { .. })
         | (K::RssHash { .. }, K::RssHash { .. })
         | (K::RfsEntries { .. }, K::RfsEntries { .. }) => true,
         (K::Coalesce { queues: a, .. }, K::Coalesce { queues: b, .. })
@@ -187,6 +216,9 @@ fn both(a: &Knob, b: &Knob) -> Knob {
         // Most drivers accept either a number of combined queues or numbers by kind, so the later setting replaces the
         // earlier one completely.
         (K::Rings { values }, K::Rings { values: later }) => K::Rings { values: later.or(values) },
+        (K::LongestRings { rx, tx }, K::LongestRings { rx: r2, tx: t2 }) => {
+            K::LongestRings { rx: *rx || *r2, tx: *tx || *t2 }
+        }
         (K::Coalesce { queues, params }, K::Coalesce { params: p2, .. }) => {
             let mut params: BTreeMap<String, u32> = params.clone();
             for (name, value) in p2 {

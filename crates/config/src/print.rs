@@ -7,6 +7,7 @@ use ringwise_model::{CpuSet, FarNode, Flow, GroupQueues, GroupWish, Knob, NapiVa
 
 use crate::host_group::CountRange;
 use crate::set::quote;
+use crate::spec::LONGEST;
 use crate::value::{Config, Entry, HostGroup, HostPart};
 use crate::words::{flow_text, list_text, rule_text, table_text};
 
@@ -259,6 +260,7 @@ impl ByQueue {
 fn knobs(e: &Entry, out: &mut String) {
     let (mut features, mut rss, mut contexts, mut fields) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut coalesce, mut napis) = (Vec::new(), Vec::new());
+    let mut rings: Vec<String> = Vec::new();
     let mut by: [(&str, ByQueue); 5] =
         ["irq_cpus", "xps_cpus", "xps_rxqs", "rps_cpus", "rps_flow_cnt"].map(|k| (k, ByQueue::default()));
     let switch = |k: &str, v: &Option<bool>| v.map(|v| format!("{k} = {v}"));
@@ -276,8 +278,11 @@ fn knobs(e: &Entry, out: &mut String) {
                 inline(out, "channels", &parts.into_iter().flatten().collect::<Vec<_>>());
             }
             Knob::Rings { values } => {
-                let parts = values.iter().map(|(part, n)| format!("{} = {}", part.key, part.toml(n)));
-                inline(out, "rings", &parts.collect::<Vec<_>>());
+                rings.extend(values.iter().map(|(part, n)| format!("{} = {}", part.key, part.toml(n))));
+            }
+            Knob::LongestRings { rx, tx } => {
+                let ends = [("rx", *rx), ("tx", *tx)].into_iter().filter(|(_, longest)| *longest);
+                rings.extend(ends.map(|(key, _)| format!("{key} = {}", quote(LONGEST))));
             }
             Knob::Coalesce { queues, params } => {
                 coalesce.push(with(queues, parameters(params)));
@@ -299,6 +304,7 @@ fn knobs(e: &Entry, out: &mut String) {
             Knob::FlowRule { .. } | Knob::RfsEntries { .. } | Knob::Sysctl { .. } | Knob::CpuLatency { .. } => {}
         }
     }
+    inline(out, "rings", &rings);
     inline(out, "features", &features);
     several(out, "coalesce", &coalesce);
     rss.extend((!contexts.is_empty()).then(|| format!("context = {}", table(&contexts))));

@@ -268,13 +268,17 @@ pub static CHANNELS: Spec = Spec {
 /// `rings`: ring parameters (`ethtool -G`), of the table in `model`.
 pub static RINGS: Spec = Spec { name: "rings", keys: &RING_KEYS };
 
+const RING_SIZE: Kind = Kind::Any(&[Kind::Int(1, u32::MAX as u64), Kind::Word(&[LONGEST])]);
+/// A ring as long as the device and the memory of its node allow.
+pub const LONGEST: &str = "max";
+
 const RING_KEYS: [Key; RingPart::ALL.len()] = {
     let mut out = [key("", Kind::Bool, ""); RingPart::ALL.len()];
     let mut i = 0;
     while i < out.len() {
         let part = &RingPart::ALL[i];
         let kind = match part.kind {
-            RingKind::Size => Kind::Int(1, u32::MAX as u64),
+            RingKind::Size => RING_SIZE,
             RingKind::Number(least) => Kind::Int(least as u64, u32::MAX as u64),
             RingKind::Switch | RingKind::Mode => Kind::Bool,
         };

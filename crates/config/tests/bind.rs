@@ -76,6 +76,19 @@ fn what_is_ambiguous_is_refused_whole() {
 }
 
 #[test]
+fn a_ring_has_a_size_or_the_largest_safe_one() {
+    let file = "[[interface]]\nmatch = { driver = \"igb\" }\nrings = { rx = \"max\", tx = 512 }\n";
+    let knobs =
+        |sets: &[&str]| -> Vec<Knob> { bound(file, sets).unwrap().intent.wishes.into_iter().map(|w| w.knob).collect() };
+    let sizes = |rx, tx| Knob::Rings { values: RingValues::sizes(rx, tx) };
+    let longest = |rx, tx| Knob::LongestRings { rx, tx };
+    assert_eq!(knobs(&[]), [sizes(None, Some(512)), longest(true, false)]);
+    assert_eq!(knobs(&["eth1.rings.rx=1024"]), [sizes(Some(1024), Some(512))]);
+    assert_eq!(knobs(&["eth1.rings.tx=max"]), [longest(true, true)]);
+    assert_eq!(knobs(&["eth1.rings.tx=256"]), [sizes(None, Some(256)), longest(true, false)]);
+}
+
+#[test]
 fn single_keys_go_before_entries() {
     let file = "[[interface]]\nmatch = { driver = \"igb\" }\ngoal = \"rpc\"\nrings = { rx = 512, tx = 256 }\n\
                 coalesce = { adaptive-rx = true }\n";

@@ -236,10 +236,10 @@ fn faults_are_shown_where_they_are() {
     let text = "version = 1\n\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = \"big\", rt = 3 }\nbroken = = 3\nfetures = { gro = true }\n";
     let shown = parse("/etc/ringwise/ringwise.toml", text).unwrap_err().to_string();
     let want = "\
-/etc/ringwise/ringwise.toml:5:16: rx is a string
+/etc/ringwise/ringwise.toml:5:16: rx = \"big\" is not known
   5 | rings = { rx = \"big\", rt = 3 }
     |                ^^^^^
-    = expected a number from 1 to 4294967295
+    = expected a number from 1 to 4294967295, or \"max\"
 /etc/ringwise/ringwise.toml:5:23: unknown key \"rt\" in rings
   5 | rings = { rx = \"big\", rt = 3 }
     |                       ^^
@@ -340,6 +340,8 @@ fn single_keys_of_a_command_line() {
     );
     assert_eq!(knob("eth0.rss.table=\"default\""), Knob::RssTable { context: None, table: Table::Default });
     assert_eq!(knob("eth0.rings.rx = 1024"), Knob::Rings { values: RingValues::sizes(Some(1024), None) });
+    assert_eq!(knob("eth0.rings.rx = \"max\""), Knob::LongestRings { rx: true, tx: false });
+    assert_eq!(knob("eth0.rings.tx=max"), Knob::LongestRings { rx: false, tx: true });
     let values =
         RingValues { rx_buf_len: Some(4096), tcp_data_split: Some(true), hds_thresh: Some(0), ..RingValues::default() };
     let text = "eth0.rings = { rx_buf_len = 4096, tcp_data_split = true, hds_thresh = 0 }";

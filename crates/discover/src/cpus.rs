@@ -22,7 +22,7 @@ pub fn topology(host: &dyn Host) -> (Topology, Vec<Unread>) {
 pub(crate) fn parts_of(host: &dyn Host, cores: bool) -> (Topology, Vec<Unread>) {
     let mut r = Reader::new(host);
     let online = online(&mut r);
-    let nodes = numa::nodes(&mut r);
+    let nodes = numa::nodes(&mut r, cores);
     let cpus = cpus(&mut r, &online, &nodes, cores);
     let topology = Topology {
         possible: r.parse(&format!("{CPU}/possible"), cpulist::parse),

@@ -6,13 +6,16 @@ use ringwise_kfmt::{ParseError, cpulist, cpumask, sysfs};
 use ringwise_model::{CpuSet, Fact, Node, NodeId, Unread};
 
 use crate::natural;
+use crate::parts::part;
 use crate::read::Reader;
 
 const NODE: &str = "/sys/devices/system/node";
 
 /// Every node directory. Absent: a kernel without NUMA. Unknown if the CPUs of a node are unknown, because its CPUs
 /// would otherwise seem to have no node.
-pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
+///
+/// `memory`: read that as well.
+pub(crate) fn nodes(r: &mut Reader, memory: bool) -> Fact<BTreeMap<NodeId, Node>> {
     let ids = match r.list(NODE) {
         Fact::Known(names) => natural::numbers(&names, "node"),
         Fact::Absent => return Fact::Absent,
@@ -41,7 +44,9 @@ pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
             }
         };
         let distances = r.parse(&format!("{dir}/distance"), |t| distances(t, &ids));
-        out.insert(NodeId(*id), Node { id: NodeId(*id), cpus, distances });
+        let memory =
+            part(memory, "memory of the node", || r.parse_later(&format!("{dir}/meminfo"), sysfs::parse_node_memory));
+        out.insert(NodeId(*id), Node { id: NodeId(*id), cpus, distances, memory });
     }
     let (mut all, mut twice) = (CpuSet::new(), CpuSet::new());
     for node in out.values() {

@@ -63,6 +63,6 @@ pub use rings::{RingKind, RingPart, RingValues, Rings};
 pub use rules::{Action, Rule, Rules};
 pub use snapshot::{Bystanders, Host, Power, Snapshot, UserspaceFunction};
 pub use title::Title;
-pub use topology::{Cpu, Node, Topology};
+pub use topology::{Cpu, Node, NodeMemory, Topology};
 pub use vector::{Confidence, Immovable, MapSource, Movable, Role, Vector};
 pub use wish::{Flow, GroupQueues, GroupWish, Knob, Policy, Table, Wish};

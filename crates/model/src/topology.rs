@@ -64,6 +64,22 @@ pub struct Node {
     pub cpus: CpuSet,
     /// To every node, itself included (normally 10), in SLIT units.
     pub distances: Fact<BTreeMap<NodeId, u32>>,
+    /// `nodeN/meminfo`. It changes all the time.
+    #[serde(default = "not_recorded")]
+    pub memory: Fact<NodeMemory>,
+}
+
+/// Memory of a NUMA node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeMemory {
+    /// `MemTotal`, in bytes.
+    pub total_bytes: u64,
+    /// `MemFree`, in bytes.
+    pub free_bytes: u64,
+}
+
+fn not_recorded() -> Fact<NodeMemory> {
+    Fact::unknown("memory of the node", "not recorded by the version that wrote this")
 }
 
 impl Topology {

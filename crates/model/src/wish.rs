@@ -66,6 +66,13 @@ pub enum Knob {
         #[serde(flatten, serialize_with = "RingValues::as_wish")]
         values: RingValues,
     },
+    /// Rings as long as the device and the memory of its node allow (`rings.rx = "max"`).
+    LongestRings {
+        /// Receive rings.
+        rx: bool,
+        /// Transmit rings.
+        tx: bool,
+    },
     /// Parameters by their netlink names (`rx-usecs`, `use-adaptive-rx`). With queues: parameters of each of these
     /// queues.
     Coalesce {

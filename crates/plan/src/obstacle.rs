@@ -159,6 +159,8 @@ pub enum Obstacle {
     // Rings, features, pause frames
     /// The driver does not support setting ring sizes.
     NoRingSizes,
+    /// The kernel reports no memory of the device's node, so the largest safe ring is unknown.
+    NoNodeMemory,
     /// The driver does not report this ring, or this parameter of its rings.
     NoRing {
         /// `rx` or `tx`, or the key of the parameter.

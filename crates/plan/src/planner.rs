@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Learned, Match, Reason, ResetBy, Setting, Step};
 use ringwise_model::order::Order;
 use ringwise_model::words::plural;
-use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, Snapshot};
+use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, IntentFlags, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Resolved;
@@ -217,12 +217,23 @@ fn check_cpus(s: &Snapshot, intent: &Intent) -> Result<(), Refusal> {
     let online = &s.topology.online;
     // Keeping an offline CPU free is harmless; placing a queue on one is not.
     let there = s.topology.possible.known().map_or_else(|| online.clone(), |p| p.union(online));
-    let named = intent.cpus.iter().map(|c| ("--cpus", c, online));
-    let kept = [("--reserve", &intent.reserve, &there), ("--exclude-cpus", &intent.exclude_cpus, &there)];
-    for (option, cpus, allowed) in named.chain(kept) {
+    let given = intent.given.as_deref();
+    let flag = |of: fn(&IntentFlags) -> &Option<CpuSet>| given.is_some_and(|g| of(g).is_some());
+    let named = intent.cpus.iter().map(|c| ("--cpus", flag(|g| &g.cpus), c, online));
+    let kept = [
+        ("--reserve", flag(|g| &g.reserve), &intent.reserve, &there),
+        ("--exclude-cpus", flag(|g| &g.exclude_cpus), &intent.exclude_cpus, &there),
+    ];
+    for (option, by_flag, cpus, allowed) in named.chain(kept) {
         let beyond = cpus.difference(allowed);
         if !beyond.is_empty() {
-            return Err(Refusal::CpuBeyondMachine { option: option.into(), cpus: beyond, online: online.clone() });
+            let file = intent.config.clone().filter(|_| !by_flag);
+            return Err(Refusal::CpuBeyondMachine {
+                option: option.into(),
+                file,
+                cpus: beyond,
+                online: online.clone(),
+            });
         }
     }
     Ok(())

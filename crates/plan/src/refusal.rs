@@ -36,6 +36,9 @@ pub enum Refusal {
     CpuBeyondMachine {
         /// The option as the user typed it, `--cpus`.
         option: String,
+        /// The configuration file that has the key of the same name. `None`: the command line has the option.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
         /// CPUs of the option that are not online. CPUs to keep free may be offline, but must exist.
         cpus: CpuSet,
         /// All CPUs of the host that are online.
@@ -159,13 +162,16 @@ impl fmt::Display for Refusal {
                 }
                 f.write_str("; name an interface to plan it")
             }
-            Self::CpuBeyondMachine { option, cpus, online } => {
-                let key = option.trim_start_matches('-').replace('-', "_");
-                let (cpus, online) = (set(cpus), set(online));
-                write!(
-                    f,
-                    "{option}, or {key} in the configuration file, names CPUs {cpus} that are not online; online CPUs are {online}"
-                )
+            Self::CpuBeyondMachine { option, file, cpus, online } => {
+                let at = match file {
+                    Some(file) => format!("{} in {file}", option.trim_start_matches('-').replace('-', "_")),
+                    None => option.clone(),
+                };
+                let not_online = match cpus.len() {
+                    1 => format!("CPU {cpus}, which is not online"),
+                    _ => format!("CPUs {cpus}, which are not online"),
+                };
+                write!(f, "{at} names {not_online}; online CPUs are {}", set(online))
             }
             Self::NoCandidates { online, isolated, reserved, cpus } => {
                 write!(

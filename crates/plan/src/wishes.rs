@@ -300,7 +300,9 @@ impl ConfiguredSettings {
             let cx = &mut WishContext { s, dev, wish, strict: intent.strict, laid: self };
             match &wish.knob {
                 Knob::Channels { .. } => {}
-                Knob::Feature { .. } | Knob::Pause { .. } | Knob::Rings { .. } => device::plain(cx),
+                Knob::Feature { .. } | Knob::Pause { .. } | Knob::Rings { .. } | Knob::LongestRings { .. } => {
+                    device::plain(cx)
+                }
                 Knob::Coalesce { queues, params } => device::coalesce(cx, queues.as_ref(), params),
                 Knob::Napi { queues, values } => device::napi(cx, queues.as_ref(), values),
                 Knob::RssTable { .. } | Knob::RssHash { .. } | Knob::RssFields { .. } => steer::rss(cx),
@@ -356,7 +358,7 @@ fn what(k: &Knob) -> String {
         Knob::Feature { name, .. } => name.clone(),
         Knob::Pause { .. } => "pause frames".into(),
         Knob::Channels { .. } => "channels".into(),
-        Knob::Rings { .. } => "rings".into(),
+        Knob::Rings { .. } | Knob::LongestRings { .. } => "rings".into(),
         Knob::Coalesce { .. } => "moderation".into(),
         Knob::RssTable { context: None, .. } => "RSS table".into(),
         Knob::RssTable { context: Some(c), .. } => format!("RSS context {c}"),

@@ -136,7 +136,12 @@ fn a_node_without_cpus_uses_the_nearest_cpus() {
         let far = [(NodeId(0), 21), (NodeId(1), 15), (NodeId(7), 10)].into();
         nodes.insert(
             NodeId(7),
-            ringwise_model::Node { id: NodeId(7), cpus: CpuSet::new(), distances: Fact::Known(far) },
+            ringwise_model::Node {
+                id: NodeId(7),
+                cpus: CpuSet::new(),
+                distances: Fact::Known(far),
+                memory: Fact::Absent,
+            },
         );
     }
     s.nics[0].node = Fact::Known(NodeId(7));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
-    NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    NapiValues, NodeMemory, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -215,6 +215,48 @@ fn ring_parameters_that_the_driver_reports() {
     let p = plan(&host(), &Intent { allow_disruption: true, ..wanted(None) }, &[]).unwrap();
     assert!(laid(&p).is_empty());
     assert!(p.refused.iter().any(|n| n.why.to_string().contains("the driver reports no tcp_data_split")), "{p:?}");
+}
+
+#[test]
+fn the_longest_rings_fit_into_the_memory_of_the_node() {
+    let mut s = host();
+    let memory = |s: &mut Snapshot, memory: Fact<NodeMemory>| {
+        let Fact::Known(nodes) = &mut s.topology.nodes else { panic!() };
+        nodes.values_mut().for_each(|n| n.memory = memory.clone());
+    };
+    let of = |bytes: u64| Fact::Known(NodeMemory { total_bytes: bytes, free_bytes: 0 });
+    let both = intent(vec![Knob::LongestRings { rx: true, tx: true }]);
+    let planned = |s: &Snapshot| plan(s, &Intent { allow_disruption: true, ..both.clone() }, &[]).unwrap();
+    // The buffers of eight queues take 16 KiB for each descriptor.
+    for (gib_64ths, want) in [(64 * 64, "rx 4096 tx 4096"), (64, "rx 1024 tx 1024")] {
+        memory(&mut s, of(gib_64ths << 24));
+        assert_eq!(laid(&planned(&s)), [format!("eth1 rings: {want}")]);
+    }
+    // Rings are not made shorter.
+    memory(&mut s, of(128 << 20));
+    assert!(laid(&planned(&s)).is_empty());
+    // Jumbo frames need more.
+    memory(&mut s, of(4 << 30));
+    s.nics[0].link.mtu = Fact::Known(9000);
+    assert!(laid(&planned(&s)).is_empty(), "512 as now");
+    memory(&mut s, of(8 << 30));
+    assert_eq!(laid(&planned(&s)), ["eth1 rings: rx 1024 tx 1024"]);
+    // The queues after the plan count: two instead of eight.
+    let fewer = Intent { queues: Some(2), allow_disruption: true, ..both.clone() };
+    assert!(laid(&plan(&s, &fewer, &[]).unwrap()).contains(&"eth1 rings: rx 4096 tx 4096".to_string()));
+    // A later entry for one end overrides it.
+    let mut one = both.clone();
+    one.wishes.extend(intent(vec![Knob::Rings { values: RingValues::sizes(None, Some(2048)) }]).wishes);
+    let p = plan(&s, &Intent { allow_disruption: true, ..one }, &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 rings: rx 1024 tx 2048"]);
+    // Without a size of the memory nothing is guessed.
+    memory(&mut s, Fact::Absent);
+    let p = planned(&s);
+    assert!(laid(&p).is_empty());
+    assert!(
+        p.refused.iter().any(|n| n.why.to_string().contains("the memory of the device's node is unknown")),
+        "{p:?}"
+    );
 }
 
 #[test]

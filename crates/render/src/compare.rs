@@ -1,10 +1,11 @@
-//! Compares several devices: the CPU of each queue, and all differences.
+//! Compares several devices, or one device in two recordings: the CPU of each queue, and all differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{CpuSet, Nic, NodeId, Snapshot};
+use serde_json::{Value, json};
 
-use super::steering;
+use super::{moderation, rules, steering};
 use ringwise_text::Style;
 use ringwise_text::{hang, link, numbers, vector_label, word};
 
@@ -15,45 +16,146 @@ fn queues(n: &Nic) -> String {
     }
 }
 
+/// One column of a comparison.
+struct Column<'a> {
+    name: &'a str,
+    host: &'a Snapshot,
+    nic: &'a Nic,
+}
+
+/// Devices of one host.
 pub(crate) fn render(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
-    let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
-    let mut out = format!("Compared: {}\n\n", names.join(" "));
-    out.push_str(&by_cpu(nics));
+    let columns: Vec<Column> = nics.iter().map(|n| Column { name: n.name(), host: s, nic: n }).collect();
+    let names: Vec<&str> = columns.iter().map(|c| c.name).collect();
+    format!("Compared: {}\n\n{}", names.join(" "), table(&columns, true, style))
+}
+
+/// `all`: with the number of queues on each CPU of all devices together.
+fn table(columns: &[Column], all: bool, style: &Style) -> String {
+    let mut out = by_cpu(columns, all);
     out.push('\n');
-    let facts: Vec<(&str, Vec<String>)> = vec![
-        ("driver", each(nics, |n| word(&n.driver, String::clone))),
-        ("node", each(nics, |n| word(&n.node, |k: &NodeId| k.to_string()))),
-        ("link", each(nics, link)),
-        ("queues", each(nics, queues)),
-        ("queue on CPU", each(nics, layout)),
-        ("RSS", each(nics, |n| steering::rss(&n.rss))),
-        ("RPS", each(nics, |n| steering::rps(n, style))),
-        ("RFS", each(nics, |n| steering::rfs(n, &s.host))),
-        ("XPS", each(nics, |n| steering::xps(n, style))),
-        ("moderation", each(nics, |n| steering::moderation(&n.coalesce))),
-        ("rings", each(nics, steering::rings)),
-        ("pause", each(nics, steering::pause)),
-    ];
-    let (same, differ): (Vec<_>, Vec<_>) = facts.into_iter().partition(|(_, v)| v.iter().all(|x| *x == v[0]));
+    let (same, differ) = facts(columns, style);
     if !same.is_empty() {
-        let list: Vec<&str> = same.iter().map(|(k, _)| *k).collect();
-        out.push_str(&hang("same     ", &list.join(", "), style.width));
+        out.push_str(&hang("same     ", &same.join(", "), style.width));
     }
     if differ.is_empty() {
         out.push_str("differs  nothing\n");
     }
     for (name, values) in differ {
         out.push_str(&format!("differs  {name}\n"));
-        let w = names.iter().map(|n| n.len()).max().unwrap_or(0);
-        for (n, v) in names.iter().zip(values) {
-            out.push_str(&hang(&format!("         {n:w$}  "), &v, style.width));
+        let w = columns.iter().map(|c| c.name.len()).max().unwrap_or(0);
+        for (c, v) in columns.iter().zip(values) {
+            out.push_str(&hang(&format!("         {:w$}  ", c.name), &v, style.width));
         }
     }
     out
 }
 
-fn each(nics: &[&Nic], f: impl Fn(&Nic) -> String) -> Vec<String> {
-    nics.iter().map(|n| f(n)).collect()
+/// A line that `show` leaves out: the device has no such settings, or they are not in the recording.
+const NOTHING: &str = "not shown";
+
+/// Facts in which all columns agree, and the others with the value of each.
+type Agreement = (Vec<&'static str>, Vec<(&'static str, Vec<String>)>);
+
+fn facts(columns: &[Column], style: &Style) -> Agreement {
+    let facts: Vec<(&str, Vec<String>)> = vec![
+        ("driver", each(columns, |c| word(&c.nic.driver, String::clone))),
+        ("node", each(columns, |c| word(&c.nic.node, |k: &NodeId| k.to_string()))),
+        ("link", each(columns, |c| link(c.nic))),
+        ("MTU", each(columns, |c| word(&c.nic.link.mtu, u32::to_string))),
+        ("queues", each(columns, |c| queues(c.nic))),
+        ("queue on CPU", each(columns, |c| layout(c.nic))),
+        ("RSS", each(columns, |c| steering::rss(&c.nic.rss))),
+        ("RPS", each(columns, |c| steering::rps(c.nic, style))),
+        ("RFS", each(columns, |c| steering::rfs(c.nic, &c.host.host))),
+        ("XPS", each(columns, |c| steering::xps(c.nic, style))),
+        ("moderation", each(columns, |c| steering::moderation(&c.nic.coalesce))),
+        ("moderation of queues", each(columns, |c| moderation::of_queues(c.nic).unwrap_or_else(|| NOTHING.into()))),
+        ("NAPI", each(columns, |c| moderation::napi(c.nic).unwrap_or_else(|| NOTHING.into()))),
+        ("rings", each(columns, |c| steering::rings(c.nic))),
+        ("pause", each(columns, |c| steering::pause(c.nic))),
+        ("features", each(columns, |c| super::facts::features(c.nic).unwrap_or_else(|| NOTHING.into()))),
+        ("flow rules", each(columns, |c| rules::line(c.nic).unwrap_or_else(|| NOTHING.into()))),
+    ];
+    let (same, differ): (Vec<_>, Vec<_>) = facts.into_iter().partition(|(_, v)| v.iter().all(|x| *x == v[0]));
+    (same.into_iter().map(|(name, _)| name).collect(), differ)
+}
+
+/// A host at one moment.
+pub struct Side<'a> {
+    /// What it was read from: a file, `this host`.
+    pub source: &'a str,
+    /// The host.
+    pub host: &'a Snapshot,
+}
+
+impl Side<'_> {
+    fn describe(&self) -> String {
+        let h = &self.host.host;
+        let kernel = h.kernel.known().map(|k| format!("Linux {k}"));
+        let known: Vec<String> = kernel.into_iter().chain(h.name.known().cloned()).collect();
+        match known.is_empty() {
+            true => self.source.to_string(),
+            false => format!("{} ({})", self.source, known.join(", ")),
+        }
+    }
+}
+
+/// Names of the two sides.
+const SIDES: [&str; 2] = ["old", "new"];
+
+/// Each of these interfaces before and after, as a page. `named`: the user named them; otherwise those that are equal are only listed.
+pub fn sides(both: &[Side; 2], devs: &[String], named: bool, style: &Style) -> String {
+    let mut out = String::new();
+    for (name, side) in SIDES.iter().zip(both) {
+        out.push_str(&hang(&format!("{name}  "), &side.describe(), style.width));
+    }
+    let mut equal: Vec<&str> = Vec::new();
+    for dev in devs {
+        let found = pair(both, dev);
+        match &found[..] {
+            [one] => out.push_str(&format!("\n{dev}: only in {}\n", one.name)),
+            columns if !named && facts(columns, style).1.is_empty() => equal.push(dev),
+            columns => out.push_str(&format!("\n{dev}\n\n{}", table(columns, false, style))),
+        }
+    }
+    if !equal.is_empty() {
+        out.push_str(&format!("\n{}", hang("nothing differs on  ", &equal.join(", "), style.width)));
+    }
+    out
+}
+
+/// The same for programs.
+pub fn sides_json(both: &[Side; 2], devs: &[String]) -> Value {
+    let side = |s: &Side| json!({ "source": s.source, "kernel": s.host.host.kernel, "name": s.host.host.name });
+    let one = |dev: &String| {
+        let found = pair(both, dev);
+        let (same, differ) = if found.len() == 2 { facts(&found, &Style::plain(None)) } else { Agreement::default() };
+        let differ = differ.into_iter().map(|(what, v)| json!({ "what": what, "old": v[0], "new": v[1] }));
+        json!({
+            "name": dev,
+            "in": found.iter().map(|c| c.name).collect::<Vec<_>>(),
+            "same": same,
+            "differs": differ.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "schema": "ringwise.comparison",
+        "version": 1,
+        "old": side(&both[0]),
+        "new": side(&both[1]),
+        "interfaces": devs.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+fn pair<'a>(both: &[Side<'a>; 2], dev: &str) -> Vec<Column<'a>> {
+    let column =
+        |(name, side): (&&'static str, &Side<'a>)| Some(Column { name, host: side.host, nic: side.host.nic(dev)? });
+    SIDES.iter().zip(both).filter_map(column).collect()
+}
+
+fn each(columns: &[Column], f: impl Fn(&Column) -> String) -> Vec<String> {
+    columns.iter().map(f).collect()
 }
 
 /// The placement of queues as text, `queue on CPU` in queue order, to find devices with the same placement.
@@ -71,10 +173,10 @@ fn layout(n: &Nic) -> String {
     if parts.is_empty() { "unknown".into() } else { parts.join(" ") }
 }
 
-fn by_cpu(nics: &[&Nic]) -> String {
+fn by_cpu(columns: &[Column], all: bool) -> String {
     let mut cpus: BTreeSet<u32> = BTreeSet::new();
     let mut at: Vec<BTreeMap<u32, Vec<u32>>> = Vec::new();
-    for n in nics {
+    for Column { nic: n, .. } in columns {
         let mut m: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for v in n.queue_vectors() {
             let queues = if v.rx().is_empty() { v.tx() } else { v.rx() };
@@ -85,19 +187,20 @@ fn by_cpu(nics: &[&Nic]) -> String {
         }
         at.push(m);
     }
-    let mut rows = vec![
-        [vec!["CPU".to_string()], nics.iter().map(|n| n.name().to_string()).collect(), vec!["ALL".into()]].concat(),
-    ];
+    let sum = |text: String| all.then_some(text).into_iter().collect::<Vec<_>>();
+    let names = columns.iter().map(|c| c.name.to_string()).collect();
+    let mut rows = vec![[vec!["CPU".to_string()], names, sum("ALL".into())].concat()];
     for c in cpus {
         let cells: Vec<String> = at
             .iter()
             .map(|m| m.get(&c).map_or("-".into(), |q| format!("queue {}", numbers(q.iter().copied()))))
             .collect();
         let total: usize = at.iter().map(|m| m.get(&c).map_or(0, Vec::len)).sum();
-        rows.push([vec![c.to_string()], cells, vec![total.to_string()]].concat());
+        rows.push([vec![c.to_string()], cells, sum(total.to_string())].concat());
     }
     if rows.len() == 1 {
         return "The CPU of no queue is known.\n".into();
     }
-    super::table::plain(&rows, &[0, rows[0].len() - 1])
+    let numbers = [Some(0), all.then(|| rows[0].len() - 1)];
+    super::table::plain(&rows, &numbers.into_iter().flatten().collect::<Vec<_>>())
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::features::short_name;
-use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Pcie, PcieLink, Snapshot};
+use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, Snapshot};
 
 use ringwise_text::Style;
-use ringwise_text::{hang, pad, set, word};
+use ringwise_text::{hang, numbers, pad, set, word};
 
 /// Features that affect where packets go and how many interrupts they cause.
 const ALWAYS: &[&str] =
@@ -95,6 +95,9 @@ pub(crate) fn host(s: &Snapshot, style: &Style) -> String {
         sysctls.map(|(k, f)| format!("{} {}", k.trim_start_matches("net.core."), word(f, String::clone))).collect();
     rows.push(("net.core", values.join(", ")));
     rows.push(("wake-up", latency(h)));
+    let nodes = s.topology.nodes.known().into_iter().flatten();
+    let nodes: Vec<(String, String)> = nodes.map(|(id, n)| (format!("node {id}"), node(n))).collect();
+    rows.extend(nodes.iter().map(|(name, text)| (name.as_str(), text.clone())));
     if let Some(p) = &h.power {
         let sets = |f: &Fact<BTreeMap<String, CpuSet>>| {
             let each = |m: &BTreeMap<String, CpuSet>| {
@@ -109,6 +112,42 @@ pub(crate) fn host(s: &Snapshot, style: &Style) -> String {
         rows.push(("PCIe ASPM", if p.aspm.is_absent() { String::new() } else { word(&p.aspm, String::clone) }));
     }
     block(rows, style)
+}
+
+/// `CPUs 0-7; 16.0 GiB, 11.9 free; distances 10 21`.
+fn node(n: &Node) -> String {
+    let mut parts = vec![match n.cpus.len() {
+        0 => "no CPUs".to_string(),
+        1 => format!("CPU {}", n.cpus),
+        _ => format!("CPUs {}", n.cpus),
+    }];
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    match &n.memory {
+        Fact::Known(m) => parts.push(format!("{:.1} GiB, {:.1} free", gib(m.total_bytes), gib(m.free_bytes))),
+        Fact::Unknown(u) if !silent(&n.memory) => parts.push(format!("memory unknown ({})", u.why)),
+        _ => {}
+    }
+    if let Fact::Known(d) = &n.distances {
+        parts.push(format!("distances {}", d.values().map(u32::to_string).collect::<Vec<_>>().join(" ")));
+    }
+    parts.join("; ")
+}
+
+/// `node 1: 2.1 times as far as local memory`. `None`: there is one node, or the node of the device or a distance is unknown.
+pub(crate) fn numa(s: &Snapshot, n: &Nic) -> Option<String> {
+    let home = *n.node.known()?;
+    let distances = s.topology.node(home)?.distances.known()?;
+    let local = f64::from(*distances.get(&home)?);
+    let mut by_ratio: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (id, distance) in distances.iter().filter(|(id, _)| **id != home) {
+        by_ratio.entry(*distance).or_default().push(id.0);
+    }
+    let one = |(distance, ids): (&u32, &Vec<u32>)| {
+        let nodes = if ids.len() == 1 { "node" } else { "nodes" };
+        format!("{nodes} {}: {:.1} times", numbers(ids.iter().copied()), f64::from(*distance) / local)
+    };
+    let parts: Vec<String> = by_ratio.iter().map(one).collect();
+    (local > 0.0 && !parts.is_empty()).then(|| format!("{} as far as local memory", parts.join(", ")))
 }
 
 /// CPUs with a limit for their wake-up latency.

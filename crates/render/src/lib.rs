@@ -11,7 +11,7 @@
 pub mod bands;
 pub mod check;
 mod columns;
-mod compare;
+pub mod compare;
 pub mod competing;
 pub mod control;
 pub mod explain;

@@ -175,6 +175,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         out.extend(facts::features(n).map(|f| ("features", f)));
         out.extend(rules::line(n).map(|r| ("flow rules", r)));
         out.extend(facts::slow_pcie(n).map(|p| ("PCIe", p)));
+        out.extend(facts::numa(s, n).map(|d| ("NUMA", d)));
     }
     out.push(("carries", carries(s, n)));
     match &n.users {

@@ -159,7 +159,7 @@ impl CpuSpec {
             .into_iter()
             .map(|(id, cpus)| {
                 let distances = ids.iter().map(|o| (*o, distance(id, *o))).collect();
-                (id, Node { id, cpus, distances: Fact::Known(distances) })
+                (id, Node { id, cpus, distances: Fact::Known(distances), memory: Fact::Absent })
             })
             .collect();
         Topology {

@@ -1,15 +1,17 @@
 //! `ringwise show`
 
+use std::path::Path;
+
 use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
 
 use super::named::named;
 use super::svg;
-use crate::args::{Common, ShowArgs};
+use crate::args::{Common, From, ShowArgs};
 use crate::exit::{Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::{json, show, table};
+use ringwise_render::{compare, json, show, table};
 use ringwise_text as text;
 use ringwise_text::Style;
 
@@ -18,6 +20,9 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
         return svg::run(file, a, common);
     }
     let source = source::open(&a.from)?;
+    if let Some(old) = &a.compare {
+        return compared(a, old, &source, common);
+    }
     let options = Options { parts: Parts::ALL, ..Options::only(&a.devs) };
     let s = source.snapshot(&options, common)?;
     let nics = named(&s, &a.devs)?;
@@ -39,6 +44,42 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     }
     out::answer(&page)?;
     Ok(Status::Ok)
+}
+
+/// Shows what differs from an earlier capture.
+fn compared(a: &ShowArgs, old: &Path, source: &Source, common: &Common) -> Result<Status> {
+    let before = source::open(&From { from: Some(old.to_path_buf()), ..From::default() })?;
+    let options = Options { parts: Parts::ALL, ..Options::all() };
+    let (then, now) = (before.snapshot(&options, common)?, source.snapshot(&options, common)?);
+    let own =
+        |s: &Snapshot| s.nics.iter().filter(|n| n.has_own_queues()).map(|n| n.name().to_string()).collect::<Vec<_>>();
+    let devs = match a.devs.is_empty() {
+        true => {
+            let mut all = [own(&now), own(&then)].concat();
+            all.sort_by(|a, b| ringwise_model::natural::compare(a, b));
+            all.dedup();
+            all
+        }
+        // An interface that is gone can still be named.
+        false => a.devs.iter().map(|d| known(d, source, &now, &then)).collect::<Result<_>>()?,
+    };
+    let name = |from: &From| from.from.as_ref().map_or("this host".to_string(), |f| f.display().to_string());
+    let (old, new) = (old.display().to_string(), name(&a.from));
+    let both = [compare::Side { source: &old, host: &then }, compare::Side { source: &new, host: &now }];
+    if a.format.json(common) {
+        out::json(&compare::sides_json(&both, &devs))?;
+    } else {
+        let style = Style { raw: a.raw, ..crate::style::detect(common) };
+        out::answer(&compare::sides(&both, &devs, !a.devs.is_empty(), &style))?;
+    }
+    Ok(Status::Ok)
+}
+
+fn known(dev: &str, source: &Source, now: &Snapshot, then: &Snapshot) -> Result<String> {
+    match then.nic(dev) {
+        Some(n) => Ok(n.name().to_string()),
+        None => Ok(names_in(source, now, &[dev.to_string()])?.remove(0)),
+    }
 }
 
 /// Finds interfaces by name or alternative name in a snapshot of the whole host.

@@ -45,6 +45,7 @@ pub(crate) fn topology(nodes: u32, cores: u32, threads: u32, l3_cores: u32) -> T
         id: NodeId(k),
         cpus: CpuSet::range(k * per_node, (k + 1) * per_node - 1),
         distances: Fact::Known((0..nodes).map(|o| (NodeId(o), if o == k { 10 } else { 20 })).collect()),
+        memory: Fact::Absent,
     };
     Topology {
         online: CpuSet::range(0, n - 1),

@@ -78,6 +78,11 @@ pub(crate) fn wishes(k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) -> Vec<Wi
         if !values.is_empty() {
             out.push(wish(Knob::Rings { values }, &at, cx));
         }
+        let longest = |key: &str| r.get(key).and_then(|v| v.get_ref().as_str()) == Some(spec::LONGEST);
+        let (rx, tx) = (longest("rx"), longest("tx"));
+        if rx || tx {
+            out.push(wish(Knob::LongestRings { rx, tx }, &at, cx));
+        }
     }
     coalesce(k, &mut out, cx);
     if let Some(r) = k.table("rss", &spec::RSS) {

@@ -87,6 +87,7 @@ pub(crate) fn name(k: &Knob) -> String {
         Knob::Pause { .. } => "pause",
         Knob::Channels { .. } => "channels",
         Knob::Rings { .. } => "rings",
+        Knob::LongestRings { .. } => "rings = \"max\"",
         Knob::RssTable { .. } => "rss.table",
         Knob::RssHash { .. } => "rss.key",
         Knob::RssFields { .. } => "rss.fields",

@@ -112,7 +112,7 @@ pub(crate) fn text(data: &[u8]) {
         Err(e) => assert!(e.at.is_none_or(|(a, b)| s.get(a..b).is_some()), "{e}"),
     }
     let _ = (uevent::parse(&s), sysfs::parse_bool(&s), sysfs::parse_distances(&s), nl::unhex(&s));
-    let _ = (sysfs::parse_pcie_speed(&s), sysfs::parse_choice(&s));
+    let _ = (sysfs::parse_pcie_speed(&s), sysfs::parse_choice(&s), sysfs::parse_node_memory(&s));
     let _ = (sysfs::parse_speed(&s), sysfs::parse_i32(&s), sysfs::parse_u32(&s));
     if let Ok(n) = sysfs::parse_u64(&s) {
         assert_eq!(sysfs::parse_u64(&n.to_string()), Ok(n));

@@ -128,6 +128,9 @@ fn text(o: &Obstacle) -> String {
         O::InterruptCpusUnknown => "the CPUs of its interrupts are unknown".into(),
         O::NoChannelCount => "the driver does not support changing the number of channels".into(),
         O::NoRingSizes => "the driver does not support setting ring sizes".into(),
+        O::NoNodeMemory => {
+            "the memory of the device's node is unknown, so the largest safe size is unknown; configure a number".into()
+        }
         O::NoPauseFrames => "the driver does not support setting pause frames".into(),
         O::NoFeatures => "the device reports no features".into(),
         O::NoSuchFeature => "not supported by the device".into(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{
     Address, Setting, VectorName, coalesce as knob_coalesce, features, napi as knob_napi, rings as knob_rings,
 };
-use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues, User};
+use ringwise_model::{Count, Dir, Fact, Knob, NapiValues, Nic, RingKind, RingPart, RingValues, Snapshot, User};
 
 use super::{WishContext, what};
 use crate::channels::then;
@@ -58,8 +58,73 @@ pub(super) fn plain(cx: &mut WishContext) {
             }
         }
         Knob::Rings { values } => rings(cx, values),
+        Knob::LongestRings { rx, tx } => longest_rings(cx, *rx, *tx),
         _ => {}
     }
+}
+
+/// The buffers of a device's rings may take this part of the memory of its node.
+const MEMORY_PART: u64 = 64;
+
+/// Rings as long as the device and the memory of its node allow.
+fn longest_rings(cx: &mut WishContext, rx: bool, tx: bool) {
+    let Some(d) = cx.dev else { return };
+    let address = Address::Rings { dev: cx.name() };
+    let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else { return };
+    let memory_bytes = match memory_of(cx.s, d.nic) {
+        Ok(bytes) => bytes,
+        Err(why) => return cx.cannot(address, why),
+    };
+    let mtu = match &d.nic.link.mtu {
+        Fact::Known(mtu) => *mtu,
+        Fact::Unknown(u) => return cx.cannot(address, Obstacle::not_readable(u)),
+        // Frames of any size.
+        Fact::Absent => u32::from(u16::MAX),
+    };
+    let mut values = RingValues::default();
+    // The queues after the plan.
+    for (key, wanted, queues) in [("rx", rx, Some(d.rx)), ("tx", tx, d.tx)] {
+        let Some(part) = RingPart::of(key).filter(|_| wanted) else { continue };
+        // Without a maximum nothing is known about longer rings.
+        let found = part.found(&r).filter(|found| found.max > 0);
+        match (found, queues) {
+            (Some(found), Some(queues)) => part.set(&mut values, Some(longest(found, queues, mtu, memory_bytes))),
+            _ => cx.cannot(address.clone(), Obstacle::NoRing { kind: key.to_string() }),
+        }
+    }
+    rings(cx, &values);
+}
+
+/// Memory of the device's node, or of the smallest node if the device has none.
+fn memory_of(s: &Snapshot, nic: &Nic) -> Result<u64, Obstacle> {
+    let nodes = match &s.topology.nodes {
+        Fact::Known(nodes) => nodes,
+        Fact::Absent => return Err(Obstacle::NoNodeMemory),
+        Fact::Unknown(u) => return Err(Obstacle::not_readable(u)),
+    };
+    let home = nic.node.known();
+    let candidates = nodes.values().filter(|n| home.is_none_or(|h| *h == n.id));
+    let mut least = None;
+    for node in candidates {
+        match &node.memory {
+            // A node without memory of its own.
+            Fact::Known(m) if m.total_bytes == 0 => {}
+            Fact::Known(m) => least = Some(least.map_or(m.total_bytes, |l: u64| l.min(m.total_bytes))),
+            Fact::Absent => return Err(Obstacle::NoNodeMemory),
+            Fact::Unknown(u) => return Err(Obstacle::not_readable(u)),
+        }
+    }
+    least.ok_or(Obstacle::NoNodeMemory)
+}
+
+/// The largest power of two of descriptors whose buffers fit, or the driver's maximum if that fits. Never less than now.
+fn longest(ring: Count, queues: u32, mtu: u32, memory_bytes: u64) -> u32 {
+    // Two buffers of up to half a page each; jumbo frames use whole pages. As in rule M09.
+    let buffer = if mtu <= 1500 { 2048 } else { u64::from(mtu).next_multiple_of(4096) };
+    let room = memory_bytes / MEMORY_PART / (buffer * u64::from(queues.max(1)));
+    let room = u32::try_from(room).unwrap_or(u32::MAX);
+    let fits = if room >= ring.max { ring.max } else { 1 << room.max(1).ilog2() };
+    fits.max(ring.now)
 }
 
 fn rings(cx: &mut WishContext, values: &RingValues) {

@@ -54,7 +54,7 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
                 .map(NodeId)
                 .map(|id| {
                     let distances = (0..nodes).map(|o| (NodeId(o), if o == id.0 { 10 } else { 21 })).collect();
-                    (id, Node { id, cpus: in_node(id), distances: Fact::Known(distances) })
+                    (id, Node { id, cpus: in_node(id), distances: Fact::Known(distances), memory: Fact::Absent })
                 })
                 .collect(),
         ),

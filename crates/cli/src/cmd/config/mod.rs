@@ -103,7 +103,7 @@ fn interrupting_keys(host: &HostPart, entries: &[Entry], keys: &mut Vec<String>)
     for w in entries.iter().flat_map(|e| &e.wishes) {
         let key = match &w.knob {
             Knob::Channels { .. } => "channels".to_string(),
-            Knob::Rings { .. } => "rings".to_string(),
+            Knob::Rings { .. } | Knob::LongestRings { .. } => "rings".to_string(),
             Knob::Pause { .. } => "pause".to_string(),
             Knob::Feature { name, .. } if features::interrupts_traffic(name) => format!("features.{name}"),
             _ => continue,
