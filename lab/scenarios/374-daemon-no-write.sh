@@ -11,6 +11,9 @@
 . /h/cost-model.sh
 . /h/daemon.sh
 
+# Scenario 372 ends with a rollback, after which the service only observes.
+rm -rf $RINGWISE_STATE_DIR
+
 # The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
 uneven_pair

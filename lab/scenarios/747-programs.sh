@@ -6,15 +6,25 @@
 # timeout: 300
 . /h/lib.sh
 . /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw747
 
 case $HOST in
 router16) src=mq1 dst=mq0 both="mq0 mq1" ;;
 *) src=far0 dst=eth0 both=eth0 ;;
 esac
+# Only these two interfaces are up. The others come up again at the end, because later scenarios need them.
+downed=
 for d in $(awk '{ print $2 }' /h/nics); do
 	case " $src $dst " in
 	*" $d "*) ip link set $d up ;;
-	*) [ -e /sys/class/net/$d ] && ip link set $d down ;;
+	*)
+		case "$(ip link show $d 2>/dev/null)" in
+		*,UP[,\>]*)
+			ip link set $d down
+			downed="$downed $d"
+			;;
+		esac
+		;;
 	esac
 done
 wait_link $src
@@ -94,3 +104,9 @@ echo stop >/proc/net/pktgen/pgctrl
 wait
 cat /tmp/stream.log
 status "everything is put back" 0 ringwise rollback --yes 0
+for d in $downed; do
+	ip link set $d up
+done
+for d in $downed; do
+	check "$d is up again" wait_link $d
+done

@@ -28,6 +28,13 @@ const STEPS: &[Step] = &[
     Step("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], Lane::Quick, false),
     // Passing tests print no line; failures are printed completely.
     Step("tests", &["test", "--workspace", "--no-fail-fast", "--quiet"], Lane::Quick, true),
+    // Takes minutes without optimisation.
+    Step(
+        "simulated hours",
+        &["test", "--quiet", "--release", "-p", "ringwise-adapt", "thousand", "--", "--ignored"],
+        Lane::All,
+        false,
+    ),
     Step("panics", &["run", "--quiet", "--profile", "lab", "-p", "ringwise", "--example", "panics"], Lane::All, false),
     Step("figures", &["xtask", "figures"], Lane::Quick, true),
     Step("grafana", &["xtask", "grafana"], Lane::All, true),
