@@ -40,7 +40,7 @@ fn nodes_with_their_memory_and_distance() {
     let mut s = edge3();
     let Fact::Known(nodes) = &mut s.topology.nodes else { panic!("no nodes") };
     for (id, node) in nodes.iter_mut() {
-        node.memory = Fact::Known(NodeMemory { total_bytes: 16 << 30, free_bytes: u64::from(id.0 + 1) << 29 });
+        node.memory = Fact::Known(NodeMemory { total_bytes: u64::from(id.0 + 1) << 34 });
         let distance = |to: u32| (NodeId(to), if to == id.0 { 10 } else { 21 });
         node.distances = Fact::Known([distance(0), distance(1)].into());
     }
@@ -54,8 +54,8 @@ fn nodes_with_their_memory_and_distance() {
     };
     assert_eq!(line(&page(&s, 0), "NUMA "), "node 1: 2.1 times as far as local memory");
     let all = page(&s, 1);
-    assert_eq!(line(&all, "node 0 "), "CPUs 0-7; 16.0 GiB, 0.5 free; distances 10 21");
-    assert_eq!(line(&all, "node 1 "), "CPUs 8-15; 16.0 GiB, 1.0 free; distances 21 10");
+    assert_eq!(line(&all, "node 0 "), "CPUs 0-7; 16.0 GiB; distances 10 21");
+    assert_eq!(line(&all, "node 1 "), "CPUs 8-15; 32.0 GiB; distances 21 10");
     // What cannot be read is named, and what the kernel does not have is left out.
     let memory = |s: &mut Snapshot, fact: Fact<NodeMemory>| {
         let Fact::Known(nodes) = &mut s.topology.nodes else { panic!() };

@@ -89,21 +89,18 @@ pub fn parse_distances(text: &str) -> Result<Vec<u32>, ParseError> {
 
 /// `node/nodeN/meminfo` (drivers/base/node.c, node_read_meminfo): lines such as `Node 0 MemTotal: 16384 kB`.
 pub fn parse_node_memory(text: &str) -> Result<NodeMemory, ParseError> {
-    let bytes = |key: &str, expected: &'static str| {
-        let found = text.lines().find_map(|l| {
-            let mut words = l.split_whitespace().skip(2);
-            (words.next() == Some(key)).then(|| words.collect::<Vec<_>>())
-        });
-        let kib = match found.as_deref() {
-            Some([n, "kB"]) => n.parse::<u64>().ok().and_then(|n| n.checked_mul(1024)),
-            _ => None,
-        };
-        kib.ok_or_else(|| ParseError::new("node memory", found.unwrap_or_default().join(" "), expected))
+    let found = text.lines().find_map(|l| {
+        let mut words = l.split_whitespace().skip(2);
+        (words.next() == Some("MemTotal:")).then(|| words.collect::<Vec<_>>())
+    });
+    let bytes = match found.as_deref() {
+        Some([n, "kB"]) => n.parse::<u64>().ok().and_then(|n| n.checked_mul(1024)),
+        _ => None,
     };
-    Ok(NodeMemory {
-        total_bytes: bytes("MemTotal:", "a line such as Node 0 MemTotal: 16384 kB")?,
-        free_bytes: bytes("MemFree:", "a line such as Node 0 MemFree: 16384 kB")?,
-    })
+    let wrong = || {
+        ParseError::new("node memory", found.unwrap_or_default().join(" "), "a line such as Node 0 MemTotal: 16384 kB")
+    };
+    Ok(NodeMemory { total_bytes: bytes.ok_or_else(wrong)? })
 }
 
 #[cfg(test)]
@@ -155,10 +152,9 @@ mod tests {
     #[test]
     fn memory_of_a_node() {
         let text = "Node 1 MemTotal:       16777216 kB\nNode 1 MemFree:         1024 kB\nNode 1 MemUsed: 1 kB\n";
-        let memory = NodeMemory { total_bytes: 16 << 30, free_bytes: 1 << 20 };
+        let memory = NodeMemory { total_bytes: 16 << 30 };
         assert_eq!(parse_node_memory(text).unwrap(), memory);
-        for bad in ["", "Node 1 MemTotal: 5 kB", "Node 1 MemTotal: 5 MB\nNode 1 MemFree: 5 kB", "Node 1 MemTotal: x kB"]
-        {
+        for bad in ["", "Node 1 MemFree: 5 kB", "Node 1 MemTotal: 5 MB", "Node 1 MemTotal: x kB"] {
             assert!(parse_node_memory(bad).is_err(), "{bad}");
         }
         let huge = text.replace("16777216", "18446744073709551615");

@@ -64,18 +64,16 @@ pub struct Node {
     pub cpus: CpuSet,
     /// To every node, itself included (normally 10), in SLIT units.
     pub distances: Fact<BTreeMap<NodeId, u32>>,
-    /// `nodeN/meminfo`. It changes all the time.
+    /// `nodeN/meminfo`.
     #[serde(default = "not_recorded")]
     pub memory: Fact<NodeMemory>,
 }
 
-/// Memory of a NUMA node.
+/// Memory of a NUMA node. Not what is free: that changes all the time, and two snapshots of an unchanged host are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeMemory {
     /// `MemTotal`, in bytes.
     pub total_bytes: u64,
-    /// `MemFree`, in bytes.
-    pub free_bytes: u64,
 }
 
 fn not_recorded() -> Fact<NodeMemory> {

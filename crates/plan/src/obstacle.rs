@@ -159,8 +159,11 @@ pub enum Obstacle {
     // Rings, features, pause frames
     /// The driver does not support setting ring sizes.
     NoRingSizes,
-    /// The kernel reports no memory of the device's node, so the largest safe ring is unknown.
-    NoNodeMemory,
+    /// The memory of the device's node is unknown, and so is the largest safe ring.
+    NoNodeMemory {
+        /// What could not be read. `None`: the kernel reports no memory of the node.
+        why: Option<Unread>,
+    },
     /// The driver does not report this ring, or this parameter of its rings.
     NoRing {
         /// `rx` or `tx`, or the key of the parameter.

@@ -224,7 +224,7 @@ fn the_longest_rings_fit_into_the_memory_of_the_node() {
         let Fact::Known(nodes) = &mut s.topology.nodes else { panic!() };
         nodes.values_mut().for_each(|n| n.memory = memory.clone());
     };
-    let of = |bytes: u64| Fact::Known(NodeMemory { total_bytes: bytes, free_bytes: 0 });
+    let of = |bytes: u64| Fact::Known(NodeMemory { total_bytes: bytes });
     let both = intent(vec![Knob::LongestRings { rx: true, tx: true }]);
     let planned = |s: &Snapshot| plan(s, &Intent { allow_disruption: true, ..both.clone() }, &[]).unwrap();
     // The buffers of eight queues take 16 KiB for each descriptor.
@@ -254,7 +254,7 @@ fn the_longest_rings_fit_into_the_memory_of_the_node() {
     let p = planned(&s);
     assert!(laid(&p).is_empty());
     assert!(
-        p.refused.iter().any(|n| n.why.to_string().contains("the memory of the device's node is unknown")),
+        p.refused.iter().any(|n| n.why.to_string().contains("because the memory of the device's node is unknown")),
         "{p:?}"
     );
 }

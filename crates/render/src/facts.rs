@@ -114,7 +114,7 @@ pub(crate) fn host(s: &Snapshot, style: &Style) -> String {
     block(rows, style)
 }
 
-/// `CPUs 0-7; 16.0 GiB, 11.9 free; distances 10 21`.
+/// `CPUs 0-7; 16.0 GiB; distances 10 21`.
 fn node(n: &Node) -> String {
     let mut parts = vec![match n.cpus.len() {
         0 => "no CPUs".to_string(),
@@ -123,7 +123,7 @@ fn node(n: &Node) -> String {
     }];
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     match &n.memory {
-        Fact::Known(m) => parts.push(format!("{:.1} GiB, {:.1} free", gib(m.total_bytes), gib(m.free_bytes))),
+        Fact::Known(m) => parts.push(format!("{:.1} GiB", gib(m.total_bytes))),
         Fact::Unknown(u) if !silent(&n.memory) => parts.push(format!("memory unknown ({})", u.why)),
         _ => {}
     }

@@ -128,8 +128,9 @@ fn text(o: &Obstacle) -> String {
         O::InterruptCpusUnknown => "the CPUs of its interrupts are unknown".into(),
         O::NoChannelCount => "the driver does not support changing the number of channels".into(),
         O::NoRingSizes => "the driver does not support setting ring sizes".into(),
-        O::NoNodeMemory => {
-            "the memory of the device's node is unknown, so the largest safe size is unknown; configure a number".into()
+        O::NoNodeMemory { why } => {
+            let why = why.as_ref().map_or_else(String::new, |u| format!(" ({u})"));
+            format!("the largest safe size cannot be computed, because the memory of the device's node is unknown{why}; configure a number")
         }
         O::NoPauseFrames => "the driver does not support setting pause frames".into(),
         O::NoFeatures => "the device reports no features".into(),

@@ -73,7 +73,7 @@ fn longest_rings(cx: &mut WishContext, rx: bool, tx: bool) {
     let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else { return };
     let memory_bytes = match memory_of(cx.s, d.nic) {
         Ok(bytes) => bytes,
-        Err(why) => return cx.cannot(address, why),
+        Err(why) => return cx.cannot_any(Some(address), format!("{} rings \"max\"", cx.name()), why),
     };
     let mtu = match &d.nic.link.mtu {
         Fact::Known(mtu) => *mtu,
@@ -99,8 +99,8 @@ fn longest_rings(cx: &mut WishContext, rx: bool, tx: bool) {
 fn memory_of(s: &Snapshot, nic: &Nic) -> Result<u64, Obstacle> {
     let nodes = match &s.topology.nodes {
         Fact::Known(nodes) => nodes,
-        Fact::Absent => return Err(Obstacle::NoNodeMemory),
-        Fact::Unknown(u) => return Err(Obstacle::not_readable(u)),
+        Fact::Absent => return Err(Obstacle::NoNodeMemory { why: None }),
+        Fact::Unknown(u) => return Err(Obstacle::NoNodeMemory { why: Some(u.clone()) }),
     };
     let home = nic.node.known();
     let candidates = nodes.values().filter(|n| home.is_none_or(|h| *h == n.id));
@@ -110,11 +110,11 @@ fn memory_of(s: &Snapshot, nic: &Nic) -> Result<u64, Obstacle> {
             // A node without memory of its own.
             Fact::Known(m) if m.total_bytes == 0 => {}
             Fact::Known(m) => least = Some(least.map_or(m.total_bytes, |l: u64| l.min(m.total_bytes))),
-            Fact::Absent => return Err(Obstacle::NoNodeMemory),
-            Fact::Unknown(u) => return Err(Obstacle::not_readable(u)),
+            Fact::Absent => return Err(Obstacle::NoNodeMemory { why: None }),
+            Fact::Unknown(u) => return Err(Obstacle::NoNodeMemory { why: Some(u.clone()) }),
         }
     }
-    least.ok_or(Obstacle::NoNodeMemory)
+    least.ok_or(Obstacle::NoNodeMemory { why: None })
 }
 
 /// The largest power of two of descriptors whose buffers fit, or the driver's maximum if that fits. Never less than now.
