@@ -122,7 +122,7 @@ pub enum Forbidden {
     Rps,
     /// Rules select the queue of flows.
     Rules,
-    /// RFS in hardware selects the queue of flows.
+    /// Accelerated RFS selects the queue of flows.
     Rfs,
     /// One of these facts is unknown.
     Unknown,

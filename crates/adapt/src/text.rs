@@ -117,7 +117,7 @@ impl Display for Forbidden {
             Self::HashOff => "the device does not hash packets",
             Self::Rps => "RPS is configured",
             Self::Rules => "rules select the queue of flows",
-            Self::Rfs => "RFS in hardware selects the queue of flows",
+            Self::Rfs => "accelerated RFS selects the queue of flows",
             Self::Unknown => "it is unknown whether the table may be written",
         })
     }

@@ -41,8 +41,11 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
                     _ => format!("\"{name}\" in {table}"),
                 });
                 let all = || format!("one of {}", spec.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "));
-                let right =
-                    inside.or_else(|| elsewhere(name)).or_else(|| near.map(|n| format!("\"{n}\""))).unwrap_or_else(all);
+                let right = inside
+                    .or_else(|| synonym(name, spec))
+                    .or_else(|| elsewhere(name))
+                    .or_else(|| near.map(|n| format!("\"{n}\"")))
+                    .unwrap_or_else(all);
                 out.push(Fault {
                     at: k.span(),
                     with: Vec::new(),
@@ -63,6 +66,12 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
 fn required_table_with(name: &str, spec: &'static Spec) -> Option<&'static str> {
     let has = |kind: &Kind| matches!(kind, Kind::Table(inner) if inner.keys.iter().any(|k| k.name == name));
     spec.keys.iter().find(|k| k.required && has(&k.kind)).map(|k| k.name)
+}
+
+/// What was meant by a word that is a key elsewhere: the number of queues of an interface is `channels`.
+fn synonym(name: &str, spec: &'static Spec) -> Option<String> {
+    (name == "queues" && spec.name == crate::spec::INTERFACE.name)
+        .then(|| "\"channels\" for the number of queues of this interface".to_string())
 }
 
 /// Where a key of this name belongs.

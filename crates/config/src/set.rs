@@ -28,10 +28,13 @@ pub fn parse_set_of(option: &str, argument: &str) -> Result<Config, Faults> {
         return fail("the interface or the key is empty");
     }
     let (dev, key, value) = (unquote(dev), key.trim(), value.trim());
+    let first = head(key).map_or(key, |(f, _)| f);
+    if INTERFACE.key(&dev).is_some() && INTERFACE.key(first).is_none() {
+        return fail(&format!("the interface is missing: \"{dev}\" is a key"));
+    }
     if dev.chars().any(char::is_control) || key.contains(['\n', '#']) || value.contains('\n') {
         return fail("line breaks and comments are not allowed");
     }
-    let first = head(key).map_or(key, |(f, _)| f);
     let mut value = if is_toml(value) { value.to_string() } else { quote(value) };
     // A key that is a list of tables accepts a single table.
     let wrapped = matches!(first, "rule" | "group") && first == key && !value.starts_with('[');

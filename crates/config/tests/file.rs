@@ -110,6 +110,11 @@ weight = 1
 fn one_fault_each() {
     let cases: &[(&str, &str, &str)] = &[
         ("ring = { rx = 4 }", "unknown key \"ring\" in [[interface]]", "\"rings\""),
+        (
+            "queues = 4",
+            "unknown key \"queues\" in [[interface]]",
+            "\"channels\" for the number of queues of this interface",
+        ),
         ("coalesce = { rx-usec = 3 }", "unknown key \"rx-usec\" in coalesce", "\"rx-usecs\""),
         ("rings = 4", "rings is a number", "a table with rx, tx"),
         ("rings = { rx = 0 }", "rx = 0 is out of range", "1 to"),

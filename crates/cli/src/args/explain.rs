@@ -11,7 +11,7 @@ use super::{Format, From, InvalidValue};
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExplainArgs {
-    /// One flow, as SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-10.0.0.2:80/tcp (an empty port means
+    /// One flow, as SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-10.0.0.2:80/tcp (without :PORT, or with :*, it means
     /// every port; /frag after it means fragments), or - to read flows, lines of ss, conntrack -L or watch --per-flow
     /// -j from stdin; then the interface that receives it [default: by the routes]
     #[arg(value_name = "FLOW|DEV")]

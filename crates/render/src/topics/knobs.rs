@@ -130,7 +130,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -g DEV shows the sizes and their maximum, ethtool -G DEV rx N changes them. A change \
              loses the packets in the rings.",
             "Show|ringwise show DEV: line rings",
-            "Set|ringwise plan --set eth1.rings.rx=1024 --allow-disruption (rx=max: as long as the driver and the memory of the \
+            "Set|ringwise plan --set eth1.rings.rx=1024 --allow-disruption (rx=max: the longest that the driver and the memory of the \
              node allow); configuration key rings, also for \
              receive buffers (rx_buf_len), header split (tcp_data_split, hds_thresh), completions (cqe_size) and push modes",
             "Goals|no goal changes rings",
@@ -306,7 +306,7 @@ pub(super) const TOPICS: &[Topic] = &[
              /proc/sys/net/core/rps_default_mask",
             "Show|ringwise show DEV: line RPS",
             "Set|ringwise plan --set eth1.rps_cpus=1-3; configuration key rps_cpus",
-            "Goals|every goal but latency sets it for a device with one queue; for others it is switched off",
+            "Goals|they set it only on a device with one queue (latency: never), and switch it off on one with several",
             "See|docs/knobs/rps.md; rules Q04 Q05 Q07 Q08 R3.17; ringwise help rfs",
         ],
         knob: Some(KnobValues::Rps),
