@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringwise_kfmt::{cpulist, interrupts, procstat, qdisc, snmp, softnet};
+use ringwise_model::errno::ESRCH;
 use ringwise_model::{CpuCounter, CpuId, IrqId, QueueCounter, Unread};
 use ringwise_sys::{Host, Request};
 
@@ -145,7 +146,7 @@ impl Sampler {
         let stat = notes.take(host.read_text("/proc/stat")).unwrap_or_default();
         self.interrupts(host, &stat, &mut out, &mut notes);
         cpus(host, &stat, &mut out.cpus, &mut notes);
-        out.threads_ns = napi_threads(host, self.napi_threads.iter());
+        out.threads_ns = napi_threads(host, &self.napi_threads, &mut notes);
         for (cpu, pid) in &self.threads {
             // The thread of an offline CPU is parked.
             let Some(sample) = out.cpus.get_mut(cpu) else { continue };
@@ -326,9 +327,15 @@ fn drops_of_qdiscs(all: &[qdisc::Qdisc], links: &mut BTreeMap<String, Link>) {
 }
 
 /// A thread that has ended is left out.
-fn napi_threads<'a>(host: &dyn Host, pids: impl Iterator<Item = &'a u32>) -> BTreeMap<u32, u64> {
-    let ns = |pid: &u32| procstat::run_ns(&host.read_text(&format!("/proc/{pid}/schedstat")).ok()?).ok();
-    gather(pids.filter_map(|pid| Some((*pid, ns(pid)?))))
+fn napi_threads(host: &dyn Host, pids: &BTreeSet<u32>, notes: &mut Notes) -> BTreeMap<u32, u64> {
+    let ns = |pid: &u32| {
+        let text = match host.read_text(&format!("/proc/{pid}/schedstat")) {
+            Err(e) if e.errno == Some(ESRCH) => return None,
+            read => notes.take(read)?,
+        };
+        notes.parsed(procstat::run_ns(&text)).map(|ns| (*pid, ns))
+    };
+    gather(pids.iter().filter_map(ns))
 }
 
 /// Only the times of the CPUs, from `/proc/stat`, and of the NAPI threads: the cheapest sample.
@@ -342,7 +349,7 @@ pub fn cpu_times(host: &dyn Host, layout: &Layout) -> Counters {
     };
     let stat = notes.take(host.read_text("/proc/stat")).unwrap_or_default();
     times(&stat, &mut out.cpus, &mut notes);
-    out.threads_ns = napi_threads(host, layout.napi_threads().iter());
+    out.threads_ns = napi_threads(host, &layout.napi_threads(), &mut notes);
     out.unread = notes.0;
     out
 }
