@@ -14,6 +14,7 @@ mod manual_changes;
 mod moderation;
 mod nearby_nodes;
 mod properties;
+mod rings;
 mod shares;
 mod steering;
 mod unknown_queues;

@@ -102,8 +102,12 @@ fn memory_of(s: &Snapshot, nic: &Nic) -> Result<u64, Obstacle> {
         Fact::Absent => return Err(Obstacle::NoNodeMemory { why: None }),
         Fact::Unknown(u) => return Err(Obstacle::NoNodeMemory { why: Some(u.clone()) }),
     };
-    let home = nic.node.known();
-    let candidates = nodes.values().filter(|n| home.is_none_or(|h| *h == n.id));
+    let home = match &nic.node {
+        Fact::Known(node) => Some(*node),
+        Fact::Absent => None,
+        Fact::Unknown(u) => return Err(Obstacle::NoNodeMemory { why: Some(u.clone()) }),
+    };
+    let candidates = nodes.values().filter(|n| home.is_none_or(|h| h == n.id));
     let mut least = None;
     for node in candidates {
         match &node.memory {
