@@ -39,6 +39,11 @@ pub enum Event {
     Well,
     /// A finding about the load of an interface.
     Load(LoadFinding),
+    /// The last transaction of an interface is a rollback: its load is only observed, although the user requested more.
+    OnlyObserved {
+        /// The interface.
+        interface: String,
+    },
     /// A sentence.
     Note(String),
     /// The configuration was read again.
@@ -78,6 +83,11 @@ impl fmt::Display for Event {
             Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),
             Self::Well => f.write_str("keeps the layout again"),
             Self::Load(l) => write!(f, "{}: {}", l.interface, l.finding),
+            Self::OnlyObserved { interface } => write!(
+                f,
+                "{interface}: its last transaction is a rollback, so the load is only observed until a later one: ringwise apply \
+                 {interface}"
+            ),
             Self::Note(text) => f.write_str(text),
             Self::Loaded { config: Some(config) } => write!(f, "loaded {config}"),
             Self::Loaded { config: None } => f.write_str("no configuration file; settings that were applied are kept"),

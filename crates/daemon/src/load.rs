@@ -73,10 +73,8 @@ impl Service<'_> {
     pub(crate) fn notice_rollbacks(&mut self, undone: &BTreeSet<String>) {
         let new: Vec<String> = undone.difference(&self.rolled_back).filter(|d| self.may_act_on(d)).cloned().collect();
         self.rolled_back.clone_from(undone);
-        for dev in new {
-            self.say(&Event::Note(format!(
-                "{dev}: its last transaction is a rollback, so the load is only observed until a later one: ringwise apply {dev}"
-            )));
+        for interface in new {
+            self.say(&Event::OnlyObserved { interface });
         }
     }
 
