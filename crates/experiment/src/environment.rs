@@ -110,7 +110,7 @@ fn idle_states(host: &dyn Host) -> Option<String> {
     numbers.sort_unstable();
     let one = |n: &u32| {
         let file = |name: &str| Some(host.read_text(&format!("{DIR}/state{n}/{name}")).ok()?.trim().to_string());
-        let disabled = if file("disable").is_some_and(|d| d != "0") { " (disabled)" } else { "" };
+        let disabled = if file("disable")? != "0" { " (disabled)" } else { "" };
         Some(format!("{} {} us{disabled}", file("name")?, file("latency")?))
     };
     let states: Vec<String> = numbers.iter().map(one).collect::<Option<_>>()?;
