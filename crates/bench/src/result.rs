@@ -86,7 +86,7 @@ pub struct State {
     /// The value on the axis of [`Session::swept`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// Where the receiver runs in this state: `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`, `other-cpu`.
+    /// Where the receiver runs in this state, one of [`PLACES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
 }
@@ -161,7 +161,7 @@ pub struct Point {
     /// Exponent of Zipf's law over the flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew: Option<f64>,
-    /// `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`, `other-cpu`.
+    /// One of [`PLACES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// Offered rate; none: as much as possible.
@@ -180,6 +180,9 @@ impl Point {
         Self { size_bytes: None, frame_bytes: None, ..self.clone() }
     }
 }
+
+/// Places of a receiver, seen from the interrupt of its queue, the nearest first.
+pub const PLACES: [&str; 6] = ["same-cpu", "sibling", "same-l3", "same-node", "other-node", "other-cpu"];
 
 /// What a trial is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -93,12 +93,6 @@ pub fn change(c: &Comparison) -> String {
 /// How this point differs from the others: `64 bytes, 8 threads, heavy`. Empty: there is no difference.
 pub fn point(p: &Point, varies: &Point) -> String {
     let mut parts = Vec::new();
-    let mut counted = |here: Option<u32>, shown: Option<u32>, one: &str| {
-        if let (Some(n), Some(_)) = (here, shown) {
-            parts.push(plural(n as usize, one));
-        }
-    };
-    counted(p.size_bytes, varies.size_bytes, "byte");
     if let (Some(n), Some(_)) = (p.frame_bytes, varies.frame_bytes) {
         parts.push(format!("frames of {}", plural(n as usize, "byte")));
     }
@@ -107,6 +101,7 @@ pub fn point(p: &Point, varies: &Point) -> String {
             parts.push(plural(n as usize, one));
         }
     };
+    counted(p.size_bytes, varies.size_bytes, "byte");
     counted(p.threads, varies.threads, "thread");
     counted(p.queues, varies.queues, "queue");
     counted(p.interfaces, varies.interfaces, "interface");

@@ -52,14 +52,7 @@ fn shown(r: &Results, width: Option<usize>, ascii: bool) -> String {
 
 #[test]
 fn pages() {
-    for (name, made) in [
-        ("forward", made::forward()),
-        ("mixed", made::mixed()),
-        ("queues", made::queues()),
-        ("sweep", made::sweep()),
-        ("intervals", made::intervals()),
-        ("offered", made::offered()),
-    ] {
+    for (name, made) in made::all() {
         // As from a file, because notes about the file are shown too.
         let r = read(name, &lines(&made)).unwrap();
         let page = html::html(&r, STARTED);
@@ -77,15 +70,7 @@ fn pages() {
 
 #[test]
 fn every_page_and_figure_is_well_formed() {
-    let all = [
-        ("forward", made::forward()),
-        ("mixed", made::mixed()),
-        ("queues", made::queues()),
-        ("sweep", made::sweep()),
-        ("intervals", made::intervals()),
-        ("offered", made::offered()),
-    ];
-    for (name, r) in all {
+    for (name, r) in made::all() {
         page::parse(name, &html::html(&r, STARTED));
         for f in figure::figures(&r) {
             page::parse(&f.name, &f.svg);
@@ -147,7 +132,7 @@ fn the_caveat_comes_first() {
 
 #[test]
 fn a_terminal_of_80_columns() {
-    for r in [made::forward(), made::mixed(), made::queues(), made::sweep(), made::intervals(), made::offered()] {
+    for (_, r) in made::all() {
         let folded = shown(&r, Some(80), true);
         assert!(folded.is_ascii(), "{folded}");
         let long: Vec<&str> = folded.lines().filter(|l| l.len() > 80).collect();
@@ -235,7 +220,7 @@ fn repository(file: &str) -> String {
 #[test]
 fn lines_are_as_their_schema_says() {
     let s: Value = serde_json::from_str(&repository("schemas/ringwise.bench.v1.json")).unwrap();
-    for r in [made::forward(), made::mixed(), made::queues(), made::sweep(), made::intervals(), made::offered()] {
+    for (_, r) in made::all() {
         for line in lines(&r).lines() {
             let wrong = schema::check(&s, &serde_json::from_str(line).unwrap());
             assert!(wrong.is_empty(), "{line}\n{wrong:#?}");

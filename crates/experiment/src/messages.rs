@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ringwise_bench::load::arrived;
-use ringwise_bench::result::{Limit, LoadResult, Point};
+use ringwise_bench::result::{Limit, LoadResult, PLACES, Point};
 use ringwise_bench::side::{Answer, Group, Load, Pattern, Program, Protocol, Reply, Request, Side, Sink, Taken};
 use ringwise_model::{CpuId, CpuSet, Snapshot};
 
@@ -417,8 +417,7 @@ fn places(cpu: CpuId, s: &Snapshot) -> Vec<(String, u32)> {
         }
     }
     // The nearest first.
-    let order = ["same-cpu", "sibling", "same-l3", "same-node", "other-node", "other-cpu"];
-    out.sort_by_key(|(place, _)| order.iter().position(|o| o == place));
+    out.sort_by_key(|(name, _)| PLACES.iter().position(|p| p == name));
     out
 }
 

@@ -449,3 +449,15 @@ pub(crate) fn offered() -> Results {
     let comparisons = compare(&s, &trials);
     Results { session: s, trials, comparisons, rates: vec![], end: None, notes: vec![] }
 }
+
+/// All of them, with their names.
+pub(crate) fn all() -> [(&'static str, Results); 6] {
+    [
+        ("forward", forward()),
+        ("mixed", mixed()),
+        ("queues", queues()),
+        ("sweep", sweep()),
+        ("intervals", intervals()),
+        ("offered", offered()),
+    ]
+}

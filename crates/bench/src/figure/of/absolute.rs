@@ -4,7 +4,7 @@ use super::{COUNTS, OFFERED, SIZE, Session, without};
 use crate::bound;
 use crate::compare::{rate_unit, value};
 use crate::forward::LOSS_PERCENT;
-use crate::result::{Metric, Point, State, Trial, Unit};
+use crate::result::{Metric, PLACES, Point, State, Trial, Unit};
 use crate::summary::{self, Get};
 use crate::words;
 use ringwise_draw::chart::{Chart, Series, SeriesStyle, Spot, X, Y};
@@ -174,8 +174,7 @@ impl Session<'_> {
             if names.len() < 2 {
                 continue;
             }
-            let order = ["same-cpu", "sibling", "same-l3", "same-node", "other-node", "other-cpu"];
-            names.sort_by_key(|n| order.iter().position(|o| o == n).unwrap_or(order.len()));
+            names.sort_by_key(|n| PLACES.iter().position(|p| p == n).unwrap_or(PLACES.len()));
             let mut series = Vec::new();
             for (i, state) in self.r.session.states.iter().enumerate() {
                 let here = self.rows.iter().filter(|r| r.index == i && without(r.point, &[clear]) == rest);
