@@ -8,7 +8,8 @@
 //! ```
 //!
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
-//! the loop (`run`), what it knows (`service`), one look (`look`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
+//! the loop (`run`), what it knows (`service`), one look (`look`), what is read
+//! before it (`prepare`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
 //! published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,6 +26,7 @@ mod load_tests;
 mod look;
 pub mod losses;
 pub mod pauses;
+mod prepare;
 mod replan;
 mod run;
 pub mod schedule;

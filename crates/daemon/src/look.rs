@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{BalancedTable, Ending, Entry, JournalFiles, Journals, Kind, Standing, Verify};
 use ringwise_discover::Options;
-use ringwise_knob::{Address, Family, Match, Setting, SettingMap};
+use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
+use crate::prepare::{Planned, Prepared};
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
 use crate::state::Cause;
@@ -53,9 +54,12 @@ impl Service<'_> {
             follow.changed(full);
         }
         let before = self.to_read.take();
-        let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full) };
+        let prepared = self.prepared.take().filter(|_| full && self.knows_all_journals());
+        let read_now = prepared.is_none();
+        let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full, prepared) };
         // What was read before the host was read is a basis only if the same has to be read again.
-        self.seen = read.filter(|_| next == Ok(Next::Done) && before.is_some() && self.reads_as(before.as_ref()));
+        let is_basis = read_now && next == Ok(Next::Done) && before.is_some();
+        self.seen = read.filter(|_| is_basis && self.reads_as(before.as_ref()));
         let now = self.now();
         self.schedule.looked(now);
         match next {
@@ -99,13 +103,16 @@ impl Service<'_> {
         self.state.keeps
     }
 
-    fn decide(&mut self, full: bool) -> Result<Next, String> {
+    fn decide(&mut self, full: bool, prepared: Option<Prepared>) -> Result<Next, String> {
         let mut next = Next::Done;
         // A host that was as configured has no transaction; what it loses, or gets, later is applied like the first time.
         if full && (!self.configured || self.unrecorded) {
             next = self.configure_once()?;
         }
-        let seen = self.compare()?;
+        let (seen, planned) = match prepared {
+            Some(p) => (Some(p.seen), p.planned),
+            None => (self.compare()?, None),
+        };
         self.unrecorded = seen.is_none();
         let Some(mut seen) = seen else { return Ok(next) };
         self.state.keeps = seen.in_effect.settings.len();
@@ -119,8 +126,7 @@ impl Service<'_> {
         if let Some(newer) = seen.in_effect.newer.first() {
             return Err(format!("transaction {} cannot be read: {}", newer.transaction, newer.why));
         }
-        let newly_isolated = self.notice_isolation(&seen.now);
-        self.notice_queues(&seen.now);
+        let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
@@ -128,19 +134,9 @@ impl Service<'_> {
             seen = again;
         }
         let resting = self.pauses.names();
-        let t = todo(Look {
-            now: &seen.now,
-            in_effect: &seen.in_effect,
-            base: &seen.base,
-            balanced: &seen.balanced,
-            evidence: &self.evidence,
-            anew: &seen.anew,
-            resting: &resting,
-            newly_isolated: &newly_isolated,
-            known: &self.known,
-        });
+        let t = self.todo(&seen, &resting, &newly_isolated);
         self.report_manual(&t, &seen);
-        let work = self.work(full, t, &seen, &resting)?;
+        let work = self.work(full, t, &seen, &resting, planned)?;
         self.note(&work.notes);
         if work.steps.is_empty() && !work.record {
             return Ok(next);
@@ -150,6 +146,27 @@ impl Service<'_> {
             return Ok(Next::Later);
         }
         Ok(if self.act(work, &seen.now)? == Next::Later { Next::Later } else { next })
+    }
+
+    /// What has to be written, from what was read.
+    pub(crate) fn todo(&self, seen: &Compared, resting: &BTreeSet<String>, newly_isolated: &CpuSet) -> Todo {
+        todo(Look {
+            now: &seen.now,
+            in_effect: &seen.in_effect,
+            base: &seen.base,
+            balanced: &seen.balanced,
+            evidence: &self.evidence,
+            anew: &seen.anew,
+            resting,
+            newly_isolated,
+            known: &self.known,
+        })
+    }
+
+    /// Changes of which no notification tells. Returns the CPUs that were isolated since the first look.
+    pub(crate) fn notice(&mut self, now: &Snapshot) -> CpuSet {
+        self.notice_queues(now);
+        self.notice_isolation(now)
     }
 
     /// Reads what is needed for the comparison. `None`: no transaction was ever recorded.
@@ -234,17 +251,17 @@ impl Service<'_> {
     }
 
     /// The steps of this look.
-    fn work(&mut self, full: bool, t: Todo, seen: &Compared, resting: &BTreeSet<String>) -> Result<Work, String> {
+    fn work(
+        &mut self,
+        full: bool,
+        t: Todo,
+        seen: &Compared,
+        resting: &BTreeSet<String>,
+        planned: Option<Planned>,
+    ) -> Result<Work, String> {
         let mut paused = self.contested(&t);
         paused.extend(resting.iter().cloned());
-        let basis = Basis {
-            host: self.host,
-            store: &self.setup.store,
-            wanted: self.wanted.as_ref(),
-            in_effect: &seen.in_effect,
-            manual: &t.manual,
-            anew: &seen.anew,
-        };
+        let basis = self.basis(seen, &t.manual);
         let mut plan = t.plan.clone();
         let appeared = if full { self.appeared(seen, &basis) } else { BTreeSet::new() };
         plan.extend(appeared.iter().cloned());
@@ -262,12 +279,26 @@ impl Service<'_> {
             None => Cause::Reset,
         };
         if !plan.is_empty() {
-            let again = plan_again(&plan, &basis)?;
+            let again = match planned.filter(|p| p.interfaces == plan) {
+                Some(p) => p.result?,
+                None => plan_again(&plan, &basis)?,
+            };
             work.steps.extend(again.steps);
             work.already.extend(again.already);
             work.notes = again.why_not;
         }
         Ok(work)
+    }
+
+    pub(crate) fn basis<'b>(&'b self, seen: &'b Compared, manual: &'b [ManualChange]) -> Basis<'b> {
+        Basis {
+            host: self.host,
+            store: &self.setup.store,
+            wanted: self.wanted.as_ref(),
+            in_effect: &seen.in_effect,
+            manual,
+            anew: &seen.anew,
+        }
     }
 
     /// Says why an interface has no new plan, once.
@@ -297,7 +328,7 @@ impl Service<'_> {
     }
 
     /// Interfaces that what was requested covers, and that have no setting in effect.
-    fn appeared(&self, seen: &Compared, basis: &Basis) -> BTreeSet<String> {
+    pub(crate) fn appeared(&self, seen: &Compared, basis: &Basis) -> BTreeSet<String> {
         let standing = standing(&seen.now, basis);
         let parts = standing.parts(&seen.now);
         let has = |dev: &str| seen.in_effect.settings.iter().any(|s| s.want.dev() == Some(dev));

@@ -74,6 +74,12 @@ impl Service<'_> {
                 self.lived();
             }
             let wait = match self.schedule.due(now) {
+                Due::Prepare => {
+                    self.prepare();
+                    // What was heard meanwhile may not be in what was read.
+                    self.hear(monitor);
+                    continue;
+                }
                 Due::Look => {
                     self.look(true);
                     continue;
@@ -135,6 +141,7 @@ impl Service<'_> {
         });
         if heard {
             let now = self.now();
+            self.prepared = None;
             self.schedule.heard(now);
         }
     }

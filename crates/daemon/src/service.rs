@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
 use crate::pauses::{Moment, Pauses};
+use crate::prepare::Prepared;
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
 use crate::unchanged::{Seen, ToRead};
@@ -68,6 +69,8 @@ pub(crate) struct Service<'a> {
     /// What the next comparison reads, and what it saw the last time.
     pub to_read: Option<ToRead>,
     pub seen: Option<Seen>,
+    /// What was read for the next look since the last notification.
+    pub prepared: Option<Prepared>,
     /// Manual changes that were reported, with their values.
     pub known: SettingMap,
     /// Why interfaces had no new plan at the last look.
@@ -154,6 +157,7 @@ impl<'a> Service<'a> {
             journals: None,
             to_read: None,
             seen: None,
+            prepared: None,
             known: known.collect(),
             noted: Vec::new(),
             isolated: None,
@@ -190,6 +194,7 @@ impl<'a> Service<'a> {
 
     /// Reads the configuration. A file with faults is reported, and the earlier one stays.
     pub(crate) fn load(&mut self) -> bool {
+        self.prepared = None;
         match ringwise_intent::read(&IntentFlags::default(), self.setup.config.as_deref(), false) {
             Ok(wanted) => {
                 self.state.config = wanted.file().map(|f| f.display().to_string());

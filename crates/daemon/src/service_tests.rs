@@ -148,6 +148,80 @@ fn a_reset_is_corrected_in_a_transaction_of_its_own() {
 }
 
 #[test]
+fn what_was_prepared_is_written_by_the_look() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        rig.reset("eth1");
+        rig.sim.ethtool_l("eth0", 4).unwrap();
+        rig.sim.sleep_past_link();
+        heard(service, Change::Link, "eth1");
+        heard(service, Change::Channels, "eth0");
+        service.prepare();
+        let prepared = service.prepared.as_ref().unwrap();
+        let planned = prepared.planned.as_ref().unwrap();
+        assert!(planned.interfaces.iter().eq(["eth0"]) && planned.result.is_ok());
+        assert_eq!((rig.journals(), rig.holds(), service.state.totals.kept), (1, false, 0), "nothing is written yet");
+        service.look(true);
+        assert_eq!((rig.journals(), service.state.totals.kept), (2, 1), "{:?}", service.state);
+        assert!(service.prepared.is_none());
+    });
+}
+
+#[test]
+fn a_change_between_reading_and_writing_is_not_overwritten() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        rig.reset("eth1");
+        heard(service, Change::Link, "eth1");
+        service.prepare();
+        let irq = rig.now().nic("eth1").unwrap().queue_vectors().next().unwrap().irq;
+        let affinity = format!("/proc/irq/{irq}/smp_affinity_list");
+        rig.sim.outside(|h| h.write(&affinity, b"7\n").unwrap());
+        service.look(true);
+        let is_now = || {
+            let now = rig.now();
+            let vector = now.nic("eth1").unwrap().queue_vectors().find(|v| v.irq == irq).unwrap();
+            vector.asked.known().unwrap().to_string()
+        };
+        assert_eq!(is_now(), "7", "{:?}", service.state);
+        later(service);
+        service.look(false);
+        assert_eq!((is_now().as_str(), service.state.manual.len()), ("7", 1), "{:?}", service.state);
+    });
+}
+
+#[test]
+fn the_next_comparison_finds_what_changed_after_the_host_was_read() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        // The link changes, and nothing is lost.
+        heard(service, Change::Link, "eth1");
+        service.prepare();
+        let irq = rig.now().nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
+        rig.sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"7\n").unwrap());
+        service.look(true);
+        assert_eq!((rig.journals(), service.state.manual.len()), (1, 0), "{:?}", service.state);
+        service.look(false);
+        assert_eq!(service.state.manual.len(), 1, "{:?}", service.state);
+    });
+}
+
+#[test]
+fn a_transaction_of_a_person_replaces_what_was_prepared() {
+    let rig = Rig::applied(Goal::Forward);
+    rig.serve(|service| {
+        rig.reset("eth1");
+        heard(service, Change::Link, "eth1");
+        service.prepare();
+        assert!(service.prepared.is_some());
+        rig.apply(Goal::Balanced);
+        service.look(true);
+        assert!(rig.holds());
+        assert_eq!((rig.journals(), service.state.totals.kept), (2, 0), "{:?}", service.state);
+    });
+}
+
+#[test]
 fn a_manual_change_stays_and_is_reported_once() {
     let rig = Rig::applied(Goal::Forward);
     let change = || {

@@ -1,0 +1,55 @@
+//! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write.
+
+use std::collections::BTreeSet;
+
+use crate::look::Compared;
+use crate::replan::{Replanned, plan_again};
+use crate::service::Service;
+
+/// What was read since the last notification.
+pub(crate) struct Prepared {
+    pub seen: Compared,
+    /// `None`: no interface needs a new plan.
+    pub planned: Option<Planned>,
+}
+
+/// A new plan.
+pub(crate) struct Planned {
+    /// The interfaces that it is for.
+    pub interfaces: BTreeSet<String>,
+    pub result: Result<Replanned, String>,
+}
+
+impl Service<'_> {
+    /// Reads and plans for the next look. Nothing is written or reported: the look decides what follows, and reads the host itself
+    /// if nothing could be prepared.
+    pub(crate) fn prepare(&mut self) {
+        self.prepared = self.read_ahead();
+        self.schedule.prepared();
+    }
+
+    fn read_ahead(&mut self) -> Option<Prepared> {
+        // What these write comes before the comparison.
+        if self.state.paused || !self.configured || self.unrecorded {
+            return None;
+        }
+        let seen = self.compare().ok()??;
+        let v = &seen.in_effect;
+        let waits = v.running.is_some() || v.trial.is_some() || v.unfinished.is_some() || !v.newer.is_empty();
+        if waits || !seen.balanced.is_empty() {
+            return None;
+        }
+        let newly_isolated = self.notice(&seen.now);
+        let resting = self.pauses.names();
+        let t = self.todo(&seen, &resting, &newly_isolated);
+        let basis = self.basis(&seen, &t.manual);
+        let mut interfaces = t.plan.clone();
+        interfaces.extend(self.appeared(&seen, &basis));
+        interfaces.retain(|d| !resting.contains(d));
+        let planned = (!interfaces.is_empty()).then(|| {
+            let result = plan_again(&interfaces, &basis);
+            Planned { interfaces, result }
+        });
+        Some(Prepared { seen, planned })
+    }
+}
