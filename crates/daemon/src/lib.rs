@@ -15,6 +15,7 @@
 #![warn(missing_docs)]
 
 mod act;
+mod compared;
 mod control;
 mod event;
 pub mod evidence;

@@ -11,10 +11,10 @@ use ringwise_model::Title;
 use ringwise_model::words::with_causes;
 
 use crate::act::{WHO, action};
+use crate::compared::Compared;
 use crate::event::Event;
 use crate::evidence::Heard;
 use crate::follow::{Finding, LoadFinding, News, TableWrite, WriteReason};
-use crate::look::Compared;
 use crate::service::Service;
 use crate::state::{ActionEnding, Cause};
 

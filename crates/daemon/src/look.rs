@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedTable, Ending, Entry, JournalFiles, Journals, Kind, Standing, Verify};
+use ringwise_apply::{Ending, Entry, JournalFiles, Journals, Kind, Standing, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
 use crate::act::Work;
+use crate::compared::{Compared, Planned, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, todo};
 use crate::losses::Loss;
-use crate::prepare::{Planned, Prepared};
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
 use crate::state::Cause;
@@ -21,17 +21,6 @@ use crate::unchanged::{Seen, ToRead};
 
 /// The program that `Loss::Ban` is about.
 const IRQBALANCE: &str = "irqbalance";
-
-/// The host, compared.
-pub(crate) struct Compared {
-    pub now: Snapshot,
-    pub in_effect: Verify,
-    pub base: Verify,
-    pub anew: BTreeSet<String>,
-    pub balanced: Vec<BalancedTable>,
-    /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
-    pub undone: BTreeSet<String>,
-}
 
 impl Service<'_> {
     /// `full`: something was heard; otherwise only what is in effect is compared.

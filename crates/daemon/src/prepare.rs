@@ -1,24 +1,8 @@
 //! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write.
 
-use std::collections::BTreeSet;
-
-use crate::look::Compared;
-use crate::replan::{Replanned, plan_again};
+use crate::compared::{Planned, Prepared};
+use crate::replan::plan_again;
 use crate::service::Service;
-
-/// What was read since the last notification.
-pub(crate) struct Prepared {
-    pub seen: Compared,
-    /// `None`: no interface needs a new plan.
-    pub planned: Option<Planned>,
-}
-
-/// A new plan.
-pub(crate) struct Planned {
-    /// The interfaces that it is for.
-    pub interfaces: BTreeSet<String>,
-    pub result: Result<Replanned, String>,
-}
 
 impl Service<'_> {
     /// Reads and plans for the next look. Nothing is written or reported: the look decides what follows, and reads the host itself

@@ -1,0 +1,33 @@
+//! What a look works with: the host as read, compared with what was applied, and new plans.
+
+use std::collections::BTreeSet;
+
+use ringwise_apply::{BalancedTable, Verify};
+use ringwise_model::Snapshot;
+
+use crate::replan::Replanned;
+
+/// The host, compared.
+pub(crate) struct Compared {
+    pub now: Snapshot,
+    pub in_effect: Verify,
+    pub base: Verify,
+    pub anew: BTreeSet<String>,
+    pub balanced: Vec<BalancedTable>,
+    /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
+    pub undone: BTreeSet<String>,
+}
+
+/// What was read since the last notification.
+pub(crate) struct Prepared {
+    pub seen: Compared,
+    /// `None`: no interface needs a new plan.
+    pub planned: Option<Planned>,
+}
+
+/// A new plan.
+pub(crate) struct Planned {
+    /// The interfaces that it is for.
+    pub interfaces: BTreeSet<String>,
+    pub result: Result<Replanned, String>,
+}
