@@ -85,9 +85,7 @@ fn severity(rule: &str, cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) ->
     match rule {
         "A03" if far(cx, dev, steps) && local_cpu_is_free(cx, Some(dev), steps) => Some(Severity::Error),
         // Every interrupt is on the right CPU at the moment, only not pinned.
-        "A02" if steps.iter().all(|s| matches!(s.reason, Reason::FreeToMove { arrived: true, .. })) => {
-            Some(Severity::Info)
-        }
+        "A02" if steps.iter().all(|s| wording::is_on_planned_cpu(&s.reason)) => Some(Severity::Info),
         // Without XPS a forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash).
         "Q14" if cx.s.nic(dev).is_some_and(|n| cx.forwards_or_requested(n)) => Some(Severity::Info),
         // There are enough CPUs for all queues, but not near the interface.
@@ -182,53 +180,104 @@ fn local_cpu_is_free(cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> bo
     !cx.usable_near(n).difference(&busy).is_empty()
 }
 
-/// Describes the present state, one part for each reason.
+/// Describes the present state, one part for each problem.
 fn text(steps: &[&Step]) -> String {
-    let mut reasons: Vec<(&Reason, Vec<&Step>)> = Vec::new();
+    let mut parts: Vec<(&Reason, Vec<&Step>)> = Vec::new();
     for s in steps {
-        match reasons.iter_mut().find(|(r, _)| **r == s.reason) {
+        match parts.iter_mut().find(|(r, _)| wording::is_same_problem(r, &s.reason)) {
             Some((_, list)) => list.push(s),
-            None => reasons.push((&s.reason, vec![s])),
+            None => parts.push((&s.reason, vec![s])),
         }
     }
-    let one = |(reason, list): (&Reason, Vec<&Step>)| {
-        let at: Vec<Address> = list.iter().filter_map(|s| s.setting.address()).collect();
-        let (what, several) = subject(&at);
-        wording::finding(reason, &what, several)
-    };
-    wording::joined(reasons.into_iter().map(one).collect())
+    wording::joined(parts.into_iter().map(|(reason, list)| part(reason, &list)).collect())
 }
 
-/// The name of what the steps change, such as `queues 4-5`, and whether it is plural.
+/// `reason` is that of one of the steps, which have the same problem.
+fn part(reason: &Reason, steps: &[&Step]) -> String {
+    let (what, several) = subject(&steps.iter().filter_map(|s| s.setting.address()).collect::<Vec<_>>());
+    let arrived = steps.iter().filter(|s| wording::is_on_planned_cpu(&s.reason)).count();
+    let other = steps.iter().map(|s| &s.reason).find(|r| !wording::is_on_planned_cpu(r));
+    match other {
+        Some(other) if arrived > 0 => wording::finding(other, &what, several) + &wording::some_on_planned_cpu(arrived),
+        _ => wording::finding(reason, &what, several),
+    }
+}
+
+/// The name of what the steps change, such as `queues 4-5` or `receive and transmit queue 0`, and whether it is plural.
 fn subject(at: &[Address]) -> (String, bool) {
-    let mut queues = CpuSet::new();
-    let mut tx = true;
+    let (mut queues, mut tx_queues) = (CpuSet::new(), CpuSet::new());
     for a in at {
-        let q = match a {
-            Address::IrqCpus { of, .. } => match of {
-                VectorName::Rx(q) => {
-                    tx = false;
-                    *q
-                }
-                VectorName::Tx(q) => *q,
-                VectorName::Control(_) => return (String::new(), false),
-            },
-            Address::RpsCpus { queue, .. }
+        match a {
+            Address::IrqCpus { of: VectorName::Control(_), .. } => return (String::new(), false),
+            Address::IrqCpus { of: VectorName::Rx(queue), .. }
+            | Address::RpsCpus { queue, .. }
             | Address::RpsFlowCnt { queue, .. }
-            | Address::QueueCoalesce { queue, .. } => {
-                tx = false;
-                *queue
-            }
-            Address::XpsCpus { queue, .. } | Address::XpsRxqs { queue, .. } => *queue,
+            | Address::QueueCoalesce { queue, .. } => queues.insert(CpuId(*queue)),
+            Address::IrqCpus { of: VectorName::Tx(queue), .. }
+            | Address::XpsCpus { queue, .. }
+            | Address::XpsRxqs { queue, .. } => tx_queues.insert(CpuId(*queue)),
             Address::Feature { name, .. } => return (ringwise_knob::features::short_name(name).to_string(), false),
             _ => return (String::new(), false),
-        };
-        queues.insert(CpuId(q));
+        }
     }
-    let kind = if tx { "transmit queue" } else { "queue" };
-    match queues.len() {
-        0 => (String::new(), false),
-        1 => (format!("{kind} {queues}"), false),
-        _ => (format!("{kind}s {queues}"), true),
+    let named = |kind: &str, set: &CpuSet| format!("{kind}{} {set}", if set.len() == 1 { "" } else { "s" });
+    let what = match (queues.is_empty(), tx_queues.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => named("queue", &queues),
+        (true, false) => named("transmit queue", &tx_queues),
+        (false, false) if queues == tx_queues => named("receive and transmit queue", &queues),
+        (false, false) => format!("{} and {}", named("queue", &queues), named("transmit queue", &tx_queues)),
+    };
+    (what, queues.len() + tx_queues.len() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_knob::{IfRefused, MoveCause};
+
+    use super::*;
+
+    fn step(of: VectorName, reason: Reason) -> Step {
+        let setting = Setting::IrqCpus { dev: "eth0".into(), of, cpus: "3".parse().unwrap(), on: None };
+        Step {
+            setting,
+            from: Fact::Absent,
+            rule: "A02".into(),
+            reason,
+            source: String::new(),
+            interrupts_traffic: false,
+            if_refused: IfRefused::Skip,
+            instead: Vec::new(),
+        }
+    }
+
+    /// Where the plan moves the queues to differs, but the finding is about the present and states it once.
+    #[test]
+    fn one_part_for_each_problem() {
+        let other = |queue, node| {
+            let node = Some(NodeId(node));
+            step(VectorName::Rx(queue), Reason::CpuOfOtherInterface { other: "eth1".into(), node })
+        };
+        let steps = [other(4, 4), other(5, 4), other(12, 6)];
+        let shown = text(&steps.iter().collect::<Vec<_>>());
+        let free = "the plan gives their CPUs to eth1, and no other local CPU that --smt allows is free";
+        assert_eq!(shown, format!("queues 4-5,12: {free}"));
+
+        let free = |of, arrived, moved| step(of, Reason::FreeToMove { among: "0-3".parse().unwrap(), arrived, moved });
+        let moved = Some(MoveCause::BothDirections);
+        let steps = [free(VectorName::Rx(0), true, None), free(VectorName::Tx(0), false, moved)];
+        assert_eq!(
+            text(&steps.iter().collect::<Vec<_>>()),
+            "the interrupts of receive and transmit queue 0 may move among CPUs 0-3; 1 of them is on the planned one at \
+             the moment"
+        );
+        let steps = [free(VectorName::Rx(0), false, moved), free(VectorName::Rx(1), false, None)];
+        assert_eq!(text(&steps.iter().collect::<Vec<_>>()), "the interrupts of queues 0-1 may move among CPUs 0-3");
+        let steps = [free(VectorName::Tx(2), true, None), free(VectorName::Rx(1), true, None)];
+        assert_eq!(
+            text(&steps.iter().collect::<Vec<_>>()),
+            "the interrupts of queue 1 and transmit queue 2 may move among CPUs 0-3, and each is on the planned one at the \
+             moment"
+        );
     }
 }

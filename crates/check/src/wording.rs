@@ -104,6 +104,29 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
     }
 }
 
+/// Whether two steps have the same problem at present. Where the plan moves an interrupt to, and why, is left out.
+pub(crate) fn is_same_problem(a: &Reason, b: &Reason) -> bool {
+    use Reason as R;
+    match (a, b) {
+        (R::FreeToMove { among: a, .. }, R::FreeToMove { among: b, .. }) => a == b,
+        (R::CpuOfOtherInterface { other: a, .. }, R::CpuOfOtherInterface { other: b, .. }) => a == b,
+        _ => a == b,
+    }
+}
+
+/// Whether the interrupt is on the planned CPU, although it may move.
+pub(crate) fn is_on_planned_cpu(reason: &Reason) -> bool {
+    matches!(reason, Reason::FreeToMove { arrived: true, .. })
+}
+
+/// Follows a finding about interrupts of which only some are on the planned CPU.
+pub(crate) fn some_on_planned_cpu(interrupts: usize) -> String {
+    match interrupts {
+        1 => "; 1 of them is on the planned one at the moment".into(),
+        n => format!("; {n} of them are on the planned ones at the moment"),
+    }
+}
+
 /// Joins several texts in one line.
 pub(crate) fn joined(mut all: Vec<String>) -> String {
     let more = all.len().saturating_sub(SHOWN);
@@ -166,5 +189,9 @@ mod tests {
         let all: Vec<String> = (0..5).map(|i| format!("{i}")).collect();
         assert_eq!(joined(all.clone()), "0; 1; 3 more like this");
         assert_eq!(joined(all[..3].to_vec()), "0; 1; 2");
+        assert!(is_same_problem(&other(Some(NodeId(4))), &other(None)));
+        let free = |among: &str, arrived| Reason::FreeToMove { among: among.parse().unwrap(), arrived, moved: None };
+        assert!(is_same_problem(&free("0-7", true), &free("0-7", false)));
+        assert!(!is_same_problem(&free("0-7", true), &free("0-6", true)));
     }
 }
