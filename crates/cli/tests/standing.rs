@@ -303,7 +303,8 @@ fn the_first_line_names_a_shared_core() {
         v.effective = Fact::Known([cpu].into_iter().collect());
         v.asked = v.effective.clone();
     }
-    assert_eq!(line(&s), format!("Could be better: eth1 has 4 queues on 2 cores, such as the core of CPUs {others}"));
+    let both = siblings.union(&others);
+    assert_eq!(line(&s), format!("Could be better: eth1 has 4 queues on the 2 cores of CPUs {both}"));
     let n = &mut s.nics[0];
     n.vectors.truncate(2);
     for (v, cpu) in n.vectors.iter_mut().zip(siblings.iter()) {

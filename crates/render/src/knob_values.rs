@@ -136,7 +136,9 @@ impl KnobValues {
             Self::ByteQueueLimits => byte_limits(n),
             Self::RemoteQueues => remote(s, n),
             Self::QueuesPerCpu => match misplaced::stacked(n) {
-                Some((cpu, most)) => format!("up to {} on one CPU (CPU {cpu})", plural(most, "queue")),
+                Some((cpus, most)) => {
+                    format!("up to {} on one CPU ({})", plural(most, "queue"), misplaced::list_of(&cpus))
+                }
                 None if delivered(n) > 0 => "no CPU takes several queues".into(),
                 None => "unknown: the CPUs of the interrupts could not be read".into(),
             },

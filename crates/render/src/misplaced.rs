@@ -8,14 +8,15 @@ use ringwise_text::plural;
 
 /// How interrupts of an interface are misplaced. The first line of the page and the column REMARK use the same text.
 pub(super) enum Misplaced {
-    /// Several queues on one CPU. `needed`: the device has more queues than its node has CPUs.
-    Stacked { cpu: u32, queues: usize, needed: bool },
+    /// Several queues on each of these CPUs. `needed`: the device has more queues than its node has CPUs.
+    Stacked { cpus: CpuSet, queues: usize, needed: bool },
     /// Queues on another node than the interface. `socket`: at least one is on another socket.
     Remote { queues: usize, socket: bool },
     /// Queues on isolated CPUs.
     Isolated { queues: usize },
-    /// Several queues on each of `cores` cores, although a local core has none. `cpus`: those of the core with the most queues.
-    SharedCore { cpus: CpuSet, queues: usize, cores: usize },
+    /// Several queues on each of `cores` cores, although a local core has none. `cpus`: those of all these cores.
+    /// `fullest`: those of the core with the most queues.
+    SharedCore { cpus: CpuSet, fullest: CpuSet, queues: usize, cores: usize },
 }
 
 impl Misplaced {
@@ -39,17 +40,40 @@ impl Misplaced {
 impl fmt::Display for Misplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stacked { cpu, queues, needed: false } => write!(f, "{queues} queues on CPU {cpu}"),
-            Self::Stacked { cpu, queues, needed: true } => {
-                write!(f, "{queues} queues on CPU {cpu} (more queues than local CPUs)")
+            Self::Stacked { cpus, queues, needed } => {
+                match (cpus.len(), cpus.first()) {
+                    (1, _) => write!(f, "{queues} queues on CPU {cpus}")?,
+                    (n, Some(first)) if !is_short(cpus) => {
+                        write!(f, "{queues} queues on each of {n} CPUs (such as CPU {first})")?;
+                    }
+                    _ => write!(f, "{queues} queues on each of CPUs {cpus}")?,
+                }
+                if *needed { f.write_str(" (more queues than local CPUs)") } else { Ok(()) }
             }
             Self::Remote { queues, .. } => write!(f, "{} on a remote node", plural(*queues, "queue")),
             Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
-            Self::SharedCore { cpus, queues, cores: 1 } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
-            Self::SharedCore { cpus, queues, cores } => {
-                write!(f, "{queues} queues on {cores} cores, such as the core of CPUs {cpus}")
-            }
+            Self::SharedCore { cpus, queues, cores: 1, .. } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
+            Self::SharedCore { cpus, fullest, queues, cores } => match is_short(cpus) {
+                true => write!(f, "{queues} queues on the {cores} cores of CPUs {cpus}"),
+                false => write!(f, "{queues} queues on {cores} cores, such as the core of CPUs {fullest}"),
+            },
         }
+    }
+}
+
+/// Longer lists of CPUs, in characters, would push the other remarks of the interface off the screen.
+const LONGEST_LIST: usize = 24;
+
+fn is_short(cpus: &CpuSet) -> bool {
+    cpus.to_string().len() <= LONGEST_LIST
+}
+
+/// `CPU 0`, `CPUs 0-7`, or `CPU 0 and 15 more` if the list would be too long.
+pub(crate) fn list_of(cpus: &CpuSet) -> String {
+    match (cpus.len(), cpus.first()) {
+        (1, _) => format!("CPU {cpus}"),
+        (n, Some(first)) if !is_short(cpus) => format!("CPU {first} and {} more", n - 1),
+        _ => format!("CPUs {cpus}"),
     }
 }
 
@@ -60,8 +84,8 @@ const SOCKET: u32 = 20;
 pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     let mut out = Vec::new();
     let stacked = stacked(n);
-    if let Some((cpu, queues)) = stacked {
-        out.push(Misplaced::Stacked { cpu, queues, needed: queues <= fair_share(s, n) });
+    if let Some((cpus, queues)) = stacked.clone() {
+        out.push(Misplaced::Stacked { cpus, queues, needed: queues <= fair_share(s, n) });
     }
     let taken =
         |bad: &dyn Fn(&CpuSet) -> bool| n.queue_vectors().filter_map(Vector::taken_by).filter(|c| bad(c)).count();
@@ -98,8 +122,9 @@ fn shared_core(s: &Snapshot, n: &Nic) -> Option<Misplaced> {
     let free = local_cpus(s, n).iter().any(|c| !on.contains_key(&s.topology.siblings_of(c).first()));
     let shared: Vec<(CpuSet, usize)> = on.into_values().filter(|(_, queues)| free && *queues > 1).collect();
     let (queues, cores) = (shared.iter().map(|(_, queues)| queues).sum(), shared.len());
-    let (cpus, _) = shared.into_iter().max_by_key(|(_, queues)| *queues)?;
-    Some(Misplaced::SharedCore { cpus, queues, cores })
+    let cpus = shared.iter().fold(CpuSet::new(), |all, (core, _)| all.union(core));
+    let (fullest, _) = shared.into_iter().max_by_key(|(_, queues)| *queues)?;
+    Some(Misplaced::SharedCore { cpus, fullest, queues, cores })
 }
 
 /// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
@@ -125,12 +150,39 @@ fn queue_cpus(n: &Nic) -> Vec<CpuId> {
     pairs.into_iter().map(|(cpu, _)| cpu).collect()
 }
 
-/// The CPU with the most queues of the device, if more than one. The two interrupts of a pair count once.
-pub(crate) fn stacked(n: &Nic) -> Option<(u32, usize)> {
-    let mut per: BTreeMap<u32, usize> = BTreeMap::new();
+/// The CPUs with the most queues of the device, and how many each has, if more than one. The two interrupts of a pair count
+/// once.
+pub(crate) fn stacked(n: &Nic) -> Option<(CpuSet, usize)> {
+    let mut per: BTreeMap<CpuId, usize> = BTreeMap::new();
     for cpu in queue_cpus(n) {
-        *per.entry(cpu.0).or_default() += 1;
+        *per.entry(cpu).or_default() += 1;
     }
-    let (cpu, k) = per.into_iter().max_by_key(|(c, k)| (*k, std::cmp::Reverse(*c)))?;
-    (k > 1).then_some((cpu, k))
+    let most = per.values().copied().max().filter(|most| *most > 1)?;
+    Some((per.into_iter().filter(|(_, queues)| *queues == most).map(|(cpu, _)| cpu).collect(), most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_all_cpus_or_their_number() {
+        let shown = |m: Misplaced| m.to_string();
+        let cpus = |list: &str| list.parse::<CpuSet>().unwrap();
+        let stacked = |list, needed| shown(Misplaced::Stacked { cpus: cpus(list), queues: 3, needed });
+        assert_eq!(stacked("5", false), "3 queues on CPU 5");
+        assert_eq!(stacked("0-7", false), "3 queues on each of CPUs 0-7");
+        assert_eq!(stacked("1,3,5,7", true), "3 queues on each of CPUs 1,3,5,7 (more queues than local CPUs)");
+        assert_eq!(stacked("0,2,4,6,8,10,12,14,16,18,20", false), "3 queues on each of 11 CPUs (such as CPU 0)");
+        assert_eq!(list_of(&cpus("0-7")), "CPUs 0-7");
+        assert_eq!(list_of(&cpus("0,2,4,6,8,10,12,14,16,18,20")), "CPU 0 and 10 more");
+        let cores = |list, cores| {
+            let (cpus, fullest) = (cpus(list), cpus("4-5"));
+            shown(Misplaced::SharedCore { cpus, fullest, queues: 4, cores })
+        };
+        assert_eq!(cores("4-5", 1), "4 queues on the core of CPUs 4-5");
+        assert_eq!(cores("0-1,4-5", 2), "4 queues on the 2 cores of CPUs 0-1,4-5");
+        let many = "0-1,4-5,8-9,12-13,16-17,20-21,24-25,28-29";
+        assert_eq!(cores(many, 8), "4 queues on 8 cores, such as the core of CPUs 4-5");
+    }
 }

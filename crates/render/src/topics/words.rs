@@ -92,7 +92,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["stacked", "queues on cpu", "shared cpu", "share a cpu"],
         title: "several queues of an interface on one CPU",
         body: "The remark \"3 queues on CPU 5\" means that the interrupts of three queues of the interface are delivered \
-         to the same CPU, which is then the limit of all three while other CPUs are idle.",
+         to the same CPU, which is then the limit of all three while other CPUs are idle. \"3 queues on each of CPUs 0-7\" \
+         means the same for each of these eight CPUs; CPUs with fewer queues are not named.",
         parts: &[
             "Change|ringwise plan gives each queue its own CPU as long as there are enough; if there are more queues \
              than CPUs, fewer queues: ringwise help channels",
