@@ -117,6 +117,23 @@ fn what_if_and_balance() {
         "{}",
         text(&o)
     );
+    assert!(text(&o).contains("\nbalance with --what-if: "), "{}", text(&o));
+    // The heaviest of 100 flows is more than an eighth of the packets, but less than a quarter.
+    let few = ["explain", "--synthetic", "count=100,zipf=1.0", "mq0", "--from", &file];
+    let page = text(&run(&few, ""));
+    assert!(page.contains("\nfloor   1.54, set by the heaviest flow: ") && !page.contains("--what-if"), "{page}");
+    let page = text(&run(&[&few[..], &["--what-if", "channels.combined=4"]].concat(), ""));
+    for line in [
+        "mq0  mqnic  8 queues, 128 entries ",
+        "\nfloor   1.54 now, set by the heaviest flow: ",
+        "\n        1.00 with --what-if: no flow is heavier ",
+        ", queue 5 now, queue 1 with --what-if\n",
+        "\nadvice  with --what-if: udp4 is hashed ",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+    // The CPU belongs to the present numbers, so a queue that the assumed state does not have keeps it.
+    assert!(page.contains("\n    7     4     0 "), "{page}");
     for (what, words) in [
         ("rings.rx=512", "does not decide where flows go"),
         ("rss.table=\"equal 99\"", "queue"),

@@ -4,7 +4,7 @@ use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
 use ringwise_flow::population::{Evenness, HeavyFlow, Load};
 use ringwise_flow::{CountedFlow, Spread, Steering};
-use ringwise_model::{Dir, Nic, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot, Vector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -81,16 +81,49 @@ fn evenness(e: &Evenness) -> String {
     format!("max/mean {:.2}, variation {:.2}", e.max_to_mean, e.variation)
 }
 
-fn heavy_line(h: &HeavyFlow, total: &Load) -> String {
+fn heavy_line(h: &HeavyFlow, m: &Many) -> String {
     let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
-    let queue = h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
-    format!("{}  {}, {}, {queue}", h.flow.tuple, plural(h.flow.packets as usize, "packet"), share(&l, total))
+    let named = |h: &HeavyFlow| h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
+    let then = m.then.iter().flat_map(|s| &s.heaviest).find(|t| t.flow.tuple == h.flow.tuple);
+    let queue = match then.map(named) {
+        Some(then) if then != named(h) => format!("{} now, {then} {ASSUMED}", named(h)),
+        _ => named(h),
+    };
+    format!("{}  {}, {}, {queue}", h.flow.tuple, plural(h.flow.packets as usize, "packet"), share(&l, &m.now.total))
+}
+
+/// The best max/mean that a table can reach now, and with the settings of `--what-if`, which may be another number of queues.
+fn floors(now: f64, then: Option<f64>) -> Vec<String> {
+    let line = |floor: f64, state: &str| match floor > 1.0 {
+        true => format!("{floor:.2}{state}, set by the heaviest flow: no table goes below"),
+        false => format!("1.00{state}: no flow is heavier than a queue's share"),
+    };
+    match then {
+        Some(then) if line(then, "") != line(now, "") => vec![line(now, " now"), line(then, &format!(" {ASSUMED}"))],
+        _ => vec![line(now, "")],
+    }
+}
+
+/// Marks what belongs to the assumed state, where a line has no label of its own for it.
+const ASSUMED: &str = "with --what-if";
+
+impl Many<'_> {
+    /// The interface without the settings of `--what-if`.
+    fn present(&self) -> &Nic {
+        self.host.nic(self.nic.name()).unwrap_or(self.nic)
+    }
+}
+
+/// The CPU of a queue, if its interrupt is known to go to one.
+fn cpu_of(nic: &Nic, queue: u32) -> Option<CpuId> {
+    let cpus = nic.vector_of(Dir::Rx, queue).and_then(Vector::taken_by);
+    cpus.filter(|c| c.len() == 1).and_then(CpuSet::first)
 }
 
 /// The answer for people.
 pub fn text(m: &Many, style: &Style) -> String {
     let w = style.width;
-    let nic = m.nic;
+    let nic = m.present();
     let driver = nic.driver.known().map_or("driver unknown".into(), |d| visible(d));
     let entries = nic.rss.known().map_or(0, |r| r.table.len());
     let mut out = format!("{}  {driver}  {}, {entries} entries", nic.name(), plural(m.now.queues.len(), "queue"));
@@ -114,12 +147,10 @@ pub fn text(m: &Many, style: &Style) -> String {
         if let Some((s, e)) = m.then.as_ref().and_then(|s| Some((s, s.evenness.as_ref()?))) {
             out.push_str(&format!("as if   {}; {} of {} queues used\n", evenness(e), s.queues_used, s.queues.len()));
         }
-        let floor = format!("{:.2}, set by the heaviest flow: no table goes below", e.floor);
-        out.push_str(&hang(
-            "floor   ",
-            if e.floor > 1.0 { &floor } else { "1.00: no flow is heavier than a queue's share" },
-            w,
-        ));
+        let then = m.then.as_ref().and_then(|s| s.evenness.as_ref());
+        for (i, line) in floors(e.floor, then.map(|e| e.floor)).iter().enumerate() {
+            out.push_str(&hang(if i == 0 { "floor   " } else { "        " }, line, w));
+        }
     }
     if m.uncounted {
         out.push_str("Packets were not counted: each flow counts as one.\n");
@@ -131,11 +162,12 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     if !m.uncounted && m.now.heaviest.len() > 1 {
         for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
-            out.push_str(&hang("heavy   ", &heavy_line(h, &m.now.total), w));
+            out.push_str(&hang("heavy   ", &heavy_line(h, m), w));
         }
     }
     if !m.now.collisions.is_empty() && !m.uncounted {
-        out.push_str(&format!("Heavy flows share the queues {}.\n", numbers(m.now.collisions.iter().copied())));
+        let now = if m.then.is_some() { "now share" } else { "share" };
+        out.push_str(&format!("Heavy flows {now} the queues {}.\n", numbers(m.now.collisions.iter().copied())));
     }
     for n in m.notes {
         out.push_str(&hang("note    ", n, w));
@@ -144,7 +176,8 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str(&hang("doubt   ", d, w));
     }
     for a in &m.advice {
-        out.push_str(&hang("advice  ", a, w));
+        let advice = if m.then.is_some() { format!("{ASSUMED}: {a}") } else { a.clone() };
+        out.push_str(&hang("advice  ", &advice, w));
     }
     if let Some(b) = &m.balanced {
         balance(&mut out, b, m, style);
@@ -156,16 +189,15 @@ fn table(out: &mut String, m: &Many) {
     let bytes = m.now.total.bytes > 0;
     out.push_str("QUEUE   CPU  NODE      FLOWS        PACKETS   SHARE");
     out.push_str(if bytes { "             BYTES" } else { "" });
-    out.push_str(if m.then.is_some() { "          AS IF   SHARE\n" } else { "\n" });
+    out.push_str(if m.then.is_some() { "          AS IF   SHARE" } else { "" });
     let then_queues = m.then.iter().flat_map(|t| t.queues.keys().copied());
-    let ids: std::collections::BTreeSet<u32> = m.now.queues.keys().copied().chain(then_queues).collect::<BTreeSet<_>>();
+    let ids: BTreeSet<u32> = m.now.queues.keys().copied().chain(then_queues).collect::<BTreeSet<_>>();
+    // `--what-if` with a plan may move interrupts.
+    let moved =
+        m.then.is_some() && ids.iter().any(|q| cpu_of(m.nic, *q).is_some_and(|c| cpu_of(m.present(), *q) != Some(c)));
+    out.push_str(if moved { "   CPU\n" } else { "\n" });
     for q in ids {
-        let cpu = m
-            .nic
-            .vector_of(Dir::Rx, q)
-            .and_then(ringwise_model::Vector::taken_by)
-            .filter(|e| e.len() == 1)
-            .and_then(|e| e.first());
+        let cpu = cpu_of(m.present(), q);
         let node = cpu.and_then(|c| m.host.topology.node_of(c));
         let word = |n: Option<String>| n.unwrap_or_else(|| "?".into());
         let now = m.now.queues.get(&q).copied().unwrap_or_default();
@@ -185,6 +217,9 @@ fn table(out: &mut String, m: &Many) {
             let l = t.queues.get(&q).copied().unwrap_or_default();
             line.push_str(&right(&thousands(l.packets), 15));
             line.push_str(&right(&share(&l, &t.total), 8));
+            if moved {
+                line.push_str(&right(&word(cpu_of(m.nic, q).map(|c| c.to_string())), 6));
+            }
         }
         out.push_str(&line);
         out.push('\n');
@@ -214,6 +249,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
         b.target,
         b.floor
     );
+    let head = if m.then.is_some() { format!("{ASSUMED}: {head}") } else { head };
     out.push_str(&hang("balance ", &head, w));
     for mv in b.moves.iter().take(8) {
         out.push_str(&format!(
@@ -287,4 +323,19 @@ pub fn json(m: &Many) -> Value {
         "what_if": m.what_if, "now": spread(&m.now), "as_if": m.then.as_ref().map(spread), "balance": m.balanced,
         "isolate": isolated, "advice": m.advice, "doubt": m.doubt,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_floor_names_its_state() {
+        let lightest = "no flow is heavier than a queue's share";
+        assert_eq!(floors(1.0, None), [format!("1.00: {lightest}")]);
+        assert_eq!(floors(1.0, Some(1.0)), [format!("1.00: {lightest}")], "the same in both states");
+        let heavy = "set by the heaviest flow: no table goes below";
+        let both = [format!("1.54 now, {heavy}"), format!("1.00 with --what-if: {lightest}")];
+        assert_eq!(floors(1.54, Some(1.0)), both);
+    }
 }
