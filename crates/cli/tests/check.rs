@@ -36,6 +36,25 @@ fn every_host() {
     }
 }
 
+/// A recording is named, not this host; a router is checked for goal balanced unless another goal is given.
+#[test]
+fn the_header_names_the_host_and_the_goal_of_its_role() {
+    let first = |name: &str, more: &[&str]| {
+        let file = capture(name);
+        let page = text(&run(&[&["check", "--fail-on", "never", "--from", &file], more].concat()));
+        page.lines().take(2).map(|l| l.replace(&file, "FILE")).collect::<Vec<_>>()
+    };
+    let role = "looks like a router (ip_forward=1, 3 interfaces up, 40 VLANs, a bridge)";
+    assert_eq!(
+        first("interleaved", &[]),
+        [format!("fw2  {role}"), "goal balanced (default); for a router: --goal forward".into()]
+    );
+    assert_eq!(first("interleaved", &["--goal", "balanced"])[1], "goal balanced (requested)");
+    let page = first("lab-router16-6.12", &[]);
+    assert!(page[0].starts_with("host recorded in FILE  role not evident"), "{page:?}");
+    assert!(page[1].starts_with("goal balanced (default); if it routes packets: --goal forward"), "{page:?}");
+}
+
 /// SARIF and JUnit are one document about all captures.
 #[test]
 fn one_of_several_is_not_readable() {

@@ -66,7 +66,7 @@ fn the_role_proposes_a_goal() {
 
     let (status, auto, err) = ringwise(&file, &["plan", "-j", "--goal", "auto"]);
     assert_eq!(status, Some(0), "{err}");
-    assert_eq!(err, "ringwise: goal forward: this host looks like a router (ip_forward=1, 3 interfaces up)\n");
+    assert_eq!(err, "ringwise: goal forward: sim looks like a router (ip_forward=1, 3 interfaces up)\n");
     let (_, forward, _) = ringwise(&file, &["plan", "-j", "--goal", "forward"]);
     assert_eq!(auto, forward);
     let (_, report, err) = ringwise(&file, &["check", "-j", "--fail-on", "never", "--goal", "auto"]);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_check::capability::{Capability, CapabilityState};
-use ringwise_check::{Finding, Report, Role, Severity};
+use ringwise_check::{Finding, GoalOrigin, Report, Role, RoleGuess, Severity};
 use ringwise_model::{Goal, Snapshot, shell};
 
 use ringwise_text::{Style, Tint};
@@ -42,7 +42,7 @@ fn wrap(text: &str, indent: usize, style: &Style) -> String {
 
 /// The page of one host. `until`: the day to propose for `--accept`.
 pub fn report(r: &Report, until: &str, style: &Style) -> String {
-    let host = r.host.as_deref().unwrap_or("this host");
+    let host = style.recording.host(r.host.as_deref());
     let mut out = String::new();
     if r.findings.is_empty() && r.accepted.is_empty() {
         out += &wrap(&format!("{host}: no findings ({}).", counts(r)), 2, style);
@@ -51,13 +51,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         return out;
     }
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
-    // Without a role the default may be the wrong goal, and so may be what the rules expect.
-    let hint = if r.role.role == Role::NotEvident && r.goal == Goal::default().to_string() {
-        "; if it routes packets: --goal forward; if it answers requests (database, web): --goal rpc; if it moves much data \
-         (backup): --goal stream"
-    } else {
-        ""
-    };
+    let hint = goal_hint(&r.role, &r.goal, &r.goal_from);
     out += &format!("\n{}\n", wrap(&format!("goal {} ({}){hint}", r.goal, r.goal_from), 0, style));
     if let Some(p) = &r.main_problem {
         out += &format!("{}\n", wrap(&format!("First: {} {}", p.rule, p.text), 0, style));
@@ -117,6 +111,22 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         out += &format!("Accept one:\n  {accept}\n");
     }
     out
+}
+
+/// Which goal may fit better. Without a chosen goal the default may be wrong, and so may be what the rules expect.
+fn goal_hint(role: &RoleGuess, goal: &str, goal_from: &str) -> String {
+    let host = match role.role {
+        Role::Forward => "router",
+        Role::Server => "server",
+        Role::NotEvident if goal == Goal::default().to_string() => {
+            return "; if it routes packets: --goal forward; if it answers requests (database, web): --goal rpc; if it moves \
+                    much data (backup): --goal stream"
+                .into();
+        }
+        Role::NotEvident => return String::new(),
+    };
+    let better = role.goal().map(|g| g.to_string()).filter(|g| g != goal && goal_from == GoalOrigin::Default.words());
+    better.map(|goal| format!("; for a {host}: --goal {goal}")).unwrap_or_default()
 }
 
 /// The number of rules; with `-v` their ids.
@@ -311,4 +321,22 @@ pub fn capabilities(s: &Snapshot, table: &[Capability], style: &Style) -> String
         out += &format!("{}  {:<6}  {:<7}  {probe}\n", pad(c.feature, width), c.since, c.here.word());
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_role_suggests_a_goal_unless_one_was_chosen() {
+        let guess = |role| RoleGuess { role, reason: String::new() };
+        let hint = |role, goal: Goal, from: GoalOrigin| goal_hint(&guess(role), &goal.to_string(), from.words());
+        let by_default = |role| hint(role, Goal::Balanced, GoalOrigin::Default);
+        assert_eq!(by_default(Role::Forward), "; for a router: --goal forward");
+        assert_eq!(by_default(Role::Server), "; for a server: --goal rpc");
+        assert!(by_default(Role::NotEvident).starts_with("; if it routes packets: --goal forward; "));
+        assert_eq!(hint(Role::Forward, Goal::Balanced, GoalOrigin::Requested), "");
+        assert_eq!(hint(Role::Forward, Goal::Forward, GoalOrigin::Default), "");
+        assert_eq!(hint(Role::NotEvident, Goal::Rpc, GoalOrigin::Requested), "");
+    }
 }

@@ -19,6 +19,15 @@ impl Recording {
         self.0.is_some()
     }
 
+    /// How a page names its host: by its name, or if that is unknown, by the recording.
+    pub fn host(&self, name: Option<&str>) -> String {
+        match (name, &self.0) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(file)) => format!("host recorded in {file}"),
+            (None, None) => "this host".into(),
+        }
+    }
+
     /// A command that only reads: `ringwise plan eth0 --from FILE`.
     pub fn reads(&self, command: impl Into<String>) -> String {
         let command = command.into();
@@ -50,6 +59,9 @@ mod tests {
         let file = Recording::of(Some(Path::new("/tmp/a host's.tar.gz")));
         assert_eq!(file.reads("ringwise plan"), "ringwise plan --from \"/tmp/a host's.tar.gz\"");
         assert_eq!(file.there("ringwise apply"), "on that host: ringwise apply");
+        assert_eq!((this.host(Some("fw2")), this.host(None)), ("fw2".into(), "this host".into()));
+        assert_eq!(file.host(Some("fw2")), "fw2");
+        assert_eq!(file.host(None), "host recorded in \"/tmp/a host's.tar.gz\"");
         assert_eq!(Recording::of(Some(Path::new("h.tar.gz"))).reads("ringwise show"), "ringwise show --from h.tar.gz");
     }
 }

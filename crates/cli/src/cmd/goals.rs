@@ -2,7 +2,6 @@
 
 use ringwise_intent::role;
 use ringwise_model::{Goal, GoalChoice, Snapshot};
-use ringwise_sys::Host;
 
 use crate::args::{Common, IntentArgs};
 use crate::exit::Result;
@@ -10,10 +9,13 @@ use crate::out;
 use crate::source::Source;
 
 /// The goal that `--goal auto` stands for; the reason is printed on stderr.
-pub(super) fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
-    let role = role(host, s);
+pub(super) fn of_role(source: &Source, s: &Snapshot, common: &Common) -> Goal {
+    let role = role(source.host.as_ref(), s);
     let goal = role.goal().unwrap_or_default();
-    let of = if role.goal().is_some() { "this host " } else { "" };
+    let of = match role.goal() {
+        Some(_) => source.recording.host(s.host.name.known().map(String::as_str)) + " ",
+        None => String::new(),
+    };
     out::note(common.quiet, &format!("ringwise: goal {goal}: {of}{}", role.words()));
     goal
 }
@@ -24,6 +26,6 @@ pub(super) fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Resul
         return Ok(a.clone());
     }
     let s = source.snapshot(&ringwise_discover::Options::all(), common)?;
-    let goal = of_role(source.host.as_ref(), &s, common);
+    let goal = of_role(source, &s, common);
     Ok(IntentArgs { goal: Some(goal.into()), ..a.clone() })
 }

@@ -79,7 +79,7 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
         (false, false) => traffic::live(host, &s, a.r#for, common),
     };
     let goal = match a.goal {
-        Some(GoalChoice::Auto) => Some(goals::of_role(host, &s, common)),
+        Some(GoalChoice::Auto) => Some(goals::of_role(source, &s, common)),
         Some(GoalChoice::Of(goal)) => Some(goal),
         None => None,
     };
