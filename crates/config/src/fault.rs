@@ -19,10 +19,12 @@ pub struct Fault {
 /// All errors, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
-    /// Name of the file in messages; it is not opened.
+    /// Name of the file in messages, which is not opened, or the argument of the command line.
     pub file: String,
     /// The whole text, for the lines that messages show.
     pub text: String,
+    /// The text was made from an argument of the command line, so messages show no lines of it.
+    pub is_argument: bool,
     /// At least one error.
     pub all: Vec<Fault>,
 }
@@ -43,7 +45,7 @@ impl Faults {
     pub(crate) fn new(file: &str, text: &str, mut all: Vec<Fault>) -> Self {
         all.order_by(|a, b| (a.at.start, a.at.end, &a.found).cmp(&(b.at.start, b.at.end, &b.found)));
         all.dedup();
-        Self { file: file.to_string(), text: text.to_string(), all }
+        Self { file: file.to_string(), text: text.to_string(), is_argument: false, all }
     }
 }
 
@@ -107,27 +109,45 @@ impl Faults {
     }
 }
 
+impl Faults {
+    /// A fault in a file: its position, the line, and what is expected.
+    fn in_file(&self, f: &mut fmt::Formatter<'_>, fault: &Fault) -> fmt::Result {
+        let (line, column) = place(&self.text, fault.at.start);
+        writeln!(f, "{}:{line}:{column}: {}", self.file, fault.found)?;
+        let last = fault.with.iter().map(|w| place(&self.text, w.start).0).fold(line, usize::max);
+        let digits = last.to_string().len();
+        self.excerpt(f, &fault.at, digits)?;
+        fault.with.iter().try_for_each(|w| self.excerpt(f, w, digits))?;
+        let margin = " ".repeat(digits);
+        fault.right.iter().try_for_each(|right| expected(f, &format!("  {margin} = "), right))
+    }
+}
+
+/// What is expected instead, wrapped behind the head of its first line.
+fn expected(f: &mut fmt::Formatter<'_>, head: &str, right: &str) -> fmt::Result {
+    let mut head = head.to_string();
+    for l in wrapped(&format!("expected {right}"), WIDE - head.len()) {
+        writeln!(f, "{head}{l}")?;
+        head = " ".repeat(head.len());
+    }
+    Ok(())
+}
+
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for fault in self.all.iter().take(SHOWN) {
-            let (line, column) = place(&self.text, fault.at.start);
-            writeln!(f, "{}:{line}:{column}: {}", self.file, fault.found)?;
-            let last = fault.with.iter().map(|w| place(&self.text, w.start).0).fold(line, usize::max);
-            let digits = last.to_string().len();
-            let margin = " ".repeat(digits);
-            let room = WIDE - digits - 5;
-            self.excerpt(f, &fault.at, digits)?;
-            fault.with.iter().try_for_each(|w| self.excerpt(f, w, digits))?;
-            if let Some(right) = &fault.right {
-                let mut head = format!("  {margin} = ");
-                for l in wrapped(&format!("expected {right}"), room) {
-                    writeln!(f, "{head}{l}")?;
-                    head = " ".repeat(head.len());
-                }
+            if self.is_argument {
+                writeln!(f, "{}: {}", self.file, fault.found)?;
+                fault.right.iter().try_for_each(|right| expected(f, "  ", right))?;
+            } else {
+                self.in_file(f, fault)?;
             }
         }
         if self.all.len() > SHOWN {
             writeln!(f, "and {} more", self.all.len() - SHOWN)?;
+        }
+        if self.is_argument {
+            return f.write_str("Nothing was read from the host");
         }
         let n = self.all.len();
         write!(f, "{}: {n} error{}; nothing was read from the host", self.file, if n == 1 { "" } else { "s" })

@@ -4,23 +4,25 @@ use crate::decode::{self, Origin};
 use crate::fault::{Fault, Faults};
 use crate::spec::{FILE, INTERFACE};
 use crate::value::Config;
+use ringwise_model::shell;
 
 /// `DEV.KEY[.KEY]=VALUE` or `host.KEY=VALUE`. Quote a name that contains a dot. A value that is not
 /// valid TOML is taken as a string, so that the shell's quotes are enough.
 pub fn parse_set(argument: &str) -> Result<Config, Faults> {
-    parse_set_of("--set", argument)
+    parse_set_of("--set", argument, argument)
 }
 
-/// The same for an option that accepts such arguments under another name, which faults show.
-pub fn parse_set_of(option: &str, argument: &str) -> Result<Config, Faults> {
-    let shown = format!("{option} {argument}");
+/// The same for an option that accepts such arguments under another name. Faults show this option and what the user gave.
+pub fn parse_set_of(option: &str, given: &str, argument: &str) -> Result<Config, Faults> {
+    let shown = format!("{option} {}", shell::quote(given));
+    read(argument, &shown).map_err(|f| Faults { is_argument: true, ..f })
+}
+
+fn read(argument: &str, shown: &str) -> Result<Config, Faults> {
     let fail = |found: &str| {
         let right = Some("DEV.KEY=VALUE, e.g. eth0.rings.rx=1024 or eth0.rss.table=\"equal 4\"".to_string());
-        Err(Faults::new(
-            &shown,
-            argument,
-            vec![Fault { at: 0..argument.len(), with: Vec::new(), found: found.into(), right }],
-        ))
+        let fault = Fault { at: 0..argument.len(), with: Vec::new(), found: found.into(), right };
+        Err(Faults::new(shown, argument, vec![fault]))
     };
     let Some((path, value)) = split(argument) else { return fail("there is no \"=\" after a key") };
     let Some((dev, key)) = head(path) else { return fail("there is no key after the interface") };
@@ -47,7 +49,7 @@ pub fn parse_set_of(option: &str, argument: &str) -> Result<Config, Faults> {
     };
     let text = format!("version = 1\n{head_text}{key} = {value}\n");
     let known = INTERFACE.key(first).is_some() || dev == "host";
-    decode::document(&shown, &text, Origin::Argument(argument)).map_err(|mut f| {
+    decode::document(shown, &text, Origin::Argument(argument)).map_err(|mut f| {
         if !known && FILE.key(&dev).is_some() {
             f.all.retain(|f| f.at.start > 0);
         }

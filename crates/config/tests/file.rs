@@ -379,7 +379,17 @@ fn single_keys_of_a_command_line() {
     ] {
         let shown = parse_set(bad).expect_err(bad).to_string();
         assert!(shown.contains("expected") && shown.contains("--set"), "{bad}: {shown}");
+        // Positions and lines of the text that ringwise makes from the argument mean nothing to the user.
+        assert!(!shown.contains(":1:") && !shown.contains(":4:") && !shown.contains(" | "), "{bad}: {shown}");
     }
+    assert_eq!(
+        parse_set("eth0.rings.rx=big").unwrap_err().to_string(),
+        "--set eth0.rings.rx=big: rx = \"big\" is not known\n  expected a number from 1 to 4294967295, or \"max\"\n\
+         Nothing was read from the host"
+    );
+    let what_if = ringwise_config::parse_set_of("--what-if", "rss.tabel=equal 4", "eth0.rss.tabel=equal 4");
+    let shown = what_if.unwrap_err().to_string();
+    assert!(shown.starts_with("--what-if 'rss.tabel=equal 4': unknown key \"tabel\""), "{shown}");
 }
 
 #[test]

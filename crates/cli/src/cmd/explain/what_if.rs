@@ -15,7 +15,7 @@ pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapsho
     for a in asked {
         if a.contains('=') && !Path::new(a).exists() {
             let set = format!("{}.{a}", quoted(dev));
-            let config = ringwise_config::parse_set_of("--what-if", &set);
+            let config = ringwise_config::parse_set_of("--what-if", a, &set);
             configs.push(config.map_err(|f| Fail::usage(f.to_string()))?);
         } else {
             let plan = ringwise_intent::load_plan(Path::new(a))?.plan;
