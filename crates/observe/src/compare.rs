@@ -93,7 +93,7 @@ const LINK: [OfLink; 14] = [
         let (n, packets) = o.interrupts()?;
         packets.filter(|_| n > 0).map(|p| p as f64 / n as f64)
     }),
-    ("busiest_cpu_percent", "its busiest CPU, softirq+irq %", |o| o.rates.busiest(o.link).map(|b| b.1)),
+    ("busiest_cpu_percent", "its busiest CPU, softirq+irq+NAPI %", |o| o.rates.busiest(o.link).map(|b| b.1)),
     ("cpus_with_interrupts", "CPUs that handled its interrupts", |o| {
         let told = o.link.queues.iter().any(|q| q.interrupts.is_some());
         let cpus: BTreeSet<CpuId> = o.link.queues.iter().flat_map(|q| q.cpus.iter()).collect();
@@ -111,8 +111,8 @@ fn busy(r: &Rates) -> Vec<f64> {
 }
 
 const HOST: [OfHost; 5] = [
-    ("busiest_cpu_percent", "busiest CPU, softirq+irq %", |r| busy(r).into_iter().reduce(f64::max)),
-    ("mean_cpu_percent", "all CPUs, softirq+irq %", |r| {
+    ("busiest_cpu_percent", "busiest CPU, softirq+irq+NAPI %", |r| busy(r).into_iter().reduce(f64::max)),
+    ("mean_cpu_percent", "all CPUs, softirq+irq+NAPI %", |r| {
         let all = busy(r);
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     }),

@@ -167,7 +167,11 @@ pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let legend = if v.style.ascii { ".<10 -<40 =<60 *<90 #" } else { "·<10 ░<40 ▒<60 ▓<90 █" };
     let more =
         if left_out > 0 { format!("  {} of the heat map not shown", plural(left_out, "line")) } else { String::new() };
-    let head = heading(v, Panel::Cpus, &format!("CPUS softirq+irq %: {legend}{more}{words}"));
+    let head = |legend: &str| heading(v, Panel::Cpus, &format!("CPUS softirq+irq+NAPI %{legend}{more}{words}"));
+    let with_legend = head(&format!(": {legend}"));
+    // A filter that is being typed must be visible, so the legend makes room for it.
+    let fits = with_legend.text.chars().count() <= usize::from(area.width);
+    let head = if fits { with_legend } else { head("") };
     pen.put(area, 0, 0, &head.text, head.tint);
     let Some(r) = &v.rates else { return };
     for (y, (label, cells)) in (1..area.height).zip(&heat) {

@@ -25,8 +25,8 @@ COLUMNS
  avg B       mean size in bytes                      64-byte packets / in bits
  share       of the interface's packets p/irq        packets per interrupt
  BQL         bytes in flight / limit    max/mean     busiest queue / mean
- soft, irq   % of time in softirqs and  CV           std. deviation / mean
-             in interrupts              stl          % taken by hypervisor
+ soft, irq   % in softirqs, interrupts  CV           std. deviation / mean
+ CPUS %      both and NAPI threads      stl          % taken by hypervisor
  ksoft       % of time in ksoftirqd     squ/s        softirqs cut short
  rps/s       wake-ups by RPS            flim         drops by the flow limit
  nd          NUMA node                  blog         packets in the backlog

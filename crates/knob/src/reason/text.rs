@@ -316,11 +316,14 @@ fn count(r: &Reason) -> String {
     }
 }
 
-/// `; rx-usecs 10 instead of 5, the smallest fixed interval that the driver accepts`
+/// `; rx-usecs is 10 us instead of the policy's 5 us, because the driver accepts no shorter fixed interval`
 fn nearest(all: &[ReplacedValue]) -> String {
     let one = |n: &ReplacedValue| {
-        let most = if n.takes > n.wanted { "smallest" } else { "largest" };
-        format!("; {} {} instead of {}, the {most} fixed interval that the driver accepts", n.name, n.takes, n.wanted)
+        let limit = if n.takes > n.wanted { "shorter" } else { "longer" };
+        format!(
+            "; {} is {} us instead of the policy's {} us, because the driver accepts no {limit} fixed interval",
+            n.name, n.takes, n.wanted
+        )
     };
     all.iter().map(one).collect()
 }

@@ -200,6 +200,13 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|ringwise help node, remote"],
     ),
     word(
+        &["softirq+irq+napi"],
+        "watch: share of a CPU's time for packets",
+        "The heat map of the CPU panel adds the time in softirqs, in interrupts and in NAPI threads (threaded NAPI). A thread \
+         counts only where it may run on this CPU alone. report shows the same number.",
+        &["See|docs/watch.md; rules D14 H22; ringwise help soft, napi"],
+    ),
+    word(
         &["ksoft", "ksoftirqd", "stl", "steal", "idle"],
         "watch: other shares of a CPU's time",
         "ksoft is the share that ksoftirqd had: softirqs that were deferred to a thread because there were too many. stl \
