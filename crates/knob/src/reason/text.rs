@@ -316,12 +316,12 @@ fn count(r: &Reason) -> String {
     }
 }
 
-/// `; rx-usecs is 10 us instead of the policy's 5 us, because the driver accepts no shorter fixed interval`
+/// `; rx-usecs 10 us instead of the policy's 5 us, because the driver accepts no shorter fixed interval`
 fn nearest(all: &[ReplacedValue]) -> String {
     let one = |n: &ReplacedValue| {
         let limit = if n.takes > n.wanted { "shorter" } else { "longer" };
         format!(
-            "; {} is {} us instead of the policy's {} us, because the driver accepts no {limit} fixed interval",
+            "; {} {} us instead of the policy's {} us, because the driver accepts no {limit} fixed interval",
             n.name, n.takes, n.wanted
         )
     };
