@@ -1,7 +1,7 @@
 //! Settings of the host: sysctls of the network core, wake-up latency of CPUs.
 
 use ringwise_model::errno::{EINVAL, ENOENT};
-use ringwise_model::{CpuId, CpuSet, Fact, Host, Snapshot};
+use ringwise_model::{Cause, CpuId, CpuSet, Fact, Host, Snapshot, Unread};
 
 use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path};
 
@@ -102,20 +102,25 @@ pub fn is_mask(name: &str) -> bool {
     MASKS.contains(&name)
 }
 
+/// A host that was read itself has every value, if only as unknown; recordings of earlier versions and of other programs lack
+/// some.
+fn not_recorded(what: &str) -> Fact<String> {
+    Fact::Unknown(Unread::new(what, None, "not in this capture").because(Cause::NotRecorded))
+}
+
 /// The sysctl in this snapshot.
 pub fn live_sysctl(host: &Host, name: &str) -> Fact<Setting> {
-    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "ringwise did not read it"));
+    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| not_recorded(name));
     found.map(|value| Setting::Sysctl { name: name.to_string(), value })
 }
 
 /// The maximum wake-up latency of the CPU in this snapshot.
 pub fn live_latency(host: &Host, cpu: CpuId) -> Fact<Setting> {
-    let what = || format!("pm_qos_resume_latency_us of CPU {cpu}");
     let found = match host.cpu_latency.get(&cpu) {
         Some(f) => f.clone(),
         // The latency of all online CPUs was read, so this CPU is offline.
         None if !host.cpu_latency.is_empty() => Fact::Absent,
-        None => Fact::unknown(what(), "ringwise did not read it"),
+        None => not_recorded(&format!("pm_qos_resume_latency_us of CPU {cpu}")),
     };
     found.map(|value| Setting::CpuLatency { cpu, value })
 }
@@ -170,6 +175,18 @@ pub fn latency_command(cpu: CpuId, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recording_without_the_value() {
+        let why = |f: Fact<Setting>| f.unread().map(|u| (u.to_string(), u.cause));
+        let mut host = ringwise_testkit::machines::ten()[0].snapshot().host;
+        host.sysctls.clear();
+        host.cpu_latency.clear();
+        let sysctl = "net.core.netdev_budget: not in this capture";
+        assert_eq!(why(live_sysctl(&host, "net.core.netdev_budget")), Some((sysctl.into(), Cause::NotRecorded)));
+        let latency = "pm_qos_resume_latency_us of CPU 3: not in this capture";
+        assert_eq!(why(live_latency(&host, CpuId(3))), Some((latency.into(), Cause::NotRecorded)));
+    }
 
     #[test]
     fn values_that_count_as_equal() {
