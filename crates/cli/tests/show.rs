@@ -155,6 +155,22 @@ fn one_line_each() {
     golden("interfaces.txt", &out);
 }
 
+/// Interfaces that were not read cannot be listed, so `--all` does not propose itself.
+#[test]
+fn all_names_what_is_only_counted() {
+    let file = crate::common::fixtures().into_iter().find(|(name, _)| name == "interleaved").unwrap().1;
+    let show = |more: &[&str]| {
+        let args = [&["show", "--from", file.to_str().unwrap()], more].concat();
+        let o = std::process::Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+        String::from_utf8(o.stdout).unwrap()
+    };
+    let page = show(&[]);
+    assert!(page.contains("\nnot shown: 1 bond, 1 bridge, 1 loopback, 6 other, 40 VLANs (--all)\n"), "{page}");
+    let page = show(&["--all"]);
+    let line = "\ncounted only: 1 bridge, 6 other, 40 VLANs; to read one: ringwise show NAME --from ";
+    assert!(page.contains(line) && !page.contains("(--all)"), "{page}");
+}
+
 #[test]
 fn isolated_offline_and_silent() {
     let mut s = edge3();

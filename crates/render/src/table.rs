@@ -121,8 +121,16 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
     }
     let hidden = hidden(s, &listed);
     if !hidden.is_empty() {
-        let text = format!("{} (--all)", hidden.join(", "));
-        out.push_str(&style.paint(Tint::Dim, hang("not shown: ", &text, style.width).trim_end()));
+        // Software interfaces without members or lower interfaces, or too many of them, are read by name alone.
+        let text = match all {
+            true => hang(
+                "counted only: ",
+                &format!("{}; to read one: {}", hidden.join(", "), style.recording.reads("ringwise show NAME")),
+                style.width,
+            ),
+            false => hang("not shown: ", &format!("{} (--all)", hidden.join(", ")), style.width),
+        };
+        out.push_str(&style.paint(Tint::Dim, text.trim_end()));
         out.push('\n');
     }
     if !s.unread.is_empty() {
