@@ -129,11 +129,11 @@ pub fn text(r: &Report, style: &Style) -> String {
         let known: Vec<&Figure> = figures.iter().filter(|f| f.before.or(f.after).is_some()).collect();
         let unknown: Vec<&str> = figures.iter().filter(|f| f.before.or(f.after).is_none()).map(|f| f.what).collect();
         out +=
-            &format!("\n{} {} {} {}\n", pad(&name, 33), right("before", 13), right("after", 13), right("change", 12));
+            &format!("\n{} {} {} {}\n", pad(&name, 37), right("before", 13), right("after", 13), right("change", 12));
         for f in known {
             let line = format!(
                 "  {} {} {} {}",
-                pad(f.what, 31),
+                pad(f.what, 35),
                 right(&number(f.before), 13),
                 right(&after(r, f), 13),
                 right(&change(f), 12)
