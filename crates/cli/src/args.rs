@@ -17,6 +17,7 @@ mod tests;
 pub(crate) mod usage_error;
 mod value;
 mod watch;
+mod workload_help;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -494,7 +495,12 @@ Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: help --topics
 "
     );
-    with_pages(cmd.help_template(template).mut_subcommand("persist", persist_goal), "")
+    with_pages(
+        cmd.help_template(template)
+            .mut_subcommand("persist", persist_goal)
+            .mut_subcommand("bench", workload_help::of_each),
+        "",
+    )
 }
 
 /// `persist` shares its options with `plan`, but not the default of the goal.

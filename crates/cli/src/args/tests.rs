@@ -82,3 +82,36 @@ fn help_fits_one_screen_of_80_columns() {
         assert!(l.chars().count() <= 80, "{l}");
     }
 }
+
+/// The help of a workload shows what it uses; the options of the other workloads are still accepted.
+#[test]
+fn the_help_of_a_workload_shows_its_options() {
+    let help = |name: &str| {
+        let found = built().into_iter().find(|(n, _)| n == &format!("ringwise bench {name}"));
+        found.unwrap().1.render_long_help().to_string()
+    };
+    let shows = |name: &str, option: &str| help(name).contains(&format!(" --{option} "));
+    for (name, size) in
+        [("rr", "64 to 1k"), ("burst", "64 to 64k"), ("mixed", "64 to 64k"), ("stream", "16k"), ("receive", "32")]
+    {
+        assert!(help(name).contains(&format!("[default: {size}]")), "{name}");
+        for option in ["in", "out", "gen", "sink", "frame", "recipe", "find-rate", "routes"] {
+            assert!(!shows(name, option), "{name} --{option}");
+        }
+        let mixed = ["mix", "weight"].map(|option| shows(name, option));
+        assert_eq!((mixed, shows(name, "flows")), ([name == "mixed"; 2], true), "{name}");
+        assert_eq!(shows(name, "burst"), matches!(name, "burst" | "mixed"), "{name}");
+        assert_eq!(["threads", "driver"].map(|option| shows(name, option)), [name != "receive"; 2], "{name}");
+    }
+    for (option, used) in
+        [("in", true), ("flows", true), ("rate", true), ("threads", false), ("driver", false), ("mix", false)]
+    {
+        assert_eq!(shows("forward", option), used, "{option}");
+    }
+    assert!(help("forward").contains("Usage: ringwise bench forward [OPTIONS]\n"), "it is about --in and --out");
+    assert!(shows("search", "threads") && shows("search", "in") && !shows("search", "mix"));
+    let line = "ringwise bench receive eth0 --ssh peer1 --threads 2 --mix 1:0 --find-rate --driver built-in";
+    assert!(parse(line.split(' ')).is_ok());
+    let line = "ringwise bench forward eth0 --in eth0 --out eth1 --gen a --sink b --ssh peer1 --threads 2 --skew 1";
+    assert!(parse(line.split(' ')).is_ok());
+}
