@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_model::*;
+use ringwise_render::compare::{Side, sides_json};
 use ringwise_render::{show, table};
 use ringwise_text::Style;
 
@@ -107,6 +108,92 @@ fn the_layouts_of_two_kernels_from_captures() {
     assert!(page.contains("CPU  old      new\n  0  queue 5  queue 4\n"), "{page}");
     assert!(page.contains("differs  queue on CPU\n") && page.contains("         old  TxRx-0:3 TxRx-1:4"), "{page}");
     assert!(page.contains("         new  TxRx-0:4 TxRx-1:5"), "{page}");
+    // Programs get the values instead of these texts.
+    let doc = json(&["show", "eth0", "--from", &small, "--compare", &old, "-j"]);
+    let differs = doc["interfaces"][0]["differs"].as_array().unwrap();
+    let layout = differs.iter().find(|d| d["what"] == "queue on CPU").unwrap();
+    for (side, cpu) in [("old", "3"), ("new", "4")] {
+        assert_eq!(layout[side][0], serde_json::json!({ "rx": [0], "tx": [0], "effective": { "known": cpu } }));
+    }
+}
+
+#[test]
+fn a_comparison_has_the_values_of_the_snapshot() {
+    let old = edge3();
+    let mut new = old.clone();
+    new.host.rps_sock_flow_entries = Fact::Known(32768);
+    let n = new.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
+    n.driver = Fact::Known("other".into());
+    n.node = Fact::unknown("numa_node", "the firmware reports no node");
+    (n.link.speed_mbps, n.link.mtu) = (Fact::Known(2500), Fact::Known(9000));
+    n.vectors[0].effective = Fact::Known(set("5"));
+    n.rx_queues[0].rps_cpus = Fact::Known(set("1,3"));
+    n.tx_queues[0].xps_cpus = Fact::Absent;
+    n.rx_queues.pop();
+    let Fact::Known(rss) = &mut n.rss else { panic!() };
+    rss.table[0] = 7;
+    let usecs = |v: u32| Coalesce([("rx-usecs".to_string(), v)].into());
+    (n.coalesce, n.queue_coalesce) = (Fact::Known(usecs(5)), Fact::Known([(0, usecs(9))].into()));
+    let values = NapiValues { defer_hard_irqs: Some(2), ..NapiValues::default() };
+    n.napi = Fact::Known(Napi { device: values, instances: vec![] });
+    (n.rings, n.pause) = (Fact::Absent, Fact::unknown("pause", "EIO Input/output error"));
+    let on = |name: &str| (name.to_string(), Feature { on: true, wanted: true, fixed: false });
+    n.features = Fact::Known([on("rx-ntuple-filter"), on("rx-gro")].into());
+    n.rules = Fact::Known(Rules { capacity: 64, chooses_location: false, rules: Default::default() });
+
+    let both = [Side { source: "a", host: &old }, Side { source: "b", host: &new }];
+    let doc = sides_json(&both, &["eth1".to_string()]);
+    let wrong = schema::check(&newest_schema("ringwise.comparison"), &doc);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let interface = &doc["interfaces"][0];
+    assert_eq!(interface["same"], serde_json::json!([]), "each line was changed");
+    let pair = |what: &str| {
+        let found = interface["differs"].as_array().unwrap().iter().find(|d| d["what"] == what);
+        let d = found.unwrap_or_else(|| panic!("{what} is not listed"));
+        (d["old"].clone(), d["new"].clone())
+    };
+    // Values that the snapshot has under one name are the same there.
+    let of = |s: &Snapshot, key: &str| serde_json::to_value(s.nic("eth1").unwrap()).unwrap()[key].clone();
+    let as_there = [
+        ("driver", "driver"),
+        ("node", "node"),
+        ("RSS", "rss"),
+        ("moderation", "coalesce"),
+        ("rings", "rings"),
+        ("pause", "pause"),
+    ];
+    for (what, key) in as_there {
+        assert_eq!(pair(what), (of(&old, key), of(&new, key)), "{what}");
+    }
+    assert_eq!(pair("MTU").1, serde_json::json!({ "known": 9000 }));
+    assert_eq!(pair("link").1["speed_mbps"], serde_json::json!({ "known": 2500 }));
+    let queues = old.nic("eth1").unwrap().rx_queues.len();
+    assert_eq!(pair("queues").0, serde_json::json!({ "known": { "rx": queues, "tx": queues } }));
+    assert_eq!(pair("queues").1, serde_json::json!({ "known": { "rx": queues - 1, "tx": queues } }));
+    assert_eq!(pair("queue on CPU").1[0]["effective"], serde_json::json!({ "known": "5" }));
+    assert_eq!(pair("RPS").1["known"][0], serde_json::json!({ "id": 0, "rps_cpus": { "known": "1,3" } }));
+    assert_eq!(pair("RFS").1["rps_sock_flow_entries"], serde_json::json!({ "known": 32768 }));
+    assert_eq!(pair("XPS").1["known"][0]["xps_cpus"], serde_json::json!("absent"));
+    let of_queues = pair("moderation of queues").1;
+    assert_eq!(of_queues["queue_coalesce"], serde_json::json!({ "known": { "0": { "rx-usecs": 9 } } }));
+    assert_eq!(pair("NAPI").1["known"]["device"]["defer_hard_irqs"], 2);
+    assert_eq!(pair("features").0["unknown"]["cause"], "not_asked");
+    assert_eq!(pair("features").1, of(&new, "features"));
+    let rules = pair("flow rules").1;
+    assert_eq!((&rules["rules"]["known"]["capacity"], &rules["ntuple"]["known"]["on"]), (&64.into(), &true.into()));
+
+    // Queues that were not read are unknown, not none.
+    let n = new.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
+    (n.rx_queues, n.tx_queues) = (vec![], vec![]);
+    n.unread = vec![Unread::new("queues", Some(13), "permission denied").of(Subject::Queues)];
+    let both = [Side { source: "a", host: &old }, Side { source: "b", host: &new }];
+    let doc = sides_json(&both, &["eth1".to_string()]);
+    assert!(schema::check(&newest_schema("ringwise.comparison"), &doc).is_empty(), "{doc:#}");
+    let differs = doc["interfaces"][0]["differs"].as_array().unwrap();
+    for what in ["queues", "RPS", "XPS"] {
+        let d = differs.iter().find(|d| d["what"] == what).unwrap();
+        assert_eq!(d["new"]["unknown"]["why"], "permission denied", "{d}");
+    }
 }
 
 /// Whether the page of this interface lists the difference.

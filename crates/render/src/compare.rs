@@ -9,6 +9,8 @@ use super::{moderation, rules, steering};
 use ringwise_text::Style;
 use ringwise_text::{hang, link, numbers, vector_label, word};
 
+mod values;
+
 fn queues(n: &Nic) -> String {
     match n.queues_unread() {
         Some(_) => "unknown".into(),
@@ -41,11 +43,11 @@ fn table(columns: &[Column], all: bool, style: &Style) -> String {
     if differ.is_empty() {
         out.push_str("differs  nothing\n");
     }
-    for (name, values) in differ {
-        out.push_str(&format!("differs  {name}\n"));
+    for line in differ {
+        out.push_str(&format!("differs  {}\n", line.name));
         let w = columns.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        for (c, v) in columns.iter().zip(values) {
-            out.push_str(&hang(&format!("         {:w$}  ", c.name), &v, style.width));
+        for (c, text) in columns.iter().zip(&line.texts) {
+            out.push_str(&hang(&format!("         {:w$}  ", c.name), text, style.width));
         }
     }
     out
@@ -54,31 +56,44 @@ fn table(columns: &[Column], all: bool, style: &Style) -> String {
 /// A line that `show` leaves out: the device has no such settings, or they are not in the recording.
 const NOTHING: &str = "not shown";
 
-/// Facts in which all columns agree, and the others with the value of each.
-type Agreement = (Vec<&'static str>, Vec<(&'static str, Vec<String>)>);
+/// One line of the comparison: the text that `show` prints for each column, and the value behind it.
+struct Line {
+    name: &'static str,
+    texts: Vec<String>,
+    value: fn(&Column) -> Value,
+}
+
+/// Names of the lines in which all columns agree, and the other lines.
+type Agreement = (Vec<&'static str>, Vec<Line>);
 
 fn facts(columns: &[Column], style: &Style) -> Agreement {
-    let facts: Vec<(&str, Vec<String>)> = vec![
-        ("driver", each(columns, |c| word(&c.nic.driver, String::clone))),
-        ("node", each(columns, |c| word(&c.nic.node, |k: &NodeId| k.to_string()))),
-        ("link", each(columns, |c| link(c.nic))),
-        ("MTU", each(columns, |c| word(&c.nic.link.mtu, u32::to_string))),
-        ("queues", each(columns, |c| queues(c.nic))),
-        ("queue on CPU", each(columns, |c| layout(c.nic))),
-        ("RSS", each(columns, |c| steering::rss(&c.nic.rss))),
-        ("RPS", each(columns, |c| steering::rps(c.nic, style))),
-        ("RFS", each(columns, |c| steering::rfs(c.nic, &c.host.host))),
-        ("XPS", each(columns, |c| steering::xps(c.nic, style))),
-        ("moderation", each(columns, |c| steering::moderation(&c.nic.coalesce))),
-        ("moderation of queues", each(columns, |c| moderation::of_queues(c.nic).unwrap_or_else(|| NOTHING.into()))),
-        ("NAPI", each(columns, |c| moderation::napi(c.nic).unwrap_or_else(|| NOTHING.into()))),
-        ("rings", each(columns, |c| steering::rings(c.nic))),
-        ("pause", each(columns, |c| steering::pause(c.nic))),
-        ("features", each(columns, |c| super::facts::features(c.nic).unwrap_or_else(|| NOTHING.into()))),
-        ("flow rules", each(columns, |c| rules::line(c.nic).unwrap_or_else(|| NOTHING.into()))),
+    let line = |name, value: fn(&Column) -> Value, text: &dyn Fn(&Column) -> String| Line {
+        name,
+        texts: columns.iter().map(text).collect(),
+        value,
+    };
+    let shown = |text: Option<String>| text.unwrap_or_else(|| NOTHING.into());
+    let lines = vec![
+        line("driver", |c| json!(c.nic.driver), &|c| word(&c.nic.driver, String::clone)),
+        line("node", |c| json!(c.nic.node), &|c| word(&c.nic.node, |k: &NodeId| k.to_string())),
+        line("link", |c| values::link(c.nic), &|c| link(c.nic)),
+        line("MTU", |c| json!(c.nic.link.mtu), &|c| word(&c.nic.link.mtu, u32::to_string)),
+        line("queues", |c| values::queues(c.nic), &|c| queues(c.nic)),
+        line("queue on CPU", |c| values::layout(c.nic), &|c| layout(c.nic)),
+        line("RSS", |c| json!(c.nic.rss), &|c| steering::rss(&c.nic.rss)),
+        line("RPS", |c| values::rps(c.nic), &|c| steering::rps(c.nic, style)),
+        line("RFS", |c| values::rfs(c.nic, &c.host.host), &|c| steering::rfs(c.nic, &c.host.host)),
+        line("XPS", |c| values::xps(c.nic), &|c| steering::xps(c.nic, style)),
+        line("moderation", |c| json!(c.nic.coalesce), &|c| steering::moderation(&c.nic.coalesce)),
+        line("moderation of queues", |c| values::moderation(c.nic), &|c| shown(moderation::of_queues(c.nic))),
+        line("NAPI", |c| json!(c.nic.napi), &|c| shown(moderation::napi(c.nic))),
+        line("rings", |c| json!(c.nic.rings), &|c| steering::rings(c.nic)),
+        line("pause", |c| json!(c.nic.pause), &|c| steering::pause(c.nic)),
+        line("features", |c| json!(c.nic.features), &|c| shown(super::facts::features(c.nic))),
+        line("flow rules", |c| values::flow_rules(c.nic), &|c| shown(rules::line(c.nic))),
     ];
-    let (same, differ): (Vec<_>, Vec<_>) = facts.into_iter().partition(|(_, v)| v.iter().all(|x| *x == v[0]));
-    (same.into_iter().map(|(name, _)| name).collect(), differ)
+    let (same, differ): (Vec<_>, Vec<_>) = lines.into_iter().partition(|l| l.texts.iter().all(|x| *x == l.texts[0]));
+    (same.into_iter().map(|l| l.name).collect(), differ)
 }
 
 /// A host at one moment.
@@ -125,18 +140,18 @@ pub fn sides(both: &[Side; 2], devs: &[String], named: bool, style: &Style) -> S
     out
 }
 
-/// The same for programs.
+/// The same for programs, with values in the form of the snapshot instead of texts.
 pub fn sides_json(both: &[Side; 2], devs: &[String]) -> Value {
     let side = |s: &Side| json!({ "source": s.source, "kernel": s.host.host.kernel, "name": s.host.host.name });
     let one = |dev: &String| {
         let found = pair(both, dev);
         let (same, differ) = if found.len() == 2 { facts(&found, &Style::plain(None)) } else { Agreement::default() };
-        let differ = differ.into_iter().map(|(what, v)| json!({ "what": what, "old": v[0], "new": v[1] }));
+        let entry = |l: &Line| json!({ "what": l.name, "old": (l.value)(&found[0]), "new": (l.value)(&found[1]) });
         json!({
             "name": dev,
             "in": found.iter().map(|c| c.name).collect::<Vec<_>>(),
             "same": same,
-            "differs": differ.collect::<Vec<_>>(),
+            "differs": differ.iter().map(entry).collect::<Vec<_>>(),
         })
     };
     json!({
@@ -152,10 +167,6 @@ fn pair<'a>(both: &[Side<'a>; 2], dev: &str) -> Vec<Column<'a>> {
     let column =
         |(name, side): (&&'static str, &Side<'a>)| Some(Column { name, host: side.host, nic: side.host.nic(dev)? });
     SIDES.iter().zip(both).filter_map(column).collect()
-}
-
-fn each(columns: &[Column], f: impl Fn(&Column) -> String) -> Vec<String> {
-    columns.iter().map(f).collect()
 }
 
 /// The placement of queues as text, `queue on CPU` in queue order, to find devices with the same placement.
