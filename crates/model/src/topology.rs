@@ -99,6 +99,19 @@ impl Topology {
         }
     }
 
+    /// Other hardware threads of the cores of these CPUs: a program there and these CPUs slow each other down.
+    pub fn beside(&self, cpus: &CpuSet) -> CpuSet {
+        cpus.iter().fold(CpuSet::new(), |all, c| all.union(&self.siblings_of(c))).difference(cpus)
+    }
+
+    /// CPUs of this node whose core handles none of these interrupts, isolated CPUs excepted: where a program is better
+    /// off than beside an interrupt. `None`: the CPUs whose node is unknown.
+    pub fn without_interrupts(&self, interrupts: &CpuSet, node: Option<NodeId>) -> CpuSet {
+        let usable = self.online.difference(&self.isolated_all());
+        let free = usable.difference(interrupts).difference(&self.beside(interrupts));
+        free.iter().filter(|c| self.node_of(*c) == node).collect()
+    }
+
     /// CPUs that share the L3 cache of `cpu`: as the kernel reports, otherwise its node, otherwise its package,
     /// otherwise itself.
     pub fn l3_of(&self, cpu: CpuId) -> CpuSet {

@@ -316,10 +316,14 @@ pub struct Program {
     pub names: Vec<String>,
     /// Where a program with few threads should run that is not busy; online CPUs only.
     pub cpus: CpuSet,
-    /// Where a program with many processes or threads should run, or a busy one: the usable CPUs of the node, which may be
-    /// the same as `cpus`. `None`: every CPU of the host, or the node is unknown.
+    /// Where a program with many processes or threads should run, or a busy one: the usable CPUs of the node except
+    /// `beside_interrupts`, which may be the same as `cpus`. `None`: every CPU of the host, or the node is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_cpus: Option<CpuSet>,
+    /// CPUs of the node that `node_cpus` leaves out, because each is the other hardware thread of the core of an interrupt, and
+    /// the node has cores without interrupts.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub beside_interrupts: CpuSet,
     /// Reason for these CPUs, one sentence.
     pub why: String,
     /// For `/etc/systemd/system/UNIT.service.d/cpus.conf`.

@@ -132,7 +132,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
-    let programs = programs::plan(&m, &devs, &teams, &usable, &mut out.advice);
+    let programs = programs::plan(s, &m, &devs, &teams, &usable, &mut out.advice);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
     plan.by_hand = hands.marked(s, &plan.steps);

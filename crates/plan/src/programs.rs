@@ -2,11 +2,13 @@
 //! program.
 //!
 //! A request is answered fastest on the CPU of the interrupt, as long as that CPU has headroom. A stream is faster on
-//! another core with the same cache, because program and interrupts would otherwise compete for CPU time.
+//! another core with the same cache, because program and interrupts would otherwise compete for CPU time. Nothing is placed
+//! on the other hardware thread of an interrupt's core, as long as the node has a core without interrupts: that is what
+//! rule A05 of `check` reports.
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{CpuSet, Flow, Goal, NodeId};
+use ringwise_model::{CpuSet, Flow, Goal, NodeId, Snapshot};
 
 use crate::Program;
 use crate::dev::Dev;
@@ -23,13 +25,14 @@ enum Kind {
 
 /// Proposals. Devices and groups without one are noted in `advice`.
 pub(crate) fn plan(
+    s: &Snapshot,
     m: &Machine,
     devs: &[Dev],
     teams: &[Vec<QueueGroup>],
     usable: &[bool],
     advice: &mut Messages,
 ) -> Vec<Program> {
-    let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
+    let interrupts = interrupts(s, m, devs);
     let mut out = Vec::new();
     let mut add = |d: &Dev, team: Option<&QueueGroup>, found| match found {
         Found::Proposal(p) => out.push(*p),
@@ -51,15 +54,23 @@ pub(crate) fn plan(
                 Goal::Stream => Kind::Streams,
                 Goal::Balanced | Goal::Forward | Goal::Mixed => continue,
             };
-            add(d, None, one(m, d, None, &all, kind, &busy, usable));
+            add(d, None, one(m, d, None, &all, kind, &interrupts, usable));
         }
         for t in teams {
             let kind = if t.urgent { Kind::Requests } else { Kind::Streams };
-            add(d, Some(t), one(m, d, Some(t), &t.queues, kind, &busy, usable));
+            add(d, Some(t), one(m, d, Some(t), &t.queues, kind, &interrupts, usable));
         }
     }
     note_isolated(m, &out, advice);
     out
+}
+
+/// CPUs that handle queue interrupts after the plan. Interfaces outside the plan keep theirs, which count while they have a link.
+fn interrupts(s: &Snapshot, m: &Machine, devs: &[Dev]) -> CpuSet {
+    let planned = m.set(devs.iter().flat_map(|d| d.cpu.iter().flatten()).copied());
+    let others = s.nics.iter().filter(|n| n.link_is_up() && devs.iter().all(|d| d.name() != n.name()));
+    let taken = others.flat_map(|n| n.queue_vectors()).filter_map(|v| v.taken_by());
+    taken.fold(planned, |all, cpus| all.union(cpus))
 }
 
 /// Whoever isolated CPUs for a program expects it there. Only the user knows.
@@ -94,7 +105,7 @@ fn one(
     team: Option<&QueueGroup>,
     queues: &[u32],
     kind: Kind,
-    busy: &BTreeSet<usize>,
+    interrupts: &CpuSet,
     usable: &[bool],
 ) -> Found {
     let own: BTreeSet<usize> = queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten()).collect();
@@ -111,8 +122,9 @@ fn one(
     {
         nodes = BTreeSet::from([Some(home)]);
     }
-    // Only whole cores: on the second thread of an interrupt's core a program slows the interrupts down (article 003).
-    let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
+    // On the other thread of an interrupt's core a program slows the interrupts down (article 003).
+    let beside = m.topo.beside(interrupts);
+    let idle = |c: &usize| usable[*c] && !interrupts.contains(m.cpus[*c]) && !beside.contains(m.cpus[*c]);
     let on_node = |c: usize| nodeless || nodes.contains(&m.node[c]);
     let all = |near: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|c| near(*c)).filter(idle));
     let (cpus, why) = match kind {
@@ -156,12 +168,17 @@ fn one(
         t.flows.iter().filter_map(name).collect()
     });
     let node = (0..m.cpus.len()).filter(|c| usable[*c] && on_node(*c));
-    let node_cpus = (!nodeless).then(|| match kind {
-        Kind::Requests => m.set(node),
-        Kind::Streams => m.set(node.filter(idle)),
-    });
+    let free = |node| !m.topo.without_interrupts(interrupts, node).is_empty();
+    let is_beside = |c: &usize| beside.contains(m.cpus[*c]) && free(m.node[*c]);
+    let (siblings, others): (Vec<usize>, Vec<usize>) = node.partition(is_beside);
+    let (node_cpus, beside_interrupts) = match kind {
+        Kind::Requests if others.is_empty() => (m.set(siblings), CpuSet::new()),
+        Kind::Requests => (m.set(others), m.set(siblings)),
+        Kind::Streams => (m.set(others.into_iter().filter(idle)), CpuSet::new()),
+    };
     // A list of every CPU would limit nothing.
-    let node_cpus = node_cpus.filter(|all| *all != m.topo.online);
+    let node_cpus = Some(node_cpus).filter(|all| !nodeless && *all != m.topo.online);
+    let beside_interrupts = if node_cpus.is_some() { beside_interrupts } else { CpuSet::new() };
     Found::Proposal(Box::new(Program {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
@@ -171,6 +188,7 @@ fn one(
         why: why.to_string(),
         node_drop_in: node_cpus.as_ref().map(|all| drop_in(m, all, false)),
         node_cpus,
+        beside_interrupts,
         cpus,
     }))
 }

@@ -13,6 +13,7 @@ mod late_ports;
 mod manual_changes;
 mod moderation;
 mod nearby_nodes;
+mod programs;
 mod properties;
 mod rings;
 mod shares;

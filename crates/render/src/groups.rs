@@ -111,18 +111,31 @@ fn of_nodes(plan: &Plan, devs: &[&Program]) -> Vec<(String, String, String)> {
         let nodeless = plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
         let (cpus, why) = match &p.node_cpus {
             Some(cpus) if plan.intent.goal_of(&p.dev) == Goal::Stream => {
-                (format!("CPUs {cpus}"), "the physical cores of the node without a queue")
+                (format!("CPUs {cpus}"), "the physical cores of the node without a queue".to_string())
             }
-            Some(cpus) => (format!("CPUs {cpus}"), "the usable CPUs of the node, with and without a queue"),
-            None if nodeless => ("no limit, because its node is unknown".to_string(), ""),
-            None => ("no limit, because all CPUs of the host are local".to_string(), ""),
+            Some(cpus) => (format!("CPUs {cpus}"), of_the_node(&p.beside_interrupts)),
+            None if nodeless => ("no limit, because its node is unknown".to_string(), String::new()),
+            None => ("no limit, because all CPUs of the host are local".to_string(), String::new()),
         };
-        match lines.iter_mut().find(|(_, known, reason)| *known == cpus && reason == why) {
+        match lines.iter_mut().find(|(_, known, reason)| *known == cpus && *reason == why) {
             Some((all, ..)) => all.push_str(&format!(" {}", p.dev)),
-            None => lines.push((p.dev.clone(), cpus, why.to_string())),
+            None => lines.push((p.dev.clone(), cpus, why)),
         }
     }
     lines
+}
+
+/// `beside`: the CPUs that are left out because they share a core with an interrupt.
+fn of_the_node(beside: &CpuSet) -> String {
+    let (them, share) = match beside.len() {
+        0 => return "the usable CPUs of the node, with and without a queue".to_string(),
+        1 => (format!("CPU {beside}"), "shares"),
+        _ => (format!("CPUs {beside}"), "share"),
+    };
+    format!(
+        "the usable CPUs of the node, except {them}, which {share} a core with an interrupt: a program there and the interrupt \
+         would slow each other down"
+    )
 }
 
 /// The drop-in and the line for a cgroup with both sets of CPUs, each with the kind of program that it suits.

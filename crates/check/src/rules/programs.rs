@@ -41,9 +41,9 @@ pub(super) static RULES: &[Rule] = &[
             if busy.iter().all(|c| topology.siblings_of(c).len() < 2) {
                 return None;
             }
-            let isolated = topology.isolated_all();
+            let (isolated, siblings) = (topology.isolated_all(), topology.beside(&busy));
             let beside = |th: &BusyThread| {
-                let cpu = stays(th).filter(|c| !busy.contains(*c) && !isolated.contains(*c))?;
+                let cpu = stays(th).filter(|c| siblings.contains(*c) && !isolated.contains(*c))?;
                 let other = topology.siblings_of(cpu).intersection(&busy).first()?;
                 (!free(cx, &busy, topology.node_of(cpu)).is_empty()).then(|| at(th, cpu, other))
             };
@@ -120,12 +120,9 @@ fn interrupt_cpus(cx: &RuleContext, t: &Traffic) -> CpuSet {
 
 /// CPUs of this node on cores that handle no queue interrupt of an interface with a link, whether or not it has traffic.
 fn free(cx: &RuleContext, busy: &CpuSet, node: Option<NodeId>) -> CpuSet {
-    let topology = &cx.s.topology;
     let vectors = cx.s.nics.iter().filter(|n| n.link_is_up()).flat_map(|n| n.queue_vectors());
     let taken = vectors.filter_map(|v| v.taken_by()).fold(busy.clone(), |all, c| all.union(c));
-    let usable = topology.online.difference(&topology.isolated_all()).difference(&taken);
-    let alone = |c: CpuId| topology.siblings_of(c).intersection(&taken).is_empty();
-    usable.iter().filter(|c| topology.node_of(*c) == node && alone(*c)).collect()
+    cx.s.topology.without_interrupts(&taken, node)
 }
 
 /// The CPU of a thread that was on the same CPU in both samples.

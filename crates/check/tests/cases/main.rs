@@ -1,6 +1,7 @@
 //! A positive and a negative case for every rule, and properties of all rules.
 
 mod alarms;
+mod programs;
 mod recorded;
 mod remedies;
 mod texts;

@@ -222,15 +222,29 @@ impl World {
     }
 
     pub(crate) fn untuned() -> Self {
-        let s = bare();
+        Self::of(bare())
+    }
+
+    /// Two nodes of `cores` cores with two threads; two igb with this many queues, one on each node. Untuned.
+    pub(crate) fn with_cores(cores: u32, queues: u32) -> Self {
+        let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(cores, 2) };
+        let igb = |name: &str, node| NicSpec::new(name, "igb", Some(node), queues, queues);
+        Self::of(machines::host("smt", cpu, vec![igb("eth1", 0), igb("eth2", 1)]).snapshot())
+    }
+
+    fn of(s: Snapshot) -> Self {
         let x = extra(&s);
         let t = traffic(&s);
         World { s, x, t: Some(t), intent: Intent::default(), from: GoalOrigin::Default, drift: Some(Vec::new()) }
     }
 
+    pub(crate) fn plan(&self) -> ringwise_plan::Plan {
+        ringwise_plan::plan(&self.s, &self.intent, &[]).unwrap()
+    }
+
     /// Applies the plan. Returns whether it had a step.
     pub(crate) fn apply(&mut self) -> bool {
-        let plan = ringwise_plan::plan(&self.s, &self.intent, &[]).unwrap();
+        let plan = self.plan();
         let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
         self.s = project(&self.s, &settings);
         !settings.is_empty()
@@ -283,6 +297,20 @@ impl World {
         let (name, cpus) = ("nginx".to_string(), [CpuId(cpu); 2]);
         let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time };
         self.t = Some(Traffic { threads: Fact::Known(vec![thread]), ..traffic(&self.s) });
+    }
+
+    /// A program with one busy thread on each of these CPUs.
+    pub(crate) fn threads(&mut self, cpus: &CpuSet) {
+        let thread = |(i, c): (u32, CpuId)| BusyThread {
+            name: "postgres".to_string(),
+            pid: 900,
+            tid: 900 + i,
+            cpus: [c; 2],
+            percent: 90.0,
+            real_time: false,
+        };
+        let threads = Fact::Known((0..).zip(cpus.iter()).map(thread).collect());
+        self.t = Some(Traffic { threads, ..traffic(&self.s) });
     }
 
     /// The thread of `program`.
