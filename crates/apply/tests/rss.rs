@@ -96,6 +96,67 @@ fn everything_is_written_read_back_and_rolled_back() {
     }
 }
 
+/// Fields that a device can hash of this flow type, besides the addresses.
+fn more_fields(flow: &str) -> &'static str {
+    match flow {
+        "ether" => "m",
+        "ip4" | "ip6" => "tsd",
+        f if f.starts_with("gtp") => "sde",
+        // Ports, or the index of the security association, which is in the same place.
+        _ => "sdfn",
+    }
+}
+
+#[test]
+fn the_hash_fields_of_every_flow_type_are_set_and_rolled_back() {
+    let flows: Vec<&str> = ethtool_ioctl::FLOW_TYPES.iter().map(|f| f.0).collect();
+    for must in ["tcp4", "udp4", "sctp4", "ah4", "esp4", "ah-esp4", "tcp6", "udp6", "sctp6", "ah6", "esp6", "ah-esp6"] {
+        assert!(flows.contains(&must), "{must}");
+    }
+    for kernel in [OLD, NEW] {
+        // eth2 accepts any fields of any flow type.
+        let mut s = look(&host_of(kernel));
+        let Fact::Known(rss) = &mut s.nics[2].rss else { panic!() };
+        rss.fields =
+            flows.iter().map(|f| (f.to_string(), if *f == "ether" { "v" } else { "sd" }.to_string())).collect();
+        let (sim, dir) = (Arc::new(Sim::new(&s)), Dir::new());
+        let before = look(&sim);
+        assert_eq!(rss_of(&before).fields.len(), flows.len(), "{kernel}: every flow type is read");
+
+        let wanted: Vec<Setting> = flows.iter().map(|f| fields("eth2", f, more_fields(f))).collect();
+        let out = apply(&sim, &dir, &wanted).unwrap();
+        assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, flows.len()), "{kernel}: {:?}", out.failed);
+        let now = look(&sim);
+        holds(&now, &wanted);
+        for f in &flows {
+            assert_eq!(rss_of(&now).fields[*f], more_fields(f), "{kernel}: {f}");
+            assert_ne!(rss_of(&before).fields[*f], more_fields(f), "{kernel}: {f} was changed");
+        }
+        let by_netlink = sim.log().iter().any(|l| l == "rss-set eth2");
+        let by_ioctl = sim.log().iter().any(|l| l == "ETHTOOL_SRXFH eth2");
+        assert_eq!((by_netlink, by_ioctl), (kernel == NEW, kernel == OLD), "{:#?}", sim.log());
+
+        let back = rollback(&sim, &dir, 1, &policy()).unwrap();
+        assert!(back.failed.is_none(), "{:?}", back.failed);
+        assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new(), "{kernel}");
+        assert_eq!(rss_of(&look(&sim)).fields, rss_of(&before).fields, "{kernel}");
+
+        // Each flow type alone, with a write that fails: its fields are as before.
+        for f in &flows {
+            let dir = Dir::new();
+            sim.forget_writes();
+            sim.fault(Fault::Fail { at: At::Write(0), errno: 5, times: Times::Once });
+            let out = apply(&sim, &dir, &[fields("eth2", f, more_fields(f))]).unwrap();
+            assert_eq!(out.verdict, Verdict::PutBack, "{kernel}: {f}");
+            assert_eq!(rss_of(&look(&sim)).fields[*f], rss_of(&before).fields[*f], "{kernel}: {f}");
+        }
+    }
+}
+
+fn rss_of(s: &Snapshot) -> &Rss {
+    s.nics[2].rss.known().unwrap()
+}
+
 #[test]
 fn a_failure_at_any_step_puts_all_of_it_back() {
     for kernel in [OLD, NEW] {
