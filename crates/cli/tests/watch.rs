@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::schema::check;
 use crate::common::*;
-use ringwise_model::{Counter, CounterValues, CpuId, IrqId, NodeId};
+use ringwise_model::{Counter, CounterValues, CpuCounter, CpuId, IrqId, NodeId};
 use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn sample(n: u64) -> Counters {
             ("softnet_dropped", if c == 0 { 12 * n } else { 0 }),
             ("softnet_squeezed", c),
             ("softnet_rps", 0),
-            ("softnet_flow_limit", 0),
+            ("softnet_flow_limit", if c == 2 { 3 * n } else { 0 }),
             ("softnet_backlog", 3 - c.min(3)),
             ("ksoftirqd_ns", if c == 0 { 400_000_000 * n } else { 0 }),
         ];
@@ -135,10 +135,41 @@ fn lines_page_and_json() {
         assert_eq!((&eth1["rx"]["packets"], &eth1["drops"]["nic"]), (&json!(771_000), &json!(41_180)));
         assert_eq!((&eth1["queues"][0]["mark"], &eth1["queues"][0]["cpu"]), (&json!("hot"), &json!(0)));
         assert_eq!(doc["socket_drops"], json!({"Udp:RcvbufErrors": 7}));
+        let drops = |cpu: &str| {
+            let counts = &doc["cpus"][cpu]["counts"];
+            (counts["softnet_dropped"].clone(), counts["softnet_flow_limit"].clone())
+        };
+        assert_eq!(drops("0"), (json!(12), json!(0)));
+        assert_eq!(drops("2"), (json!(0), json!(3)));
     }
     let (_, text, _) = run(&path, &["-j", "--seek", "1s"]);
     assert_eq!(text.lines().count(), 1);
     std::fs::remove_file(&path).unwrap();
+}
+
+/// Older kernels print fewer columns of softnet_stat: what they do not count is unknown, not 0.
+#[test]
+fn a_flow_limit_that_the_kernel_does_not_count_is_unknown() {
+    let old = |n| {
+        let mut c = sample(n);
+        for cpu in c.cpus.values_mut() {
+            cpu.counts = cpu.counts.iter().filter(|(counter, _)| *counter != CpuCounter::SoftnetFlowLimit).collect();
+        }
+        of(c)
+    };
+    let path = recording("older", &[layout().to_line(), old(1), old(2)]);
+    let (_, page, _) = run(&path, &["--once"]);
+    let row = |cpu: &str| -> Vec<String> {
+        let rows = page.lines().skip_while(|l| !l.starts_with("CPU node"));
+        let row = rows.map(|l| l.split_whitespace().map(str::to_string).collect::<Vec<_>>()).find(|r| r[0] == cpu);
+        row.unwrap_or_else(|| panic!("{page}"))
+    };
+    let column = row("CPU").iter().position(|title| title == "flim").unwrap();
+    assert_eq!((row("0")[column].as_str(), row("0")[column - 3].as_str()), ("-", "12"));
+    assert!(!page.contains("flow limit"), "{page}");
+    let (_, json, _) = run(&path, &["-j"]);
+    let doc: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert!(doc["cpus"]["0"]["counts"].get("softnet_flow_limit").is_none(), "{doc}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod json;
 mod page;
 mod unhashed;
 
+use ringwise_model::{CpuCounter, CpuId, CpuSet};
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates, Source};
 
 use ringwise_text::Style;
@@ -70,6 +71,11 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
             say(format!("# {time} CPU {cpu} {what}\n"));
         }
     }
+    for (counter, what, _) in CPU_DROPS {
+        if let Some(text) = cpu_drops(r, counter, what) {
+            say(format!("# {time} {text}\n"));
+        }
+    }
     for (name, l) in &r.links {
         match shape {
             Shape::Queues => {
@@ -82,6 +88,25 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
         }
     }
     out
+}
+
+/// Counters of packets that a CPU dropped, with the cause and its setting.
+pub(crate) const CPU_DROPS: [(CpuCounter, &str, &str); 2] = [
+    (CpuCounter::SoftnetDropped, "backlog full", "net.core.netdev_max_backlog"),
+    (CpuCounter::SoftnetFlowLimit, "flow limit of the backlog", "net.core.flow_limit_cpu_bitmap"),
+];
+
+/// `CPUs 0-1 dropped 12 packets/s: flow limit of the backlog`, one line for all CPUs. `None`: no CPU dropped packets for this cause.
+fn cpu_drops(r: &Rates, counter: CpuCounter, what: &str) -> Option<String> {
+    let by = r.cpus.iter().filter_map(|(cpu, c)| Some((*cpu, c.counts.get(counter).filter(|n| *n > 0)?)));
+    let (cpus, lost): (Vec<CpuId>, Vec<u64>) = by.unzip();
+    let cpus: CpuSet = cpus.into_iter().collect();
+    let which = match cpus.len() {
+        0 => return None,
+        1 => "CPU",
+        _ => "CPUs",
+    };
+    Some(format!("{which} {cpus} dropped {} packets/s: {what}", a_second(lost.iter().sum(), r.seconds)))
 }
 
 /// A whole number, or `otherwise` if it is not known.

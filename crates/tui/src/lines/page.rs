@@ -6,7 +6,7 @@ use crate::remedy;
 use ringwise_model::{CpuCounter, CpuId, Dir};
 use ringwise_observe::{Bottleneck, CpuRates, LinkRates, QueueRates, Rates};
 
-use super::{a_second, counted_by, evenness, marked, missing, name_and, percent, whole};
+use super::{CPU_DROPS, a_second, counted_by, evenness, marked, missing, name_and, percent, whole};
 use ringwise_text::when;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{plural, thousands, visible};
@@ -102,12 +102,9 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
         }
     }
     for (cpu, c) in &r.cpus {
-        for (counter, what) in [
-            (CpuCounter::SoftnetDropped, "backlog full (net.core.netdev_max_backlog)"),
-            (CpuCounter::SoftnetFlowLimit, "flow limit of the backlog"),
-        ] {
+        for (counter, what, setting) in CPU_DROPS {
             if let Some(n) = c.counts.get(counter).filter(|n| *n > 0) {
-                lines.push(format!("CPU {cpu} {what}: {}", thousands(n)));
+                lines.push(format!("CPU {cpu} {what} ({setting}): {}", thousands(n)));
             }
         }
     }
@@ -176,10 +173,12 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
 /// The CPUs that processed packets or handled interrupts; one line sums up the others.
 fn cpus(r: &Rates, out: &mut String) {
     let count = |c: &CpuRates, counter| c.counts.get(counter).unwrap_or(0);
+    // Older kernels print fewer columns of softnet_stat.
+    let shown = |c: &CpuRates, counter| c.counts.get(counter).map_or_else(|| "-".to_string(), |n| n.to_string());
     let works = |c: &CpuRates| {
         c.interrupts > 0 || count(c, CpuCounter::SoftnetProcessed) > 0 || c.busy_percent().is_some_and(|n| n >= 1.0)
     };
-    out.push_str("\nCPU node soft  irq steal idle ksoft   irq/s packets/s drops squeeze  rps queued\n");
+    out.push_str("\nCPU node soft  irq steal idle ksoft   irq/s packets/s drops   squ  rps flim blog\n");
     let (mut quiet, mut busiest): (Vec<CpuId>, f64) = (Vec::new(), 0.0);
     for (id, c) in &r.cpus {
         if !works(c) {
@@ -189,7 +188,7 @@ fn cpus(r: &Rates, out: &mut String) {
         }
         let _ = writeln!(
             out,
-            "{id:<3} {:>4} {:>4} {:>4} {:>5} {:>4} {:>5} {:>7} {:>9} {:>5} {:>7} {:>4} {:>6}",
+            "{id:<3} {:>4} {:>4} {:>4} {:>5} {:>4} {:>5} {:>7} {:>9} {:>5} {:>5} {:>4} {:>4} {:>4}",
             c.node.map_or_else(|| "-".into(), |n| n.to_string()),
             percent(c.softirq_percent),
             percent(c.irq_percent),
@@ -198,9 +197,10 @@ fn cpus(r: &Rates, out: &mut String) {
             percent(c.ksoftirqd_percent),
             thousands((c.interrupts as f64 / r.seconds).round() as u64),
             thousands((count(c, CpuCounter::SoftnetProcessed) as f64 / r.seconds).round() as u64),
-            count(c, CpuCounter::SoftnetDropped),
-            count(c, CpuCounter::SoftnetSqueezed),
-            count(c, CpuCounter::SoftnetRps),
+            shown(c, CpuCounter::SoftnetDropped),
+            shown(c, CpuCounter::SoftnetSqueezed),
+            shown(c, CpuCounter::SoftnetRps),
+            shown(c, CpuCounter::SoftnetFlowLimit),
             c.backlog.map_or_else(|| "-".into(), |n| n.to_string()),
         );
     }
