@@ -4,7 +4,7 @@ use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
 use ringwise_emit::{diff, script};
 use ringwise_knob::{Reason, Setting, Step};
-use ringwise_model::Fact;
+use ringwise_model::{Fact, Snapshot};
 use ringwise_render::plan;
 use ringwise_text::Style;
 
@@ -45,6 +45,67 @@ fn every_setting_is_folded_at_80_columns() {
         assert!(l.chars().count() <= 80, "{l}");
     }
     golden("plan-full-80.txt", &out);
+}
+
+/// With `-v` each interrupt that a step sets is listed with its number, and the masks before and after.
+#[test]
+fn verbose_lists_interrupts_and_masks() {
+    let s = edge3();
+    let mut p = edge3_plan(&s);
+    let page = |p: &ringwise_plan::Plan, s: &Snapshot, full, verbose| {
+        let how = plan::PlanPageOptions { full, ..plan::PlanPageOptions::default() };
+        plan::text(p, Some(s), &how, &Style { verbose, ..Style::plain(Some(80)) })
+    };
+    let of_interrupt = |st: &&Step| matches!(st.setting, Setting::IrqCpus { .. });
+    let steps: Vec<Step> = p.steps.iter().filter(of_interrupt).cloned().collect();
+    assert!(steps.len() > 4);
+    let expected = |number: &str| -> Vec<String> {
+        let one = |st: &Step| {
+            let Setting::IrqCpus { dev, of, cpus, .. } = &st.setting else { panic!() };
+            let irq = ringwise_knob::irq::vector(s.nic(dev).unwrap(), *of).unwrap().irq;
+            let Fact::Known(Setting::IrqCpus { cpus: before, .. }) = &st.from else { panic!() };
+            let [a, b] = [before, cpus].map(|c| {
+                let bits = c.iter().map(|c| 1u64 << c.0).sum::<u64>();
+                format!("{} {c} (mask {bits:x})", if c.len() == 1 { "CPU" } else { "CPUs" })
+            });
+            format!("    {dev} {of}  {number} {irq}, {a} -> {b}")
+        };
+        steps.iter().map(one).collect()
+    };
+    for full in [false, true] {
+        let (plain, verbose) = (page(&p, &s, full, 0), page(&p, &s, full, 1));
+        for line in expected("interrupt") {
+            assert!(!plain.contains(&line), "{line}");
+            assert!(verbose.lines().any(|l| l == line), "{line}\n{verbose}");
+        }
+        // Nothing else changes.
+        let rest: String = verbose
+            .lines()
+            .filter(|l| *l != "  interrupts:" && !expected("interrupt").iter().any(|e| e == l))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        assert_eq!(rest, plain);
+    }
+    golden("plan-v-80.txt", &page(&p, &s, false, 1));
+
+    // A change of channels may give the interrupts other numbers.
+    let channels = |combined| Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(combined) };
+    let first = Step { from: Fact::Known(channels(8)), setting: channels(4), ..p.steps[0].clone() };
+    p.steps.insert(0, first);
+    let out = page(&p, &s, false, 1);
+    let of_eth1 = expected("present number").into_iter().filter(|l| l.contains(" eth1 ")).collect::<Vec<_>>();
+    assert!(!of_eth1.is_empty());
+    for line in of_eth1 {
+        assert!(out.lines().any(|l| l == line), "{line}\n{out}");
+    }
+    for line in expected("interrupt").into_iter().filter(|l| !l.contains(" eth1 ")) {
+        assert!(out.lines().any(|l| l == line), "{line}\n{out}");
+    }
+    // What is not known is not guessed.
+    let mut unknown = s.clone();
+    unknown.nics.iter_mut().for_each(|n| n.vectors.clear());
+    let out = page(&p, &unknown, false, 1);
+    assert!(out.contains(" no interrupt yet, ") && out.contains(" interrupt unknown, "), "{out}");
 }
 
 #[test]

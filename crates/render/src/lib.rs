@@ -22,6 +22,7 @@ pub mod fleet_html;
 pub mod fleet_json;
 mod gains;
 mod groups;
+mod interrupts;
 pub mod json;
 pub mod knob_values;
 pub mod learned;

@@ -12,6 +12,7 @@ use super::competing;
 use super::control;
 use super::gains;
 use super::groups;
+use super::interrupts;
 use super::manual_changes;
 use super::pending;
 use super::plan_index::PlanIndex;
@@ -107,7 +108,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
         out.push_str(&lines(plan, &index, s, &mut notes, style));
     } else {
         for dev in &plan.considered {
-            out.push_str(&device(&index, s, dev, &mut notes, style));
+            out.push_str(&device(plan, &index, s, dev, &mut notes, style));
         }
         let host = bands(&index.host, s);
         let told = competing::steps(plan);
@@ -219,7 +220,14 @@ fn skipped_interfaces<'a>(
     (alone, counts)
 }
 
-fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Sources, style: &Style) -> String {
+fn device(
+    plan: &Plan,
+    index: &PlanIndex,
+    s: Option<&Snapshot>,
+    dev: &str,
+    notes: &mut Sources,
+    style: &Style,
+) -> String {
     let as_planned = || format!("{dev}   already as planned\n\n");
     let Some(part) = index.device(dev) else { return as_planned() };
     let bands = bands(part, s);
@@ -245,6 +253,7 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
         out.push_str(&reasons(&b.steps, notes, style));
         out.push_str(&manual_changes::marks(index, &b.steps, style));
     }
+    out.push_str(&interrupts_of(plan, dev, s, style));
     for g in &part.groups {
         let queues = text::numbers(g.queues.iter().copied());
         let text = format!("queues {queues} on CPUs {}{}", g.cpus, groups::reached(g));
@@ -266,6 +275,12 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Source
     }
     out.push('\n');
     out
+}
+
+/// Only with `-v`.
+fn interrupts_of(plan: &Plan, dev: &str, s: Option<&Snapshot>, style: &Style) -> String {
+    let shown = || interrupts::text(dev, plan.steps.iter(), s, style.width);
+    (style.verbose > 0).then(shown).flatten().unwrap_or_default()
 }
 
 /// The CPUs of a core that have queues. A CPU that is reserved, or has none for another reason, is not one of them.
@@ -335,6 +350,9 @@ fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Sourc
                 out.push_str(&hang("      ", &reason, style.width));
             }
         }
+    }
+    for dev in &plan.considered {
+        out.push_str(&interrupts_of(plan, dev, s, style));
     }
     out.push('\n');
     out
