@@ -202,6 +202,27 @@ fn page_has(run: &dyn Fn(&[&str]) -> String, old: &str, new: &str, dev: &str, d:
         .contains(&format!("differs  {}\n", d["what"].as_str().unwrap()))
 }
 
+/// docs/knobs/xps.md names what did change in the kernel, and why it does not change the meaning.
+#[test]
+fn an_empty_mask_means_the_same_on_every_supported_kernel() {
+    let legend = |kernel: &str| {
+        let mut s = edge3();
+        s.host.kernel = Fact::Known(kernel.into());
+        let eth1 = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
+        eth1.rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(CpuSet::new()));
+        eth1.tx_queues.iter_mut().for_each(|q| q.xps_cpus = Fact::Known(CpuSet::new()));
+        let page = one(&s, "eth1", None);
+        let lines = page.lines().skip_while(|l| !l.starts_with("empty or 0"));
+        lines.take_while(|l| !l.is_empty()).map(|l| l.trim().to_string()).collect::<Vec<_>>()
+    };
+    let oldest = legend("5.10.0-30-amd64");
+    assert!(oldest[0].ends_with("RPS off: packets stay on the CPU of the queue's interrupt"), "{oldest:#?}");
+    assert!(oldest[1].starts_with("XPS not set: no CPU prefers that queue; a CPU in no mask chooses by flow hash"));
+    for kernel in ["6.1.0-9-amd64", "6.12.48", "6.18.2", "7.1.0"] {
+        assert_eq!(legend(kernel), oldest, "{kernel}");
+    }
+}
+
 #[test]
 fn sixtyfour_cpus_fold_at_80_columns() {
     let out = one(&big64(), "eth0", Some(80));
