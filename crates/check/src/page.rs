@@ -11,9 +11,7 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
     if r.rates {
         out.push(("Samples", "two, because the rule compares counters (--for 5s); without them it is skipped".into()));
     }
-    if !r.guard.is_empty() {
-        out.push(("Precondition", r.guard.into()));
-    }
+    out.push(("Precondition", r.guard.into()));
     out.push(("Condition", r.condition.into()));
     out.push(("Impact", r.why().into()));
     if !r.confirm.is_empty() {

@@ -19,8 +19,8 @@ pub struct Rule {
     pub reads: &'static str,
     /// Facts that the plan needs for this rule. If one could not be read, the rule is not judged.
     pub needs: &'static [RequiredFact],
-    /// Precondition of the rule; empty: it applies everywhere. Features are probed, never derived from a kernel version
-    /// alone.
+    /// Precondition of the rule: what must be known, and what must hold, before the condition is judged. Every rule has one.
+    /// Features are probed, never derived from a kernel version alone.
     pub guard: &'static str,
     /// The condition for a finding.
     pub condition: &'static str,

@@ -24,6 +24,19 @@ fn pages_are_current() {
     assert_eq!(got, want, "exactly one page for each rule");
 }
 
+/// The page of each rule states what must be known, or hold, before the rule is judged.
+#[test]
+fn every_page_has_a_precondition() {
+    for r in rules() {
+        let page = markdown(r);
+        let stated = page.lines().find_map(|l| l.strip_prefix("**Precondition.** "));
+        let text = stated.unwrap_or_else(|| panic!("{}: no precondition", r.id));
+        assert_eq!(text, r.guard, "{}", r.id);
+        assert!(text.split_whitespace().count() >= 2 && !text.ends_with('.'), "{}: {text}", r.id);
+        assert_ne!(text, r.condition, "{}: the precondition is the condition", r.id);
+    }
+}
+
 #[test]
 fn every_id_of_a_rule_opens_its_page() {
     let page = explain("a03", 80).unwrap();

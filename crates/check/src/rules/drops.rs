@@ -6,6 +6,7 @@ use crate::fix::PlanArguments;
 use crate::found::{DropFound, Grown};
 use crate::rule::Rule;
 use crate::severity::{Confidence, Severity};
+use crate::traffic::Traffic;
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";
@@ -23,6 +24,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D01",
         title: "packets dropped at a full backlog",
         reads: "/proc/net/softnet_stat column 2, one line per CPU",
+        guard: "a CPU has this counter in both samples",
         condition: "the counter grows",
         confirm: "the second column of /proc/net/softnet_stat (hexadecimal, one line per CPU) grows while traffic flows",
         severity: Severity::Error,
@@ -35,6 +37,7 @@ pub(super) static RULES: &[Rule] = &[
         under: &["D15"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
+            counted(t, CpuCounter::SoftnetDropped)?;
             let each = t.cpus_of(CpuCounter::SoftnetDropped);
             let n: u64 = each.iter().map(|l| l.1).sum();
             if n > 0 {
@@ -49,6 +52,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D02",
         title: "softirq budget used up",
         reads: "/proc/net/softnet_stat column 3, /proc/stat",
+        guard: "a CPU has this counter and its times in both samples",
         condition: "the counter grows by more than 10 per second on a CPU that spends more than half of its time in softirqs",
         confirm: "the third column of /proc/net/softnet_stat (hexadecimal, one line per CPU) grows while traffic flows",
         why: "The softirq stopped with packets left, because the budget (net.core.netdev_budget) or its time limit was used up. The rest waits for the next softirq or for ksoftirqd.",
@@ -61,13 +65,19 @@ pub(super) static RULES: &[Rule] = &[
         under: &["D15"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
+            let mut known = None;
             for (c, cpu) in &t.cpus {
-                let rate = t.per_second(cpu.counts.get(CpuCounter::SoftnetSqueezed).unwrap_or(0));
-                if let Some(softirq_percent) = cpu.softirq.filter(|s| rate > 10.0 && *s > BUSY) {
+                let (Some(n), Some(softirq_percent)) = (cpu.counts.get(CpuCounter::SoftnetSqueezed), cpu.softirq)
+                else {
+                    continue;
+                };
+                known = Some(());
+                let rate = t.per_second(n);
+                if rate > 10.0 && softirq_percent > BUSY {
                     say.found(DropFound::BudgetUsedUp { cpu: *c, per_second: rate, softirq_percent });
                 }
             }
-            Some(())
+            known
         },
         ..Rule::BASE
     },
@@ -75,6 +85,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D03",
         title: "large flows limited",
         reads: "/proc/net/softnet_stat column 11",
+        guard: "a CPU has this counter in both samples",
         condition: "the counter grows",
         confirm: "the eleventh column of /proc/net/softnet_stat (hexadecimal, one line per CPU) grows",
         severity: Severity::Info,
@@ -84,6 +95,7 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
+            counted(t, CpuCounter::SoftnetFlowLimit)?;
             let n: u64 = t.cpus_of(CpuCounter::SoftnetFlowLimit).iter().map(|l| l.1).sum();
             if n > 0 {
                 say.found(DropFound::FlowLimit { per_second: t.per_second(n) });
@@ -96,6 +108,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D04",
         title: "packets lost in the NIC",
         reads: "rx_missed_errors, rx_fifo_errors of the interface",
+        guard: "the interface has one of these counters in both samples",
         condition: "one of them grows; the larger one counts, because some drivers count the same loss in both",
         confirm: "ip -s -s link show DEV (missed, fifo); ringwise watch --queues shows the queue and its CPU",
         severity: Severity::Error,
@@ -132,6 +145,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D05",
         title: "no memory for receive buffers",
         reads: "rx-alloc-fail of queues (qstats or ethtool -S)",
+        guard: "a queue of the interface has this counter in both samples",
         condition: "the counter grows",
         confirm: "ethtool -S DEV, counters with alloc in their name",
         why: "The driver found no memory page for a receive buffer: the kernel's reserve for allocations that cannot wait is too small.",
@@ -154,6 +168,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D06",
         title: "damaged frames",
         reads: "rx_crc_errors, rx_length_errors, rx_frame_errors",
+        guard: "the interface is in both samples",
         condition: "one of them grows",
         confirm: "ip -s -s link show DEV (crc, length, frame)",
         why: "The cable, the optics or a port damages frames, or the two ends disagree about FEC or the frame size. Tuning does not help.",
@@ -177,6 +192,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D07",
         title: "packets dropped without overload",
         reads: "rx_dropped, rx_missed_errors",
+        guard: "the interface has rx_dropped in both samples",
         condition: "rx_dropped grows by more than 1 per second, while rx_missed_errors does not grow and no backlog is full",
         confirm: "tcpdump -i DEV shows packets that no program on this host uses",
         severity: Severity::Info,
@@ -201,6 +217,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D09",
         title: "transmit queue timed out",
         reads: "queues/tx-*/tx_timeout",
+        guard: "a transmit queue has this counter in both samples",
         condition: "the counter grows",
         confirm: "cat /sys/class/net/DEV/queues/tx-*/tx_timeout; dmesg (NETDEV WATCHDOG)",
         severity: Severity::Error,
@@ -225,6 +242,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D10",
         title: "UDP receive buffers overflow",
         reads: "/proc/net/snmp Udp RcvbufErrors, and of IPv6",
+        guard: "/proc/net/snmp could be read in both samples",
         condition: "the counter grows",
         confirm: "nstat -az UdpRcvbufErrors Udp6RcvbufErrors; ss -uamp shows the drops of each socket (d)",
         why: "The program reads too slowly. It often runs on the CPU that handles the interrupts, or on the other thread of that core: on another core that shares the cache, a program received three times as much.",
@@ -236,6 +254,8 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
+            // A loss that did not grow is left out of the samples; datagrams are counted in the same file.
+            t.protocols.get("Udp:InDatagrams")?;
             let n = t.protocol("Udp:RcvbufErrors") + t.protocol("Udp6:RcvbufErrors");
             if n > 0 {
                 say.found(DropFound::UdpBuffers { per_second: t.per_second(n) });
@@ -248,6 +268,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D11",
         title: "connections lost at full listen queues",
         reads: "/proc/net/netstat TcpExt ListenOverflows, ListenDrops",
+        guard: "/proc/net/netstat could be read in both samples",
         condition: "one of them grows",
         confirm: "nstat -az TcpExtListenOverflows TcpExtListenDrops; ss -lnt shows the queue (Recv-Q) and its limit (Send-Q)",
         why: "The program accepts connections too slowly, or its listen queue is too short. The NIC is not the cause.",
@@ -300,6 +321,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D13",
         title: "packets dropped by the queueing discipline",
         reads: "drops of the root queueing discipline",
+        guard: "the root queueing discipline has this counter in both samples",
         condition: "the counter grows",
         confirm: "tc -s qdisc show dev DEV (dropped)",
         why: "The host sends more than the link or the limit of the queueing discipline allows. fq and fq_codel drop packets on purpose, to keep queues short.",
@@ -324,6 +346,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "D14",
         title: "ksoftirqd is busy",
         reads: "/proc/PID/schedstat of ksoftirqd",
+        guard: "the CPU time of a ksoftirqd thread is in both samples",
         condition: "ksoftirqd uses more than half of a CPU",
         confirm: "top -H shows a high CPU use of ksoftirqd/N",
         why: "The CPU has so much softirq work that the kernel moved it to a thread, which competes with programs at normal priority.",
@@ -448,3 +471,8 @@ pub(super) static RULES: &[Rule] = &[
         ..Rule::BASE
     },
 ];
+
+/// Whether any CPU has this counter. Older kernels print fewer columns of softnet_stat.
+fn counted(t: &Traffic, counter: CpuCounter) -> Option<u64> {
+    t.cpus.values().find_map(|c| c.counts.get(counter))
+}

@@ -377,6 +377,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "F14",
         title: "driver is not part of the kernel",
         reads: "taint of the driver's module",
+        guard: "the driver is known and is a module: a driver that is built into the kernel has no such file",
         condition: "the module was built outside of the kernel",
         confirm: "modinfo DRIVER; cat /sys/module/DRIVER/taint (O)",
         severity: Severity::Info,
@@ -400,6 +401,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "F15",
         title: "half duplex",
         reads: "duplex",
+        guard: "the link has a duplex mode, and it is known",
         condition: "the link is half duplex",
         confirm: "ethtool DEV (Duplex)",
         severity: Severity::Error,
@@ -474,6 +476,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "F18",
         title: "many fragments arrive",
         reads: "/proc/net/snmp Ip ReasmReqds",
+        guard: "the counter is in both samples",
         condition: "more than 10 fragments per second",
         confirm: "nstat -az IpReasmReqds",
         why: "Fragments carry no ports: if ports are hashed, fragments go to another queue than the rest of their flow and arrive out of order. Reassembly also needs a table of its own.",
@@ -482,7 +485,7 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["correct the MTU along the path; keep UDP hashed by addresses (sd) while fragments arrive"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
-            let rate = t.per_second(t.protocol("Ip:ReasmReqds"));
+            let rate = t.per_second(*t.protocols.get("Ip:ReasmReqds")?);
             if rate > 10.0 {
                 say.found(ForwardFound::Fragments { per_second: rate });
             }
@@ -494,6 +497,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "F19",
         title: "queues belong to traffic classes",
         reads: "root queueing discipline",
+        guard: "the root queueing discipline is known",
         condition: "the root queueing discipline is mqprio or taprio",
         confirm: "tc qdisc show dev DEV; tc class show dev DEV",
         severity: Severity::Info,

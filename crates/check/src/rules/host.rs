@@ -399,6 +399,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "H18",
         title: "packet socket receives every packet",
         reads: "/proc/net/packet",
+        guard: "the packet sockets of the network namespace could be read",
         condition: "a packet socket for all protocols is open on the interface, or on all interfaces",
         confirm: "ss -0p; cat /proc/net/packet (Proto 0003)",
         why: "The kernel runs the socket's filter on each packet, and copies the packet if it matches. dhclient, lldpd or a forgotten tcpdump open such sockets; without one, a web benchmark ran 6 % faster.",

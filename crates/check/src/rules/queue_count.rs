@@ -98,6 +98,7 @@ pub(super) static RULES: &[Rule] = &[
         other_severity: "info if the CPUs of the whole host are enough",
         reads: "channels, cpu/online",
         needs: &[RequiredFact::Channels],
+        guard: "the driver reports the number of channels",
         condition: "there are more receive queues than online CPUs; with goal forward, more than there are usable CPUs on the local node (without isolated, reserved and excluded ones)",
         confirm: "ethtool -l DEV; cat /sys/devices/system/cpu/online",
         why: "Two queues on one CPU cost a second interrupt and a second ring, and spread no work.",

@@ -187,6 +187,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q21",
         title: "the RSS table is small",
         reads: "RSS table, channels",
+        guard: "the device has an RSS table, and at least two receive queues are in use",
         condition: "the table has fewer than four entries per queue",
         confirm: "ethtool -x DEV; ethtool -l DEV",
         severity: Severity::Info,

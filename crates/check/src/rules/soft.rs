@@ -43,6 +43,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "M15",
         title: "long unmanaged transmit queue",
         reads: "tx_queue_len, queueing disciplines",
+        guard: "txqueuelen and the queueing discipline of the interface are known",
         condition: "txqueuelen is above 10,000 packets, with pfifo or pfifo_fast",
         confirm: "ip link show DEV (qlen); tc qdisc show dev DEV",
         severity: Severity::Info,

@@ -350,3 +350,30 @@ fn a_program_beside_interrupts_is_a_warning_for_latency_alone() {
     assert_eq!(severity(Goal::Balanced), Some(Severity::Info));
     assert_eq!(severity(Goal::Latency), Some(Severity::Warning));
 }
+
+/// A counter that is not in the samples is unknown, not 0: the precondition of its rule does not hold.
+#[test]
+fn rules_without_their_counters_do_not_count_as_checked() {
+    let rules = ["D01", "D02", "D03", "D04", "D05", "D07", "D09", "D10", "D13", "D14", "F18"];
+    let not_applied = |w: &World| {
+        let all = w.judge().not_applied;
+        rules.into_iter().filter(|id| all.iter().any(|n| n == id)).collect::<Vec<_>>()
+    };
+    let mut w = World::tuned();
+    for counter in [CpuCounter::SoftnetDropped, CpuCounter::SoftnetSqueezed, CpuCounter::SoftnetFlowLimit] {
+        w.cpu(3).counts.set(counter, 0);
+    }
+    let known = not_applied(&w);
+    for id in ["D01", "D02", "D03", "D04", "D10", "F18"] {
+        assert!(!known.contains(&id), "{id}: its counters are there, and did not grow");
+    }
+    let t = w.t.as_mut().unwrap();
+    t.protocols.clear();
+    t.cpus.values_mut().for_each(|c| (c.counts, c.ksoftirqd) = (Default::default(), None));
+    for l in t.links.values_mut() {
+        l.counts.clear();
+        l.alloc_fail = None;
+        l.queues.iter_mut().for_each(|q| q.timeouts = None);
+    }
+    assert_eq!(not_applied(&w), rules);
+}

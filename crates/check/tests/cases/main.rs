@@ -480,6 +480,7 @@ fn rules_are_complete() {
         for (what, text) in [
             ("title", r.title),
             ("reads", r.reads),
+            ("precondition", r.guard),
             ("condition", r.condition),
             ("why", r.why()),
             ("source", r.source()),
