@@ -2,7 +2,7 @@
 
 use crate::finding_sink::FindingSink;
 use crate::report::{Report, SCHEMA, VERSION};
-use crate::rule_context::{AuditInput, RuleContext};
+use crate::rule_context::{AuditInput, GoalOrigin, RuleContext};
 use crate::rules::rules;
 use crate::{causes, main_problem};
 
@@ -18,6 +18,7 @@ pub fn judge(i: &AuditInput) -> Report {
         role: cx.role.clone(),
         goal: cx.goal().to_string(),
         goal_from: i.goal_from.words().into(),
+        goal_by_default: i.goal_from == GoalOrigin::Default,
         first: None,
         main_problem: None,
         arguments: Vec::new(),

@@ -32,6 +32,9 @@ pub struct Report {
     pub goal: String,
     /// Where the goal comes from, as text.
     pub goal_from: String,
+    /// Whether nobody chose the goal.
+    #[serde(skip)]
+    pub goal_by_default: bool,
     /// The problem that limits this host most, in one or two sentences. `None`: no problem was found.
     pub first: Option<String>,
     /// The parts of `first`.

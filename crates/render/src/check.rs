@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_check::capability::{Capability, CapabilityState};
-use ringwise_check::{Finding, GoalOrigin, Report, Role, RoleGuess, Severity};
+use ringwise_check::{Finding, Report, Role, RoleGuess, Severity};
 use ringwise_model::{Goal, Snapshot, shell};
 
 use ringwise_text::{Style, Tint};
@@ -51,7 +51,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         return out;
     }
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
-    let hint = goal_hint(&r.role, &r.goal, &r.goal_from);
+    let hint = goal_hint(&r.role, &r.goal, r.goal_by_default);
     out += &format!("\n{}\n", wrap(&format!("goal {} ({}){hint}", r.goal, r.goal_from), 0, style));
     if let Some(p) = &r.main_problem {
         out += &format!("{}\n", wrap(&format!("First: {} {}", p.rule, p.text), 0, style));
@@ -114,7 +114,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
 }
 
 /// Which goal may fit better. Without a chosen goal the default may be wrong, and so may be what the rules expect.
-fn goal_hint(role: &RoleGuess, goal: &str, goal_from: &str) -> String {
+fn goal_hint(role: &RoleGuess, goal: &str, by_default: bool) -> String {
     let host = match role.role {
         Role::Forward => "router",
         Role::Server => "server",
@@ -125,7 +125,7 @@ fn goal_hint(role: &RoleGuess, goal: &str, goal_from: &str) -> String {
         }
         Role::NotEvident => return String::new(),
     };
-    let better = role.goal().map(|g| g.to_string()).filter(|g| g != goal && goal_from == GoalOrigin::Default.words());
+    let better = role.goal().map(|g| g.to_string()).filter(|g| by_default && g != goal);
     better.map(|goal| format!("; for a {host}: --goal {goal}")).unwrap_or_default()
 }
 
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn the_role_suggests_a_goal_unless_one_was_chosen() {
         let guess = |role| RoleGuess { role, reason: String::new() };
-        let hint = |role, goal: Goal, from: GoalOrigin| goal_hint(&guess(role), &goal.to_string(), from.words());
-        let by_default = |role| hint(role, Goal::Balanced, GoalOrigin::Default);
+        let hint = |role, goal: Goal, by_default| goal_hint(&guess(role), &goal.to_string(), by_default);
+        let by_default = |role| hint(role, Goal::Balanced, true);
         assert_eq!(by_default(Role::Forward), "; for a router: --goal forward");
         assert_eq!(by_default(Role::Server), "; for a server: --goal rpc");
         assert!(by_default(Role::NotEvident).starts_with("; if it routes packets: --goal forward; "));
-        assert_eq!(hint(Role::Forward, Goal::Balanced, GoalOrigin::Requested), "");
-        assert_eq!(hint(Role::Forward, Goal::Forward, GoalOrigin::Default), "");
-        assert_eq!(hint(Role::NotEvident, Goal::Rpc, GoalOrigin::Requested), "");
+        assert_eq!(hint(Role::Forward, Goal::Balanced, false), "");
+        assert_eq!(hint(Role::Forward, Goal::Forward, true), "");
+        assert_eq!(hint(Role::NotEvident, Goal::Rpc, false), "");
     }
 }
