@@ -32,7 +32,7 @@ pub struct Report {
     pub goal: String,
     /// Where the goal comes from, as text.
     pub goal_from: String,
-    /// Whether nobody chose the goal.
+    /// Whether it is the default, because no option, transaction or file names a goal.
     #[serde(skip)]
     pub goal_by_default: bool,
     /// The problem that limits this host most, in one or two sentences. `None`: no problem was found.
