@@ -21,7 +21,7 @@ ring_max() {
 safe() {
 	awk -v queues="$1" -v now="$(ring)" -v max="$(ring_max)" '/MemTotal/ {
 		for (n = 1; n * 2 * queues * 2 <= $4 / 64; n *= 2) { }
-		print n > max ? max : n < now ? now : n
+		print (n > max) ? max : (n < now) ? now : n
 	}' /sys/devices/system/node/node0/meminfo
 }
 

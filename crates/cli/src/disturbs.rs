@@ -376,7 +376,8 @@ const CONFIG: Page = Page::new(
   ringwise config show
   ringwise config export --as udev",
     "  0  fine
-  1  the file has faults or cannot be read; 2 wrong command line",
+  1  the file has faults or cannot be read; 2 wrong command line
+  3  check --from: the file fits a host only partly",
 );
 const SUPPORT: Page = Page {
     disturbs: Some(
@@ -498,7 +499,8 @@ const CONFIG_EXPORT: Page = Page::new(
     "  ringwise config export --as link
   ringwise config export ./new.toml --as nmstate --from host.tar.gz",
     "  0  printed; settings that the format cannot express are listed on stderr
-  1  the file or the host cannot be read, or they do not match
+  1  the file or the host cannot be read, they do not match, or the format can
+     express none of the settings
   2  wrong command line",
 );
 const CONFIG_SCHEMA: Page = Page::new(

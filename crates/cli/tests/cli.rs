@@ -201,6 +201,9 @@ fn rules_are_found_as_they_are_typed() {
         &["no rule \"A99\"", "did you mean A20?", "Try: ringwise check --explain A20"],
         &["check", "--explain", "A99"],
     );
+    let both = run(&["check", "--explain", "A02", "Q14"]);
+    assert_eq!(both.out, format!("{}\n{}", a02.out, run(&["check", "--explain", "Q14"]).out));
+    refused(2, &["no rule \"zzz\""], &["check", "--explain", "A02", "zzz"]);
     refused(2, &["no rule \"zzz\""], &["check", "--explain", "zzz"]);
 }
 

@@ -33,8 +33,10 @@ fn exports_say_what_they_cannot() {
 fn an_export_without_any_setting_is_an_error() {
     let d = Dir::named("config-export-none");
     let file = d.file("e.toml", "version = 1\n[host]\ngoal = \"forward\"\n");
-    let (code, out, err) =
-        ringwise(&["config", "export", &file, "--as", "link", "--from", &capture("lab-router16-6.12")]);
-    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    assert!(err.contains("e.toml has nothing that this format can express:\n    goal forward"), "{err}");
+    for format in ["link", "nmstate", "tuned", "udev"] {
+        let (code, out, err) =
+            ringwise(&["config", "export", &file, "--as", format, "--from", &capture("lab-router16-6.12")]);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{format}: {err}");
+        assert!(err.contains("e.toml has nothing that this format can express:\n    goal forward"), "{format}: {err}");
+    }
 }

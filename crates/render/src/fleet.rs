@@ -51,8 +51,15 @@ impl Limit {
     }
 }
 
-/// The page of `check` about several captures. `hosts`: the worst first. `all`: no list is shortened.
-pub fn checked(hosts: &[HostSummary], failed: &[FailedCapture], all: bool, style: &Style) -> String {
+/// The page of `check` about several captures. `hosts`: the worst first. `all`: no list is shortened. `goal`: the one that was
+/// requested, for the command that repeats the check of one host.
+pub fn checked(
+    hosts: &[HostSummary],
+    failed: &[FailedCapture],
+    all: bool,
+    goal: Option<&str>,
+    style: &Style,
+) -> String {
     let limit = Limit::new(all, style);
     let mut out = hang("", &checked_summary(hosts, failed), style.width);
     out += &failures("NOT READ", failed, &limit, style);
@@ -64,7 +71,8 @@ pub fn checked(hosts: &[HostSummary], failed: &[FailedCapture], all: bool, style
     }
     out += &same_findings(hosts, &limit, style);
     if let Some(first) = hosts.first() {
-        out += &format!("\nNext: {}\n", reads("ringwise check", &first.file));
+        let command = goal.map_or_else(|| "ringwise check".into(), |g| format!("ringwise check --goal {g}"));
+        out += &format!("\nNext: {}\n", reads(&command, &first.file));
     }
     out
 }

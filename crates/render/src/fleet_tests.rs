@@ -35,13 +35,16 @@ fn a_row_fits_a_terminal_and_is_whole_elsewhere() {
     let long = "caps/rack-12/a-directory-with-a-long-name/and-another-one/host-with-a-long-name.example.net.tar.gz";
     let name = "host-with-a-long-name.example.net";
     let hosts = [host(Some(name), long, 3), host(None, "caps/b.tar.gz", 0)];
-    let page = checked(&hosts, &[], false, &terminal());
+    let page = checked(&hosts, &[], false, None, &terminal());
     assert!(page.lines().all(|l| l.starts_with("Next: ") || len(l) <= 80), "{page}");
     assert!(page.contains("\nhost-with-a-long-na…       3         2  A03 Q14 A02 +2  …"), "{page}");
     assert!(page.contains("\nfiles in caps/\nHOST  ") && page.contains("A03 Q14 A02 +2  b.tar.gz\n"), "{page}");
-    let page = checked(&hosts, &[], false, &Style::plain(None));
+    let page = checked(&hosts, &[], false, None, &Style::plain(None));
     assert!(page.contains(&format!("{name}       3         2  A03 Q14 A02 Q04 A08  {long}\n")), "{page}");
     assert!(page.contains("  A02  2 of 2  interrupt is not pinned"), "{page}");
+    assert!(page.ends_with(&format!("\nNext: ringwise check --from {long}\n")), "{page}");
+    let page = checked(&hosts, &[], false, Some("forward"), &Style::plain(None));
+    assert!(page.ends_with(&format!("\nNext: ringwise check --goal forward --from {long}\n")), "{page}");
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn names_of_a_capture_control_no_terminal() {
         let group = PlanGroup { example: planned_one.clone(), others: vec![bad.into()] };
         let style = Style { verbose: 1, ..style };
         let pages = [
-            checked(&[h.clone(), h.clone()], &[failed(None), failed(Some("a capture"))], false, &style),
+            checked(&[h.clone(), h.clone()], &[failed(None), failed(Some("a capture"))], false, None, &style),
             planned(&[group], &[failed(None), failed(Some("a capture"))], "ringwise plan", false, &style),
         ];
         for page in pages {
@@ -75,7 +78,7 @@ fn colours_are_used_only_if_the_style_has_them() {
     let hosts = [host(None, "a", 1), host(None, "b", 1)];
     let groups = [PlanGroup { example: planned_host("a", 3), others: Vec::new() }];
     let pages = |style: &Style| {
-        checked(&hosts, &failed, false, style) + &planned(&groups, &failed, "ringwise plan", false, style)
+        checked(&hosts, &failed, false, None, style) + &planned(&groups, &failed, "ringwise plan", false, style)
     };
     assert!(!pages(&terminal()).contains('\u{1b}'));
     let coloured = pages(&Style { color: true, ..terminal() });
@@ -86,16 +89,17 @@ fn colours_are_used_only_if_the_style_has_them() {
 #[test]
 fn a_long_list_ends_with_what_is_not_shown() {
     let hosts: Vec<HostSummary> = (0..1234).map(|n| host(None, &format!("c/{n}.tar.gz"), 0)).collect();
-    let page = checked(&hosts, &[], false, &terminal());
+    let page = checked(&hosts, &[], false, None, &terminal());
     assert!(
         page.starts_with("1,234 hosts: 1,234 with warnings only\n") && page.contains("\n  and 1,214 more (--all)\n"),
         "{page}"
     );
-    for page in [checked(&hosts, &[], true, &terminal()), checked(&hosts, &[], false, &Style::plain(None))] {
+    for page in [checked(&hosts, &[], true, None, &terminal()), checked(&hosts, &[], false, None, &Style::plain(None))]
+    {
         assert!(!page.contains("(--all)") && page.contains("1233.tar.gz"), "{page}");
     }
     // One more line than the limit is shown instead of counted.
-    let page = checked(&hosts[..21], &[], false, &terminal());
+    let page = checked(&hosts[..21], &[], false, None, &terminal());
     assert!(!page.contains("(--all)") && page.contains("20.tar.gz"), "{page}");
 }
 
@@ -131,6 +135,6 @@ nothing to do on 1 of 216 hosts: goal rpc
 fn no_capture_could_be_read() {
     let failed = [FailedCapture { file: "x".into(), why: "open x: ENOENT".into(), expected: Some("a capture") }];
     let want = "0 hosts; 1 capture could not be used\n\nNOT READ\n  open x: ENOENT\n  Expected: a capture\n";
-    assert_eq!(checked(&[], &failed, false, &terminal()), want);
+    assert_eq!(checked(&[], &failed, false, None, &terminal()), want);
     assert_eq!(planned(&[], &failed, "ringwise plan", false, &terminal()), want.replace("READ", "PLANNED"));
 }

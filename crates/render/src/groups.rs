@@ -52,7 +52,13 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
             out.push_str(&format!("  {kind}:\n{list}"));
         }
         let kept = kept_free(plan);
-        out.push_str(&hang("  ", &format!("A program that uses several interfaces needs no limit.{kept}"), w));
+        out.push_str(&hang(
+            "  ",
+            &format!(
+                "A program that uses several interfaces of one node: the same CPUs; of different nodes: no limit.{kept}"
+            ),
+            w,
+        ));
     }
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
@@ -75,7 +81,7 @@ pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     let others = plan.programs.iter().map(|p| p.dev.as_str()).find(|dev| shown_devs.iter().all(|d| d != dev));
     if let Some(dev) = others {
         let text = format!(
-            "for another interface, such as {dev}: the same file with its node, and its CPUs from the list above"
+            "for another interface, such as {dev}: the same file with its CPUs from the list above, and with its node where the file names one"
         );
         out.push_str(&hang("  ", &text, w));
     }

@@ -53,9 +53,9 @@ pub struct CheckArgs {
     /// Check against this goal; auto chooses by the role of the host [default: the applied one, else that of the configuration file, else balanced]
     #[arg(long, value_name = "GOAL", help_heading = "Judgement")]
     pub goal: Option<GoalChoice>,
-    /// Only print the full page of this rule
-    #[arg(long, value_name = "ID", conflicts_with_all = ["capabilities", "accept"], help_heading = "Output")]
-    pub explain: Option<String>,
+    /// Only print the full page of this rule, or of several
+    #[arg(long, value_name = "ID", num_args = 1.., conflicts_with_all = ["capabilities", "accept"], help_heading = "Output")]
+    pub explain: Vec<String>,
     /// Only list what the kernel and the interfaces of this host support
     #[arg(long, conflicts_with = "accept", help_heading = "Output")]
     pub capabilities: bool,

@@ -75,8 +75,8 @@ pub struct ConfigCheck {
     #[command(flatten)]
     pub file: ConfigFile,
     /// Also compare the file with captures, sos reports, or directories or archives with proc/ and sys/ trees; a directory of
-    /// captures stands for the captures in it. Column NOT SET counts what the file itself requests and what is not set on the
-    /// host; what only the goal proposes and what is skipped because it interrupts traffic is listed by plan --config
+    /// captures stands for the captures in it. Column NOT SET counts settings of the file that are not set on the host, also those
+    /// that would interrupt traffic; plan --config lists them, and what only the goal proposes
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub from: Vec<PathBuf>,
     /// With --from: list every host and every reason

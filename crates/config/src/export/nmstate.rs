@@ -48,8 +48,9 @@ pub fn nmstate(i: &Intent, nics: &[Nic]) -> Exported {
             let _ = write!(text, "      {key}:\n{lines}");
         }
     }
-    let head = if text.is_empty() { "interfaces: []\n" } else { "interfaces:\n" };
-    out.files.push(("ringwise.yml".into(), format!("{HEAD}{head}{text}")));
+    if !text.is_empty() {
+        out.files.push(("ringwise.yml".into(), format!("{HEAD}interfaces:\n{text}")));
+    }
     out.leave_host(i);
     out
 }

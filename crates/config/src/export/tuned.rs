@@ -9,7 +9,7 @@ use super::{Exported, HEAD, coalesce, devs, ethtool_word, of};
 /// A TuneD profile: the `net` plug-in for offloads, moderation, rings and pause frames, and `sysctl`.
 pub fn tuned(i: &Intent, _: &[Nic]) -> Exported {
     let mut out = Exported::beyond(i);
-    let mut text = format!("{HEAD}[main]\nsummary=Network tuning exported by ringwise\n");
+    let mut text = String::new();
     for dev in devs(i) {
         let mut lines = String::new();
         let mut features: Vec<String> = Vec::new();
@@ -74,6 +74,9 @@ pub fn tuned(i: &Intent, _: &[Nic]) -> Exported {
     if !sysctl.is_empty() {
         let _ = write!(text, "\n[sysctl]\n{sysctl}");
     }
-    out.files.push(("tuned.conf".into(), text));
+    if !text.is_empty() {
+        let main = format!("{HEAD}[main]\nsummary=Network tuning exported by ringwise\n");
+        out.files.push(("tuned.conf".into(), main + &text));
+    }
     out
 }

@@ -28,8 +28,8 @@ use ringwise_text::when;
 const ACCEPTED: &str = "/etc/ringwise/accepted.json";
 
 pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
-    if let Some(id) = &a.explain {
-        return explain(id, common);
+    if !a.explain.is_empty() {
+        return explain(&a.explain, common);
     }
     if let Some(rule) = &a.accept {
         return accept(a, rule);
@@ -193,16 +193,23 @@ fn no_such_rule(id: &str) -> Fail {
     }
 }
 
-fn explain(id: &str, common: &Common) -> Result<Status> {
-    let Some(text) = ringwise_check::explain(id, crate::style::detect(common).text_width()) else {
-        return Err(no_such_rule(id));
-    };
-    if common.json {
-        let id = ringwise_check::find(id).map_or(id, |r| r.id);
-        out::json(&serde_json::json!({ "schema": "ringwise.rule", "version": 1, "id": id, "page": text }))?;
+/// The pages of these rules; with JSON one document each. Nothing is printed if one of them does not exist.
+fn explain(ids: &[String], common: &Common) -> Result<Status> {
+    let width = crate::style::detect(common).text_width();
+    let page = |id: &String| ringwise_check::explain(id, width).ok_or_else(|| no_such_rule(id));
+    let pages = ids.iter().map(page).collect::<Result<Vec<String>>>()?;
+    if !common.json {
+        out::answer(&pages.join("\n"))?;
         return Ok(Status::Ok);
     }
-    out::answer(&text)?;
+    for (id, text) in ids.iter().zip(&pages) {
+        let id = ringwise_check::find(id).map_or(id.as_str(), |r| r.id);
+        let page = serde_json::json!({ "schema": "ringwise.rule", "version": 1, "id": id, "page": text });
+        match ids.len() {
+            1 => out::json(&page)?,
+            _ => out::json_line(&page.to_string())?,
+        }
+    }
     Ok(Status::Ok)
 }
 

@@ -55,7 +55,10 @@ pub(super) fn run(a: &CheckArgs, baseline: &Baseline, common: &Common) -> Result
         CheckOutput::Sarif => out::json(&formats::sarif(&reports, &unopened()))?,
         CheckOutput::Junit => out::answer(&formats::junit(&reports, &unopened(), a.fail_on.severity()))?,
         CheckOutput::Html => out::file(&fleet_html::checked(&hosts, &failed))?,
-        CheckOutput::Text => out::answer(&page::checked(&hosts, &failed, a.all, &crate::style::detect(common)))?,
+        CheckOutput::Text => {
+            let goal = a.goal.map(|g| g.to_string());
+            out::answer(&page::checked(&hosts, &failed, a.all, goal.as_deref(), &crate::style::detect(common)))?;
+        }
     }
     fleet::report_failed(failed.len(), a.from.len());
     // What could not be read may hide any problem, so it outranks findings elsewhere and is never a success.
