@@ -80,6 +80,22 @@ fn balanced(rig: &Rig) -> usize {
     Journals::read(&rig.setup.store).unwrap().balanced(&rig.now()).len()
 }
 
+/// What is read ahead of a look must not hide a transaction of a person from the next second of the load.
+#[test]
+fn nothing_is_read_ahead_while_entries_are_moved() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 60, true);
+        assert_eq!(balanced(&rig), 1);
+        assert!(service.compare().unwrap().is_some() && service.knows_all_journals());
+        rig.apply(Goal::Balanced);
+        service.prepare();
+        assert!(service.prepared.is_none(), "something was prepared");
+        assert!(!service.knows_all_journals(), "the journals were read");
+    });
+}
+
 #[test]
 fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
     let rig = rig();

@@ -17,6 +17,11 @@ impl Service<'_> {
         if self.state.paused || !self.configured || self.unrecorded {
             return None;
         }
+        // While tables have moved entries, only a look may read the journals: it tells a person's transaction from a change outside
+        // ringwise (`follow_load`).
+        if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
+            return None;
+        }
         let seen = self.compare().ok()??;
         let v = &seen.in_effect;
         let waits = v.running.is_some() || v.trial.is_some() || v.unfinished.is_some() || !v.newer.is_empty();

@@ -56,8 +56,11 @@ pub(super) fn of_each(bench: Command) -> Command {
         bench.mut_subcommand(name, |c| without(without(c, &FORWARD), unused).mut_arg("size", |a| a.help(size)))
     });
     let size = "Payload sizes of UDP in bytes (20,256,1k), instead of --frame";
+    let rate = "Offer N packets a second in total (20k, 1.5M); without it pktgen sends as fast as it can; several values are an axis";
     bench
-        .mut_subcommand("forward", |c| without(c, &NOT_IN_FORWARD).mut_arg("size", |a| a.help(size)))
+        .mut_subcommand("forward", |c| {
+            without(c, &NOT_IN_FORWARD).mut_arg("size", |a| a.help(size)).mut_arg("rate", |a| a.help(rate))
+        })
         .mut_subcommand("search", |c| without(c, &NOT_IN_SEARCH))
 }
 
