@@ -5,6 +5,8 @@
 //!   └─────────────── each is executed once as a test ──────────────┘             └─ cannot be started again
 //! ```
 //!
+//! A process that applies often tests the installed program once: see [`Tested`].
+//!
 //! The installed program comes first because every host lets its services execute it. Files in `/var/lib` may not be executable
 //! (`noexec`, SELinux). An upgrade does not disturb a running guard; a guard that is started again after an upgrade runs the new
 //! version, which reads the journals of all earlier ones.
@@ -15,6 +17,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringwise_sys::{guardian, trust};
@@ -38,6 +41,58 @@ pub(crate) struct Search<'a> {
     pub transaction: u64,
     /// Deadline for the test run of a program.
     pub end: Instant,
+    pub tested: &'a Tested,
+}
+
+/// The installed program that passed a test run of this process. It is not tested again while it is the same, unchanged file
+/// on a file system that allows execution.
+#[derive(Debug, Clone, Default)]
+pub struct Tested(Arc<Mutex<Option<FileState>>>);
+
+/// What changes when a file is replaced or written.
+#[derive(Debug, PartialEq, Eq)]
+struct FileState {
+    path: PathBuf,
+    dev: u64,
+    ino: u64,
+    size_bytes: u64,
+    /// Modification and status change: seconds and nanoseconds.
+    times: [(i64, i64); 2],
+}
+
+impl FileState {
+    fn of(path: &Path) -> Option<Self> {
+        let m = fs::metadata(path).ok()?;
+        let times = [(m.mtime(), m.mtime_nsec()), (m.ctime(), m.ctime_nsec())];
+        Some(Self { path: path.into(), dev: m.dev(), ino: m.ino(), size_bytes: m.size(), times })
+    }
+}
+
+impl Tested {
+    fn passed(&self, path: &Path) -> bool {
+        let now = FileState::of(path);
+        let executable = guardian::no_exec(path.parent().unwrap_or(path)).is_ok_and(|no| !no);
+        now.is_some() && executable && *self.0.lock().unwrap_or_else(PoisonError::into_inner) == now
+    }
+
+    fn set(&self, state: Option<FileState>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// The next search tests the program again.
+    pub(crate) fn forget(&self) {
+        self.set(None);
+    }
+
+    /// As if this file had passed.
+    #[cfg(test)]
+    pub(crate) fn pretend(&self, path: &Path) {
+        self.set(FileState::of(path));
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
 }
 
 /// Where the guard's program is.
@@ -55,7 +110,7 @@ impl Search<'_> {
         self.clean();
         let mut why = Vec::new();
         if !self.copies_only {
-            match installed(self.program).and_then(|p| self.executes(&p).map(|()| p)) {
+            match installed(self.program).and_then(|p| self.passes(&p).map(|()| p)) {
                 Ok(path) => return Ok(Place::File(path)),
                 Err(fault) => why.push((self.program.to_path_buf(), fault)),
             }
@@ -101,6 +156,17 @@ impl Search<'_> {
             io::copy(&mut from, &mut to)
         };
         copy().map(|_| ()).map_err(FileFault::Copy)
+    }
+
+    /// Tests the installed program, unless it has passed before.
+    fn passes(&self, path: &Path) -> Result<(), FileFault> {
+        if self.tested.passed(path) {
+            return Ok(());
+        }
+        let state = FileState::of(path); // before the run: a change during it is noticed next time
+        self.executes(path)?;
+        self.tested.set(state);
+        Ok(())
     }
 
     /// Executes the file once: mount options alone do not tell whether it can be executed.

@@ -8,6 +8,7 @@ struct Here {
     state: PathBuf,
     run: PathBuf,
     program: PathBuf,
+    tested: Tested,
 }
 
 impl Here {
@@ -20,12 +21,12 @@ impl Here {
         fs::create_dir(&state).unwrap();
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { top, state, run, program }
+        Self { top, state, run, program, tested: Tested::default() }
     }
 
     fn search<'a>(&'a self, program: &'a Path, copies_only: bool) -> Search<'a> {
         let end = Instant::now() + Duration::from_secs(400);
-        Search { program, copies_only, dir: &self.state, run: &self.run, transaction: 7, end }
+        Search { program, copies_only, dir: &self.state, run: &self.run, transaction: 7, end, tested: &self.tested }
     }
 
     fn copies(&self) -> Vec<PathBuf> {
@@ -102,6 +103,34 @@ fn a_program_that_is_installed_runs_from_where_it_is() {
     assert_eq!(file(here.search(program, false).find()), real);
     assert_eq!(here.copies(), Vec::<PathBuf>::new());
     assert_eq!(file(here.search(program, true).find()), here.state.join("guard-0007"));
+}
+
+#[test]
+fn a_program_is_tested_once_until_it_changes_or_is_forgotten() {
+    let here = Here::new("once", "echo run >> ${0%/*}/runs");
+    let runs = || fs::read_to_string(here.top.join("runs")).unwrap_or_default().lines().count();
+    let search = here.search(&here.program, false);
+    search.passes(&here.program).unwrap();
+    search.passes(&here.program).unwrap();
+    assert_eq!(runs(), 1);
+    // Another path of the same file may not be executable.
+    let link = here.top.join("link");
+    fs::hard_link(&here.program, &link).unwrap();
+    search.passes(&link).unwrap();
+    assert_eq!(runs(), 2);
+    let longer = fs::read_to_string(&here.program).unwrap() + "# written since\n";
+    fs::write(&link, longer).unwrap();
+    search.passes(&link).unwrap();
+    search.passes(&link).unwrap();
+    assert_eq!(runs(), 3);
+    here.tested.forget();
+    search.passes(&link).unwrap();
+    assert_eq!(runs(), 4);
+    // A failed run leaves nothing to rely on.
+    fs::write(&link, "#!/bin/sh\nexit 1\n").unwrap();
+    for _ in 0..2 {
+        assert!(matches!(search.passes(&link), Err(FileFault::TestFailed(_))));
+    }
 }
 
 #[test]

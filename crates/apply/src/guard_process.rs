@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, local, proc, trust};
 
 use crate::guard_error::{GuardError, UnusableFiles};
-use crate::guard_place::{Place, Search, copy_path, spawn};
+use crate::guard_place::{Place, Search, Tested, copy_path, spawn};
 use crate::guardian::{ApplierState, FOR_TABLES, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
@@ -55,6 +55,8 @@ pub struct Process {
     pub bound: Duration,
     /// How long this process may give no sign of life, see [`crate::Policy::silence`].
     pub silence: Duration,
+    /// What this process knows about the installed program.
+    pub tested: Tested,
 }
 
 impl Default for Process {
@@ -63,7 +65,14 @@ impl Default for Process {
         // A host without free CPU time takes seconds to start a program, and is the one that needs tuning.
         let bound = Duration::from_secs(60).max(slow * 2);
         let silence = Policy::default().silence + slow;
-        Self { program: "/proc/self/exe".into(), copies_only: false, run: "/run/ringwise".into(), bound, silence }
+        Self {
+            program: "/proc/self/exe".into(),
+            copies_only: false,
+            run: "/run/ringwise".into(),
+            bound,
+            silence,
+            tested: Tested::default(),
+        }
     }
 }
 
@@ -129,30 +138,52 @@ impl Process {
         more: &[String],
         job: Option<&Job>,
     ) -> Result<Box<dyn Armed>, GuardError> {
-        let end = Instant::now() + self.bound;
         let dir = dir.canonicalize().map_err(|error| GuardError::Directory { path: dir.into(), error })?;
-        let search = Search {
+        let search = || Search {
             program: &self.program,
             copies_only: self.copies_only,
             dir: &dir,
             run: &self.run,
             transaction,
-            end,
+            end: Instant::now() + self.bound,
+            tested: &self.tested,
         };
-        let place = search.find()?;
+        let start = || self.start_from(&search().find()?, &dir, transaction, unit, more, job);
+        let known = self.tested.is_set();
+        let mut started = start();
+        if let Err(e) = &started {
+            self.tested.forget();
+            // The installed program passed its test some time ago and may be unusable since: test it again, or find another. A
+            // guard that connected did run.
+            if known && !matches!(e, GuardError::Mute(_)) {
+                started = start();
+            }
+        }
+        if started.is_err() {
+            search().clean();
+        }
+        started
+    }
+
+    fn start_from(
+        &self,
+        place: &Place,
+        dir: &Path,
+        transaction: u64,
+        unit: &Unit,
+        more: &[String],
+        job: Option<&Job>,
+    ) -> Result<Box<dyn Armed>, GuardError> {
         // A host on which the search took most of the time needs as much again to start the guard.
         let end = Instant::now() + self.bound;
         // After the search, because the search removes the files of guards that were killed.
-        let door = Door::open(&dir, transaction).map_err(GuardError::Socket)?;
+        let door = Door::open(dir, transaction).map_err(GuardError::Socket)?;
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), transaction.to_string()];
         args.extend(["--socket".into(), door.name.clone()]);
         args.extend(["--state-dir".into(), dir.display().to_string()]);
         args.extend_from_slice(more);
-        let (found, note) = self.launch(&place, &args, &door.listener, &dir, unit, end);
+        let (found, note) = self.launch(place, &args, &door.listener, dir, unit, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
-        if armed.is_err() {
-            search.clean();
-        }
         let (stream, note) = match (armed, note) {
             (Ok(stream), note) => (stream, note.map(|n| n.to_string())),
             (Err(error), Some(Note::WithoutSystemd(systemd))) => {

@@ -59,3 +59,17 @@ fn a_flood_of_strangers_does_not_keep_the_guard_away() {
         guard.unwrap();
     });
 }
+
+/// The program has become unusable since its test run: it is tested again, and nothing relies on the old result.
+#[test]
+fn a_program_that_no_longer_starts_is_tested_again() {
+    let dir = Dir::new();
+    let program = Path::new("/bin/false").canonicalize().unwrap();
+    let process = Process { program: program.clone(), run: dir.0.join("run"), ..Process::default() };
+    process.tested.pretend(&program);
+    let refused = process.arm_for_tables(&dir.0).err().expect("no guard runs");
+    assert!(matches!(refused, GuardError::Ended { .. } | GuardError::BothWays { .. }), "{refused}");
+    assert!(!process.tested.is_set());
+    let left: Vec<_> = fs::read_dir(&dir.0).unwrap().flatten().map(|e| e.path()).filter(|p| p.is_file()).collect();
+    assert_eq!(left, Vec::<PathBuf>::new());
+}

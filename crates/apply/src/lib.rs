@@ -87,7 +87,7 @@ pub use error::{ChangedSetting, Error, Refusal};
 pub use event::{Event, Phase};
 pub use families::{families, parts};
 pub use guard_error::{FileFault, GuardError, UnusableFiles};
-pub use guard_place::remove_copy;
+pub use guard_place::{Tested, remove_copy};
 pub use guard_process::{Link, Process};
 pub use guardian::{Armed, Guardian, Job};
 pub use history::{history, replaces_another, verify, verify_in};
