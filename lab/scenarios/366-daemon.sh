@@ -166,10 +166,12 @@ sleep $rest
 same "in $rest quiet seconds it writes nothing" "$(written)" "$_w"
 echo "# CPU time in $rest s: $(($(ticks $service) - _t)) ticks of 10 ms, $(($(awk '/rchar/ { print $2 }' /proc/$service/io) - _r)) bytes read"
 
-# Stopped for a while: it hears everything afterwards.
+# Stopped for a while, for a minute with --long: it hears everything afterwards.
 kill -STOP $service
 again
-sleep 3
+stopped=3
+[ -z "$LONG" ] || stopped=60
+sleep $stopped
 kill -CONT $service
 back "after a stop of the process" /tmp/balanced 40
 

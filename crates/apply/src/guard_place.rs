@@ -110,13 +110,13 @@ impl Search<'_> {
         self.clean();
         let mut why = Vec::new();
         if !self.copies_only {
-            match installed(self.program).and_then(|p| self.passes(&p).map(|()| p)) {
+            match installed(self.program).and_then(|p| passes(&p, self.tested, self.end).map(|()| p)) {
                 Ok(path) => return Ok(Place::File(path)),
                 Err(fault) => why.push((self.program.to_path_buf(), fault)),
             }
         }
         for path in self.copies() {
-            match self.copy_to(&path).and_then(|()| self.executes(&path)) {
+            match self.copy_to(&path).and_then(|()| executes(&path, self.end)) {
                 Ok(()) => return Ok(Place::File(path)),
                 Err(fault) => {
                     let _ = fs::remove_file(&path); // it may be incomplete
@@ -158,42 +158,6 @@ impl Search<'_> {
         copy().map(|_| ()).map_err(FileFault::Copy)
     }
 
-    /// Tests the installed program, unless it has passed before.
-    fn passes(&self, path: &Path) -> Result<(), FileFault> {
-        if self.tested.passed(path) {
-            return Ok(());
-        }
-        let state = FileState::of(path); // before the run: a change during it is noticed next time
-        self.executes(path)?;
-        self.tested.set(state);
-        Ok(())
-    }
-
-    /// Executes the file once: mount options alone do not tell whether it can be executed.
-    fn executes(&self, path: &Path) -> Result<(), FileFault> {
-        let left = self.end.saturating_duration_since(Instant::now());
-        let end = Instant::now() + left / 4;
-        let mut c = Command::new(path);
-        c.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = spawn(&mut c).map_err(|error| {
-            let noexec = guardian::no_exec(path.parent().unwrap_or(path)).is_ok_and(|no| no);
-            FileFault::NotExecutable { noexec, error }
-        })?;
-        loop {
-            match child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(FileFault::TestFailed(status)),
-                Ok(None) if Instant::now() < end => std::thread::sleep(EACH),
-                Ok(None) => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(FileFault::TestTooLong(left / 4));
-                }
-                Err(e) => return Err(FileFault::TestLost(e)),
-            }
-        }
-    }
-
     /// Removes copies of guards that were killed. The lock is held, so no other guard of this state directory is running.
     pub(crate) fn clean(&self) {
         // The guard of tables runs without the lock.
@@ -201,6 +165,47 @@ impl Search<'_> {
         remove(self.dir, PREFIX, kept);
         if let Some(prefix) = run_prefix(self.dir) {
             remove(self.run, &prefix, kept);
+        }
+    }
+}
+
+/// Tests the installed program ahead of a search, which reports the faults.
+pub(crate) fn test_installed(program: &Path, tested: &Tested, end: Instant) {
+    let _ = installed(program).and_then(|path| passes(&path, tested, end));
+}
+
+/// Tests the program, unless it has passed before.
+fn passes(path: &Path, tested: &Tested, end: Instant) -> Result<(), FileFault> {
+    if tested.passed(path) {
+        return Ok(());
+    }
+    let state = FileState::of(path); // before the run: a change during it is noticed next time
+    executes(path, end)?;
+    tested.set(state);
+    Ok(())
+}
+
+/// Executes the file once: mount options alone do not tell whether it can be executed.
+fn executes(path: &Path, end: Instant) -> Result<(), FileFault> {
+    let left = end.saturating_duration_since(Instant::now());
+    let end = Instant::now() + left / 4;
+    let mut c = Command::new(path);
+    c.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = spawn(&mut c).map_err(|error| {
+        let noexec = guardian::no_exec(path.parent().unwrap_or(path)).is_ok_and(|no| no);
+        FileFault::NotExecutable { noexec, error }
+    })?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(FileFault::TestFailed(status)),
+            Ok(None) if Instant::now() < end => std::thread::sleep(EACH),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(FileFault::TestTooLong(left / 4));
+            }
+            Err(e) => return Err(FileFault::TestLost(e)),
         }
     }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, local, proc, trust};
 
 use crate::guard_error::{GuardError, UnusableFiles};
-use crate::guard_place::{Place, Search, Tested, copy_path, spawn};
+use crate::guard_place::{Place, Search, Tested, copy_path, spawn, test_installed};
 use crate::guardian::{ApplierState, FOR_TABLES, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
@@ -125,6 +125,12 @@ impl Guardian for Process {
             description: "ringwise: restores RSS tables when the service ends".into(),
         };
         self.start(dir, FOR_TABLES, &unit, &[], None)
+    }
+
+    fn prepare(&self) {
+        if !self.copies_only {
+            test_installed(&self.program, &self.tested, Instant::now() + self.bound);
+        }
     }
 }
 

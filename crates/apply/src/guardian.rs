@@ -23,6 +23,9 @@ pub trait Guardian: Debug + Send + Sync {
     ///
     /// Errors: why no guard could be started.
     fn arm_for_tables(&self, dir: &Path) -> Result<Box<dyn Armed>, GuardError>;
+    /// Does what does not need the lock and takes time, so that [`arm`](Self::arm) is quicker soon after. What fails here is reported
+    /// by `arm`.
+    fn prepare(&self) {}
 }
 
 /// What a guard needs to know.

@@ -1,4 +1,5 @@
-//! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write.
+//! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write. The guard's
+//! program is tested meanwhile, too.
 
 use crate::compared::{Planned, Prepared};
 use crate::replan::plan_again;
@@ -9,6 +10,9 @@ impl Service<'_> {
     /// if nothing could be prepared.
     pub(crate) fn prepare(&mut self) {
         self.prepared = self.read_ahead();
+        if let Some(guardian) = &self.setup.guard {
+            guardian.prepare();
+        }
         self.schedule.prepared();
     }
 
