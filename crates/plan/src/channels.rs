@@ -122,6 +122,10 @@ pub(crate) fn decide(
     };
     let cannot = |out: &mut PlanBuilder, why: Obstacle| cannot_for(out, why, None);
     if let Some(by) = channel_users(d) {
+        if asked.is_some_and(|n| n != now) {
+            cannot(out, Obstacle::InUse { by });
+            return Ok(());
+        }
         out.left_alone.push(SkippedInterface { dev: name, why: Obstacle::ChannelsInUse { by } });
         return Ok(());
     }

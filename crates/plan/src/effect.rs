@@ -298,9 +298,34 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     evener.then(|| format!("queues of all interfaces together are spread evenly{at_most}"))
 }
 
-pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expected> {
+/// Planned XPS masks, by interface and queue.
+type Masks<'a> = BTreeMap<(&'a str, u32), &'a CpuSet>;
+
+fn planned_masks(entries: &[Entry]) -> Masks<'_> {
+    let masks = entries.iter().filter_map(|(_, setting, _)| match setting {
+        Setting::XpsCpus { dev, queue, cpus } => Some(((dev.as_str(), *queue), cpus)),
+        _ => None,
+    });
+    masks.collect()
+}
+
+/// Online CPUs that are in no XPS mask of these transmit queues. `planned`: these masks instead of the present ones. `None`: a mask is
+/// unknown.
+fn unmasked(m: &Machine, d: &Dev, queues: u32, planned: Option<&Masks>) -> Option<f64> {
+    let mut all = CpuSet::new();
+    for queue in 0..queues {
+        let of_plan = planned.and_then(|masks| masks.get(&(d.name(), queue)).copied());
+        // Another number of queues resets the masks.
+        let stays = planned.is_none() || d.channels.is_none();
+        let present = || d.tx_queue(queue).filter(|_| stays)?.xps_cpus.known();
+        all = all.union(of_plan.or_else(present)?);
+    }
+    Some(m.topo.online.difference(&all).len() as f64)
+}
+
+pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Entry]) -> Vec<Expected> {
     let mut out = Vec::new();
-    let all = gain_of_all(m, devs);
+    let (all, masks) = (gain_of_all(m, devs), planned_masks(entries));
     for d in devs {
         let dev = d.name();
         let first = out.len();
@@ -326,14 +351,8 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
             });
         }
         if d.tx.is_some_and(|tx| tx > 1) {
-            let none = d
-                .nic
-                .tx_queues
-                .iter()
-                .map(|t| t.xps_cpus.known())
-                .try_fold(ringwise_model::CpuSet::new(), |all, one| one.map(|one| all.union(one)));
-            let b = none.map(|c| m.topo.online.difference(&c).len() as f64);
-            let a = if d.cpu.iter().all(Option::is_none) { b } else { Some(0.0) };
+            let b = unmasked(m, d, d.nic.tx_queues.len() as u32, None);
+            let a = unmasked(m, d, d.tx.unwrap_or_default(), Some(&masks));
             push(&mut out, Some(dev), b, a, "CPUs", |b, a| match b {
                 Some(b) => format!("CPUs in no XPS mask of {dev}: {a:.0} instead of {b:.0}"),
                 None => format!("CPUs in no XPS mask of {dev}: {a:.0}; now unknown"),

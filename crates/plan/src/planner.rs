@@ -350,7 +350,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     let mut entries = out.entries.into_list();
     entries.order_by(|a, b| a.0.cmp(&b.0));
     ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
-    let mut expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
+    let mut expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent, &entries) };
     expected.extend(effect::free_to_move(devs, &entries));
     expected.extend(interrupt_wait::expected(devs, &entries));
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();

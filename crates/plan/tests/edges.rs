@@ -216,10 +216,16 @@ fn channels_in_use_are_not_changed() {
     let of_device = [User::Rdma { device: "mlx5_0".into() }, User::Ovs];
     for user in of_device.into_iter().chain(crate::held_queues::holders(3)) {
         let s = host(vec![NicSpec { users: vec![user.clone()], ..igb("eth1", 0, 8) }]);
-        let p = ok(&s, &Intent { queues: Some(4), allow_disruption: true, ..Intent::default() });
-        assert!(!p.interrupts_traffic());
+        // A goal leaves them alone; a number that the user wants is reported as not possible.
+        let p = ok(&s, &Intent { goal: Goal::Rpc, reserve: set("0"), allow_disruption: true, ..Intent::default() });
+        let of_channels = |r: &NotPossible| matches!(r.address, Some(Address::Channels { .. }));
+        assert!(!p.interrupts_traffic() && !p.refused.iter().any(of_channels));
         assert_eq!(p.left_alone.len(), 1);
-        assert_eq!(p.left_alone[0].why, Obstacle::ChannelsInUse { by: vec![user] });
+        assert_eq!(p.left_alone[0].why, Obstacle::ChannelsInUse { by: vec![user.clone()] });
+        let p = ok(&s, &Intent { queues: Some(4), allow_disruption: true, ..Intent::default() });
+        assert!(!p.interrupts_traffic() && p.left_alone.is_empty());
+        let not: Vec<(&Obstacle, bool)> = p.refused.iter().map(|r| (&r.why, r.needed)).collect();
+        assert_eq!(not[0], (&Obstacle::InUse { by: vec![user] }, true));
     }
     let user = User::Userspace { driver: "vfio-pci".into() };
     let s = host(vec![igb("eth1", 0, 8), NicSpec { users: vec![user], ..igb("eth2", 0, 8) }]);

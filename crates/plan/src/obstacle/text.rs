@@ -18,6 +18,7 @@ impl fmt::Display for Obstacle {
 fn text(o: &Obstacle) -> String {
     use Obstacle as O;
     match o {
+        O::Software { kind } if kind == "other" => "a software interface has no queues of its own".into(),
         O::Software { kind } => format!("{} has no queues of its own", article(kind)),
         O::UserspaceDriver { driver } => format!("bound to user-space driver {driver}"),
         O::LiesOn { obstacle, below } => {
