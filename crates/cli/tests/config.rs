@@ -246,7 +246,7 @@ fn a_goal_that_contradicts_the_file_needs_a_word() {
 fn single_keys_go_before_the_file() {
     let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth9.rings.rx=512"]));
     assert_eq!(code, Some(1));
-    assert!(err.contains("no interface of this host matches name eth9"), "{err}");
+    assert!(err.contains("no interface with queues of its own matches name eth9"), "{err}");
     let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth1.rings.rx=many"]));
     assert_eq!(code, Some(2));
     assert!(err.contains("rx = \"many\" is not known"), "{err}");
@@ -345,6 +345,29 @@ fn plan_of(args: &[&str]) -> serde_json::Value {
 }
 
 /// An interface's goal has its own smt, which the host's goal does not override.
+/// A bond and a VLAN stand for the interfaces below them, as arguments and in the file that is printed for them.
+#[test]
+fn a_software_interface_in_the_file_stands_for_those_below_it() {
+    let from = root().join("fixtures/hosts/interleaved/tree.tar.gz").display().to_string();
+    let dir = Dir::new();
+    for dev in ["bond0", "vlan0"] {
+        let by_name = plan_of(&[dev, "--goal", "forward", "--from", &from]);
+        let (code, printed, err) =
+            text(&ringwise(&["plan", dev, "--goal", "forward", "--from", &from, "--print-config"]));
+        assert_eq!(code, Some(0), "{err}");
+        let file = dir.0.join("bond.toml").display().to_string();
+        std::fs::write(&file, printed).unwrap();
+        let by_file = plan_of(&["--config", &file, "--from", &from]);
+        assert_eq!(by_file["intent"]["devs"], serde_json::json!(["eno1", "eno10"]), "{dev}");
+        assert!(by_file["steps"] == by_name["steps"] && !by_file["steps"].as_array().unwrap().is_empty(), "{dev}");
+        let (code, out, err) = text(&ringwise(&["config", "check", &file, "--from", &from]));
+        assert!(code == Some(0) && out.contains("fits on 1"), "{out}{err}");
+    }
+    let (code, _, err) = text(&ringwise(&["plan", "--set", "eth9.rps_cpus=0-3", "--from", &from]));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no interface with queues of its own matches name eth9"), "{err}");
+}
+
 #[test]
 fn what_is_printed_with_goals_of_interfaces_means_the_same() {
     let d = Dir::named("config-goals");

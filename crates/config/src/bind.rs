@@ -1,6 +1,6 @@
 //! Binds a configuration to one host: matches entries to interfaces and builds the intent.
 
-use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Snapshot, Wish};
+use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, NicKind, Snapshot, Wish};
 
 use crate::matches::{UndecidedGroup, applying, devices, matching, named, selects};
 use crate::value::{Config, Entry, HostPart, Matcher};
@@ -45,7 +45,7 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
         for e in &o.entries {
             let found = devices(&e.matcher, nics, &e.by, &mut wrong);
             if found.is_empty() {
-                wrong.push(format!("{}: no interface of this host matches {}", e.by, e.matcher));
+                wrong.push(format!("{}: no interface with queues of its own matches {}", e.by, e.matcher));
             }
             found.iter().for_each(|n| lay(&mut said, n.name(), e));
         }
@@ -70,9 +70,9 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
         policies,
         ..Intent::default()
     };
-    chosen(&host.interfaces, nics, &mut i.devs, &mut notes);
+    chosen(&host.interfaces, s, &mut i.devs, &mut notes);
     for pattern in host.act_on_load.iter().filter(|p| !nics.iter().any(|n| named(p, n))) {
-        notes.push(format!("no interface of this host matches {pattern} of host.act_on_load; it is skipped"));
+        notes.push(format!("no interface with queues of its own matches {pattern} of host.act_on_load; it is skipped"));
     }
     for (name, e) in said {
         if let Some(goal) = e.goal {
@@ -120,8 +120,10 @@ fn owned<'a>(
         if found.is_empty() {
             let brackets = e.matcher.name.as_ref().is_some_and(|n| n.contains('['));
             let only = if brackets { " (patterns have * and ? only)" } else { "" };
-            notes
-                .push(format!("{}: no interface of this host matches {}{only}; the entry is skipped", e.by, e.matcher));
+            notes.push(format!(
+                "{}: no interface with queues of its own matches {}{only}; the entry is skipped",
+                e.by, e.matcher
+            ));
         }
         for n in found {
             if let Some((_, other)) = owner.iter().find(|(name, _)| *name == n.name()) {
@@ -212,14 +214,59 @@ fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 
+/// The interfaces that have the queues of a bond, bridge or VLAN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Below {
+    /// Their names.
+    pub members: Vec<String>,
+    /// What the user should know: these are used instead.
+    pub note: String,
+}
+
+/// The interfaces below a bond, bridge or VLAN. `None`: the interface has queues of its own, or none below it has.
+pub fn below(s: &Snapshot, nic: &Nic) -> Option<Below> {
+    let members: Vec<String> = s.members_of(nic).iter().map(|n| n.name().to_string()).collect();
+    let kind = match &nic.kind {
+        NicKind::Software { kind } => format!(" ({kind})"),
+        _ => String::new(),
+    };
+    let note = format!("{}{kind} has no queues of its own: using {} instead", nic.name(), members.join(", "));
+    (!members.is_empty()).then_some(Below { members, note })
+}
+
+/// Why an interface is left out.
+fn left_out(nic: &Nic) -> &'static str {
+    match nic {
+        n if !n.has_own_queues() => "has no queues of its own",
+        n if n.link.carrier.known().is_none() && n.link.operstate.known().is_none_or(|o| o == "unknown") => {
+            "may have no link, its state is unknown"
+        }
+        _ => "has no link",
+    }
+}
+
+/// Whether `host.interfaces` names this interface, or a bond, bridge or VLAN above it. An empty list names all.
+pub fn is_chosen(patterns: &[String], s: &Snapshot, nic: &Nic) -> bool {
+    let above =
+        |p: &String| s.nic(p).and_then(|n| below(s, n)).is_some_and(|b| b.members.iter().any(|m| m == nic.name()));
+    patterns.is_empty() || patterns.iter().any(|p| named(p, nic) || above(p))
+}
+
 /// Interfaces that `host.interfaces` names. Interfaces without a link are skipped; if all are without a link, the
 /// planner reports what is wrong with them.
-fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut Vec<String>) {
+fn chosen(patterns: &[String], s: &Snapshot, devs: &mut Vec<String>, notes: &mut Vec<String>) {
     let mut down: Vec<String> = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
     for pattern in patterns {
         let mut found = 0;
-        for n in nics.iter().filter(|n| named(pattern, n) && (!is_glob(pattern) || n.has_own_queues())) {
+        let below = s.nic(pattern).and_then(|nic| below(s, nic));
+        notes.extend(below.as_ref().map(|b| b.note.clone()));
+        let members = below.map(|b| b.members);
+        let is_meant = |n: &&Nic| match &members {
+            Some(members) => members.iter().any(|m| m == n.name()),
+            None => named(pattern, n) && (!is_glob(pattern) || n.has_own_queues()),
+        };
+        for n in s.nics.iter().filter(is_meant) {
             found += 1;
             let list = if n.link_is_up() { &mut *devs } else { &mut down };
             if !list.iter().any(|d| d == n.name()) {
@@ -237,7 +284,7 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
     } else {
         "it is skipped, the others are planned"
     };
-    let note = |p: &str| format!("no interface of this host matches {p} of host.interfaces; {effect}");
+    let note = |p: &str| format!("no interface with queues of its own matches {p} of host.interfaces; {effect}");
     notes.extend(missing.into_iter().map(note));
     if devs.is_empty() {
         devs.extend(down);
@@ -245,6 +292,6 @@ fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut
             devs.extend(patterns.iter().cloned());
         }
     } else {
-        notes.extend(down.iter().map(|d| format!("{d} has no link; it is skipped")));
+        notes.extend(down.iter().map(|d| format!("{d} {}; it is skipped", s.nic(d).map_or("is gone", left_out))));
     }
 }

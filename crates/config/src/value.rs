@@ -132,6 +132,15 @@ impl std::fmt::Display for Matcher {
 }
 
 impl Config {
+    /// Interfaces that are named one by one, without patterns. Software interfaces among them are discovered only if they are asked for.
+    pub fn named(&self) -> Vec<String> {
+        let groups = || self.host_groups.iter();
+        let hosts = std::iter::once(&self.host).chain(groups().map(|g| &g.host)).flat_map(|h| &h.interfaces);
+        let entries =
+            self.entries.iter().chain(groups().flat_map(|g| &g.entries)).filter_map(|e| e.matcher.name.as_ref());
+        hosts.chain(entries).filter(|name| !crate::words::is_glob(name)).cloned().collect()
+    }
+
     /// A copy without the places where each setting was configured.
     pub fn without_places(&self) -> Self {
         let mut c = self.clone();

@@ -103,7 +103,7 @@ fn single_keys_go_before_entries() {
     let said: Vec<String> = b.intent.wishes.iter().map(|w| w.by.to_string()).collect();
     assert!(said.iter().any(|s| s == "--set eth1.rings.rx=1024"), "{said:?}");
     let wrong = bound("", &["eth7.rings.rx=1024"]).unwrap_err();
-    assert!(wrong[0].contains("no interface of this host matches name eth7"), "{}", wrong[0]);
+    assert!(wrong[0].contains("no interface with queues of its own matches name eth7"), "{}", wrong[0]);
 }
 
 /// Only the named queues change, the others keep the values of the file, and each queue appears once.
@@ -135,9 +135,31 @@ fn some_queues_of_several() {
 fn interfaces_that_the_host_part_names() {
     let b = bound("[host]\ninterfaces = [\"eth1\", \"eth?\", \"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["eth1", "eth0", "eth2"]);
-    assert!(b.notes[0].contains("no interface of this host matches lan*"), "{:?}", b.notes);
+    assert!(b.notes[0].contains("no interface with queues of its own matches lan*"), "{:?}", b.notes);
     let b = bound("[host]\ninterfaces = [\"lan*\"]\n", &[]).unwrap();
     assert_eq!(b.intent.devs, ["lan*"], "the planner refuses it by that name");
+}
+
+#[test]
+fn a_bond_in_the_file_stands_for_its_members() {
+    let mut s = host();
+    s.nics[3].lower = vec![ringwise_model::IfIndex(2), ringwise_model::IfIndex(3)];
+    s.nics[3].link.carrier = Fact::not_asked("carrier");
+    s.nics[3].link.operstate = Fact::not_asked("operstate");
+    let bound = |s: &Snapshot| {
+        let c = parse("f.toml", "version = 1\n[host]\ninterfaces = [\"eth3\", \"eth2\"]\n").unwrap();
+        let b = bind(&c, &[], s).unwrap();
+        (b.intent.devs, b.notes)
+    };
+    let (devs, notes) = bound(&s);
+    assert_eq!(devs, ["eth0", "eth1", "eth2"]);
+    assert_eq!(notes, ["eth3 (bond) has no queues of its own: using eth0, eth1 instead"]);
+    let patterns = ["eth3".to_string()];
+    let chosen = s.nics.iter().filter(|n| ringwise_config::is_chosen(&patterns, &s, n)).map(|n| n.name());
+    assert!(chosen.eq(["eth0", "eth1", "eth3"]));
+    s.nics[3].lower.clear();
+    let (devs, notes) = bound(&s);
+    assert_eq!((devs, notes), (vec!["eth2".into()], vec!["eth3 has no queues of its own; it is skipped".into()]));
 }
 
 /// The note about a name that does not exist is true for the plan: it fails if no named interface exists.
@@ -146,12 +168,12 @@ fn named_interfaces_that_do_not_exist() {
     let notes = |body: &str| bound(body, &[]).unwrap().notes;
     assert_eq!(
         notes("[host]\ninterfaces = [\"eth9\", \"eth1\"]\n"),
-        ["no interface of this host matches eth9 of host.interfaces; it is skipped, the others are planned"]
+        ["no interface with queues of its own matches eth9 of host.interfaces; it is skipped, the others are planned"]
     );
     assert_eq!(
         notes("[host]\ninterfaces = [\"eth9\"]\n"),
         [
-            "no interface of this host matches eth9 of host.interfaces; nothing can be planned, because no other interface is named"
+            "no interface with queues of its own matches eth9 of host.interfaces; nothing can be planned, because no other interface is named"
         ]
     );
 }

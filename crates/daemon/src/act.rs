@@ -161,7 +161,7 @@ impl Service<'_> {
     pub(crate) fn configure(&mut self) -> Result<Next, String> {
         let Some(wanted) = self.wanted.clone() else { return Ok(Next::Done) };
         let mut boot = BootRun::begin(&self.state_dir(), WHO).map_err(|e| e.to_string())?;
-        let options = Options::all();
+        let options = Options { follow: wanted.named(), ..Options::all() };
         let s = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
         let (intent, notes) = wanted.intent(&s).map_err(|e| e.to_string())?;
         // An interface that appeared since the file was read may have made a host group apply.

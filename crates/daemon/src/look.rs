@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Ending, Entry, JournalFiles, Journals, Kind, Standing, Verify};
 use ringwise_discover::Options;
+use ringwise_intent::Wanted;
 use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
@@ -170,7 +171,8 @@ impl Service<'_> {
         }
         let skip_rivals = !families.contains(&Family::Rivals);
         let parts = ringwise_apply::parts(&families);
-        let options = Options { parts, skip_rivals, skip_control: true, ..Options::all() };
+        let follow = self.wanted.as_ref().map(Wanted::named).unwrap_or_default();
+        let options = Options { parts, skip_rivals, skip_control: true, follow, ..Options::all() };
         let mut now = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
         // A transaction that ended meanwhile must not look like a manual change.
         let all = all.fresh().map_err(|e| with_causes(&e))?;

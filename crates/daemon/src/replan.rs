@@ -53,7 +53,7 @@ pub(crate) fn part<'a>(parts: &'a [Part], dev: &str, configured: Option<&Intent>
 
 /// Plans each part of the intent again, with manual changes kept, and takes the steps of these interfaces.
 pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Replanned, String> {
-    let options = Options::all();
+    let options = Options { follow: basis.wanted.map(Wanted::named).unwrap_or_default(), ..Options::all() };
     let s = ringwise_discover::snapshot(basis.host, &options).map_err(|e| e.to_string())?;
     let standing = standing(&s, basis);
     let parts = standing.parts(&s);

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Bound, Config, Entry, HostPart};
-use ringwise_model::{DEFAULT_CONFIG, Goal, GoalChoice, GroupQueues, Intent, IntentFlags, NicKind, Snapshot};
+use ringwise_model::{DEFAULT_CONFIG, Goal, GoalChoice, GroupQueues, Intent, IntentFlags, Snapshot};
 
 use crate::error::{Error, Result};
 
@@ -187,6 +187,13 @@ impl Wanted {
         }
     }
 
+    /// Interfaces that are named one by one, by arguments, the file and `--set`.
+    pub fn named(&self) -> Vec<String> {
+        let configs = std::iter::once(&self.config).chain(&self.over);
+        let all: BTreeSet<String> = configs.flat_map(Config::named).chain(self.devs.iter().cloned()).collect();
+        all.into_iter().collect()
+    }
+
     /// Whether the file has host groups, so that the host decides which settings are requested.
     pub fn has_host_groups(&self) -> bool {
         !self.config.host_groups.is_empty()
@@ -287,20 +294,13 @@ impl Wanted {
 fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut devs, mut notes) = (Vec::new(), Vec::new());
     for dev in named {
-        let below: Vec<String> = match s.nic(dev) {
-            Some(nic) => s.members_of(nic).iter().map(|n| n.name().to_string()).collect(),
-            None => Vec::new(),
-        };
-        if below.is_empty() {
-            devs.push(dev.clone());
-            continue;
+        match s.nic(dev).and_then(|nic| ringwise_config::below(s, nic)) {
+            Some(below) => {
+                notes.push(below.note);
+                devs.extend(below.members);
+            }
+            None => devs.push(dev.clone()),
         }
-        let kind = match s.nic(dev).map(|n| &n.kind) {
-            Some(NicKind::Software { kind }) => format!(" ({kind})"),
-            _ => String::new(),
-        };
-        notes.push(format!("{dev}{kind} has no queues of its own: using {} instead", below.join(", ")));
-        devs.extend(below);
     }
     let mut seen = BTreeSet::new();
     devs.retain(|d| seen.insert(d.clone()));

@@ -79,7 +79,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if a.root.is_none() {
         // Entries that do not match this host now would not match at boot either.
         let source = source::live()?;
-        let s = source.snapshot(&Options::all(), common)?;
+        let s = source.snapshot(&Options { follow: loaded.named(), ..Options::all() }, common)?;
         let bound = ringwise_config::bind(&loaded, &[], &s).map_err(ringwise_intent::Error::Unbound)?;
         notes = bound.notes;
         notes.extend(conflicts(source.host.as_ref(), &s, &bound.intent));

@@ -22,7 +22,7 @@ pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
         ConfigCmd::Check(a) => check(a, common),
         ConfigCmd::Show(a) => show(&a.file, &a.from, common),
         ConfigCmd::Init(a) => {
-            let s = host(&a.from, common)?;
+            let s = host(&a.from, Vec::new(), common)?;
             out::answer(&ringwise_config::init(&s))?;
             Ok(Status::Ok)
         }
@@ -41,8 +41,9 @@ fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
     Ok((path, config))
 }
 
-fn host(from: &From, common: &Common) -> Result<Snapshot> {
-    source::open(from)?.snapshot(&Options::all(), common)
+/// `named`: interfaces that the file names, see [`Config::named`].
+fn host(from: &From, named: Vec<String>, common: &Common) -> Result<Snapshot> {
+    source::open(from)?.snapshot(&Options { follow: named, ..Options::all() }, common)
 }
 
 fn check(a: &ConfigCheck, common: &Common) -> Result<Status> {
@@ -118,7 +119,7 @@ fn interrupting_keys(host: &HostPart, entries: &[Entry], keys: &mut Vec<String>)
 fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
     let mut b = ringwise_config::bind(c, &[], s).map_err(ringwise_intent::Error::Unbound)?;
     let only = &b.host.interfaces;
-    let chosen = |dev: &str| only.is_empty() || only.iter().any(|p| ringwise_config::glob_matches(p, dev));
+    let chosen = |dev: &str| s.nic(dev).is_some_and(|n| ringwise_config::is_chosen(only, s, n));
     b.intent.wishes.retain(|w| w.dev.as_deref().is_none_or(chosen));
     b.intent.groups.retain(|g| chosen(&g.dev));
     b.intent.dev_goals.retain(|dev, _| chosen(dev));
@@ -129,7 +130,7 @@ fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
 /// The same file with the interfaces of this host in place of its matchers.
 fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
     let (_, c) = load(f)?;
-    let b = bound(&c, &host(from, common)?, common)?;
+    let b = bound(&c, &host(from, c.named(), common)?, common)?;
     if common.json {
         out::json(&b.intent)?;
     } else {
@@ -149,7 +150,7 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
 
 fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> Result<Status> {
     let (path, c) = load(f)?;
-    let s = host(from, common)?;
+    let s = host(from, c.named(), common)?;
     let i = bound(&c, &s, common)?.intent;
     let e = match format {
         ExportAs::Link => export::link(&i, &s.nics),

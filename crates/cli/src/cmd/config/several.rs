@@ -94,7 +94,7 @@ fn cannot(e: serde_json::Error) -> Fail {
 
 /// Compares the file with one host. An error is about the capture; a fault of the file on this host is a result.
 fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
-    let options = Options::all();
+    let options = Options { follow: input.config.named(), ..Options::all() };
     let s = source.snapshot(&options, &input.quiet)?;
     let parts = applicable(input.config, &s);
     let name = file.display().to_string();

@@ -102,7 +102,7 @@ pub(super) fn make(
     common: &Common,
 ) -> Result<Planning> {
     let wanted = wanted::read(devs, args, source.recorded)?;
-    let options = Options { follow: devs.to_vec(), ..Options::all() };
+    let options = Options { follow: wanted.named(), ..Options::all() };
     let s = source.snapshot(&options, common)?;
     for n in &s.nics {
         let Some(why) = no_answer(n) else { continue };
