@@ -29,9 +29,22 @@ pub(crate) struct Source {
 /// Opens the recording of `--from`, or this host.
 pub(crate) fn open(from: &From) -> Result<Source> {
     match &from.from {
-        Some(path) => recording(path).map_err(|e| {
-            let errno = e.errno;
-            Fail::error(format!("{e}\nExpected {EXPECTED}")).code("recording_unreadable").errno(errno).file(path)
+        Some(path) => recording(path).or_else(|e| {
+            // A directory of captures, which `check` and `plan` read whole.
+            let mut within = if path.is_dir() { ringwise_sys::captures(path) } else { Vec::new() };
+            within.retain(|file| file.is_file());
+            let why = match within.as_slice() {
+                [one] => match recording(one) {
+                    Ok(source) => return Ok(Source { nested: Some(one.clone()), ..source }),
+                    Err(e) => format!("{e}\nExpected {EXPECTED}"),
+                },
+                [first, _, ..] => {
+                    let (dir, n) = (path.display(), within.len());
+                    format!("{dir} is a directory of {n} captures, and this command reads one\nExpected for example --from {}", first.display())
+                }
+                _ => format!("{e}\nExpected {EXPECTED}"),
+            };
+            Err(Fail::error(why).code("recording_unreadable").errno(e.errno).file(path))
         }),
         None if from.passive => live().map(Source::by_files_alone),
         None => live(),

@@ -279,6 +279,34 @@ fn all_names_what_is_only_counted() {
     assert!(page.contains(line) && !page.contains("(--all)"), "{page}");
 }
 
+/// A directory with one archive is read; of several, one has to be named.
+#[test]
+fn a_directory_of_captures() {
+    let file = crate::common::fixtures().into_iter().find(|(name, _)| name == "interleaved").unwrap().1;
+    let dir = ringwise_testkit::dir::Dir::new();
+    let show = || {
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["show", "--from"]).arg(&dir.0).output().unwrap();
+        (o.status.code(), String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap())
+    };
+    std::fs::copy(&file, dir.0.join("a.tar.gz")).unwrap();
+    let (code, out, err) = show();
+    assert!(code == Some(0) && out.contains("eno1") && err.contains("a.tar.gz, the only host below"), "{out}{err}");
+    std::fs::copy(&file, dir.0.join("b.tar.gz")).unwrap();
+    let (code, _, err) = show();
+    assert_eq!(code, Some(1));
+    assert!(err.contains("is a directory of 2 captures") && err.contains("a.tar.gz\n"), "{err}");
+}
+
+/// What cannot be planned is not proposed for planning.
+#[test]
+fn loopback_is_not_proposed_for_a_plan() {
+    let mut s = edge3();
+    let mut lo = s.nic("eth1").unwrap().clone();
+    (lo.dev.name, lo.kind, lo.lower) = ("lo".into(), NicKind::Loopback, Vec::new());
+    s.nics.push(lo);
+    assert!(!one(&s, "lo", None).contains("Next:") && one(&s, "eth1", None).contains("Next: ringwise plan eth1"));
+}
+
 #[test]
 fn isolated_offline_and_silent() {
     let mut s = edge3();

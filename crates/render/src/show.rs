@@ -31,7 +31,10 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
         out.push('\n');
     }
     let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
-    // An interface whose queues are unknown cannot be planned.
+    // An interface whose queues are unknown cannot be planned, and neither can one without queues of its own and of others below it.
+    if nics.iter().all(|n| !n.has_own_queues() && s.members_of(n).is_empty() && n.queues_unread().is_none()) {
+        return out;
+    }
     if nics.iter().any(|n| n.queues_unread().is_none()) {
         out.push_str(&format!("Next: {}\n", style.recording.reads(format!("ringwise plan {}", names.join(" ")))));
     } else if style.recording.is_one() {
