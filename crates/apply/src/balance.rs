@@ -102,7 +102,7 @@ pub fn table_step(to: Setting, from: Setting, reason: Reason) -> Step {
         from: Fact::Known(from),
         rule: "balance".into(),
         reason,
-        source: "ringwise daemon".into(),
+        source: crate::SERVICE.into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,
         instead: Vec::new(),

@@ -183,6 +183,9 @@ pub struct Newer {
     pub damaged: bool,
 }
 
+/// Who runs the transactions of the service, in the lock file and in journals.
+pub const SERVICE: &str = "ringwise daemon";
+
 /// The process that holds the lock: a run, or the guard of a trial. It is read from the lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {

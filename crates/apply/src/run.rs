@@ -55,6 +55,8 @@ pub fn run(
         cx.writable()?;
     }
     let lock = store.lock()?;
+    // Others wait for the service, so they have to know from the beginning that it is the service.
+    lock.note(&Holder { pid: Some(std::process::id()), who: Some(request.who.clone()), ..Holder::default() });
     let disk = Disk { store, lock: &lock };
     // Read under the lock: another run may have changed the host until now.
     let now = cx.look()?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringwise_knob::Learned;
 use ringwise_sys::host_lock::{self, Attempt, Stranger};
@@ -15,7 +15,7 @@ use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
 use crate::state_file::{self, SUMMED};
-use crate::{Error, Holder, Refusal};
+use crate::{Error, Holder, Refusal, SERVICE};
 
 /// Candidates for the state directory: the first one that can be written is used.
 const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise/state"];
@@ -63,6 +63,19 @@ struct LearnedFile {
 pub(crate) struct Disk<'a> {
     pub store: &'a Store,
     pub lock: &'a Lock,
+}
+
+/// Others that hold the lock so briefly need no message.
+const FOR_READERS: Duration = Duration::from_millis(250);
+/// A transaction of the service takes less than a second, unless a link has to come back.
+const FOR_SERVICE: Duration = Duration::from_secs(20);
+
+/// How long to wait for this holder of the lock.
+fn patience(refusal: &Error) -> Duration {
+    match refusal.refusal() {
+        Some(Refusal::Locked { holder, .. }) if holder.who.as_deref() == Some(SERVICE) => FOR_SERVICE,
+        _ => FOR_READERS,
+    }
 }
 
 impl Store {
@@ -121,15 +134,17 @@ impl Store {
     }
 
     /// Retries for a moment: a reader that checks whether the lock is held holds it briefly itself, and two runs that start at
-    /// the same time with different directories may both give way.
+    /// the same time with different directories may both give way. A transaction of the service is waited for.
     fn lock_patiently(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
-        for _ in 0..10 {
+        let begin = Instant::now();
+        loop {
             match self.lock_in(dir, host) {
-                Ok(Err(_)) => std::thread::sleep(Duration::from_millis(20 + u64::from(std::process::id() % 7))),
+                Ok(Err(e)) if begin.elapsed() < patience(&e) => {
+                    std::thread::sleep(Duration::from_millis(20 + u64::from(std::process::id() % 7)));
+                }
                 other => return other,
             }
         }
-        self.lock_in(dir, host)
     }
 
     fn lock_in(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
@@ -400,6 +415,35 @@ mod tests {
         let e = nowhere.lock().unwrap_err();
         assert_eq!(e.exit_status(), 6);
         assert!(e.to_string().starts_with("/proc/none/ringwise cannot be written"), "{e}");
+    }
+
+    #[test]
+    fn a_transaction_of_the_service_is_waited_for_and_others_are_not() {
+        let dir = ringwise_testkit::dir::Dir::new();
+        let name = format!("ringwise-test-wait{}", dir.0.display());
+        let store = Store::open(Some(&dir.0)).with_socket_name(name);
+        let hold = |who: &str| {
+            let lock = store.lock().unwrap();
+            lock.note(&Holder { pid: Some(7), who: Some(who.into()), ..Holder::default() });
+            lock
+        };
+        let lock = hold("root");
+        assert!(matches!(store.lock().unwrap_err().refusal(), Some(Refusal::Locked { .. })));
+        drop(lock);
+        let lock = hold(SERVICE);
+        let (begun, waits) = std::sync::mpsc::channel();
+        std::thread::scope(|s| {
+            let person = s.spawn(|| {
+                begun.send(()).unwrap();
+                store.lock().map(drop)
+            });
+            waits.recv().unwrap();
+            // Longer than the time after which others are refused.
+            std::thread::sleep(FOR_READERS * 4);
+            assert!(!person.is_finished());
+            drop(lock);
+            person.join().unwrap().unwrap();
+        });
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::service::{HANGUP, LIVED, Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
 
-pub(crate) const WHO: &str = "ringwise daemon";
+pub(crate) const WHO: &str = ringwise_apply::SERVICE;
 /// At most this many journals of the service are kept, and about as many that are newer.
 const JOURNALS: usize = 10;
 

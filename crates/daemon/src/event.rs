@@ -5,6 +5,7 @@ use std::fmt;
 use ringwise_apply::Event as Step;
 use ringwise_knob::ManualChange;
 
+use crate::control::Ask;
 use crate::follow::LoadFinding;
 use crate::state::{Action, ActionEnding};
 
@@ -51,8 +52,13 @@ pub enum Event {
         /// The file.
         config: Option<String>,
     },
-    /// It ends; settings stay.
-    Stopping,
+    /// A person asked for a pause, or for its end.
+    Asked(Ask),
+    /// It ends.
+    Stopping {
+        /// Settings were restored as first found since boot; otherwise they stay in effect.
+        restored: bool,
+    },
 }
 
 impl fmt::Display for Event {
@@ -91,7 +97,15 @@ impl fmt::Display for Event {
             Self::Note(text) => f.write_str(text),
             Self::Loaded { config: Some(config) } => write!(f, "loaded {config}"),
             Self::Loaded { config: None } => f.write_str("no configuration file; settings that were applied are kept"),
-            Self::Stopping => f.write_str("stops; settings stay in effect"),
+            Self::Asked(ask) => match ask {
+                Ask::Pause { interface: Some(dev) } => write!(f, "{dev} is paused on request"),
+                Ask::Pause { interface: None } => f.write_str("paused on request"),
+                Ask::Resume { interface: Some(dev) } => write!(f, "{dev} is resumed on request"),
+                Ask::Resume { interface: None } => f.write_str("resumed on request"),
+                Ask::Stop { .. } => f.write_str("stops on request"),
+            },
+            Self::Stopping { restored: false } => f.write_str("stops; settings stay in effect"),
+            Self::Stopping { restored: true } => f.write_str("stops; settings are restored as first found since boot"),
         }
     }
 }

@@ -100,7 +100,7 @@ pub fn todo(look: Look) -> Todo {
         .map(|c| Step {
             rule: rule(look, &c.address).into(),
             reason: Reason::AppliedBefore { transaction: applied.get(&c.address).copied().unwrap_or_default() },
-            source: "ringwise daemon".into(),
+            source: ringwise_apply::SERVICE.into(),
             interrupts_traffic: c.address.interrupts_traffic_on(look.now),
             if_refused: IfRefused::Skip,
             instead: Vec::new(),

@@ -149,6 +149,9 @@ impl Service<'_> {
     /// What a person asked for, and whether the service ends.
     fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
         let mut told = Answer::default();
+        if !matches!(ask, Ask::Stop { .. }) {
+            self.say(&Event::Asked(ask.clone()));
+        }
         match ask {
             Ask::Pause { interface: None } => self.state.paused = true,
             Ask::Pause { interface: Some(dev) } => self.pauses.pause(dev),
@@ -164,7 +167,10 @@ impl Service<'_> {
             }
             Ask::Stop { restore: false } => return (told, true),
             Ask::Stop { restore: true } => match self.restore() {
-                Ok(transaction) => return (Answer { error: None, transaction }, true),
+                Ok(transaction) => {
+                    self.restored = true;
+                    return (Answer { error: None, transaction }, true);
+                }
                 Err(why) => told.error = Some(why),
             },
         }
@@ -206,7 +212,7 @@ impl Service<'_> {
             self.lived();
         }
         self.leave_tables();
-        self.say(&Event::Stopping);
+        self.say(&Event::Stopping { restored: self.restored });
     }
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct Service<'a> {
     pub table_guard: Option<Box<dyn Armed>>,
     /// Interfaces for which a person's last transaction is a rollback: nothing is written to them.
     pub rolled_back: BTreeSet<String>,
+    /// Every setting was restored on request, at the end.
+    pub restored: bool,
     /// Tables with moved entries, as last compared or written.
     pub balanced: Vec<BalancedTable>,
     /// A table could not be restored, because another run holds the lock.
@@ -173,6 +175,7 @@ impl<'a> Service<'a> {
             follow: setup.follow.then(Follow::default),
             table_guard: None,
             rolled_back: BTreeSet::new(),
+            restored: false,
             balanced: Vec::new(),
             retry: false,
             noted_moves: None,

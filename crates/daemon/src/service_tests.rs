@@ -427,6 +427,50 @@ fn people_decide() {
 }
 
 #[test]
+fn an_adopted_value_is_kept() {
+    let rig = Rig::applied(Goal::Forward);
+    let affinity = || {
+        let irq = rig.now().nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
+        format!("/proc/irq/{irq}/smp_affinity_list")
+    };
+    let is = |cpus: &str| rig.host.read(&affinity()).is_ok_and(|b| b.trim_ascii() == cpus.as_bytes());
+    rig.serve(|service| {
+        assert!(!is("5"));
+        rig.sim.outside(|h| h.write(&affinity(), b"5\n").unwrap());
+        service.look(false);
+        assert_eq!(service.state.manual.len(), 1);
+        let (store, by) = (&rig.setup.store, Request { who: "root".into(), ..Request::default() });
+        let o = ringwise_apply::adopt(&rig.host, store, &[], &by, &Policy::default(), &mut |_| {}).unwrap();
+        assert_eq!(o.verdict, Verdict::Applied);
+        service.look(false);
+        assert!(service.state.manual.is_empty(), "it is the base now");
+        rig.reset("eth0");
+        heard(service, Change::Link, "eth0");
+        service.look(true);
+        assert!(is("5") && rig.holds(), "{:?}", service.state);
+    });
+}
+
+#[test]
+fn at_the_end_everything_is_restored_on_request() {
+    let rig = Rig::applied(Goal::Forward);
+    let first = |service: &mut Service| {
+        rig.reset("eth1");
+        heard(service, Change::Link, "eth1");
+        service.look(true);
+        assert!(rig.holds());
+        let transaction = service.restore().unwrap();
+        assert_eq!(transaction, Some(3));
+    };
+    rig.serve(first);
+    let now = rig.now();
+    let affinity = |n: &ringwise_model::Nic| n.queue_vectors().all(|v| v.asked.known().is_some_and(|c| c.len() == 8));
+    assert!(now.nics.iter().filter(|n| n.has_own_queues()).all(affinity), "as before the first transaction");
+    let last = ringwise_apply::history(&rig.setup.store, &now.host).unwrap().pop().unwrap();
+    assert_eq!((last.who.as_str(), last.title), (ringwise_apply::SERVICE, Title::Rollback { of: 0 }));
+}
+
+#[test]
 fn a_host_that_does_not_change_is_read_but_not_compared() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
