@@ -6,9 +6,10 @@
 //! stops its own sampling of flows), so it stays unchanged.
 
 use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, features, rules};
-use ringwise_model::{Fact, Goal};
+use ringwise_model::{Fact, Goal, Intent, Knob};
 
 use crate::dev::{Dev, LearnedIndex};
+use crate::goal_knobs::{configured, fits};
 use crate::target::{PlanBuilder, SCALING, StepReason};
 use crate::wanted::RequestedSetting;
 
@@ -33,15 +34,16 @@ pub(crate) fn has(driver: Option<&str>) -> bool {
     driver.is_some_and(|d| DRIVERS.contains(&d))
 }
 
-pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
+pub(crate) fn plan(devs: &[Dev], intent: &Intent, learned: &LearnedIndex, out: &mut PlanBuilder) {
     for d in devs.iter().filter(|d| d.goal == Goal::Rpc && d.rx > 1) {
         let Some(driver) = d.nic.driver.known().filter(|n| has(Some(n))) else { continue };
         let feature =
             d.nic.features.as_ref().and_then(|f| f.get(features::NTUPLE).copied().map_or(Fact::Absent, Fact::Known));
         let dev = d.name().to_string();
         let address = Address::Ntuple { dev: dev.clone() };
-        // Flow rules may have requested the feature already.
-        if out.entries.contains(&address) {
+        // Flow rules may need the feature, or the user has configured it.
+        let names = |k: &Knob| matches!(k, Knob::Feature { name, .. } if fits(name, features::NTUPLE));
+        if out.entries.contains(&address) || configured(intent, &dev, names) {
             continue;
         }
         let live = rules::live_ntuple(d.nic);

@@ -163,7 +163,9 @@ pub(crate) fn plan(
 ) {
     let mut notes = ImpossibleSettings::default();
     for (i, d) in devs.iter().enumerate() {
-        if let Some(u) = &d.unread_count {
+        if let Some(u) = &d.unread_count
+            && !configured(intent, d.name(), |k| matches!(k, Knob::Channels { .. }))
+        {
             notes.unread(d.name(), "channels", u, false);
         }
         let mut cx = GroupPlanner { s, d, learned, out };
@@ -190,12 +192,12 @@ pub(crate) fn plan(
 
 /// Whether the user configured such a setting of the device. If the device does not report its value, the configured setting
 /// is the one that is reported as not possible.
-fn configured(intent: &Intent, dev: &str, which: impl Fn(&Knob) -> bool) -> bool {
+pub(crate) fn configured(intent: &Intent, dev: &str, which: impl Fn(&Knob) -> bool) -> bool {
     intent.wishes.iter().any(|w| w.dev.as_deref() == Some(dev) && which(&w.knob))
 }
 
 /// Whether `word` of the configuration names the feature: by the kernel's name or one of ethtool.
-fn fits(word: &str, feature: &str) -> bool {
+pub(crate) fn fits(word: &str, feature: &str) -> bool {
     !knob_features::named(word, [&feature.to_string()]).is_empty()
 }
 

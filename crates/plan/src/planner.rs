@@ -128,7 +128,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
-    arfs::plan(&devs, &learned, &mut out);
+    arfs::plan(&devs, &intent, &learned, &mut out);
     irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
