@@ -10,7 +10,7 @@ use ringwise_model::{Fact, Goal, Intent, Knob};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal_knobs::{configured, fits};
-use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 
 /// Drivers with `ndo_rx_flow_steer` in the source of Linux 6.12, and the lab's test NIC.
@@ -57,7 +57,7 @@ pub(crate) fn plan(devs: &[Dev], intent: &Intent, learned: &LearnedIndex, out: &
         let setting = Setting::Ntuple { dev, on: true };
         let w = RequestedSetting { setting, live, matched, anew: d.channels.is_some(), needed: false };
         let why = Reason::AcceleratedRfs { driver: driver.clone() };
-        out.want(Some(d.nic), learned, w, || StepReason { rule: "R2.04", reason: why, source: SCALING });
+        out.want(Some(d.nic), learned, w, || StepReason { rule: "R2.04", reason: why });
         // No other step depends on this one.
         if let Some((_, _, Some(step))) = out.entries.get_mut(&address) {
             step.if_refused = IfRefused::Skip;

@@ -32,7 +32,6 @@ const OWN_MODE: &str = "kernel documentation, driver e1000e: InterruptThrottleRa
 const NO_LRO: &str = "kernel source, net/core/dev.c: dev_disable_lro";
 const OFFLOADS: &str = "kernel documentation, networking/segmentation-offloads";
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
-const PM_QOS: &str = "kernel documentation, power/pm_qos_interface";
 
 /// Moderation of a whole device.
 #[derive(Clone, Copy, PartialEq)]
@@ -429,11 +428,7 @@ fn wake(
             continue;
         }
         let w = RequestedSetting { matched: compare(&setting, s), setting, live, anew: false, needed: true };
-        out.want(None, learned, w, || StepReason {
-            rule: "H07",
-            reason: Reason::DeepSleep { usecs: most },
-            source: PM_QOS,
-        });
+        out.want(None, learned, w, || StepReason { rule: "H07", reason: Reason::DeepSleep { usecs: most } });
     }
 }
 

@@ -79,8 +79,6 @@ pub(super) static RULES: &[Rule] = &[
         guard: "irqbalance runs",
         condition: "interrupts that are pinned to one CPU are not banned in irqbalance, or their ban is lost when it restarts",
         confirm: "pgrep -a irqbalance shows its options (--banirq, --policyscript); its socket answers the command setup with the banned interrupts",
-        why: "Every ten seconds irqbalance moves interrupts that are not banned, and it does not know that two of them belong to one queue pair.",
-        source: "irqbalance(1), API and --policyscript",
         ours: Some(""),
         judge: |cx, say| planned::judge("A06", cx, say),
         ..Rule::BASE
