@@ -547,11 +547,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.09",
-        title: "interrupt on a CPU that the goal does not use for it",
+        title: "the goal prefers another CPU for an interrupt",
         reads: "smp_affinity_list",
         needs: &[RequiredFact::Interrupts],
         guard: "the plan covers the interface, and its interrupts are matched to queues and can be moved",
-        condition: "the plan uses another CPU: the goal or an option excludes the present one, its L3 cache serves more queues, \
+        condition: "the present CPU is no fault, but the plan uses another one: the goal or an option excludes the present one, its L3 cache serves more queues, \
                     the plan gives it to another interface, or queues with the same number of all ports share a CPU",
         confirm: "ringwise plan --goal GOAL shows the CPU and the reason",
         severity: Severity::Info,
