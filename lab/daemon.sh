@@ -7,6 +7,10 @@ if [ ! -e /usr/bin/ringwise ]; then
 	cp /h/ringwise /usr/bin/ringwise
 fi
 
+# Limits in seconds: 3 where the kernel notifies the service and 13 elsewhere, and 6 more for an emulated machine that does other things.
+# shellcheck disable=SC2034 # for scenarios
+notified=9 compared=19
+
 # serve OPTION...: starts the service and waits for its first look.
 serve() {
 	/usr/bin/ringwise -v daemon "$@" 2>$log &
@@ -19,16 +23,18 @@ journals() {
 	ls $RINGWISE_STATE_DIR/tx-*.jsonl 2>/dev/null | wc -l
 }
 
-# layout: the affinities and XPS masks.
+# layout: the affinities and XPS masks, in the order of names.
 layout() {
-	# shellcheck disable=SC2086 # a list of names
-	affinity $devs
-	for _d in $devs; do
-		for _f in /sys/class/net/"$_d"/queues/tx-*/xps_cpus; do
-			look _v "$_f"
-			echo "$_f=$_v"
+	{
+		# shellcheck disable=SC2086 # a list of names
+		affinity $devs
+		for _d in $devs; do
+			for _f in /sys/class/net/"$_d"/queues/tx-*/xps_cpus; do
+				look _v "$_f"
+				echo "$_f=$_v"
+			done
 		done
-	done
+	} | sort
 }
 
 # becomes FILE SECONDS: waits until the layout is that of the file.
@@ -53,6 +59,25 @@ back() {
 	else
 		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[-+<>][^-+]' | head -6 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
 	fi
+}
+
+# soon NAME SECONDS COMMAND...: ok as soon as the command succeeds.
+soon() {
+	_name=$1 _within=$2
+	shift 2
+	read -r _from _ </proc/uptime
+	_n=0
+	until "$@"; do
+		if [ $_n -ge $((_within * 5)) ]; then
+			not_ok "$_name" "not within $_within s"
+			return
+		fi
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	ok "$_name"
+	read -r _to _ </proc/uptime
+	echo "# $_name: after $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, t, "s" }'
 }
 
 # quiet SECONDS NAME: no transaction within this time.
@@ -84,8 +109,14 @@ ticks() {
 	awk '{ print $14 + $15 }' "/proc/$1/stat"
 }
 
+# anon: its own memory, in kB: without the pages of the program's file, which others share.
+anon() {
+	awk '/RssAnon/ { print $2 }' "/proc/$service/status"
+}
+
 # memory: what the service occupies.
 memory() {
+	check "its own memory is at most 10 MB ($(anon) kB)" test "$(anon)" -le 10240
 	echo "# memory: $(grep -e VmRSS -e RssAnon "/proc/$service/status" | tr -s '\t\n' ' ')"
 	# By mapping: the heap, each stack, and what else is anonymous.
 	awk '/^[0-9a-f]+-/ { name = NF > 5 ? $6 : "-"; size = $1 } /^Anonymous:/ && $2 > 64 { print "# memory: " $2 " kB " size " " name }' \

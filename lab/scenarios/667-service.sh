@@ -52,16 +52,7 @@ wrote_nothing() {
 	unchanged "$1: the settings are the same" /tmp/kept /tmp/now
 	same "$1: no transaction" "$(last_id)" "$last"
 }
-# old_units: what `persist` of 0.1 wrote, without the sandbox. Its hook runs at every boot.
-old_units() {
-	head='# Written by ringwise persist; ringwise persist --remove takes it away.'
-	printf '%s\n[Unit]\nDescription=Tunes network interfaces\nAfter=network.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n' "$head" >$D/ringwise.service
-	printf 'Environment=RINGWISE_CONFIG=%s\nExecStart=%s apply --config %s --yes --boot\nExecStop=%s persist --lived\n' $F $P $F $P >>$D/ringwise.service
-	printf 'TimeoutStartSec=3min\n\n[Install]\nWantedBy=multi-user.target\n' >>$D/ringwise.service
-	printf '%s\n[Service]\nType=oneshot\nExecStart=%s apply --config %s --yes --boot --late %%i\nTimeoutStartSec=5min\n' "$head" $P $F >$D/ringwise@.service
-	printf '%s\nACTION=="add|move", SUBSYSTEM=="net", TEST=="device/driver", TAG+="systemd", ENV{SYSTEMD_WANTS}+="ringwise@$name.service"\n' "$head" >/etc/udev/rules.d/81-ringwise.rules
-	ln -s $D/ringwise.service $D/multi-user.target.wants/ringwise.service
-}
+. /h/units-0.1.sh
 # package VERSION: a package with the program, its units and the scripts of the real one
 package() {
 	W=/tmp/package
@@ -162,6 +153,23 @@ case $PHASE in
 	check "the hook ends" wait_for 240 hooks_done
 	check "the service wrote them" sh -c "grep -q '\"who\":\"ringwise daemon\"' '$(journal "$(last_id)")'"
 
+	# A service that hangs is started again.
+	mkdir -p /run/systemd/system/$U.d
+	printf '[Service]\nWatchdogSec=20s\n' >/run/systemd/system/$U.d/watchdog.conf
+	systemctl daemon-reload
+	systemctl restart $U
+	check "it settles with a shorter watchdog" wait_for 120 settled
+	last=$(last_id)
+	pid=$(main_pid)
+	kill -STOP $pid
+	check "stopped: the watchdog starts it again" wait_for 120 sh -c "p=\$(systemctl show -P MainPID $U); [ \$p != 0 ] && [ \$p != $pid ] && systemctl -q is-active $U"
+	same "without a transaction" "$(last_id)" "$last"
+	rm -r /run/systemd/system/$U.d
+	systemctl daemon-reload
+	systemctl restart $U
+	systemctl reset-failed $U
+	check "it settles" wait_for 120 settled
+
 	config 50
 	status "reload" 0 systemctl reload $U
 	check "an edited file is applied" wait_for 60 usecs eth2 50
@@ -205,6 +213,11 @@ case $PHASE in
 	check "the package's unit is sound" systemd-analyze verify --man=no /usr/lib/systemd/system/$U
 	status "started" 0 systemctl start $U
 	check "it settles" wait_for 120 settled
+	# The exporter, as an unprivileged user, reads what the service publishes.
+	status "the exporter is started" 0 systemctl start ringwise-exporter.service
+	check "it says that the service runs" wait_for 60 sh -c "wget -q -O - http://127.0.0.1:9787/metrics | grep -qx 'ringwise_service_running 1'"
+	check "its user is no user of the system" sh -c "u=\$(ps -o user= -p \$(systemctl show -P MainPID ringwise-exporter.service)); [ \"\$u\" != root ] && ! grep -q \"^\$u:\" /etc/passwd"
+	status "and is stopped" 0 systemctl stop ringwise-exporter.service
 	everything >/tmp/kept
 	last=$(last_id)
 	pid=$(main_pid)

@@ -2,7 +2,7 @@
 
 use crate::rule::Rule;
 use crate::rules::{UNJUDGED_RULES, find, rules, same};
-use crate::severity::Confidence;
+use crate::severity::{Confidence, Severity};
 use ringwise_model::order::Order;
 
 /// Heading and text of each part. Each entry of a list is a line with a dash.
@@ -25,6 +25,7 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
         out.push(("Manual steps", r.by_hand.iter().map(|c| format!("- {c}")).collect::<Vec<_>>().join("\n")));
     }
     let sure = match r.confidence {
+        Confidence::Sure if r.severity == Severity::Info => "certain: the condition is met",
         Confidence::Sure => "certain: the problem exists",
         Confidence::Likely => "likely: the condition is met; whether it matters depends on the load",
     };

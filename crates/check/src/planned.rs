@@ -12,6 +12,9 @@ use crate::rule_context::RuleContext;
 use crate::severity::Severity;
 use crate::wording;
 
+/// The rule of interrupts whose CPU is no fault, where the goal prefers another one.
+const PROPOSED: &str = "R0.09";
+
 /// Makes findings from the plan's steps for this rule.
 pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink) -> Option<()> {
     let _plan = cx.i.plan.as_ref().ok()?;
@@ -30,12 +33,12 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
         let full = rule == "A03" && !local_cpu_is_free(cx, dev, &steps);
         let undecided = full && cx.plan_shares_for_locality().is_some();
         let about = match (rule, full, undecided) {
-            ("R0.09", ..) => wording::planned_remote(to_remote(cx, dev, &steps)),
+            (PROPOSED, ..) => wording::planned_remote(to_remote(cx, dev, &steps)),
             (_, true, false) => wording::NO_LOCAL_CPU_FREE.to_string(),
             (_, true, true) => wording::MEASURE_SHARING.to_string(),
             _ => String::new(),
         };
-        let mut f = say.planned(text(&steps) + &about);
+        let mut f = say.planned(text(rule, &steps) + &about);
         // By the plan's own model its moves may make the host slower, so they are no plain fix.
         f = if undecided { f.severity(Severity::Info) } else { f.fix(cx, PlanArguments::planned()) };
         if let Some(s) = severity {
@@ -180,8 +183,9 @@ fn local_cpu_is_free(cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) -> bo
     !cx.usable_near(n).difference(&busy).is_empty()
 }
 
-/// Describes the present state, one part for each problem.
-fn text(steps: &[&Step]) -> String {
+/// Describes the present state, one part for each problem. Findings of R0.09 are no problem at present, so they begin with what
+/// the plan would do.
+fn text(rule: &str, steps: &[&Step]) -> String {
     let mut parts: Vec<(&Reason, Vec<&Step>)> = Vec::new();
     for s in steps {
         match parts.iter_mut().find(|(r, _)| wording::is_same_problem(r, &s.reason)) {
@@ -189,12 +193,16 @@ fn text(steps: &[&Step]) -> String {
             None => parts.push((&s.reason, vec![s])),
         }
     }
-    wording::joined(parts.into_iter().map(|(reason, list)| part(reason, &list)).collect())
+    let proposed = rule == PROPOSED;
+    wording::joined(parts.into_iter().map(|(reason, list)| part(reason, &list, proposed)).collect())
 }
 
 /// `reason` is that of one of the steps, which have the same problem.
-fn part(reason: &Reason, steps: &[&Step]) -> String {
-    let (what, several) = subject(&steps.iter().filter_map(|s| s.setting.address()).collect::<Vec<_>>());
+fn part(reason: &Reason, steps: &[&Step], proposed: bool) -> String {
+    let (mut what, several) = subject(&steps.iter().filter_map(|s| s.setting.address()).collect::<Vec<_>>());
+    if proposed && !what.is_empty() {
+        what = wording::would_move(&what, several);
+    }
     let arrived = steps.iter().filter(|s| wording::is_on_planned_cpu(&s.reason)).count();
     let other = steps.iter().map(|s| &s.reason).find(|r| !wording::is_on_planned_cpu(r));
     match other {
@@ -259,23 +267,29 @@ mod tests {
             step(VectorName::Rx(queue), Reason::CpuOfOtherInterface { other: "eth1".into(), node })
         };
         let steps = [other(4, 4), other(5, 4), other(12, 6)];
-        let shown = text(&steps.iter().collect::<Vec<_>>());
+        let shown = text("A02", &steps.iter().collect::<Vec<_>>());
         let free = "the plan gives their CPUs to eth1, and no other local CPU that --smt allows is free";
         assert_eq!(shown, format!("queues 4-5,12: {free}"));
+
+        let shown = text(PROPOSED, &steps.iter().collect::<Vec<_>>());
+        assert_eq!(shown, format!("interrupts of queues 4-5,12 would move: {free}"));
 
         let free = |of, arrived, moved| step(of, Reason::FreeToMove { among: "0-3".parse().unwrap(), arrived, moved });
         let moved = Some(MoveCause::BothDirections);
         let steps = [free(VectorName::Rx(0), true, None), free(VectorName::Tx(0), false, moved)];
         assert_eq!(
-            text(&steps.iter().collect::<Vec<_>>()),
+            text("A02", &steps.iter().collect::<Vec<_>>()),
             "the interrupts of receive and transmit queue 0 may move among CPUs 0-3; 1 of them is on the planned one at \
              the moment"
         );
         let steps = [free(VectorName::Rx(0), false, moved), free(VectorName::Rx(1), false, None)];
-        assert_eq!(text(&steps.iter().collect::<Vec<_>>()), "the interrupts of queues 0-1 may move among CPUs 0-3");
+        assert_eq!(
+            text("A02", &steps.iter().collect::<Vec<_>>()),
+            "the interrupts of queues 0-1 may move among CPUs 0-3"
+        );
         let steps = [free(VectorName::Tx(2), true, None), free(VectorName::Rx(1), true, None)];
         assert_eq!(
-            text(&steps.iter().collect::<Vec<_>>()),
+            text("A02", &steps.iter().collect::<Vec<_>>()),
             "the interrupts of queue 1 and transmit queue 2 may move among CPUs 0-3, and each is on the planned one at the \
              moment"
         );

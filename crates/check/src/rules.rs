@@ -6,6 +6,7 @@ mod host;
 mod irq;
 mod left_out;
 mod moderation;
+mod pcie;
 mod programs;
 mod queue_count;
 mod rss;
@@ -17,7 +18,7 @@ pub(crate) use rss::SYMMETRIC;
 
 use crate::rule::Rule;
 
-const ALL: [&[Rule]; 10] = [
+const ALL: [&[Rule]; 11] = [
     drops::RULES,
     irq::RULES,
     programs::RULES,
@@ -26,6 +27,7 @@ const ALL: [&[Rule]; 10] = [
     steer::RULES,
     moderation::RULES,
     soft::RULES,
+    pcie::RULES,
     host::RULES,
     forward::RULES,
 ];

@@ -19,7 +19,13 @@ pub(crate) fn planned_remote(interrupts: usize) -> String {
         n => format!("; {n} of the planned CPUs are on remote nodes (to prevent it: plan --far-node never)"),
     }
 }
-/// The same where the plan carries less traffic by its model, so that a measurement has to decide.
+
+/// The subject of a finding about interrupts that the plan would move although their CPU is no fault.
+pub(crate) fn would_move(what: &str, several: bool) -> String {
+    format!("{} of {what} would move", if several { "interrupts" } else { "interrupt" })
+}
+
+/// Follows the finding of rule A03 where the plan carries less traffic by its model, so that a measurement has to decide.
 pub(crate) const MEASURE_SHARING: &str = ", but every local CPU has a queue already: only a measurement shows whether sharing \
                                           them is faster (ringwise bench forward --help)";
 

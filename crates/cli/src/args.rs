@@ -290,7 +290,7 @@ pub struct PlanArgs {
     /// Write the plan (JSON) to FILE, for apply FILE
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Let that file expire after TIME (90m, 24h, 7d, never) [default: 24h]
+    /// Let the file of --out expire after TIME (90m, 24h, 7d, never) [default: 24h]
     #[arg(long, value_name = "TIME", value_parser = crate::cmd::expiry, requires = "out", help_heading = "Output")]
     pub expires: Option<crate::cmd::Expiry>,
     /// Show one line for each setting instead of groups of settings
@@ -361,7 +361,7 @@ pub struct VerifyArgs {
 /// Arguments of `rollback`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RollbackArgs {
-    /// Transaction from ringwise history; 0: the host as first found since boot [default: show the last transactions]
+    /// Number of the transaction (ringwise history); 0: the host as first found since boot [default: show the last transactions]
     #[arg(value_name = "ID", value_parser = at_least::<u64>(0))]
     pub id: Option<u64>,
     /// Overwrite manual changes that were made since

@@ -340,12 +340,12 @@ versions, CPU and PCI layout, RSS keys, times. docs/capture.md has the tables.",
     )
 };
 const PERSIST: Page = Page {
-    notes: "The file is /etc/ringwise/ringwise.toml, or that of --config, also after apply
-with another file. If it exists, it is applied as it is: options that request a
-setting or a goal are refused then; edit the file instead. Without one, persist
-writes it from the options, else from the settings in effect: with the goal of
-the last apply, and with allow_disruption if changes that interrupt traffic were
-allowed.
+    notes: "persist uses /etc/ringwise/ringwise.toml, or the file of --config; a file that
+you gave to apply does not matter here. If the file exists, every boot applies
+it as it is, and persist refuses options that request a setting or a goal: edit
+the file instead. If it does not exist, persist writes it: from the options, or
+without options from the settings in effect, with the goal of the last apply,
+and with allow_disruption if that apply was allowed to interrupt traffic.
 
 --remove stops applying at boot, and leaves that file and the settings in effect
 as they are. It does not stop a service that runs. To undo everything:
@@ -354,13 +354,14 @@ as they are. It does not stop a service that runs. To undo everything:
   ringwise rollback 0               otherwise: every setting as first found
 Files that you made with config export (.link, ...) stay until you remove them.
 
-No unit waits for the units of ringwise, and one that fails only appears in
-systemctl --failed. Each interface also has a unit of its own, at boot and when
-it appears or is renamed later, which waits one minute for its link. If a boot
-ends within five minutes of tuning, other than by an orderly shutdown, later
-boots do not apply the configuration until the same command is run again:
-ringwise persist, with --daemon if the service is to run. ringwise status
-reports this.",
+The boot does not wait for the units of ringwise. If one fails, nothing else
+does: systemctl --failed lists it. Each interface also has a unit of its own. It
+starts at boot, or when the interface appears or is renamed later, and waits up
+to one minute for the link.
+If the host stops without an orderly shutdown within five minutes after a boot
+has tuned it, later boots do not apply the configuration. ringwise status
+reports this. To apply it again, repeat your command: ringwise persist, or
+ringwise persist --daemon.",
     ..Page::new(
         "  ringwise persist                  the file, or else what is in effect now
   ringwise persist --goal rpc

@@ -11,6 +11,7 @@ use ringwise_sys::{Captured, Host, Real, proc};
 use crate::args::{Common, From};
 use crate::exit::{Fail, Result};
 use crate::out;
+use ringwise_render::explain::RecordedBy;
 use ringwise_text::Recording;
 use ringwise_text::plural;
 
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     pub nested: Option<PathBuf>,
     /// The file of `--from`, for proposed commands.
     pub recording: Recording,
+    /// The program that made the recording; `None`: the host is not a recording.
+    pub recorded_by: Option<RecordedBy>,
 }
 
 /// Opens the recording of `--from`, or this host.
@@ -54,7 +57,8 @@ pub(crate) fn open(from: &From) -> Result<Source> {
 pub(crate) fn live() -> Result<Source> {
     let real = Real::new().map_err(Fail::from)?;
     let host = Arc::new(real);
-    Ok(Source { host, recorded: false, passive: false, nested: None, recording: Recording::default() })
+    let recording = Recording::default();
+    Ok(Source { host, recorded: false, passive: false, nested: None, recording, recorded_by: None })
 }
 
 /// What [`recording`] opens.
@@ -65,8 +69,13 @@ pub(crate) const EXPECTED: &str =
 pub(crate) fn recording(path: &Path) -> ringwise_sys::Result<Source> {
     let captured = Captured::open(path)?;
     let nested = captured.nested().map(|below| path.join(below));
+    let recorded_by = match captured.is_foreign() {
+        true => RecordedBy::Other,
+        false => RecordedBy::Ringwise { version: captured.info().tool.clone() },
+    };
     let host = ringwise_discover::sos::report(Arc::new(captured));
-    Ok(Source { host, recorded: true, passive: false, nested, recording: Recording::of(Some(path)) })
+    let recording = Recording::of(Some(path));
+    Ok(Source { host, recorded: true, passive: false, nested, recording, recorded_by: Some(recorded_by) })
 }
 
 /// Stable name of an error of discovery, for programs. A plan that names an unknown interface has the same.

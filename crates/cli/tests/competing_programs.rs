@@ -96,7 +96,7 @@ fn without_irqbalance_there_is_no_word_of_it() {
     (s.host.rivals, s.host.irqbalance) = (Fact::Known(Vec::new()), Fact::Absent);
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
     assert!(p.target.iter().all(|t| t.address().unwrap().family() != ringwise_knob::Family::Rivals));
-    assert_eq!(competing::line(&s), "none running");
+    assert_eq!(competing::line(&s), "none (no program, script, crontab, unit, udev rule or .link file)");
 }
 
 #[test]

@@ -65,8 +65,29 @@ fn pinned_interrupts_are_written_only_if_the_goal_would_change_them() {
     };
     assert_eq!(eth0.wishes.iter().find_map(pinned), Some((0..8).collect()), "{text}");
     assert!(text.lines().any(|l| l.starts_with("irq_cpus = ") && l.ends_with("# in effect now")), "{text}");
+    let about = "# Queue = CPU of its interrupt, as a script, a program or a person has set it on this host.\n\
+                 # Goal balanced would choose other CPUs: to let it, delete the line.\nirq_cpus = ";
+    assert!(text.contains(about), "{text}");
     let (config, text, _) = imported("import-pinned", &[], &capture("lab-small2-6.12"));
     assert!(config.entries.is_empty(), "{text}");
+}
+
+#[test]
+fn the_file_has_the_requested_goal() {
+    let from = capture("lab-router16-newest");
+    for (asked, goal) in [("forward", Goal::Forward), ("rpc", Goal::Rpc), ("mixed", Goal::Mixed)] {
+        let (config, text, _) = imported("import-goal", &["--goal", asked], &from);
+        assert_eq!(config.host.goal, Some(goal), "{text}");
+        assert!(text.contains(&format!("goal = \"{asked}\"  # the requested goal\n")), "{text}");
+        // CPUs that this goal would choose anyway are not written.
+        if text.contains("irq_cpus = ") {
+            assert!(text.contains(&format!("# Goal {asked} would choose other CPUs")), "{text}");
+        }
+    }
+    let (config, _, err) = imported("import-goal", &["--goal", "auto"], &from);
+    assert!(err.contains(&format!("ringwise: goal {}: ", config.host.goal.unwrap())), "{err}");
+    let (code, _, err) = ringwise(&["config", "import", "--from", &from, "--goal", "fast"]);
+    assert_eq!(code, Some(2), "{err}");
 }
 
 #[test]

@@ -314,3 +314,26 @@ fn rules_that_were_not_recorded_are_unknown() {
     assert!(page.contains("steering rules unknown") && page.contains("ETHTOOL_GRXCLSRLCNT"), "{page}");
     assert!(!page.contains("no steering rule matches"), "{page}");
 }
+
+#[test]
+fn a_recording_without_the_hash_key_proposes_what_to_do() {
+    let file = host("lab-router16-6.12");
+    let page = text(&run(&["explain", FLOW, "eth1", "--from", &file], ""));
+    assert!(
+        page.contains("Recording: ringwise 0.1.0 made this recording. It recorded less than this version"),
+        "{page}"
+    );
+    // igb's key has 40 bytes.
+    let key = vec!["6d"; 40].join(":");
+    let commands = page.lines().filter_map(|l| l.strip_prefix("Next, ")?.split_once(": ringwise "));
+    let commands: Vec<String> = commands.map(|(_, command)| command.replace("KEY", &key)).collect();
+    assert_eq!(commands.len(), 2, "{page}");
+    for command in commands {
+        let page = text(&run(&command.split(' ').collect::<Vec<_>>(), ""));
+        assert!(page.contains("-> CPU ") && !page.contains("\nNext"), "{page}");
+    }
+    let many = text(&run(&["explain", "--synthetic", "count=100", "eth1", "--from", &file], ""));
+    let next =
+        "Next: add --what-if rss.key=KEY, with the KEY that sysctl -n net.core.netdev_rss_key prints on that host\n";
+    assert!(many.contains(next) && many.contains("Recording: ringwise 0.1.0"), "{many}");
+}

@@ -221,6 +221,20 @@ impl fmt::Display for KeySource {
     }
 }
 
+impl Undecided {
+    /// The value that could not be read, if that is the reason.
+    pub fn unread(&self) -> Option<&Unread> {
+        match self {
+            Self::KeyUnread { unread }
+            | Self::HostKeyUnread { unread, .. }
+            | Self::HashFunctionUnread { unread }
+            | Self::TableUnread { unread }
+            | Self::AtrUnread { unread, .. } => Some(unread),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Undecided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

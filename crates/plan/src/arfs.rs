@@ -6,10 +6,11 @@
 //! stops its own sampling of flows), so it stays unchanged.
 
 use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, features, rules};
-use ringwise_model::{Fact, Goal};
+use ringwise_model::{Fact, Goal, Intent, Knob};
 
 use crate::dev::{Dev, LearnedIndex};
-use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::goal_knobs::{configured, fits};
+use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 
 /// Drivers with `ndo_rx_flow_steer` in the source of Linux 6.12, and the lab's test NIC.
@@ -33,15 +34,16 @@ pub(crate) fn has(driver: Option<&str>) -> bool {
     driver.is_some_and(|d| DRIVERS.contains(&d))
 }
 
-pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
+pub(crate) fn plan(devs: &[Dev], intent: &Intent, learned: &LearnedIndex, out: &mut PlanBuilder) {
     for d in devs.iter().filter(|d| d.goal == Goal::Rpc && d.rx > 1) {
         let Some(driver) = d.nic.driver.known().filter(|n| has(Some(n))) else { continue };
         let feature =
             d.nic.features.as_ref().and_then(|f| f.get(features::NTUPLE).copied().map_or(Fact::Absent, Fact::Known));
         let dev = d.name().to_string();
         let address = Address::Ntuple { dev: dev.clone() };
-        // Flow rules may have requested the feature already.
-        if out.entries.contains(&address) {
+        // Flow rules may need the feature, or the user has configured it.
+        let names = |k: &Knob| matches!(k, Knob::Feature { name, .. } if fits(name, features::NTUPLE));
+        if out.entries.contains(&address) || configured(intent, &dev, names) {
             continue;
         }
         let live = rules::live_ntuple(d.nic);
@@ -55,7 +57,7 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) 
         let setting = Setting::Ntuple { dev, on: true };
         let w = RequestedSetting { setting, live, matched, anew: d.channels.is_some(), needed: false };
         let why = Reason::AcceleratedRfs { driver: driver.clone() };
-        out.want(Some(d.nic), learned, w, || StepReason { rule: "R2.04", reason: why, source: SCALING });
+        out.want(Some(d.nic), learned, w, || StepReason { rule: "R2.04", reason: why });
         // No other step depends on this one.
         if let Some((_, _, Some(step))) = out.entries.get_mut(&address) {
             step.if_refused = IfRefused::Skip;

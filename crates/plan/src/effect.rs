@@ -7,7 +7,7 @@ use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::entries::Entry;
-use crate::machine::{Class, Machine, Near};
+use crate::machine::{Class, Machine, Near, Zone};
 use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
 
 /// Whether the CPU is on a remote node. `None` if the node of the device or of the CPU is unknown. A CPU on another node
@@ -471,14 +471,24 @@ fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
             let cpus = || d.cpu.iter().flatten();
             match () {
                 () if !cpus().any(|c| zone.home[*c]) => said("no CPU of the node may handle queues"),
-                () if cpus().any(|c| zone.class[*c] == Class::Socket) => said(
-                    "a CPU without a queue on a nearby node is preferred to a local one with a queue (to prevent it: \
-                         --far-node never)",
-                ),
+                () if cpus().any(|c| zone.class[*c] == Class::Socket) => Some(nearby_instead(m, d, &zone, intent)),
                 () => None,
             }
         }
     }
+}
+
+/// Why queues are on a nearby node although local CPUs could take them, and which options prevent it.
+fn nearby_instead(m: &Machine, d: &Dev, zone: &Zone, intent: &Intent) -> String {
+    let mut local = (0..m.cpus.len()).filter(|c| zone.home[*c]);
+    let second_thread = |c: usize| m.cores[m.core[c]].first() != Some(&c);
+    if goal::takes_one_thread(intent, d.goal) && local.any(second_thread) {
+        return "a core without a queue on a nearby node is preferred to a local core with a queue (to prevent it: \
+                --far-node never; to use the second threads of local cores first: --smt all)"
+            .into();
+    }
+    "a CPU without a queue on a nearby node is preferred to a local one with a queue (to prevent it: --far-node never)"
+        .into()
 }
 
 /// Adds the benefit to a number that grows.

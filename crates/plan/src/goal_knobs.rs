@@ -32,7 +32,6 @@ const OWN_MODE: &str = "kernel documentation, driver e1000e: InterruptThrottleRa
 const NO_LRO: &str = "kernel source, net/core/dev.c: dev_disable_lro";
 const OFFLOADS: &str = "kernel documentation, networking/segmentation-offloads";
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
-const PM_QOS: &str = "kernel documentation, power/pm_qos_interface";
 
 /// Moderation of a whole device.
 #[derive(Clone, Copy, PartialEq)]
@@ -163,7 +162,9 @@ pub(crate) fn plan(
 ) {
     let mut notes = ImpossibleSettings::default();
     for (i, d) in devs.iter().enumerate() {
-        if let Some(u) = &d.unread_count {
+        if let Some(u) = &d.unread_count
+            && !configured(intent, d.name(), |k| matches!(k, Knob::Channels { .. }))
+        {
             notes.unread(d.name(), "channels", u, false);
         }
         let mut cx = GroupPlanner { s, d, learned, out };
@@ -190,12 +191,12 @@ pub(crate) fn plan(
 
 /// Whether the user configured such a setting of the device. If the device does not report its value, the configured setting
 /// is the one that is reported as not possible.
-fn configured(intent: &Intent, dev: &str, which: impl Fn(&Knob) -> bool) -> bool {
+pub(crate) fn configured(intent: &Intent, dev: &str, which: impl Fn(&Knob) -> bool) -> bool {
     intent.wishes.iter().any(|w| w.dev.as_deref() == Some(dev) && which(&w.knob))
 }
 
 /// Whether `word` of the configuration names the feature: by the kernel's name or one of ethtool.
-fn fits(word: &str, feature: &str) -> bool {
+pub(crate) fn fits(word: &str, feature: &str) -> bool {
     !knob_features::named(word, [&feature.to_string()]).is_empty()
 }
 
@@ -427,11 +428,7 @@ fn wake(
             continue;
         }
         let w = RequestedSetting { matched: compare(&setting, s), setting, live, anew: false, needed: true };
-        out.want(None, learned, w, || StepReason {
-            rule: "H07",
-            reason: Reason::DeepSleep { usecs: most },
-            source: PM_QOS,
-        });
+        out.want(None, learned, w, || StepReason { rule: "H07", reason: Reason::DeepSleep { usecs: most } });
     }
 }
 

@@ -8,7 +8,7 @@ use ringwise_model::{Dir, Fact, FarNode, Vector};
 use crate::dev::{Dev, LearnedIndex, Unit};
 use crate::machine::{Class, Machine, Zone};
 use crate::place::Placement;
-use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 use crate::{Refusal, explain_rule, goal, wishes};
 
@@ -148,48 +148,47 @@ impl<'a> Diagnosis<'a> {
 
     fn why(&self, d: &Dev, v: Option<&Vector>, to: usize) -> StepReason {
         let (m, dev) = (self.m, || d.name().to_string());
-        let with = |rule, reason, source| StepReason { rule, reason, source };
+        let with = |rule, reason| StepReason { rule, reason };
         let Some(v) = v else {
-            return with("R0.12", Reason::NewQueue, SCALING);
+            return with("R0.12", Reason::NewQueue);
         };
         let Some(now) = Dev::now(m, v) else {
-            return with("A02", Reason::CpuUnknown, SCALING);
+            return with("A02", Reason::CpuUnknown);
         };
         let at = m.cpus[now];
         let pinned = matches!(&v.asked, Fact::Known(asked) if asked.len() == 1);
         if let Some(Recount { rule, queues, .. }) = self.recount.filter(|_| pinned && now == to) {
-            return with(rule, Reason::PlacedForCount { queues }, SCALING);
+            return with(rule, Reason::PlacedForCount { queues });
         }
         if m.isolated.contains(at) && !self.usable[now] {
-            return with("A08", Reason::IsolatedCpu { cpu: at }, "kernel parameters: isolcpus, nohz_full");
+            return with("A08", Reason::IsolatedCpu { cpu: at });
         }
         if let Fact::Known(asked) = &v.asked
             && asked.len() > 1
             && now == to
         {
-            return with("A02", Reason::FreeToMove { among: asked.clone(), arrived: true, moved: None }, SCALING);
+            return with("A02", Reason::FreeToMove { among: asked.clone(), arrived: true, moved: None });
         }
         if self.zone.class[now] > self.zone.class[to] {
-            return with("A03", Reason::FarNode { dev: dev(), node: m.node[now] }, SCALING);
+            return with("A03", Reason::FarNode { dev: dev(), node: m.node[now] });
         }
         let crowded = self.per_cpu[now] > self.best;
         if crowded && self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
             return with(
                 "A01",
                 Reason::MostOnOneCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], of: self.vectors },
-                SCALING,
             );
         }
         if now != to && crowded {
-            return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now] }, SCALING);
+            return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now] });
         }
         if self.per_core[m.core[now]] > self.best_of_core && self.near_core_free {
-            return with("A04", Reason::QueuesShareCore, SCALING);
+            return with("A04", Reason::QueuesShareCore);
         }
         let wide = matches!(&v.asked, Fact::Known(asked) if asked.len() > 1);
         let more = self.now.all[now] > self.now.all[to] && self.now.all[now] > self.best_of_all;
         if !wide && more {
-            return with("A15", Reason::CrowdedCpu, SCALING);
+            return with("A15", Reason::CrowdedCpu);
         }
         match &v.asked {
             Fact::Known(asked) if asked.len() > 1 => {
@@ -200,7 +199,7 @@ impl<'a> Diagnosis<'a> {
                         Reason::FreeToMove { among, arrived: false, moved: Some(self.move_cause(v, to, &reason)) }
                     }
                 };
-                with("A02", reason, SCALING)
+                with("A02", reason)
             }
             _ => match self.why_at_all(d, now, to) {
                 Reason::SameNumberOneCpu
@@ -209,16 +208,16 @@ impl<'a> Diagnosis<'a> {
                 | Reason::LessLoaded { .. }
                     if self.only_as_requested(to) =>
                 {
-                    with(wishes::RULE, Reason::RemoteRequested, "the user")
+                    with(wishes::RULE, Reason::RemoteRequested)
                 }
                 reason @ (Reason::SameNumberOneCpu
                 | Reason::CpuOfOtherInterface { .. }
                 | Reason::CrowdedCache { .. }
                 | Reason::LessLoaded { .. }) => match self.recount {
-                    Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }, SCALING),
-                    None => with("R0.09", reason, SCALING),
+                    Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }),
+                    None => with("R0.09", reason),
                 },
-                reason => with("R0.09", reason, SCALING),
+                reason => with("R0.09", reason),
             },
         }
     }

@@ -11,8 +11,6 @@ use crate::dev::{Dev, LearnedIndex, named};
 use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 
-const SOURCE: &str = "irqbalance(1), API and --policyscript";
-
 /// Runs last, for the devices whose interrupts the plan sets.
 pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut PlanBuilder) {
     others(s, devs, out);
@@ -33,11 +31,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         if lasts {
             let matched = compare(s, &restart, &live);
             let w = RequestedSetting { setting: restart, live, matched, anew: false, needed: false };
-            out.want(Some(d.nic), learned, w, || StepReason {
-                rule: "A06",
-                reason: Reason::RestartForgetsBan,
-                source: SOURCE,
-            });
+            out.want(Some(d.nic), learned, w, || StepReason { rule: "A06", reason: Reason::RestartForgetsBan });
         }
         let ban = Setting::IrqbalanceBan { dev: dev.clone(), left: BannedInterrupts::All };
         let live = live_ban(s, &dev);
@@ -47,7 +41,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             let forgets =
                 (!lasts).then(|| if b.unit.is_known() { BanLossCause::UnitFixed } else { BanLossCause::NotByUnit });
             let reason = Reason::IrqbalanceMoves { interval_s: b.interval_s.known().copied(), forgets };
-            StepReason { rule: "A06", reason, source: SOURCE }
+            StepReason { rule: "A06", reason }
         });
     }
 }

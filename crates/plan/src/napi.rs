@@ -40,11 +40,7 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
             // A thread that an earlier step creates does not exist yet.
             let anew = restarted || live.is_absent();
             let w = RequestedSetting { setting, live, matched, anew, needed: false };
-            out.want(Some(d.nic), learned, w, || StepReason {
-                rule: "R0.13",
-                reason: Reason::ThreadWithInterrupt,
-                source: "kernel documentation, networking/napi",
-            });
+            out.want(Some(d.nic), learned, w, || StepReason { rule: "R0.13", reason: Reason::ThreadWithInterrupt });
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::machine::{Class, Machine, Near};
 use crate::manual_changes::{KeptSettings, MadeByDevice, ManualChanges};
 use crate::messages::Messages;
 use crate::place::{self, Placement};
-use crate::target::{PlanBuilder, SCALING, StepOrigin, StepReason};
+use crate::target::{PlanBuilder, StepOrigin, StepReason};
 use crate::wanted::RequestedSetting;
 use crate::wishes::{self, ConfiguredSettings};
 use crate::{Group, Plan, PlanHost, ProposedChange, Refusal, SCHEMA, VERSION};
@@ -128,7 +128,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
-    arfs::plan(&devs, &learned, &mut out);
+    arfs::plan(&devs, &intent, &learned, &mut out);
     irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
@@ -342,7 +342,7 @@ fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &Learned
         return;
     }
     let named = intent.queues.is_some();
-    out.enter(Some(d.nic), learned, w, || StepOrigin { named, ..StepReason { rule, reason, source: SCALING }.into() });
+    out.enter(Some(d.nic), learned, w, || StepOrigin { named, ..StepReason { rule, reason }.into() });
 }
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: PlanBuilder, groups: Vec<Group>) -> Plan {

@@ -7,7 +7,7 @@ use ringwise_model::{Fact, Intent, Knob, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
-use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 use crate::{NotPossible, Obstacle};
 
@@ -179,7 +179,7 @@ pub(crate) fn warn_half(s: &Snapshot, devs: &[Dev], intent: &Intent, out: &mut P
 }
 
 fn why_host(want: Rfs, entries: u32) -> StepReason {
-    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
+    let with = |rule, reason| StepReason { rule, reason };
     match want {
         Rfs::Off | Rfs::Keep => with("Q11", Reason::RfsNoGain),
         Rfs::On { at_least: true, .. } => with("R2.03", Reason::RfsManyConnections { entries }),
@@ -188,7 +188,7 @@ fn why_host(want: Rfs, entries: u32) -> StepReason {
 }
 
 fn why_queue(want: Rfs, entries: u32, queues: u32) -> StepReason {
-    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
+    let with = |rule, reason| StepReason { rule, reason };
     match want {
         Rfs::Off | Rfs::Keep => with("Q11", Reason::RfsOff),
         Rfs::On { .. } => with("Q09", Reason::RfsShare { entries, queues }),

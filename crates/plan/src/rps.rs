@@ -7,7 +7,7 @@ use crate::dev::{Dev, LearnedIndex};
 use crate::goal;
 use crate::machine::{Class, Machine};
 use crate::place::Placement;
-use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 
 /// CPUs that help the single queue: those that share the L3 with its interrupt, without the interrupt's own core (rules
@@ -78,7 +78,7 @@ pub(crate) fn plan(
 }
 
 fn why(d: &Dev, place: &Placement, mask: &CpuSet, cpu: Option<CpuId>) -> StepReason {
-    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
+    let with = |rule, reason| StepReason { rule, reason };
     if !mask.is_empty() {
         return with("Q04", Reason::OneQueue { cpu, helpers: mask.clone() });
     }

@@ -42,6 +42,12 @@ const RULES: &[RuleText] = &[
         source: SCALING,
     },
     RuleText {
+        id: "A06",
+        title: "irqbalance moves pinned interrupts",
+        why: "Every ten seconds irqbalance moves interrupts that are not banned, and it does not know that two of them belong to one queue pair.",
+        source: "irqbalance(1), API and --policyscript",
+    },
+    RuleText {
         id: "A08",
         title: "interrupt on an isolated CPU",
         why: "Isolated CPUs are set aside so that nothing disturbs the programs that run there.",
@@ -256,6 +262,11 @@ const RULES: &[RuleText] = &[
 /// The text of a rule that a plan refers to; `None` for an unknown id.
 pub fn explain_rule(id: &str) -> Option<&'static RuleText> {
     RULES.iter().find(|r| r.id == id)
+}
+
+/// The document that a rule comes from; empty for an unknown id.
+pub(crate) fn source_of(id: &str) -> String {
+    explain_rule(id).map_or_else(String::new, |r| r.source.to_string())
 }
 
 /// Every rule that plans may cite, by id.

@@ -12,7 +12,8 @@ use ringwise_model::{Fact, Goal, Snapshot};
 use crate::dev::{Dev, LearnedIndex};
 use crate::groups::{GroupPlanner, GroupSetting, QueueGroup};
 use crate::machine::Machine;
-use crate::target::{PlanBuilder, SCALING};
+use crate::rules::source_of;
+use crate::target::PlanBuilder;
 
 /// Capacity of a core with queues on two or more threads, in percent of one thread alone (a model: each packet takes 1.5
 /// times as long; lab/cost).
@@ -141,7 +142,7 @@ pub(crate) fn plan(
             continue;
         }
         let setting = Setting::RssTable { dev: d.name().to_string(), table: table.clone() };
-        let (reason, source) = (Reason::TableByCapacity, SCALING.to_string());
+        let (reason, source) = (Reason::TableByCapacity, source_of(FOR_SHARES));
         let want = GroupSetting { setting, instead: Vec::new(), rule: FOR_SHARES, reason, source, needed: false };
         GroupPlanner { s, d, learned, out }.want(want);
         let has = |(_, setting, _): &(Address, Setting, _)| matches!(setting, Setting::RssTable { table: t, .. } if *t == table);

@@ -10,19 +10,17 @@ use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::manual_changes::{KeptSettings, MadeByDevice};
 use crate::messages::Messages;
+use crate::rules::source_of;
 use crate::wanted::RequestedSetting;
 use crate::{NotPossible, Obstacle, ProposedChange, SkippedInterface, explain_rule};
 
-/// Rule id, reason, source.
+/// The rule of a step, and what holds for this step. The source is that of the rule.
 pub(crate) struct StepReason {
     pub rule: &'static str,
     pub reason: Reason,
-    pub source: &'static str,
 }
 
-pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
-
-/// The reason with a source known only at run time, and alternatives if the setting is not possible.
+/// The reason with a source of its own, and alternatives if the setting is not possible.
 pub(crate) struct StepOrigin {
     pub rule: &'static str,
     pub reason: Reason,
@@ -39,7 +37,7 @@ impl From<StepReason> for StepOrigin {
         Self {
             rule: w.rule,
             reason: w.reason,
-            source: w.source.to_string(),
+            source: source_of(w.rule),
             instead: Vec::new(),
             after: ResetBy::Channels,
             named: false,

@@ -10,7 +10,7 @@ use ringwise_model::{CpuId, CpuSet, Fact};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
-use crate::target::{PlanBuilder, SCALING, StepReason};
+use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 use crate::{NotPossible, Obstacle, irq};
 
@@ -196,7 +196,7 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
 }
 
 fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, queues: u32, online: usize) -> StepReason {
-    let with = |rule, reason| StepReason { rule, reason, source: SCALING };
+    let with = |rule, reason| StepReason { rule, reason };
     if cpus.is_empty() {
         return with("Q16", Reason::QueueWithoutCpu { queues, cpus: online as u32 });
     }

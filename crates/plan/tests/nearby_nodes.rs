@@ -128,6 +128,22 @@ fn an_unread_number_of_queues_is_reported_if_the_goal_needs_another() {
     assert!(matches!(why, Obstacle::ChannelCountsUnread { .. }) && needed, "{why:?}");
 }
 
+/// Interrupts of all queues move to two nodes: the cost names every option that keeps them local.
+#[test]
+fn the_cost_of_a_nearby_node_names_the_options_that_prevent_it() {
+    let mut s = host(vec![ice("eth0", 6)]);
+    pin(&mut s, "eth0", &[0, 1, 2, 3, 4, 5]);
+    let cost = |intent: &Intent| {
+        let p = ok(&s, intent);
+        p.expected.into_iter().find(|e| e.text.starts_with("interrupts on a remote node")).and_then(|e| e.worth)
+    };
+    let rpc_cost = cost(&rpc()).expect("six queues on four cores");
+    assert!(rpc_cost.contains("--far-node never") && rpc_cost.contains("--smt all"), "{rpc_cost}");
+    // Both options do.
+    assert_eq!(cost(&Intent { smt: Some(Smt::All), ..rpc() }), None);
+    assert_eq!(cost(&Intent { far_node: Some(FarNode::Never), ..rpc() }), None);
+}
+
 #[test]
 fn cpus_for_programs_of_several_nodes_name_no_single_one() {
     let p = ok(&host(vec![ice("eth0", 6)]), &rpc());

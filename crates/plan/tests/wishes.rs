@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
-    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
-    NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, Intent, Knob, Napi, NapiInstance,
+    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -578,4 +578,30 @@ fn cpus_in_no_xps_mask_are_counted_from_the_masks_of_the_plan() {
     assert_eq!(unmasked(vec![]), Some((Some(8.0), Some(0.0))));
     let two: CpuSet = "0-1".parse().expect("a list");
     assert_eq!(unmasked(vec![Knob::XpsCpus { queues: None, cpus: two }]), Some((Some(8.0), Some(6.0))));
+}
+
+/// The goal wants the same settings, but the user has configured them: each has one line.
+#[test]
+fn a_configured_setting_that_cannot_be_read_is_reported_once() {
+    let nic = NicSpec::new("eth0", "ice", Some(0), 8, 8);
+    let mut s = machines::host("db1", CpuSpec::flat(4, 1), vec![nic]).snapshot();
+    s.nics[0].channels = Fact::unknown("channels-get eth0", "not in this capture");
+    s.nics[0].features = Fact::unknown("features-get eth0", "not in this capture");
+    let lines = |knobs: Vec<Knob>| {
+        let of_eth0 = |knob| Wish { dev: Some("eth0".into()), ..wish(knob) };
+        let wishes = knobs.into_iter().map(of_eth0).collect();
+        let p = plan(&s, &Intent { goal: Goal::Rpc, wishes, ..Intent::default() }, &[]).expect("can be planned");
+        let all = p.refused.into_iter().filter(|r| r.is_unread()).map(|r| (r.what, r.needed));
+        all.filter(|(what, _)| what.contains("channels") || what.contains("ntuple")).collect::<Vec<_>>()
+    };
+    let of_goal = [("eth0 channels".to_string(), false), ("eth0 rx-ntuple-filter".to_string(), false)];
+    let sorted = |mut all: Vec<(String, bool)>| {
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(lines(Vec::new())), of_goal);
+    let channels = Knob::Channels { rx: None, tx: None, combined: Some(4) };
+    let ntuple = Knob::Feature { name: "ntuple".into(), on: true };
+    let configured = [("eth0 channels".to_string(), true), ("eth0 ntuple".to_string(), true)];
+    assert_eq!(sorted(lines(vec![channels, ntuple])), configured);
 }

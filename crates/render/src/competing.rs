@@ -8,6 +8,9 @@ use ringwise_plan::Plan;
 use ringwise_text::Style;
 use ringwise_text::{hang, pad, plural};
 
+/// Nothing was found: neither a program that runs, nor a file that would set the same things later.
+const NONE: &str = "none (no program, script, crontab, unit, udev rule or .link file)";
+
 /// irqbalance (`irqbalance running, 16 interrupts of eth1 eth2 banned`), then other programs.
 pub fn line(s: &Snapshot) -> String {
     let mut parts = Vec::new();
@@ -40,7 +43,7 @@ pub fn line(s: &Snapshot) -> String {
     match &s.host.rivals {
         Fact::Unknown(u) if parts.is_empty() => format!("unknown ({})", u.why),
         Fact::Unknown(u) => format!("{}; others unknown ({})", parts.join("; "), u.why),
-        _ if parts.is_empty() => "none running".into(),
+        _ if parts.is_empty() => NONE.into(),
         _ => parts.join("; "),
     }
 }

@@ -1,7 +1,7 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
-use ringwise_model::{CpuSet, Goal};
+use ringwise_model::{CpuSet, Goal, Snapshot};
 use ringwise_plan::{Group, Plan, Program};
 
 use ringwise_text::{hang, plural};
@@ -37,16 +37,24 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
 const MANY_OR_BUSY: &str = "many processes or threads (a database), or a busy program";
 const FEW: &str = "few threads, and not busy";
 
+/// A set of CPUs for people, with its size and that of the host: `CPUs 80-95,208-223 (32 of 256)`. `s`: the host, if it is
+/// known.
+fn cpus_of(cpus: &CpuSet, s: Option<&Snapshot>) -> String {
+    let name = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let size = s.map_or_else(String::new, |s| format!(" ({} of {})", cpus.len(), s.topology.online.len()));
+    format!("{name} {cpus}{size}")
+}
+
 /// CPUs for programs, and how to set them with systemd: for every configured unit, and one example.
-pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
+pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> String {
     let Some(first) = plan.programs.first() else { return String::new() };
     let head = "Recommended CPUs for a program that uses mainly one interface (ringwise moves no program):";
     let mut out = hang("", head, w);
     let (groups, devs): (Vec<&Program>, Vec<&Program>) = plan.programs.iter().partition(|p| p.group.is_some());
-    out.push_str(&list("  ", groups.iter().map(|p| (of(p), format!("CPUs {}", p.cpus), p.why.clone())), w));
+    out.push_str(&list("  ", groups.iter().map(|p| (of(p), cpus_of(&p.cpus, s), p.why.clone())), w));
     if let Some(first) = devs.first() {
-        let node = (MANY_OR_BUSY, list("    ", of_nodes(plan, &devs).into_iter(), w));
-        let few = devs.iter().map(|p| (of(p), format!("CPUs {}", p.cpus), p.why.clone()));
+        let node = (MANY_OR_BUSY, list("    ", of_nodes(plan, s, &devs).into_iter(), w));
+        let few = devs.iter().map(|p| (of(p), cpus_of(&p.cpus, s), p.why.clone()));
         let few = (FEW, list("    ", few, w));
         for (kind, list) in in_order(plan.intent.goal_of(&first.dev), node, few) {
             out.push_str(&format!("  {kind}:\n{list}"));
@@ -111,15 +119,15 @@ fn list(indent: &str, lines: impl Iterator<Item = (String, String, String)>, w: 
 }
 
 /// CPUs for programs with many threads: interfaces with the same CPUs share a line.
-fn of_nodes(plan: &Plan, devs: &[&Program]) -> Vec<(String, String, String)> {
+fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String, String, String)> {
     let mut lines: Vec<(String, String, String)> = Vec::new();
     for p in devs {
         let nodeless = plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
         let (cpus, why) = match &p.node_cpus {
             Some(cpus) if plan.intent.goal_of(&p.dev) == Goal::Stream => {
-                (format!("CPUs {cpus}"), "the physical cores of the node without a queue".to_string())
+                (cpus_of(cpus, s), "the physical cores of the node without a queue".to_string())
             }
-            Some(cpus) => (format!("CPUs {cpus}"), of_the_node(&p.beside_interrupts)),
+            Some(cpus) => (cpus_of(cpus, s), of_the_node(&p.beside_interrupts)),
             None if nodeless => ("no limit, because its node is unknown".to_string(), String::new()),
             None => ("no limit, because all CPUs of the host are local".to_string(), String::new()),
         };
@@ -140,7 +148,7 @@ fn of_the_node(beside: &CpuSet) -> String {
     };
     format!(
         "the usable CPUs of the node, except {them}, which {share} a core with an interrupt: a program there and the interrupt \
-         would slow each other down"
+         would slow each other down (a rule of thumb, not measured on this host)"
     )
 }
 

@@ -126,7 +126,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
             out.push('\n');
         }
     }
-    out.push_str(&groups::programs(plan, w));
+    out.push_str(&groups::programs(plan, s, w));
     out.push_str(&gains::text(plan, w));
     out.push_str(&s.map(|s| pending::of_plan(plan, &index, s, w)).unwrap_or_default());
     out.push_str(&rest(plan, again, style));

@@ -277,6 +277,8 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
+            // Losses that did not grow are left out of the samples; these segments are counted in the same file.
+            t.protocols.get("TcpExt:TCPOFOQueue")?;
             let (over, drops) = (t.protocol("TcpExt:ListenOverflows"), t.protocol("TcpExt:ListenDrops"));
             if over + drops > 0 {
                 say.found(DropFound::ListenQueues { per_second: t.per_second(over.max(drops)) });

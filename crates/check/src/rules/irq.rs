@@ -79,8 +79,6 @@ pub(super) static RULES: &[Rule] = &[
         guard: "irqbalance runs",
         condition: "interrupts that are pinned to one CPU are not banned in irqbalance, or their ban is lost when it restarts",
         confirm: "pgrep -a irqbalance shows its options (--banirq, --policyscript); its socket answers the command setup with the banned interrupts",
-        why: "Every ten seconds irqbalance moves interrupts that are not banned, and it does not know that two of them belong to one queue pair.",
-        source: "irqbalance(1), API and --policyscript",
         ours: Some(""),
         judge: |cx, say| planned::judge("A06", cx, say),
         ..Rule::BASE
@@ -549,11 +547,11 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.09",
-        title: "interrupt on a CPU that the goal does not use for it",
+        title: "the goal prefers another CPU for an interrupt",
         reads: "smp_affinity_list",
         needs: &[RequiredFact::Interrupts],
         guard: "the plan covers the interface, and its interrupts are matched to queues and can be moved",
-        condition: "the plan uses another CPU: the goal or an option excludes the present one, its L3 cache serves more queues, \
+        condition: "the present CPU is no fault, but the plan uses another one: the goal or an option excludes the present one, its L3 cache serves more queues, \
                     the plan gives it to another interface, or queues with the same number of all ports share a CPU",
         confirm: "ringwise plan --goal GOAL shows the CPU and the reason",
         severity: Severity::Info,

@@ -473,7 +473,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R4.04",
-        title: "moderation of each queue group",
+        title: "moderation of a queue group differs from its policy",
         reads: "coalesce of queues, NAPI",
         guard: "groups of queues are configured",
         condition: "the plan has other values",
@@ -484,7 +484,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R4.05",
-        title: "RSS table for queue groups",
+        title: "RSS table does not suit the queue groups",
         reads: "RSS table and contexts",
         needs: &[RequiredFact::RssTable],
         guard: "groups of queues are configured",
@@ -496,7 +496,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R4.06",
-        title: "flow rules for queue groups",
+        title: "flow rules do not suit the queue groups",
         reads: "flow rules",
         needs: &[RequiredFact::FlowRules],
         guard: "groups of queues are configured",

@@ -509,7 +509,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R2.03",
-        title: "RFS for the goal",
+        title: "RFS tables do not suit the goal",
         reads: "rps_sock_flow_entries, rps_flow_cnt",
         needs: &[RequiredFact::Rfs],
         guard: "the goal uses RFS",
@@ -522,7 +522,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R2.04",
-        title: "accelerated RFS for the goal",
+        title: "accelerated RFS is off, although the goal uses it",
         reads: "feature rx-ntuple-filter, driver",
         guard: "the goal uses RFS",
         condition: "the plan turns ntuple on",

@@ -205,9 +205,14 @@ fn traffic(s: &Snapshot) -> Traffic {
         seconds: 1.0,
         links: s.nics.iter().map(|n| (n.name().to_string(), link(n))).collect(),
         cpus: s.topology.online.iter().map(|c| (c, cpu.clone())).collect(),
-        protocols: [("Ip:InReceives", 100_000), ("Udp:InDatagrams", 1_000), ("Ip:ReasmReqds", 0)]
-            .map(|(k, v)| (k.to_string(), v))
-            .into(),
+        protocols: [
+            ("Ip:InReceives", 100_000),
+            ("Udp:InDatagrams", 1_000),
+            ("Ip:ReasmReqds", 0),
+            ("TcpExt:TCPOFOQueue", 0),
+        ]
+        .map(|(k, v)| (k.to_string(), v))
+        .into(),
         threads: Fact::Known(Vec::new()),
     }
 }

@@ -48,7 +48,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "TEXT", help_heading = "Record")]
     pub reason: Option<String>,
     /// Put everything back unless ringwise confirm runs within TIME (60s, 5m) after the verification, even if this
-    /// session ends. Time in suspend counts; setting the clock does not
+    /// session ends. The time runs on while the host is suspended, and setting the clock does not change it
     #[arg(long, value_name = "TIME", value_parser = super::duration, help_heading = "Safety")]
     pub confirm: Option<std::time::Duration>,
     /// Run CMD (sh -c) after applying: exit status 0 confirms, any other restores everything. Implies --confirm 60s

@@ -30,7 +30,8 @@ pub enum BenchCmd {
     Mixed(Box<RunArgs>),
     /// Send datagrams or streams in one direction
     Stream(Box<RunArgs>),
-    /// Compare places for the receiver: the queue's CPU, its sibling, cache, node, a remote node
+    /// Compare CPUs for the receiver: that of the queue, the other thread of its core, others of its cache, its node, a remote
+    /// node
     Receive(Box<RunArgs>),
     /// Forward packets through this host
     Forward(Box<RunArgs>),
@@ -165,7 +166,7 @@ pub struct LoadArgs {
     /// Payload sizes in bytes (64,256,1k,64k) [default: rr 64 to 1k, burst and mixed 64 to 64k]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = bytes)]
     pub size: Vec<u32>,
-    /// Number of load threads; several values are an axis
+    /// Number of load threads; with several values, each is measured
     #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "level", value_parser = between::<u32>(1, 1024))]
     pub threads: Vec<u32>,
     /// Load level: light, medium, heavy use a quarter, one, two threads per core of this host [default: medium]
@@ -174,14 +175,14 @@ pub struct LoadArgs {
     /// Ratio of latency threads to throughput threads: 1/2:1/2,2/3:1/3,1/3:2/3,1:0,0:1 [default: all of these]
     #[arg(long, value_name = "MIXES", value_delimiter = ',')]
     pub mix: Vec<String>,
-    /// Number of connections, or of source ports; several values are an axis
+    /// Number of connections, or of source ports; with several values, each is measured
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = between::<u32>(1, 100_000))]
     pub flows: Vec<u32>,
-    /// Zipf exponent of the flows; several values are an axis
+    /// Zipf exponent of the flows; with several values, each is measured
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = skew)]
     pub skew: Vec<f64>,
     /// Offer N requests or packets a second in total, at fixed times (20k, 1.5M); without it each one is sent when the
-    /// previous one is done; several values are an axis
+    /// previous one is done; with several values, each is measured
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = rate)]
     pub rate: Vec<f64>,
     /// Transport protocol of the load
@@ -202,7 +203,7 @@ pub struct LoadArgs {
     /// Which end generates the load
     #[arg(long, value_name = "WHO", value_enum, default_value_t)]
     pub drive: DriveArg,
-    /// Weight of latency in the score of mixed
+    /// Weight of latency in the score of mixed, 0 to 1
     #[arg(long, value_name = "W", default_value_t = 0.5, value_parser = weight)]
     pub weight: f64,
     /// Delay each answer by this long, to test the harness with a known delay
@@ -228,13 +229,13 @@ pub struct ForwardArgs {
     /// Port of the peer that --out reaches
     #[arg(long, value_name = "DEV")]
     pub sink: Option<String>,
-    /// Frame sizes in bytes without FCS, as pktgen counts them; shorter ones are sent with 60 [default: 1000,500,250,100,60]
+    /// Frame sizes in bytes without FCS, as pktgen counts them; pktgen sends at least 60 [default: 1000,500,250,100,60]
     #[arg(long = "frame", value_name = "SIZES", value_delimiter = ',', conflicts_with = "size", value_parser = between::<u32>(1, 9600))]
     pub frames: Vec<u32>,
     /// Address pattern of the load
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     pub recipe: Recipe,
-    /// With --recipe turn: add rules that steer the sources to the queues in turn to every state; the first one then has goal balanced
+    /// With --recipe turn: give every state rules that steer the sources to the queues in turn; the first state then has goal balanced
     #[arg(long)]
     pub lead: bool,
     /// Source addresses [default: 10.0.0.0/8]
@@ -246,10 +247,10 @@ pub struct ForwardArgs {
     /// Find the highest rate without loss, and the highest with 0.5 % loss, in each state
     #[arg(long)]
     pub find_rate: bool,
-    /// Load N of the ports of --in at once; several values are an axis
+    /// Load N of the ports of --in at once; with several values, each is measured
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = between::<u32>(1, 64))]
     pub interfaces: Vec<u32>,
-    /// Add N routes to the main table while measuring (unreachable ones in 198.19.0.0/16); several values are an axis
+    /// Add N routes to the main table while measuring (unreachable ones in 198.19.0.0/16); with several values, each is measured
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = between::<u32>(0, 65_536))]
     pub routes: Vec<u32>,
 }
@@ -257,7 +258,8 @@ pub struct ForwardArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Design")]
 pub struct DesignArgs {
-    /// Number of blocks; each block measures every state once at every point, in random order
+    /// Number of blocks. A block measures every state once with each combination of sizes, flows, threads and so on, in
+    /// random order
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = between::<u32>(1, 1000))]
     pub pairs: u32,
     /// Number of calibration blocks, which come first and compare the first state with itself
@@ -356,7 +358,7 @@ pub enum Level {
 /// Arguments of `bench serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
-    /// Listen for the control connection on this address; an address of all interfaces is refused. With port 0 the
+    /// Listen for the control connection on this address; 0.0.0.0 and :: are refused. With port 0 the
     /// kernel chooses the port, and the address is printed on stdout
     #[arg(long, value_name = "ADDR:PORT", required_unless_present = "stdio", value_parser = socket_address, help_heading = "Connection")]
     pub listen: Option<SocketAddr>,
@@ -389,7 +391,7 @@ pub struct BenchReportArgs {
     /// Write each figure to a file in DIR; of several files, figures with a line for each
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub svg: Option<PathBuf>,
-    /// Weight of latency in the score [default: the one of the measurement]
+    /// Weight of latency in the score, 0 to 1 [default: the one of the measurement]
     #[arg(long, value_name = "W", value_parser = weight, help_heading = "Output")]
     pub weight: Option<f64>,
     /// `--output`.

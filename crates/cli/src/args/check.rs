@@ -65,13 +65,13 @@ pub struct CheckArgs {
     /// File of accepted findings; none: no file [default: /etc/ringwise/accepted.json if it exists]
     #[arg(long, value_name = "FILE", help_heading = "Accepted findings")]
     pub baseline: Option<PathBuf>,
-    /// Record in that file that findings of this rule are accepted (on DEV, or everywhere)
+    /// Accept findings of this rule on DEV, or everywhere: record it in the file of --baseline
     #[arg(long, value_name = "ID", requires_all = ["reason", "until"], help_heading = "Accepted findings")]
     pub accept: Option<String>,
     /// Reason for accepting it
     #[arg(long, value_name = "TEXT", requires = "accept", help_heading = "Accepted findings")]
     pub reason: Option<String>,
-    /// Last day of the acceptance (2027-03-01)
+    /// Last day of the acceptance, e.g. 2027-03-01
     #[arg(long, value_name = "DAY", requires = "accept", help_heading = "Accepted findings")]
     pub until: Option<String>,
     /// With several captures: list every host and every shared finding

@@ -11,7 +11,7 @@ pub struct DaemonArgs {
     /// was applied [default: /etc/ringwise/ringwise.toml, if it exists]
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub config: Option<PathBuf>,
-    /// observe: report uneven load of receive queues, and which RSS table would be better; off: do not read the load
+    /// Whether to look for uneven load of receive queues
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Request")]
     pub follow: FollowArg,
     /// Change the RSS table of this interface (name or pattern) when its load is uneven; repeat the option for several
@@ -26,10 +26,10 @@ pub struct DaemonArgs {
 /// What the service does about the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum FollowArg {
-    /// Report.
+    /// Report uneven load, and which RSS table would be better
     #[default]
     Observe,
-    /// Nothing.
+    /// Do not read the load
     Off,
 }
 

@@ -11,9 +11,9 @@ use super::{Format, From, InvalidValue};
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExplainArgs {
-    /// One flow, as SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-10.0.0.2:80/tcp (without :PORT, or with :*, it means
-    /// every port; /frag after it means fragments), or - to read flows, lines of ss, conntrack -L or watch --per-flow
-    /// -j from stdin; then the interface that receives it [default: by the routes]
+    /// One flow, and the interface that receives it [default: by the routes]. A flow is
+    /// SOURCE:PORT-DESTINATION:PORT/PROTOCOL, e.g. 10.0.0.1:1234-10.0.0.2:80/tcp. Without :PORT, or with :*, it stands for every
+    /// port; /frag behind it for fragments. - reads from stdin: flows, or lines of ss, conntrack -L or watch --per-flow -j
     #[arg(value_name = "FLOW|DEV")]
     pub words: Vec<String>,
     /// Explain the flows of a pcap or pcapng file
@@ -49,7 +49,7 @@ pub struct ExplainArgs {
     /// Print one line for each flow: flow, queue, interrupt, CPU, node
     #[arg(long, conflicts_with_all = ["balance", "svg", "observe"], help_heading = "Output")]
     pub plain: bool,
-    /// Observe for TIME (10s) where packets are really processed, and show it beside the prediction
+    /// Observe for TIME (e.g. 10s) where packets are really processed, and show it beside the prediction
     #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["from", "many", "balance", "svg"], help_heading = "Analysis")]
     pub observe: Option<Duration>,
     /// Also draw the path of the flow into an SVG file (-: only the drawing, on stdout)

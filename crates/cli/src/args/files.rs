@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ringwise_model::GoalChoice;
 
 use super::{Format, From, IntentArgs, Write};
 
@@ -106,6 +107,10 @@ pub struct ConfigInit {
 /// Arguments of `config import`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigImport {
+    /// Write this goal into the file: balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the host.
+    /// Interrupts and XPS masks are imported where this goal would change them [default: balanced]
+    #[arg(long, value_name = "GOAL", help_heading = "Request")]
+    pub goal: Option<GoalChoice>,
     /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,

@@ -30,7 +30,7 @@ pub struct IntentArgs {
     /// Keep these CPUs free of queues for other work
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub reserve: Option<CpuSet>,
-    /// The same as --reserve, in a list of its own
+    /// Keep these CPUs free of queues too: --reserve in a second list, which adds to a reserve of the configuration file
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub exclude_cpus: Option<CpuSet>,
     /// Number of queues of each interface; changing it interrupts traffic
@@ -42,10 +42,11 @@ pub struct IntentArgs {
     /// Use of CPUs on remote nodes
     #[arg(long, value_name = "HOW", value_enum, help_heading = "CPUs and queues")]
     pub far_node: Option<FarNodeArg>,
-    /// Include steps that interrupt traffic
+    /// Include changes that interrupt traffic, often for seconds; without it the plan only lists them
     #[arg(long, help_heading = "Limits")]
     pub allow_disruption: bool,
-    /// Make queue groups for latency and bulk, half of the queues on the remote node
+    /// Make the queue groups of Intel's article about moderation of single queues: latency and bulk, half of the queues on
+    /// the remote node
     #[arg(long, help_heading = "CPUs and queues")]
     pub pair_as_article: bool,
     /// Number of queues in the latency group of goal mixed [default: a third]
@@ -54,7 +55,7 @@ pub struct IntentArgs {
     /// Fail when a configured setting is not possible here, instead of reporting it in the plan
     #[arg(long, help_heading = "Limits")]
     pub strict: bool,
-    /// Overwrite manual changes, also adopted ones
+    /// Overwrite settings that were changed outside ringwise, also adopted ones
     #[arg(long, help_heading = "Limits")]
     pub take_over: bool,
     /// Only print the equivalent configuration file
@@ -106,7 +107,7 @@ pub enum SmtArg {
     /// One thread of each core takes interrupts; queues beyond the number of local cores: see --far-node. Default of rpc,
     /// stream, latency
     OnePerCore,
-    /// Siblings as well, after every core has a queue. Default of balanced, forward, mixed
+    /// Second threads take interrupts too, after every core has a queue. Default of balanced, forward, mixed
     All,
 }
 
@@ -115,11 +116,11 @@ pub enum SmtArg {
 pub enum FarNodeArg {
     /// Only CPUs of the interface's node, which queues then share; refuse if none of them may be used
     Never,
-    /// Nearby nodes (of the same socket, or at a distance of at most 12) if every local CPU that --smt allows has a queue
-    /// (goal forward: before second threads of local cores); other nodes only if no nearer CPU may be used (goal mixed:
-    /// before queues share a CPU). The default
+    /// The default. First every local CPU that --smt allows; then nearby nodes (same socket, or a distance of at most 12),
+    /// which goal forward prefers to second threads of local cores. Other nodes only if no nearer CPU may be used; goal
+    /// mixed also uses them before queues share a CPU
     Last,
-    /// Like CPUs of the local node, the nearest first
+    /// CPUs of remote nodes count like local ones, the nearest first
     Ok,
 }
 

@@ -56,7 +56,7 @@ pub(super) fn of_each(bench: Command) -> Command {
         bench.mut_subcommand(name, |c| without(without(c, &FORWARD), unused).mut_arg("size", |a| a.help(size)))
     });
     let size = "Payload sizes of UDP in bytes (20,256,1k), instead of --frame";
-    let rate = "Offer N packets a second in total (20k, 1.5M); without it pktgen sends as fast as it can; several values are an axis";
+    let rate = "Offer N packets a second in total (20k, 1.5M); without it pktgen sends as fast as it can; with several values, each is measured";
     bench
         .mut_subcommand("forward", |c| {
             without(c, &NOT_IN_FORWARD).mut_arg("size", |a| a.help(size)).mut_arg("rate", |a| a.help(rate))

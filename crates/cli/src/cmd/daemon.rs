@@ -70,9 +70,12 @@ fn known(dev: &Option<String>) -> Result<Option<String>> {
 fn ask(request: &Ask, common: &Common) -> Result<Status> {
     let answer = match ringwise_daemon::ask(&store(common), request) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-            return Err(Fail::error("the service does not run")
-                .code("service_not_running")
-                .next("systemctl start ringwise-daemon"));
+            let next = match request {
+                Ask::Stop { restore: true } => "ringwise rollback 0",
+                Ask::Stop { .. } => "systemctl status ringwise-daemon",
+                _ => "systemctl start ringwise-daemon",
+            };
+            return Err(Fail::error("the service does not run").code("service_not_running").next(next));
         }
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
             return Err(Fail::error("only root may talk to the service")

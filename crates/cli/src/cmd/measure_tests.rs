@@ -71,7 +71,8 @@ impl Case {
         let sim = Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done());
         let host = Arc::new(Busy { sim, stop_at: Mutex::new(None), stop: Arc::default() });
         let recording = Default::default();
-        let source = Source { host: host.clone(), recorded: false, passive: false, nested: None, recording };
+        let source =
+            Source { host: host.clone(), recorded: false, passive: false, nested: None, recording, recorded_by: None };
         let common = Common { quiet: true, state_dir: Some(dir.clone()), ..Common::default() };
         Self { host, source, common, dir }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{ConfiguredBy, CpuSet, Snapshot};
+use ringwise_model::{ConfiguredBy, CpuSet, Goal, Snapshot};
 
 use super::part::kernel_word;
 use super::{Found, Imported, NotCarried, Part, Present};
@@ -46,6 +46,8 @@ impl std::fmt::Display for Conflict {
 /// The settings of the resulting configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chosen {
+    /// The goal of the file.
+    pub goal: Goal,
     /// Settings by interface and key, those of the host first.
     pub choices: Vec<Choice>,
     /// Where sources differ.
@@ -57,7 +59,7 @@ pub struct Chosen {
 /// Chooses among the values of all sources. If they differ from each other or from the host, the value in effect is
 /// chosen; if that is unknown, the first one that was found.
 pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
-    let mut out = Chosen { not_carried: imported.not_carried, ..Chosen::default() };
+    let mut out = Chosen { goal: imported.goal, not_carried: imported.not_carried, ..Chosen::default() };
     let mut by_key: BTreeMap<(Option<String>, String), Vec<Found>> = BTreeMap::new();
     for f in imported.found.into_iter().flat_map(|f| single_features(f, s)) {
         by_key.entry((f.dev.clone(), f.part.key())).or_default().push(f);

@@ -35,8 +35,8 @@ pub use print::print;
 pub use tuned::tuned;
 
 use ringwise_kfmt::ini;
-use ringwise_model::ConfiguredBy;
 use ringwise_model::words::visible;
+use ringwise_model::{ConfiguredBy, Goal};
 
 /// Largest file that is read, in bytes. Files of this kind have a few kilobytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -83,6 +83,8 @@ impl std::fmt::Display for NotCarried {
 /// What all sources contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
+    /// The goal of the file. Interrupts and XPS masks are settings only where it would change them.
+    pub goal: Goal,
     /// Settings, in the order in which they were found.
     pub found: Vec<Found>,
     /// What has no equivalent, or was not understood.

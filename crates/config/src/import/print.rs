@@ -16,7 +16,8 @@ impl Chosen {
     /// The configuration without comments. The place of each setting is [`Chosen::place_of`] its number, so that a fault that
     /// names the place leads back to the choice.
     pub fn config(&self, s: &Snapshot) -> Config {
-        let mut out = Config { host: self.host_part(|_| true), ..Config::default() };
+        let host = HostPart { goal: Some(self.goal), ..self.host_part(|_| true) };
+        let mut out = Config { host, ..Config::default() };
         for (dev, parts) in self.by_interface() {
             let wishes = wishes(parts);
             out.entries.push(Entry { matcher: matcher(s, dev), wishes, ..Entry::default() });
@@ -127,7 +128,8 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
     }
     line(&mut out, "version = 1", "the format of this file");
     out += "\n[host]\n";
-    line(&mut out, &format!("goal = {}", quote(Goal::default().name())), "the default goal");
+    let why = if c.goal == Goal::default() { "the default goal" } else { "the requested goal" };
+    line(&mut out, &format!("goal = {}", quote(c.goal.name())), why);
     for choice in c.choices.iter().filter(|c| c.dev.is_none() && !matches!(c.part, Part::Sysctl(..))) {
         let text = print_host_keys(&c.host_part(|x| x == choice));
         line(&mut out, text.trim_end(), &places([choice]));
@@ -147,6 +149,7 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
         let keys: BTreeSet<String> = choices.iter().map(|(_, c)| head(&c.part)).collect();
         for key in keys {
             let mine = || choices.iter().copied().filter(|(_, c)| head(&c.part) == key);
+            explain(&mut out, c.goal, mine().map(|(_, c)| c));
             let text = print_knobs(&Entry { wishes: wishes(mine()), ..Entry::default() });
             line(&mut out, text.trim_end(), &places(mine().map(|(_, c)| c)));
         }
@@ -154,6 +157,21 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
     list(&mut out, "Sources differ; this file has the first value:", &c.conflicts);
     list(&mut out, "Not carried over:", &c.not_carried);
     out
+}
+
+/// Comments above a line that holds on to a layout: what its keys and values are, where they are from, and what the goal
+/// would do without it.
+fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a Choice>) {
+    let choices: Vec<&Choice> = choices.collect();
+    let what = match choices.first().map(|c| &c.part) {
+        Some(Part::IrqCpus(..)) => "Queue = CPU of its interrupt",
+        Some(Part::XpsCpus(..)) => "Transmit queue = CPUs that send through it (XPS)",
+        _ => return,
+    };
+    let found = choices.iter().all(|c| c.by.iter().all(|by| *by == ConfiguredBy::InEffect));
+    let from = if found { ", as a script, a program or a person has set it on this host" } else { "" };
+    comment(out, "", &format!("{what}{from}."));
+    comment(out, "", &format!("Goal {goal} would choose other CPUs: to let it, delete the line."));
 }
 
 /// The key of the line on which a part is printed.

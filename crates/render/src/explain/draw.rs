@@ -158,6 +158,7 @@ mod tests {
             forwarding: None,
             through: false,
             what_if: &[],
+            recorded_by: None,
         };
         let svg = svg(&one);
         let after = |text: &str, part: &'static str| {

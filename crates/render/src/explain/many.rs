@@ -8,7 +8,7 @@ use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot, Vector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-use super::{hang, wrap};
+use super::{RecordedBy, hang, missing, wrap};
 use ringwise_text::Style;
 use ringwise_text::{numbers, plural, right, thousands, visible};
 
@@ -52,6 +52,8 @@ pub struct Many<'a> {
     pub what_if: &'a [String],
     /// Why the device may ignore its RSS table; `None`: there is no sign of that.
     pub doubt: Option<String>,
+    /// The program that made the recording; `None`: the host is not a recording.
+    pub recorded_by: Option<&'a RecordedBy>,
 }
 
 /// `FLOW QUEUE IRQ CPU NODE`. CPU is the one that processes the packets, RPS included.
@@ -181,6 +183,14 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     if let Some(b) = &m.balanced {
         balance(&mut out, b, m, style);
+    }
+    let why = m.now.undecided_why.as_ref().filter(|_| m.then.is_none());
+    if missing::is_not_recorded(why, None) {
+        out.push_str(&missing::remark(m.recorded_by, w));
+    }
+    if let Some(prints) = missing::prints_key(why, nic.name()) {
+        let place = missing::place(style);
+        out.push_str(&format!("Next: add --what-if rss.key=KEY, with the KEY that {prints} prints {place}\n"));
     }
     out
 }

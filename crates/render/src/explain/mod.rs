@@ -2,12 +2,14 @@
 
 mod draw;
 pub mod many;
+mod missing;
 pub mod observed;
 
 use ringwise_flow::chain::{Arrival, Departure, Direction, Route, stations};
 use ringwise_flow::rfs_paths::{RfsPath, Station, rfs_paths};
 use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::QueueDecision;
+use ringwise_model::shell::quote;
 use ringwise_model::{CpuId, Snapshot};
 use serde_json::{Value, json};
 
@@ -17,6 +19,7 @@ use ringwise_text::Style;
 use ringwise_text::numbers;
 
 pub use draw::svg;
+pub use missing::RecordedBy;
 
 /// Name of the document.
 pub const SCHEMA: &str = "ringwise.explain";
@@ -45,6 +48,8 @@ pub struct OneFlow<'a> {
     pub through: bool,
     /// The settings of `--what-if` as the user typed them; empty: none.
     pub what_if: &'a [String],
+    /// The program that made the recording; `None`: the host is not a recording.
+    pub recorded_by: Option<&'a RecordedBy>,
 }
 
 /// The answer for people.
@@ -113,6 +118,36 @@ pub fn text(o: &OneFlow, style: &Style) -> String {
     let beyond =
         "hardware offload on the neighbour, and what programs on the way (XDP, tc, nftables) do with the packets";
     out.push_str(&hang("Cannot be known from here: ", beyond, w));
+    out.push_str(&next(o, style));
+    out
+}
+
+/// Why the recording lacks values, and what to do where the queue of the flow is unknown.
+fn next(o: &OneFlow, style: &Style) -> String {
+    let Some(first) = o.directions.first() else { return String::new() };
+    let Some(a) = o.directions.iter().find_map(|d| d.arrival.as_ref()) else { return String::new() };
+    let (st, why) = (&a.steering, a.steering.why_not.as_ref());
+    let mut out = String::new();
+    if missing::is_not_recorded(why, o.host.nic(&a.dev)) {
+        out.push_str(&missing::remark(o.recorded_by, style.width));
+    }
+    if st.by != QueueDecision::NotDecidable {
+        return out;
+    }
+    let vlan = first.flow.vlan.map_or_else(String::new, |id| format!(" --vlan {id}"));
+    let what_if: String = o.what_if.iter().map(|w| format!(" --what-if {}", quote(w))).collect();
+    let command = |option: String| {
+        style.recording.reads(format!("ringwise explain {} {}{vlan}{what_if} {option}", first.flow, a.dev))
+    };
+    if let Some(prints) = missing::prints_key(why, &a.dev) {
+        let with = command("--what-if rss.key=KEY".into());
+        out.push_str(&format!("Next, with the KEY that {prints} prints {}: {with}\n", missing::place(style)));
+    }
+    if let Some(queue) = st.may_be.first() {
+        let of = numbers(st.may_be.iter().copied());
+        let with = command(format!("--if-queue {queue}"));
+        out.push_str(&format!("Next, for the path from one of the queues {of}, here {queue}: {with}\n"));
+    }
     out
 }
 

@@ -118,7 +118,7 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["confidence", "certain"],
         "check: whether a finding is certain or likely",
-        "certain: the problem exists. likely: the condition of the rule is met, and whether it matters depends on the load. \
+        "certain: the problem exists, or for severity info: the condition is met. likely: the condition of the rule is met, and whether it matters depends on the load. \
          In ringwise show, MAP is the confidence of the match between interrupt and queue: sure or likely.",
         &["Show|ringwise check --explain A03; ringwise check -j", "See|ringwise help finding, map"],
     ),
@@ -148,7 +148,7 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["applied"],
         "status: the last transaction in effect",
-        "The transaction that changed the settings of this boot last, its goal, time and user. The lines now, boot and \
+        "The last transaction in this boot that changed settings: its number, goal, time and user. The lines now, boot and \
          pending show whether the settings are still the same, what the next boot does, and what needs you.",
         &["See|ringwise help transaction, drift, boot, pending"],
     ),

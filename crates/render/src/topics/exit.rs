@@ -47,7 +47,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Reboot|If nothing was applied since the boot (no ringwise persist, or its service failed), ringwise exits \
              with status 0: monitor systemctl is-active ringwise.service too (after persist --daemon: \
              ringwise-daemon.service), or ringwise plan --exit-code as root",
-            "Then|ringwise: its lines now and pending name what, and the line Next the command",
+            "Then|run ringwise: the lines now and pending show what needs attention, the line Next the command",
             "See|ringwise help drift, trial, refused, finding",
         ],
     ),

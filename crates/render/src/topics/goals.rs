@@ -37,8 +37,8 @@ pub(super) const TOPICS: &[Topic] = &[
         &["forward", "router", "firewall", "gateway"],
         "routers and firewalls: packets are passed on",
         "Packets leave by the queue of the CPU that received them, so one CPU does all the work for a packet. All \
-         ports of a node that are planned together get the same layout: queue 3 of each is on the same CPU; or different ones, if the \
-         same one would leave much of the node's capacity unused. A packet that leaves by a port of another node is also sent by the \
+         ports of a node that are planned together get the same layout, with queue 3 of each on the same CPU. If that would leave \
+         much of the node's capacity unused, they get different layouts. A packet that leaves by a port of another node is also sent by the \
          CPU that received it, but an interrupt on that other node completes it.",
         &[
             "Use it|on hosts that pass on more packets than they answer",

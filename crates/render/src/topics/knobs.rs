@@ -8,9 +8,9 @@ pub(super) const TOPICS: &[Topic] = &[
     Topic {
         names: &["irqbalance", "competing program", "competing programs", "competing", "ban list", "banned", "tuned"],
         title: "competing programs that change the same settings",
-        body: "irqbalance, tuned, udev .link files and scripts can change what ringwise has set. ringwise configures one \
-         of them to ignore its interrupts: irqbalance. The others are listed, with what they set, and are not \
-         changed.",
+        body: "irqbalance, tuned, udev .link files and scripts can change what ringwise has set. ringwise \
+         configures irqbalance to ignore the interrupts that ringwise pins. The others are listed, with what they set, \
+         and are not changed.",
         parts: &[
             "Why|irqbalance moves interrupts in each of its intervals and does not know which queues belong \
              together, so a layout lasts only if irqbalance ignores these interrupts.",

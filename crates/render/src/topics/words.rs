@@ -472,7 +472,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "At its end a plan recommends CPUs for a program that uses mainly one interface, and prints a systemd drop-in. A \
          program with many processes or threads, or one that uses most of the time of a CPU (top), gets all usable CPUs of \
          the node. One with few threads that are idle most of the time gets the CPUs of the interrupts, whose caches hold \
-         its packets. ringwise moves no program.",
+         its packets. CPUs that share a core with an interrupt are left out while the node has other cores; this is a rule of \
+         thumb, not measured on your host. ringwise moves no program.",
         &["See|docs/recipes/postgresql.md; rules A05 H21; ringwise help local, isolated, cpus"],
     ),
     word(
@@ -594,9 +595,9 @@ pub(super) const TOPICS: &[Topic] = &[
         &["boot", "next boot", "lost at reboot", "persistence"],
         "settings are lost at reboot unless you persist them",
         "The kernel and the drivers start with their defaults. ringwise persist installs a unit that applies the \
-         configuration file at every boot, ringwise persist --daemon a service that also keeps the settings. If a \
-         boot ends within five minutes of tuning, other than by an orderly shutdown, later boots skip the tuning \
-         until the same command is run again (ringwise persist, with --daemon if the service is to run).",
+         configuration file at every boot, ringwise persist --daemon a service that also keeps the settings. If \
+         the host stops without an orderly shutdown within five minutes after a boot has tuned it, later boots skip the \
+         tuning until you repeat your command (ringwise persist, or ringwise persist --daemon).",
         &["Show|ringwise status: line boot", "See|docs/config.md; ringwise persist --help"],
     ),
 ];

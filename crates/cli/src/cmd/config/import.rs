@@ -9,11 +9,12 @@ use ringwise_config::import::{self, Chosen, ForeignFile, Imported, MAX_FILE_BYTE
 use ringwise_discover::Options;
 use ringwise_discover::foreign_files::{self, Program};
 use ringwise_model::words::visible;
-use ringwise_model::{ConfiguredBy, Snapshot};
+use ringwise_model::{ConfiguredBy, Goal, GoalChoice, Snapshot};
 use ringwise_sys::trust::Beside;
 
 use super::{pinned, plannable};
 use crate::args::{Common, ConfigImport};
+use crate::cmd::goals;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
@@ -28,7 +29,12 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     }
     let source = source::open(&a.from)?;
     let s = source.snapshot(&Options::all(), common)?;
-    let mut imported = Imported::default();
+    let goal = match a.goal {
+        Some(GoalChoice::Auto) => goals::of_role(&source, &s, common),
+        Some(GoalChoice::Of(goal)) => goal,
+        None => Goal::default(),
+    };
+    let mut imported = Imported { goal, ..Imported::default() };
     let mut missing = Vec::new();
     for program in Program::ALL {
         let files = files(a, program, &source, &mut imported, &mut missing)?;

@@ -1,4 +1,4 @@
-//! Interrupts that a script has pinned, and XPS masks, where the default goal would change them.
+//! Interrupts that a script has pinned, and XPS masks, where the goal of the file would change them.
 
 use ringwise_config::import::{self, Imported, Part};
 use ringwise_knob::Setting;
@@ -18,7 +18,7 @@ fn changed(s: &Snapshot, imported: &Imported, is: fn(&Setting) -> bool) -> Vec<S
     devs
 }
 
-/// Adds the CPUs of the interrupts of interfaces that the default goal would pin to other CPUs. If it would leave all of
+/// Adds the CPUs of the interrupts of interfaces that the goal would pin to other CPUs. If it would leave all of
 /// them, the goal alone keeps the layout, also with another number of queues.
 pub(super) fn interrupts(s: &Snapshot, out: &mut Imported) {
     for dev in changed(s, out, |t| matches!(t, Setting::IrqCpus { .. })) {

@@ -54,6 +54,7 @@ pub(super) fn run(cx: &mut ExplainContext, mut p: Population) -> Result<Status> 
         uncounted: p.uncounted,
         what_if: &cx.a.what_if,
         doubt: ringwise_flow::steering::ignored_table_warning(&nic),
+        recorded_by: cx.source.recorded_by.as_ref(),
     };
     if cx.a.format.json(cx.common) {
         out::json(&many::json(&m))?;

@@ -29,7 +29,7 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
     if cx.a.format.json(cx.common) {
         out::json(&explain::json(&one))?;
     } else {
-        out::answer(&explain::text(&one, &crate::style::detect(cx.common)))?;
+        out::answer(&explain::text(&one, &crate::style::detect(cx.common).about(&cx.source.recording)))?;
     }
     Ok(Status::Ok)
 }
@@ -188,6 +188,7 @@ pub(super) fn answer<'a>(cx: &'a ExplainContext, t: &Tuple, ways: &Ways) -> Resu
         through,
         host: s,
         what_if: &cx.a.what_if,
+        recorded_by: cx.source.recorded_by.as_ref(),
         directions,
         unknown,
     })

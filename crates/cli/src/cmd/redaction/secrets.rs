@@ -164,7 +164,8 @@ fn same(what: &str, a: &Value, b: &Value) {
 /// Snapshot, plan and findings of a recording, as JSON.
 fn judged(recording: Recording) -> [Value; 3] {
     let host: Arc<dyn Host> = Arc::new(Captured::from(recording));
-    let source = Source { host, recorded: true, passive: false, nested: None, recording: Default::default() };
+    let source =
+        Source { host, recorded: true, passive: false, nested: None, recording: Default::default(), recorded_by: None };
     let common = Common { quiet: true, ..Common::default() };
     let s = source.snapshot(&ringwise_discover::Options::all(), &common).unwrap();
     let plan = ringwise_plan::plan(&s, &ringwise_model::Intent::default(), &[]);
