@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{BalancedTable, Verify};
+use ringwise_apply::{BalancedSetting, Verify};
 use ringwise_model::Snapshot;
 
 use crate::replan::Replanned;
@@ -13,7 +13,7 @@ pub(crate) struct Compared {
     pub in_effect: Verify,
     pub base: Verify,
     pub anew: BTreeSet<String>,
-    pub balanced: Vec<BalancedTable>,
+    pub balanced: Vec<BalancedSetting>,
     /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
     pub undone: BTreeSet<String>,
 }

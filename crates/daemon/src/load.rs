@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_adapt::{Adapter, Settled};
-use ringwise_apply::{BalancedTable, Error, Refusal, Request, Verdict, restore_tables, table_step};
-use ringwise_knob::{Reason, Setting};
+use ringwise_apply::{BalancedSetting, Error, Refusal, Request, Verdict, balance_step, restore_balanced};
+use ringwise_knob::{Address, Reason, Setting};
 use ringwise_model::Title;
 use ringwise_model::words::with_causes;
 
@@ -129,12 +129,13 @@ impl Service<'_> {
             WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
         };
         let from = table(&write.from);
-        let earlier = self.balanced.iter().find(|t| t.dev == write.dev && t.moved == from);
+        let address = Address::RssTable { dev: write.dev.clone() };
+        let earlier = self.balanced.iter().find(|t| t.address == address && t.moved == from);
         let base = earlier.map_or_else(|| from.clone(), |t| t.base.clone());
         let request = Request {
             title: Title::Balance { dev: write.dev.clone() },
-            base: Some(base.clone()),
-            steps: vec![table_step(table(&write.to), from, reason)],
+            base: vec![base.clone()],
+            steps: vec![balance_step(table(&write.to), from, reason)],
             ..by_service()
         };
         let result = self.run(&request, &self.policy());
@@ -147,9 +148,10 @@ impl Service<'_> {
         let action = action(self.host.unix_time(), cause, vec![write.dev.clone()], &result);
         let settled = match action.ending {
             ActionEnding::Kept => {
-                self.balanced.retain(|t| t.dev != write.dev);
+                self.balanced.retain(|t| t.address != address);
                 let first = action.transaction.unwrap_or_default();
-                self.balanced.push(BalancedTable { dev: write.dev.clone(), base, moved: table(&write.to), first });
+                let (dev, moved) = (write.dev.clone(), table(&write.to));
+                self.balanced.push(BalancedSetting { dev, address, base, moved, first });
                 Settled::Written
             }
             // The adapter waits before the next one; corrections of the interface go on.
@@ -239,7 +241,7 @@ impl Service<'_> {
     }
 
     fn restore_moves(&mut self, dev: &str) {
-        let result = restore_tables(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
+        let result = restore_balanced(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
         let result = match result {
             Ok(None) => return,
             // The next look tries again.

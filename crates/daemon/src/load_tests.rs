@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_apply::{Journals, Policy, Request, restore_tables};
+use ringwise_apply::{Journals, Policy, Request, restore_balanced};
 use ringwise_kfmt::notification::{Change, Uevent};
 use ringwise_model::{CpuId, Goal, Title};
 use ringwise_observe::CpuRates;
@@ -121,7 +121,7 @@ fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
     });
     // As the guard does it when the service is gone.
     let by = Request { who: "guard".into(), ..Request::default() };
-    restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+    restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
     assert_eq!((table(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
     assert_eq!(in_effect(), before, "no user requested the base, so it is not in effect as a setting");
@@ -174,14 +174,14 @@ fn a_table_that_a_user_writes_stays() {
         assert_eq!(service.state.manual.len(), 1, "reported as a manual change");
         assert_eq!(balanced(&rig), 1);
         let by = Request::default();
-        restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+        restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
         assert_eq!(table(&rig), mine, "nothing restores over it");
         // `ringwise daemon resume eth0`: it is the base of the next moves.
         service.follow_again(DEV);
         seconds(&rig, service, &first, 40, true);
         assert_ne!(table(&rig), mine, "{:?}", service.state.loads);
         assert!(rig.holds());
-        restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+        restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
         assert_eq!((table(&rig), balanced(&rig)), (mine, 0));
     });
 }
@@ -195,7 +195,8 @@ fn a_persons_transaction_is_the_new_base() {
         assert_ne!(table(&rig), first);
         let applied: Vec<u32> = (0..first.len() as u32).map(|i| i % 4).collect();
         let setting = |t: &[u32]| ringwise_knob::Setting::RssTable { dev: DEV.into(), table: t.to_vec() };
-        let step = ringwise_apply::table_step(setting(&applied), setting(&table(&rig)), ringwise_knob::Reason::Adopted);
+        let step =
+            ringwise_apply::balance_step(setting(&applied), setting(&table(&rig)), ringwise_knob::Reason::Adopted);
         let request = Request {
             title: Title::Goal { goal: Goal::Forward },
             who: "root".into(),

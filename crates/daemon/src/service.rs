@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Armed, BalancedTable, Guardian, JournalFiles, ProcessId, Store};
+use ringwise_apply::{Armed, BalancedSetting, Guardian, JournalFiles, ProcessId, Store};
 use ringwise_discover::Options;
 use ringwise_intent::Wanted;
 use ringwise_knob::SettingMap;
@@ -100,8 +100,8 @@ pub(crate) struct Service<'a> {
     pub table_guard: Option<Box<dyn Armed>>,
     /// Interfaces for which a person's last transaction is a rollback: nothing is written to them.
     pub rolled_back: BTreeSet<String>,
-    /// Tables with moved entries, as last compared or written.
-    pub balanced: Vec<BalancedTable>,
+    /// Settings that were moved because of the load, as last compared or written.
+    pub balanced: Vec<BalancedSetting>,
     /// A table could not be restored, because another run holds the lock.
     pub retry: bool,
     /// What was last reported about tables that could not be written.
