@@ -42,7 +42,8 @@ fn document() -> Value {
             action(4000, Some(14), "cpus", &["eth1", "eth2"], 3, "restored", Some("ENOSPC (No space left on device)")),
             action(4100, None, "appeared", &["eth3"], 0, "refused", Some("eth3 carries your ssh session")),
         ],
-        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1, "moved_entries": 7, "taken_back": 1 },
+        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1, "moved_entries": 7, "taken_back": 1,
+            "better_interrupts": 1, "moved_interrupts": 3, "interrupts_taken_back": 2 },
         "problem": null, "deaf": ["netdev: ENOENT (No such file or directory)"],
         "loads": [
             { "interface": "eth1", "unix_time": 1_795_187_400, "finding": { "would_move": {
@@ -284,6 +285,9 @@ fn metrics_of_a_service() {
         "ringwise_service_better_tables_total 1",
         "ringwise_service_moved_entries_total 7",
         "ringwise_service_table_changes_taken_back_total 1",
+        "ringwise_service_better_interrupts_total 1",
+        "ringwise_service_moved_interrupts_total 3",
+        "ringwise_service_interrupt_moves_taken_back_total 2",
         "ringwise_service_last_action_timestamp_seconds 1795187427",
     ];
     assert_eq!(page(), expected);

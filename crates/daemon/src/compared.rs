@@ -1,11 +1,14 @@
 //! What a look works with: the host as read, compared with what was applied, and new plans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{BalancedSetting, Verify};
 use ringwise_model::Snapshot;
 
 use crate::replan::Replanned;
+
+/// CPUs that may serve the queues of each interface. Those of interfaces that are not in it are unknown.
+pub(crate) type PermittedCpus = BTreeMap<String, BTreeSet<u32>>;
 
 /// The host, compared.
 pub(crate) struct Compared {

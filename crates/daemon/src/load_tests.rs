@@ -12,7 +12,7 @@ use ringwise_testkit::sim::{Arrival, ArrivalQueue};
 
 use crate::event::Event;
 use crate::follow::tests::rates;
-use crate::follow::{Finding, Follow, News, layout};
+use crate::follow::{Finding, Follow, News, Rules, layout};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
 use crate::state::Cause;
@@ -70,7 +70,8 @@ fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool)
         let mut follow = service.follow.take().unwrap_or_default();
         let mut news = News::default();
         let resting: BTreeSet<String> = service.pauses.names();
-        follow.pass_on(&rig.host, &layout, &rates(DEV, cpus), &resting, &|d| service.acts_on(d), &mut news);
+        let rules = Rules { left_alone: &resting, acts: &|d| service.acts_on(d), permitted: &service.permitted };
+        follow.pass_on(&rig.host, &layout, &rates(DEV, cpus), rules, &mut news);
         service.follow = Some(follow);
         service.act_on_news(news);
     }
@@ -305,7 +306,8 @@ fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
     });
     rig.serve(|service| {
         assert_eq!(table(&rig), moved);
-        let names: Vec<_> = service.follow.as_ref().map(Follow::moved).into_iter().flatten().collect();
+        let names: Vec<_> =
+            service.follow.as_ref().map(Follow::moved).into_iter().flatten().map(|(dev, _)| dev).collect();
         assert_eq!(names, [DEV], "it knows what its predecessor moved");
     });
     // The next one finds nothing that was left to it: its predecessor was killed.

@@ -11,10 +11,12 @@ pub struct DaemonArgs {
     /// was applied [default: /etc/ringwise/ringwise.toml, if it exists]
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub config: Option<PathBuf>,
-    /// observe: report uneven load of receive queues, and which RSS table would be better; off: do not read the load
+    /// observe: report uneven load of receive queues, and which RSS table, or which CPU for an interrupt, would be better;
+    /// off: do not read the load
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Request")]
     pub follow: FollowArg,
-    /// Change the RSS table of this interface (name or pattern) when its load is uneven; repeat the option for several
+    /// Change the RSS table of this interface (name or pattern), and move its interrupts, when its load is uneven; repeat the
+    /// option for several
     /// [default: act_on_load of the file]
     #[arg(long, value_name = "DEV", help_heading = "Request")]
     pub act: Vec<String>,
