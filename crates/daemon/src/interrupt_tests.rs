@@ -157,12 +157,12 @@ fn nothing_is_written_without_the_request_of_a_user_or_permitted_cpus() {
             rig.setup.act_on_load = vec!["eth1".into()];
         }
         let (first, journals) = (cpus(&rig), rig.journals());
-        rig.serve(|service| {
+        let events = rig.serve(|service| {
             if acts {
                 assert!(service.permitted.contains_key(DEV));
                 service.permitted.clear();
             }
-            seconds(&rig, service, Program::On(first[QUEUE as usize]), 25);
+            seconds(&rig, service, Program::On(first[QUEUE as usize]), 60);
             assert_eq!((cpus(&rig), rig.journals()), (first.clone(), journals));
             assert_eq!(service.state.totals.better_interrupts > 0, !acts, "{:?}", service.state);
             let text = service.state.loads.iter().map(|l| l.finding.to_string()).collect::<String>();
@@ -172,6 +172,8 @@ fn nothing_is_written_without_the_request_of_a_user_or_permitted_cpus() {
                 "{text}"
             );
         });
+        let lines = events.iter().filter(|e| matches!(e, Event::Load(_))).count();
+        assert_eq!(lines, usize::from(!acts), "it is reported once, although it is found again: {events:?}");
     }
 }
 

@@ -9,6 +9,8 @@ use ringwise_adapt::moves::{Crowded, InterruptMove, Moves, TableMove};
 use ringwise_adapt::propose::{Elephant, Proposal};
 use serde::{Deserialize, Serialize};
 
+use super::Subject;
+
 /// The last finding about the load of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadFinding {
@@ -254,8 +256,12 @@ impl Finding {
         Self::Elephant { entry: e.entry as u32, queue: e.queue, percent: whole(e.points) }
     }
 
-    pub(crate) fn is_about_interrupt(&self) -> bool {
-        matches!(self, Self::WouldMoveInterrupt { .. } | Self::MovedInterrupt { .. } | Self::InterruptTakenBack { .. })
+    pub(super) fn subject(&self) -> Subject {
+        match self {
+            Self::WouldMoveInterrupt { .. } => Subject::BetterCpu,
+            Self::MovedInterrupt { .. } | Self::InterruptTakenBack { .. } => Subject::MovedInterrupt,
+            _ => Subject::Table,
+        }
     }
 
     /// Whether it is worth a line in the log after the other one.

@@ -61,8 +61,32 @@ struct Followed {
     counts: Option<EntryEvidence>,
     /// Reading the facts or counting failed, and was reported.
     mute: bool,
-    /// The last finding is about an interrupt.
-    about_interrupt: bool,
+    /// What the last finding is about.
+    about: Subject,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The table, or the load.
+    #[default]
+    Table,
+    /// A CPU that would be better for an interrupt.
+    BetterCpu,
+    /// An interrupt that was moved.
+    MovedInterrupt,
+}
+
+impl Subject {
+    /// Whether the last finding, about this, is still the one that matters: an interrupt is looked at only when nothing can be done about
+    /// the table.
+    fn outlasts(self, action: &Action) -> bool {
+        match action {
+            Action::Rest(RestReason::NoInterruptMoves) => self != Self::Table,
+            Action::Suspect { .. } | Action::CountEntries { .. } => self == Self::BetterCpu,
+            _ => false,
+        }
+    }
 }
 
 /// The load of all interfaces.
@@ -185,7 +209,7 @@ impl Follow {
             _ if settled != Settled::Written => {}
             LoadChange::Table { to, .. } => f.facts.iter_mut().for_each(|facts| facts.table = Some(to.clone())),
             // Read again: the queue has another CPU.
-            LoadChange::Interrupt(_) => (self.layout, f.about_interrupt) = (None, true),
+            LoadChange::Interrupt(_) => (self.layout, f.about) = (None, Subject::MovedInterrupt),
         }
     }
 
@@ -330,10 +354,8 @@ impl Followed {
         }
         let packets_per_s = s.queues.iter().filter_map(|q| q.packets).sum();
         self.follow_up(host, dev, packets_per_s, &action, news);
-        // While the CPU is busy, what was found about its interrupts stays.
-        let stays = self.about_interrupt && matches!(action, Action::Rest(RestReason::NoInterruptMoves));
-        if let Some(finding) = finding_of(&action).filter(|_| !stays) {
-            self.about_interrupt = finding.is_about_interrupt();
+        if let Some(finding) = finding_of(&action).filter(|_| !self.about.outlasts(&action)) {
+            self.about = finding.subject();
             news.findings.push((dev.to_string(), finding));
         }
     }
