@@ -116,6 +116,9 @@ pub struct Adapter {
     table: Option<Vec<u32>>,
     /// Whether a step of this adapter is in the table.
     wrote: bool,
+    /// The table from before the first of these steps.
+    #[serde(default)]
+    base: Option<Vec<u32>>,
     refusals: u32,
     off: Option<(Option<Duration>, OffReason)>,
     #[serde(default)]
@@ -282,12 +285,16 @@ impl Adapter {
     fn written(&mut self, moves: &Moves) {
         match moves {
             Moves::Table(list) => {
+                if !self.wrote {
+                    self.base.clone_from(&self.table);
+                }
                 for m in list {
                     if let Some(queue) = self.table.as_mut().and_then(|t| t.get_mut(m.entry)) {
                         *queue = m.to;
                     }
                 }
-                self.wrote = true;
+                // A state of an earlier version has no base.
+                self.wrote = self.table != self.base;
             }
             Moves::Interrupt(m) => self.interrupts.written(m),
         }

@@ -144,8 +144,10 @@ fn a_step_without_effect_is_restored_and_the_next_one_waits() {
     let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
     let Action::Restore { moves, why: RestoreReason::TooLittle { .. } } = action else { panic!("{action:?}") };
     assert!(h.now <= written + s(5));
+    assert!(h.adapter.has_moved_entries());
     h.write(&moves);
     assert_eq!(h.table, base);
+    assert!(!h.adapter.has_moved_entries(), "the table is as before the first step");
     let restored = h.now;
     let next = h.proposal(60);
     assert!(h.now >= restored + s(20), "the pause is doubled");

@@ -141,6 +141,17 @@ fn a_step_that_does_not_help_is_taken_back() {
         let last = service.state.actions.last().unwrap();
         assert_eq!(last.cause, Cause::LoadRestored);
         assert_eq!(balanced(&rig), 0, "the table is the base");
+        // A second one within an hour ends the moves for long, also after a look at the host.
+        for _ in 0..120 {
+            if service.state.totals.taken_back < 2 {
+                seconds(&rig, service, &first, 1, false);
+            }
+        }
+        assert_eq!(service.state.totals.taken_back, 2, "{:?}", service.state.actions);
+        service.look(false);
+        seconds(&rig, service, &first, 2, false);
+        let off = |f: &Finding| matches!(f, Finding::Off { .. });
+        assert!(service.state.loads.iter().any(|l| off(&l.finding)), "{:?}", service.state.loads);
     });
 }
 
