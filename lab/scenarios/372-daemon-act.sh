@@ -144,7 +144,7 @@ check "the service changes the table once more" logged "mq0: changed the RSS tab
 ethtool -X mq0 equal 4
 table >/tmp/mine
 read -r _from _ </proc/uptime
-check "a change by a user is noticed" logged "mq0: the RSS table is not changed at present: " 20
+check "a change by a user is noticed" logged "mq0: nothing is moved at present: " 20
 read -r _to _ </proc/uptime
 echo "# noticed after $(awk "BEGIN { print $_to - $_from }") s"
 sleep 30

@@ -159,7 +159,7 @@ impl Service<'_> {
                 self.state.paused = false;
                 self.pauses.resume_all();
                 let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
-                moved.iter().for_each(|dev| self.follow_again(dev));
+                moved.keys().for_each(|dev| self.follow_again(dev));
             }
             Ask::Resume { interface: Some(dev) } => {
                 self.pauses.resume(dev);

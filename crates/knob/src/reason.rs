@@ -387,11 +387,21 @@ pub enum Reason {
         /// As predicted with the step.
         predicted_percent: u32,
     },
-    /// The last move of entries because of the load did not help as predicted.
+    /// A queue shares its CPU with other queues or with programs, and another CPU is less busy. Shares of the time of the busier of both
+    /// CPUs.
+    InterruptOnBusyCpu {
+        /// The CPU that served the queue.
+        cpu: u32,
+        /// As measured, programs included.
+        before_percent: u32,
+        /// As predicted with the step.
+        predicted_percent: u32,
+    },
+    /// The last move because of the load did not help as predicted.
     MoveTakenBack,
-    /// The service no longer follows the load of the interface, so it restores the table from before.
+    /// The service no longer follows the load of the interface, so it restores the value from before.
     BeforeUnevenLoad {
-        /// Number of the transaction that moved them first.
+        /// Number of the transaction with the first move.
         transaction: u64,
     },
     /// It was applied before and lost since.

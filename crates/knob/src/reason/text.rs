@@ -227,6 +227,10 @@ fn text(r: &Reason) -> String {
             "the busiest CPU spends {before_percent} % of its time on packets, predicted with these entries: \
              {predicted_percent} %"
         ),
+        R::InterruptOnBusyCpu { cpu, before_percent, predicted_percent } => format!(
+            "CPU {cpu}, which serves the queue, is busy for {before_percent} % of its time, predicted with this CPU: \
+             {predicted_percent} %"
+        ),
         R::MoveTakenBack => "the last change did not help as predicted".into(),
         R::BeforeUnevenLoad { transaction } => format!("as before transaction {transaction}, which followed the load"),
         R::AppliedBefore { transaction } => format!("as applied in transaction {transaction}"),

@@ -336,8 +336,9 @@ pub(super) const TOPICS: &[Topic] = &[
         "A hash spreads flows, not work: some entries of the RSS table get more packets than others. The service looks \
          once a second. If one CPU of an interface stays much busier with packets than the others, it counts the \
          packets of each table entry for 3 s, and reports a table that would be better. The loads of such a report are \
-         predicted. It changes the table itself only on the interfaces of act_on_load, in small steps; when the \
-         service ends, the earlier table is restored. An entry that takes more than a CPU can give is named, because no table can \
+         predicted. If no entry can move, it looks for an interrupt whose CPU serves several queues or is taken by \
+         a program, and for a better CPU. It changes the table and interrupts itself only on the interfaces of act_on_load, in small \
+         steps; when the service ends, the earlier values are restored. An entry that takes more than a CPU can give is named, because no table can \
          split it.",
         &[
             "Show|the line load of ringwise status; daemon.json: loads",
