@@ -46,6 +46,7 @@ mod refusal;
 mod rfs;
 mod rps;
 mod rules;
+mod sampled_groups;
 mod select;
 mod shares;
 mod target;
@@ -69,3 +70,6 @@ pub use permitted::permitted_cpus;
 pub use planner::{plan, plan_around};
 pub use refusal::{InvalidSetting, Refusal};
 pub use rules::{RuleText, explain_rule, rules};
+pub use sampled_groups::{
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SMALL_FRAME_BYTES, SampledGroups, Undecided,
+};

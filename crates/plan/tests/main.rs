@@ -16,6 +16,7 @@ mod nearby_nodes;
 mod programs;
 mod properties;
 mod rings;
+mod sampled;
 mod shares;
 mod steering;
 mod unknown_queues;

@@ -444,8 +444,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "A group is a set of queues of an interface. Flow rules, an RSS context or a share of the RSS table steer \
          flows to it. Goal mixed makes two groups, latency and bulk.",
         &[
-            "Set|--goal mixed, with --latency-queues N; configuration key group: [[interface.group]]. \
-             --pair-as-article puts half of the queues on the remote node.",
+            "Set|--goal mixed, with --latency-queues N, or with --sample to choose N by the traffic; configuration key group: \
+             [[interface.group]]. --pair-as-article puts half of the queues on the remote node.",
             "See|docs/groups.md; rules R4.04 R4.05 R4.06; ringwise help mixed, policy",
         ],
     ),
@@ -455,7 +455,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "latency: 5 us receive, 10 us transmit. bulk: 62 and 122 us, for streams while the CPUs are lightly loaded. \
          cpu: 125 and 250 us, for streams while the CPUs are busy.",
         &[
-            "Set|configuration key policy of a group; [[policy]] defines more",
+            "Set|configuration key policy of a group; [[policy]] defines more; with goal mixed, --sample chooses bulk or cpu",
             "See|docs/knobs/coalesce.md; ringwise help moderation, group",
         ],
     ),
