@@ -61,6 +61,7 @@ package() {
 	cp "$(command -v ringwise)" $W/usr/sbin/ringwise
 	echo "version $1" >>$W/usr/sbin/ringwise
 	ringwise __units $W
+	cp /h/packaging/ringwise-exporter.service $W/usr/lib/systemd/system/
 	cp /h/packaging/postinst /h/packaging/prerm /h/packaging/postrm $W/DEBIAN/
 	chmod 755 $W/DEBIAN/* $W/usr/sbin/ringwise
 	printf 'Package: ringwise\nVersion: %s\nArchitecture: amd64\nMaintainer: lab\nDescription: of the lab\n' "$1" >$W/DEBIAN/control
