@@ -220,24 +220,19 @@ impl Adapter {
             Phase::Restoring { moves, .. } => moves,
             _ => return,
         };
-        let settled = match moves {
+        // Each move, and where its entry or queue is now.
+        let moves: Vec<(u32, u32, Option<u32>)> = match moves {
             Moves::Table(list) => {
-                let Some(table) = table else { return };
-                let all = |queue: fn(&TableMove) -> u32| list.iter().all(|m| table.get(m.entry) == Some(&queue(m)));
-                match () {
-                    () if all(|m| m.to) => Settled::Written,
-                    () if all(|m| m.from) => Settled::NotWritten,
-                    () => Settled::ChangedOutside,
-                }
+                let queue = |m: &TableMove| table.and_then(|t| t.get(m.entry)).copied();
+                list.iter().map(|m| (m.from, m.to, queue(m))).collect()
             }
-            Moves::Interrupt(m) => {
-                let all = |cpu| m.queues.iter().all(|q| cpu_of(*q) == Some(cpu));
-                match () {
-                    () if all(m.to) => Settled::Written,
-                    () if all(m.from) => Settled::NotWritten,
-                    () => Settled::ChangedOutside,
-                }
-            }
+            Moves::Interrupt(m) => m.queues.iter().map(|q| (m.from, m.to, cpu_of(*q))).collect(),
+        };
+        let settled = match () {
+            () if moves.iter().all(|(_, to, now)| *now == Some(*to)) => Settled::Written,
+            // If it was written nevertheless, nobody follows that move, so its base is restored.
+            () if moves.iter().all(|(from, _, now)| now.is_none_or(|now| now == *from)) => Settled::NotWritten,
+            () => Settled::ChangedOutside,
         };
         self.settled(now, settled);
     }
