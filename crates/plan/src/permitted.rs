@@ -9,7 +9,7 @@ use crate::goal;
 
 /// The CPUs that are usable for queues with this intent, online and not isolated, and local unless the intent permits others.
 /// `None`: the layout decides more than that (groups of queues, CPUs that were configured for interrupts), or which CPUs are isolated,
-/// or share a core, is unknown.
+/// share a core or are on which node is unknown.
 pub fn permitted_cpus(topology: &Topology, nic: &Nic, intent: &Intent) -> Option<CpuSet> {
     let goal = intent.goal_of(nic.name());
     let by_layout = matches!(goal, Goal::Latency | Goal::Mixed)
@@ -25,9 +25,13 @@ pub fn permitted_cpus(topology: &Topology, nic: &Nic, intent: &Intent) -> Option
     let intent = goal::resolve(&Intent { goal, ..intent.clone() });
     let usable = goal::usable(t, &intent);
     let mut cpus = usable.cpus.difference(&usable.isolated);
-    if let (false, Fact::Known(node), Fact::Known(nodes)) = (intent.far_node == Some(FarNode::Ok), &nic.node, &t.nodes)
-    {
-        cpus = cpus.intersection(&nodes.get(node)?.cpus);
+    if intent.far_node != Some(FarNode::Ok) {
+        match (&nic.node, &t.nodes) {
+            (Fact::Known(node), Fact::Known(nodes)) => cpus = cpus.intersection(&nodes.get(node)?.cpus),
+            (_, Fact::Unknown(_)) => return None,
+            // As in the plan: without a node of its own, every CPU is as near as the others.
+            _ => {}
+        }
     }
     if intent.smt == Some(Smt::OnePerCore) {
         let mut cores = BTreeSet::new();
@@ -77,8 +81,10 @@ mod tests {
         // Without a known node every CPU is as near as the others.
         s.nics.iter_mut().for_each(|n| n.node = Fact::unknown("node", "-1"));
         assert_eq!(of(&s, &forward).as_deref(), Some("0-4,6-7"));
+        s.topology.nodes = Fact::unknown("nodes", "not asked");
+        assert_eq!((of(&s, &forward), of(&s, &far).is_some()), (None, true));
         s.topology.isolated = Fact::unknown("isolated CPUs", "not asked");
-        assert_eq!(of(&s, &forward), None);
+        assert_eq!(of(&s, &far), None);
     }
 
     #[test]
