@@ -149,9 +149,7 @@ impl Service<'_> {
     /// What a person asked for, and whether the service ends.
     fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
         let mut told = Answer::default();
-        if !matches!(ask, Ask::Stop { .. }) {
-            self.say(&Event::Asked(ask.clone()));
-        }
+        self.say(&Event::Asked(ask.clone()));
         match ask {
             Ask::Pause { interface: None } => self.state.paused = true,
             Ask::Pause { interface: Some(dev) } => self.pauses.pause(dev),
