@@ -61,6 +61,7 @@ fn the_list_is_grouped_and_fits() {
             "COMMANDS",
             "SETTINGS",
             "GOALS",
+            "CPUS AND NODES",
             "WORDS OF THE OUTPUT",
             "COLUMNS AND LINES OF THE OUTPUT",
             "EXIT STATUS",
