@@ -8,8 +8,10 @@ use crate::common::{golden, newest_schema, root};
 use ringwise_apply::{Outcome, Verdict};
 use ringwise_knob::{Address, Setting, compare};
 use ringwise_model::errno::{EIO, ENOSPC, EOPNOTSUPP};
-use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
-use ringwise_plan::Plan;
+use ringwise_model::{
+    ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, NotSampled, Snapshot, Table, Wish,
+};
+use ringwise_plan::{BulkPolicy, GroupSizes, Plan, SampledGroups, Undecided};
 use ringwise_render::plan as page;
 use ringwise_testkit::lane::everything;
 use ringwise_testkit::sim::{At, Fault, Times, build};
@@ -224,9 +226,11 @@ fn a_recording_cannot_be_sampled() {
     };
     let (without, with) = (run(&[]), run(&["--sample", "2s"]));
     assert_eq!((&with.target, &with.groups), (&without.target, &without.groups));
+    let why = Undecided::NotSampled { why: NotSampled::NotRecorded };
+    let undecided = |s: &SampledGroups| s.sizes == GroupSizes::Kept { why } && s.policy == BulkPolicy::Kept { why };
+    assert!(!with.sampled.is_empty() && with.sampled.iter().all(undecided), "{:?}", with.sampled);
     let said = |p: &Plan| p.warnings.iter().any(|w| w.contains("cannot be sampled"));
-    assert!(said(&with) && !said(&without), "{:?}", with.warnings);
-    assert!(!with.sampled.is_empty() && without.sampled.is_empty());
+    assert!(said(&with) && !said(&without) && without.sampled.is_empty(), "{:?}", with.warnings);
 }
 
 /// An option that only plans have.

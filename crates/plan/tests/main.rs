@@ -4,6 +4,7 @@ mod as_requested;
 mod cases;
 mod commands;
 mod edges;
+mod expected;
 mod goal_knobs;
 mod goals;
 mod group_cleanup;
