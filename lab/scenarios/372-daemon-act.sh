@@ -54,17 +54,6 @@ turns() {
 	return 1
 }
 
-# free: waits until no transaction is running.
-free() {
-	_n=0
-	while [ $_n -lt 100 ]; do
-		ringwise verify 2>&1 | grep -q 'a transaction is running' || return 0
-		sleep 0.2
-		_n=$((_n + 1))
-	done
-	return 1
-}
-
 # guards: how many transactions are those of a guard.
 guards() {
 	ringwise history --all | grep -c ' guard '

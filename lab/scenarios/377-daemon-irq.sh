@@ -55,17 +55,6 @@ goes() {
 	return 1
 }
 
-# free: waits until no transaction is running.
-free() {
-	_n=0
-	while [ $_n -lt 100 ]; do
-		ringwise verify 2>&1 | grep -q 'a transaction is running' || return 0
-		sleep 0.2
-		_n=$((_n + 1))
-	done
-	return 1
-}
-
 # moved NAME: the interrupt of queue 0 is not on its first CPU.
 moved() {
 	look _now "$file"
