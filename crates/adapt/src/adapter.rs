@@ -230,7 +230,7 @@ impl Adapter {
         };
         let settled = match () {
             () if moves.iter().all(|(_, to, now)| *now == Some(*to)) => Settled::Written,
-            // If it was written nevertheless, nobody follows that move, so its base is restored.
+            // If it was written nevertheless, the adapter does not count it as moved, so its base is restored.
             () if moves.iter().all(|(from, _, now)| now.is_none_or(|now| now == *from)) => Settled::NotWritten,
             () => Settled::ChangedOutside,
         };
