@@ -110,6 +110,32 @@ logged() {
 	return 1
 }
 
+# heard SOURCE: the number of notifications that the service has received from it, as last published.
+heard() {
+	sed -n "/\"heard\"/,/}/ s/.*\"$1\": \([0-9]*\).*/\1/p" $RINGWISE_STATE_DIR/daemon.json
+}
+
+# more SOURCE NUMBER: whether there were more notifications than that.
+more() {
+	[ "$(heard "$1")" -gt "$2" ]
+}
+
+# logged_once TEXT
+logged_once() {
+	[ "$(grep -cF -- "$1" $log)" = 1 ]
+}
+
+# logged_times NUMBER TEXT SECONDS: whether the text is in the log that often within this time.
+logged_times() {
+	_n=0
+	while [ $_n -lt $(($3 * 5)) ]; do
+		[ "$(grep -cF -- "$2" $log)" = "$1" ] && return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	return 1
+}
+
 # written: bytes that the service has written since its start.
 written() {
 	awk '/wchar/ { print $2 }' "/proc/$service/io"

@@ -100,7 +100,7 @@ pub use replan::{NewPlan, NoPlan, Planner};
 pub use report::{Attention, Ending, Entry, Holder, Kind, Newer, SERVICE, Standing, Verify};
 pub use request::{Policy, Request};
 pub use run::{run, still_fits};
-pub use store::{Hook, OpenLock, Store};
+pub use store::{Hook, OpenLock, Store, Waiting};
 pub use table_guard::{arm_for_tables, hand_over, take_tables};
 pub use takeover::{Halt, Lost, SignOfLife};
 pub use trial::{Confirmed, NotNoted, OnTrial, Pending, confirm, pending, undo_now};

@@ -26,12 +26,16 @@ const VARIABLE: &str = "RINGWISE_STATE_DIR";
 /// directory). If it returns an error, the call fails with that error as if the disk had failed.
 pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
 
+/// Called once with the holder of the lock and the longest time to wait, after a second of waiting for it.
+pub type Waiting = Arc<dyn Fn(&Holder, Duration) + Send + Sync>;
+
 /// The state directory. Nothing is created in it before something has to be written.
 #[derive(Clone)]
 pub struct Store {
     /// In order of preference; journals are read from all of them.
     dirs: Vec<PathBuf>,
     hook: Option<Hook>,
+    waiting: Option<Waiting>,
     /// Name of the sockets by which runs with different state directories detect each other.
     socket_name: String,
 }
@@ -67,6 +71,8 @@ pub(crate) struct Disk<'a> {
 
 /// Others that hold the lock so briefly need no message.
 const FOR_READERS: Duration = Duration::from_millis(250);
+/// After this long, a person wants to know what a command waits for.
+const SILENCE: Duration = Duration::from_secs(1);
 /// A transaction of the service takes less than a second, unless a link has to come back.
 const FOR_SERVICE: Duration = Duration::from_secs(20);
 
@@ -84,12 +90,18 @@ impl Store {
     pub fn open(dir: Option<&Path>) -> Self {
         let chosen = dir.map(Path::to_path_buf).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
         let dirs = chosen.map_or_else(|| PLACES.iter().map(PathBuf::from).collect(), |d| vec![d]);
-        Self { dirs, hook: None, socket_name: host_lock::NAME.into() }
+        Self { dirs, hook: None, waiting: None, socket_name: host_lock::NAME.into() }
     }
 
     /// For a host other than this one, as in tests: runs for different hosts do not conflict.
     pub fn with_socket_name(mut self, name: impl Into<String>) -> Self {
         self.socket_name = name.into();
+        self
+    }
+
+    /// Reports when a command waits for a transaction of the service.
+    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = Some(waiting);
         self
     }
 
@@ -137,13 +149,24 @@ impl Store {
     /// the same time with different directories may both give way. A transaction of the service is waited for.
     fn lock_patiently(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
         let begin = Instant::now();
+        let mut reported = false;
         loop {
             match self.lock_in(dir, host) {
                 Ok(Err(e)) if begin.elapsed() < patience(&e) => {
+                    if !reported && begin.elapsed() >= SILENCE {
+                        self.report(&e);
+                        reported = true;
+                    }
                     std::thread::sleep(Duration::from_millis(20 + u64::from(std::process::id() % 7)));
                 }
                 other => return other,
             }
+        }
+    }
+
+    fn report(&self, refusal: &Error) {
+        if let (Some(waiting), Some(Refusal::Locked { holder, .. })) = (&self.waiting, refusal.refusal()) {
+            waiting(holder, FOR_SERVICE);
         }
     }
 
@@ -396,7 +419,7 @@ mod tests {
     fn the_next_place_is_taken_where_the_first_cannot_be_written() {
         let dir = std::env::temp_dir().join(format!("ringwise-store-{}", std::process::id()));
         let store =
-            |dirs| Store { dirs, hook: None, socket_name: format!("ringwise-test-store-{}", std::process::id()) };
+            |dirs| Store { dirs, hook: None, waiting: None, socket_name: format!("ringwise-test-store-{}", std::process::id()) };
         let nowhere = store(vec!["/proc/none/ringwise".into()]);
         let store = store(vec!["/proc/none/ringwise".into(), dir.clone()]);
         assert!(store.journals().unwrap().is_empty());
@@ -421,7 +444,10 @@ mod tests {
     fn a_transaction_of_the_service_is_waited_for_and_others_are_not() {
         let dir = ringwise_testkit::dir::Dir::new();
         let name = format!("ringwise-test-wait{}", dir.0.display());
-        let store = Store::open(Some(&dir.0)).with_socket_name(name);
+        let reports = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sink = Arc::clone(&reports);
+        let waiting: Waiting = Arc::new(move |holder, most| sink.lock().unwrap().push((holder.pid, most)));
+        let store = Store::open(Some(&dir.0)).with_socket_name(name).with_waiting(waiting);
         let hold = |who: &str| {
             let lock = store.lock().unwrap();
             lock.note(&Holder { pid: Some(7), who: Some(who.into()), ..Holder::default() });
@@ -441,9 +467,13 @@ mod tests {
             // Longer than the time after which others are refused.
             std::thread::sleep(FOR_READERS * 4);
             assert!(!person.is_finished());
+            while reports.lock().unwrap().is_empty() && !person.is_finished() {
+                std::thread::sleep(FOR_READERS);
+            }
             drop(lock);
             person.join().unwrap().unwrap();
         });
+        assert_eq!(*reports.lock().unwrap(), [(Some(7), FOR_SERVICE)], "once, and not for others");
     }
 
     #[test]

@@ -49,4 +49,4 @@ pub use event::Event;
 pub use follow::{EntryMove, Finding, InterruptMoved, LoadFinding};
 pub use run::run;
 pub use service::Setup;
-pub use state::{Action, ActionEnding, Cause, ServiceState, Totals};
+pub use state::{Action, ActionEnding, Cause, Notifications, ServiceState, Totals};

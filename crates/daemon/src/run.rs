@@ -17,6 +17,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::schedule::Due;
 use crate::service::{HANGUP, Service, Setup};
+use crate::state::Notifications;
 
 /// Directories whose files other programs replace, and that decide which CPUs are free.
 const WATCHED: [&str; 1] = ["/var/lib/kubelet"];
@@ -128,10 +129,14 @@ impl Service<'_> {
             }
             Heard::File(_) => {
                 evidence.cpus = true;
+                totals.heard.files += 1;
                 heard = true;
             }
             Heard::Datagram(channel, bytes) => match understood(channel, bytes, evidence) {
-                Some(matters) => heard |= matters,
+                Some(matters) => {
+                    *count(&mut totals.heard, channel) += u64::from(matters);
+                    heard |= matters;
+                }
                 // What cannot be read may have been anything.
                 None => {
                     evidence.lost();
@@ -211,6 +216,15 @@ impl Service<'_> {
         }
         self.leave_tables();
         self.say(&Event::Stopping { restored: self.restored });
+    }
+}
+
+fn count(heard: &mut Notifications, channel: Channel) -> &mut u64 {
+    match channel {
+        Channel::Links => &mut heard.links,
+        Channel::Ethtool => &mut heard.ethtool,
+        Channel::Netdev => &mut heard.netdev,
+        Channel::Uevents => &mut heard.uevents,
     }
 }
 

@@ -167,6 +167,24 @@ pub struct Totals {
     pub interrupts_taken_back: u64,
     /// How often notifications were lost.
     pub overflows: u64,
+    /// Notifications that can matter, by source.
+    #[serde(default)]
+    pub heard: Notifications,
+}
+
+/// Numbers of notifications that can matter, by source. Several may come in one datagram of the kernel, which counts once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notifications {
+    /// rtnetlink: interfaces of this network namespace.
+    pub links: u64,
+    /// The ethtool group `monitor`.
+    pub ethtool: u64,
+    /// The netdev group `mgmt` (since Linux 6.6).
+    pub netdev: u64,
+    /// uevents: devices, drivers and CPUs.
+    pub uevents: u64,
+    /// Files of other programs, such as those of a kubelet.
+    pub files: u64,
 }
 
 fn path(store: &Store) -> PathBuf {

@@ -70,6 +70,8 @@ pub struct Service {
     pub manual: u64,
     /// How often it lost notifications.
     pub lost: u64,
+    /// Notifications that it received, by source.
+    pub notifications: [(&'static str, u64); 5],
     /// Interfaces whose load is uneven.
     pub uneven: Vec<String>,
     /// RSS tables that would have been better.
@@ -129,6 +131,9 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     page.add(&t::SERVICE_WRITTEN, &[], Value::Int(s.written));
     page.add(&t::SERVICE_MANUAL, &[], Value::Int(s.manual));
     page.add(&t::SERVICE_LOST, &[], Value::Int(s.lost));
+    for (source, n) in s.notifications {
+        page.add(&t::SERVICE_NOTIFICATIONS, &[("source", source)], Value::Int(n));
+    }
     for device in &s.uneven {
         page.add(&t::SERVICE_UNEVEN, &[("device", device)], Value::Int(1));
     }

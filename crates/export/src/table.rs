@@ -96,6 +96,8 @@ families! {
         "Manual changes that the service has found since it was started; it does not overwrite them.";
     SERVICE_LOST = "ringwise_service_notifications_lost_total" Counter "" []
         "Number of times that the kernel dropped notifications to the service since it was started; the service then compares everything.";
+    SERVICE_NOTIFICATIONS = "ringwise_service_notifications_total" Counter "" ["source"]
+        "Notifications of changes that the service has received since it was started, by source: links (rtnetlink), ethtool, netdev, uevents, files (of a kubelet).";
     SERVICE_UNEVEN = "ringwise_service_uneven_load" Gauge "" ["device"]
         "1: the load of the receive queues of this interface is uneven; ringwise status shows the finding. Absent if it is even.";
     SERVICE_BETTER = "ringwise_service_better_tables_total" Counter "" []

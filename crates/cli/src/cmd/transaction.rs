@@ -20,7 +20,12 @@ use ringwise_text::Style;
 use ringwise_text::when;
 
 pub(super) fn store(common: &Common) -> Store {
-    Store::open(common.state_dir.as_deref())
+    let quiet = common.quiet;
+    Store::open(common.state_dir.as_deref()).with_waiting(Arc::new(move |holder, most| {
+        let transaction = holder.transaction.map_or("a transaction".into(), |id| format!("transaction {id}"));
+        let most = most.as_secs();
+        out::note(quiet, &format!("ringwise: waiting until {transaction} of the service ends, at most {most} s"));
+    }))
 }
 
 /// What devices were found to refuse or ignore. If it cannot be read, that is reported, and the list is empty.
