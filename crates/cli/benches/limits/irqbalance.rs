@@ -1,0 +1,74 @@
+//! What irqbalance costs on the same machine of files: its own program, in a mount namespace where these files are in the place of
+//! those of the kernel, so that it can neither read nor write the running machine's.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::Result;
+
+/// Rounds that are measured; with `--interval=1` one takes a second, while its default is 10 s.
+const ROUNDS: u64 = 20;
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// The program, and the directories of its libraries if it was only unpacked.
+struct Program {
+    path: PathBuf,
+    libraries: String,
+}
+
+/// That of this machine, else what `cargo xtask setup` has unpacked for the lab.
+fn program() -> Option<Program> {
+    let installed = ["/usr/sbin/irqbalance", "/usr/bin/irqbalance"].map(PathBuf::from);
+    if let Some(path) = installed.into_iter().find(|p| p.is_file()) {
+        return Some(Program { path, libraries: String::new() });
+    }
+    let root = PathBuf::from(std::env::var_os("HOME")?).join(".cache/ringwise-lab/irqbalance");
+    let path = root.join("usr/sbin/irqbalance");
+    let machine = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let dirs = [root.join("lib").join(&machine), root.join("usr/lib").join(&machine)];
+    let libraries = dirs.map(|d| d.display().to_string()).join(":");
+    path.is_file().then_some(Program { path, libraries })
+}
+
+/// CPU time of one round of its default interval. Errors: it is not here, or it cannot run in a mount namespace.
+pub(crate) fn round(tree: &Path) -> Result<Duration> {
+    let program = program().ok_or("not found: cargo xtask setup unpacks it")?;
+    // If a bind fails, irqbalance is not started.
+    let script = "set -e
+        for f in proc/interrupts proc/stat proc/irq sys; do mount --bind \"$1/$f\" \"/$f\"; done
+        mount -t tmpfs none /run
+        mkdir /run/irqbalance
+        exec \"$2\" --foreground --interval=1";
+    let mut child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"])
+        .arg(tree)
+        .arg(&program.path)
+        .env("LD_LIBRARY_PATH", &program.libraries)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let measured = measure(&child);
+    let _ = child.kill();
+    child.wait()?;
+    measured
+}
+
+fn measure(child: &Child) -> Result<Duration> {
+    // It reads the machine once before its first round.
+    std::thread::sleep(Duration::from_secs(5));
+    let before = ticks(child.id())?;
+    std::thread::sleep(Duration::from_secs(ROUNDS));
+    let ticks = ticks(child.id())? - before;
+    Ok(Duration::from_secs_f64(ticks / TICKS_PER_SECOND / ROUNDS as f64))
+}
+
+/// User and system time of a process, in ticks of 10 ms (`/proc/PID/stat`).
+fn ticks(pid: u32) -> Result<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    if fields.first() == Some(&"Z") {
+        return Err("it ended at once; root is needed".into());
+    }
+    Ok([11, 12].iter().filter_map(|i| fields.get(*i)?.parse::<f64>().ok()).sum())
+}
