@@ -105,17 +105,12 @@ soon "a NAPI setting that was set by hand is reported" $compared logged_once "ma
 same "it stays" "$(cat $defer)" 0
 echo 2 >$defer
 
-# netdev reports other XDP features; a veth that is up can redirect with GRO only.
+# netdev reports new devices, since Linux 6.6. rtnetlink reports them, too; the counter shows that this source works alone.
 case $(uname -r) in
 5.*) ;;
 *)
-	ip link add veth0 type veth peer name veth1
-	ip link set veth0 up
-	ip link set veth1 up
-	sleep 5
 	n=$(heard netdev)
-	echo "# notifications of netdev so far: $n"
-	ethtool -K veth0 gro on
+	ip link add veth0 type veth peer name veth1
 	soon "netdev notifications arrive" $notified more netdev "$n"
 	ip link del veth0
 	;;

@@ -193,6 +193,15 @@ fn namespace(host: &dyn Host, pid: &str) -> Option<String> {
 
 pub(crate) fn inodes_of(host: &dyn Host, pid: u32) -> Result<Vec<u64>, Error> {
     let dir = format!("/proc/{pid}/fd");
-    let fds = host.list(&dir)?;
-    Ok(fds.iter().filter_map(|fd| sockets::inode(&host.readlink(&format!("{dir}/{fd}")).ok()?)).collect())
+    let mut inodes = Vec::new();
+    for fd in host.list(&dir)? {
+        match host.readlink(&format!("{dir}/{fd}")) {
+            Ok(target) => inodes.extend(sockets::inode(&target)),
+            // Closed meanwhile.
+            Err(e) if e.is_absent() => {}
+            // Without CAP_SYS_PTRACE the list of another user's process can be read, but not what is open.
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(inodes)
 }

@@ -98,8 +98,15 @@ fn what_cannot_be_had_is_said() {
         program(&t, "idle").unwrap_err(),
         "program \"idle\": runs (process 400), but listens on no TCP or UDP port; name the fields of its flows"
     );
+    // As a link that the kernel does not let ringwise read: unknown, not "no port".
+    t.error("/proc/400/fd/7", 13);
+    assert_eq!(
+        program(&t, "idle").unwrap_err(),
+        "program \"idle\": its open files cannot be read (readlink /proc/400/fd/7: EACCES (Permission denied)); run as root, \
+         or name its ports"
+    );
     t.link("/proc/300/ns/net", "net:[4026532999]");
     assert!(program(&t, "java").unwrap_err().contains("runs in another network namespace (process 300)"));
     t.file("/proc/net/tcp", "head\n rubbish\n");
-    assert!(program(&t, "idle").unwrap_err().contains("/proc/net/tcp cannot be read: /proc/net, line 2"));
+    assert!(program(&t, "nginx").unwrap_err().contains("/proc/net/tcp cannot be read: /proc/net, line 2"));
 }

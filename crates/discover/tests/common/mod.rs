@@ -142,6 +142,9 @@ impl Host for MapHost {
 
     fn readlink(&self, path: &str) -> Result<String> {
         let at = self.resolve(path, false);
+        if let Some(Err(errno)) = self.tree.files.get(&at) {
+            return Err(Error::errno(format!("readlink {path}"), *errno));
+        }
         self.tree.links.get(&at).cloned().ok_or_else(|| self.missing(format!("readlink {path}")))
     }
 
