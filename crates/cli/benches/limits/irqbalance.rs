@@ -9,7 +9,6 @@ use crate::Result;
 
 /// Rounds that are measured; with `--interval=1` one takes a second, while its default is 10 s.
 const ROUNDS: u64 = 20;
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The program, and the directories of its libraries if it was only unpacked.
 struct Program {
@@ -57,18 +56,21 @@ pub(crate) fn round(tree: &Path) -> Result<Duration> {
 fn measure(child: &Child) -> Result<Duration> {
     // It reads the machine once before its first round.
     std::thread::sleep(Duration::from_secs(5));
-    let before = ticks(child.id())?;
+    let before = cpu_time(child.id())?;
     std::thread::sleep(Duration::from_secs(ROUNDS));
-    let ticks = ticks(child.id())? - before;
-    Ok(Duration::from_secs_f64(ticks / TICKS_PER_SECOND / ROUNDS as f64))
+    Ok(cpu_time(child.id())?.saturating_sub(before) / ROUNDS as u32)
 }
 
-/// User and system time of a process, in ticks of 10 ms (`/proc/PID/stat`).
-fn ticks(pid: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    if fields.first() == Some(&"Z") {
-        return Err("it ended at once; root is needed".into());
+/// Time on a CPU (`/proc/PID/schedstat`, in nanoseconds): ticks of 10 ms are too coarse for a small machine.
+fn cpu_time(pid: u32) -> Result<Duration> {
+    let comm = std::fs::read_to_string(format!("/proc/{pid}/comm"))?;
+    if comm.trim() != "irqbalance" {
+        return Err("it does not run; root is needed".into());
     }
-    Ok([11, 12].iter().filter_map(|i| fields.get(*i)?.parse::<f64>().ok()).sum())
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
+    let ns = text.split_whitespace().next().and_then(|n| n.parse().ok()).ok_or("no time in schedstat")?;
+    if ns == 0 {
+        return Err("this kernel does not count the time of a process in nanoseconds".into());
+    }
+    Ok(Duration::from_nanos(ns))
 }
