@@ -147,8 +147,10 @@ pub fn host_line(s: &Snapshot, width: Option<usize>) -> String {
     let line = format!("{head}  {count}{}", parts.join(", "));
     match width {
         Some(w) if len(&line) > w => {
-            // A line is broken only between the parts.
-            let solid: Vec<String> = parts.iter().map(|p| p.replace(' ', NO_BREAK)).collect();
+            // A line is broken only between the parts, or within the list of a part that is longer than a line.
+            let fits = |p: &str| len(&count) + len(p) < w;
+            let solid: Vec<String> =
+                parts.iter().map(|p| if fits(p) { p.replace(' ', NO_BREAK) } else { p.clone() }).collect();
             format!("{head}\n{}", hang(&count, &solid.join(", "), width).replace(NO_BREAK, " "))
         }
         _ => line + "\n",

@@ -36,6 +36,11 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
             Fail::usage("-o diff shows the changes of a plan, so it needs -n").next("ringwise apply -n -o diff")
         );
     }
+    if let Some(path) = reviewed::file(a, &source::live()?)? {
+        let missing =
+            |error| wanted::fail(ringwise_intent::Error::PlanUnreadable { path: path.clone(), error }, common.utc);
+        std::fs::metadata(&path).map_err(missing)?;
+    }
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {
