@@ -80,6 +80,17 @@ soon() {
 	echo "# $_name: after $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, t, "s" }'
 }
 
+# free: waits until no transaction is running.
+free() {
+	_n=0
+	while [ $_n -lt 100 ]; do
+		ringwise verify -j 2>/dev/null | grep -q '"running": {' || return 0
+		sleep 0.2
+		_n=$((_n + 1))
+	done
+	return 1
+}
+
 # quiet SECONDS NAME: no transaction within this time.
 quiet() {
 	_before=$(journals)

@@ -36,7 +36,7 @@ early=
 while read -r _now _ </proc/uptime && [ ${_now%.*} -lt $end ]; do
 	pick 3
 	dev=eth$_p
-	pick 10
+	pick 9
 	case $_p in
 	0)
 		pci=$(basename "$(pci_of $dev)")
@@ -95,12 +95,6 @@ while read -r _now _ </proc/uptime && [ ${_now%.*} -lt $end ]; do
 		status "verify ($events)" 0 sh -c 'ringwise verify >/tmp/verify; [ $? -ne 1 ]' >/dev/null
 		;;
 	8)
-		ethtool -X $dev equal 4 2>/dev/null
-		pick 4
-		sleep $_p
-		ethtool -X $dev default 2>/dev/null
-		;;
-	9)
 		ip link set $dev down
 		ip link set $dev name away0
 		ip link set away0 up

@@ -97,7 +97,7 @@ look from /sys/class/net/mq0/carrier_changes
 serve --config none --act mq0
 load
 check "the first write takes the link down: no further one" \
-	logged "mq0: the RSS table is not changed at present: the link went down right after the table was written" 90
+	logged "mq0: nothing is moved at present: the link went down right after a step was written" 90
 sleep 30
 send_end
 grep -F 'mq0: ' $log

@@ -42,11 +42,7 @@ for point in "-b begin:1" begin:1 "-b step:1" step:1 "-b done:1" done:1 "-b end:
 	unchanged "at $point: the table is as before" /tmp/table /tmp/now
 	awk "BEGIN { printf \"# at $point: as before %.1f s after the end of traffic\\n\", $back - $killed }"
 	# The guard holds the lock until everything is restored.
-	n=0
-	while ringwise verify 2>&1 | grep -q 'a transaction is running' && [ $n -lt 100 ]; do
-		sleep 0.2
-		n=$((n + 1))
-	done
+	free
 	status "at $point: nothing is left to recover" 0 ringwise recover --yes
 	says "at $point: nothing at all" "Nothing to do"
 	status "at $point: as recorded" 0 ringwise verify

@@ -34,6 +34,11 @@ config() {
 	printf 'version = 1\n[host]\nreserve = "0"\nsysctl = { "net.core.netdev_budget" = 450 }\n\n' >$F
 	printf '[[interface]]\nmatch = { name = "eth2" }\ncoalesce = { rx-usecs = %s }\n' "$1" >>$F
 }
+# running_by_metrics: whether the exporter reports that the service runs. This system has neither wget nor curl.
+running_by_metrics() {
+	bash -c 'exec 3<>/dev/tcp/127.0.0.1/9787 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3' 2>&1 | tr -d '\r' >/tmp/metrics
+	grep -qx 'ringwise_service_running 1' /tmp/metrics
+}
 # settled: no transaction for 15 s, in which the service has compared the host once more
 settled() {
 	_last=$(last_id)
@@ -61,6 +66,7 @@ package() {
 	cp "$(command -v ringwise)" $W/usr/sbin/ringwise
 	echo "version $1" >>$W/usr/sbin/ringwise
 	ringwise __units $W
+	cp /h/packaging/ringwise-exporter.service $W/usr/lib/systemd/system/
 	cp /h/packaging/postinst /h/packaging/prerm /h/packaging/postrm $W/DEBIAN/
 	chmod 755 $W/DEBIAN/* $W/usr/sbin/ringwise
 	printf 'Package: ringwise\nVersion: %s\nArchitecture: amd64\nMaintainer: lab\nDescription: of the lab\n' "$1" >$W/DEBIAN/control
@@ -215,7 +221,7 @@ case $PHASE in
 	check "it settles" wait_for 120 settled
 	# The exporter, as an unprivileged user, reads what the service publishes.
 	status "the exporter is started" 0 systemctl start ringwise-exporter.service
-	check "it says that the service runs" wait_for 60 sh -c "wget -q -O - http://127.0.0.1:9787/metrics | grep -qx 'ringwise_service_running 1'"
+	check "it says that the service runs" wait_for 60 running_by_metrics
 	check "its user is no user of the system" sh -c "u=\$(ps -o user= -p \$(systemctl show -P MainPID ringwise-exporter.service)); [ \"\$u\" != root ] && ! grep -q \"^\$u:\" /etc/passwd"
 	status "and is stopped" 0 systemctl stop ringwise-exporter.service
 	everything >/tmp/kept

@@ -17,7 +17,7 @@ links mq0 mq1
 send() {
 	modprobe pktgen || return
 	_pg_empty
-	_pg kpktgend_0 "add_device mq0"
+	_pg kpktgend_${PG_CPU:-0} "add_device mq0"
 	for _w in "count 1000" "clone_skb 0" "pkt_size 80" "delay 0" "dst 10.1.1.1" \
 		"dst_mac $(cat /sys/class/net/mq1/address)" "src_min 10.9.0.1" "src_max 10.9.0.64" \
 		"udp_src_min 1024" "udp_src_max 1024" "ratep 5000" "flag IPSRC_RND" "$@"; do
@@ -81,6 +81,51 @@ same "mixed: three" "$(usecs)" "5 5 5 62 62 62 62 62 "
 status "mixed: back" 0 ringwise rollback --yes 0
 everything $dev >/tmp/after
 unchanged "mixed: as before" /tmp/before /tmp/after
+
+# --- goal mixed by a sample of the traffic and of the CPUs
+export RINGWISE_STATE_DIR=/tmp/rw67.sample
+# The CPUs of the queues are on the other node.
+PG_CPU=14
+# load WORD...: sends until unload, at most for 20 s
+load() {
+	send "count 0" "ratep 3000" "$@" >/dev/null 2>&1 &
+	load=$!
+	sleep 2
+}
+unload() {
+	echo stop >/proc/net/pktgen/pgctrl
+	wait $load
+}
+mixed="ringwise plan $dev --goal mixed --config none"
+status "sample: no traffic" 0 $mixed --sample 1s
+says "sample: nothing is decided, with the reason" "--sample does not decide about the sizes and policies of the groups"
+load
+status "sample: planned" 0 $mixed --sample 3s --out /tmp/sample.plan
+unload
+says "sample: the size of frames" "frames with a mean of 66 bytes"
+says "sample: the load of the CPUs" "% busy in the sample of 3"
+status "sample: the reviewed plan is applied" 0 ringwise apply --yes /tmp/sample.plan
+cat /tmp/err
+same "sample: small frames, more queues for latency" "$(usecs)" "5 5 5 5 5 5 5 62 "
+cpu=$($mixed --latency-queues 7 -j 2>/dev/null | tr -d ' \n' | sed 's/.*"name":"bulk","cpus":"\([0-9]*\)".*/\1/')
+taskset $(printf %x $((1 << cpu))) sh -c 'while :; do :; done' &
+busy=$!
+load
+status "sample: the CPU of the bulk queue is busy" 0 ringwise apply --yes $dev --goal mixed --config none --sample 3s
+unload
+cat /tmp/err
+kill $busy
+wait $busy 2>/dev/null
+same "sample: busy CPUs, policy cpu" "$(usecs)" "5 5 5 5 5 5 5 125 "
+load "pkt_size 1514"
+status "sample: full frames" 0 ringwise apply --yes $dev --goal mixed --config none --sample 3s
+unload
+cat /tmp/err
+same "sample: full frames, more queues for bulk" "$(usecs)" "5 62 62 62 62 62 62 62 "
+status "sample: back" 0 ringwise rollback --yes 0
+everything $dev >/tmp/after
+unchanged "sample: as before" /tmp/before /tmp/after
+PG_CPU=0
 
 # --- from a file
 export RINGWISE_STATE_DIR=/tmp/rw67.file

@@ -164,12 +164,14 @@ impl<'a> Guest<'a> {
             peers::put(&share)?;
         }
         if self.host.system == System::Systemd {
-            // The scripts of the packages, for a scenario that installs one.
+            // The scripts and units of the packages, for a scenario that installs one.
             let to = share.join("packaging");
             fs::create_dir_all(&to)?;
-            for entry in fs::read_dir(paths::root().join("packaging/scripts"))? {
-                let entry = entry?;
-                fs::copy(entry.path(), to.join(entry.file_name()))?;
+            for dir in ["packaging/scripts", "packaging/systemd"] {
+                for entry in fs::read_dir(paths::root().join(dir))? {
+                    let entry = entry?;
+                    fs::copy(entry.path(), to.join(entry.file_name()))?;
+                }
             }
         }
         fs::write(share.join("plan"), plan)?;

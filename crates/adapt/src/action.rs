@@ -8,7 +8,8 @@ use crate::buckets::{CountMethod, Unusable};
 use crate::judge::{KeepReason, RestoreReason};
 use crate::limits::LimitReached;
 use crate::load::SuspectReason;
-use crate::propose::{Elephant, NoProposal, Proposal, TableMove};
+use crate::moves::Moves;
+use crate::propose::{Elephant, NoProposal, Proposal};
 
 /// What the caller does until the next step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,12 +33,12 @@ pub enum Action {
         /// Until when, since boot.
         until: Duration,
     },
-    /// Move these entries, and call `settled`.
+    /// Move these entries, or this interrupt, and call `settled`.
     Propose(Proposal),
-    /// Move these entries back, and call `settled`.
+    /// Move them back, and call `settled`.
     Restore {
         /// The moves of the step, the other way round.
-        moves: Vec<TableMove>,
+        moves: Moves,
         /// Why.
         why: RestoreReason,
     },
@@ -70,6 +71,15 @@ pub enum RestReason {
     Forbidden(Forbidden),
     /// The table is unknown.
     TableUnknown,
+    /// A CPU that serves queues is busy. Which CPUs may serve them was not read yet.
+    CpusNotRead,
+    /// A CPU that serves queues is busy. The times of the CPUs that may serve them are known in too few samples.
+    TooFewTimes {
+        /// In so many.
+        known: u32,
+    },
+    /// A CPU that serves queues is busy, and no interrupt moves now.
+    NoInterruptMoves,
     /// The caller has not reported yet whether it wrote.
     WritePending,
     /// The last step is judged soon.
@@ -132,13 +142,13 @@ pub enum Forbidden {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OffReason {
-    /// Two entries moved to and fro.
+    /// Two entries, or two interrupts, moved to and fro.
     ToAndFro,
     /// Two steps were restored within an hour.
     Restored,
-    /// Another program or a user changed the table after a step.
+    /// Another program or a user changed the table, or an interrupt, after a step.
     ChangedOutside,
-    /// Table writes failed.
+    /// Writes failed.
     WriteRefused,
     /// The link went down, or the device was set up again, right after a step was written.
     LinkInterrupted,
@@ -148,11 +158,11 @@ pub enum OffReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
-    /// The table has these entries now.
+    /// The table has these entries now, or the interrupt this CPU.
     Written,
-    /// The write failed; the table is as before.
+    /// The write failed; all is as before.
     Refused,
-    /// The table was not as expected, so nothing was written.
+    /// The table, or the interrupt, was not as expected, so nothing was written.
     ChangedOutside,
     /// Nothing was written, because the caller only observes or another interface has a step under way.
     NotWritten,

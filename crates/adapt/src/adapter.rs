@@ -6,6 +6,9 @@
 //!      └────────────────────────┴───────────────────────┴──────── Restoring ◄───┘
 //! ```
 
+mod interrupt_step;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +18,10 @@ use crate::buckets::{CountMethod, EntryEvidence, Unusable};
 use crate::judge::{AFTER, ENOUGH, Measured, RestoreReason, SAMPLES, judge};
 use crate::limits::Limits;
 use crate::load::{LoadState, LoadWindow, Sample, SuspectReason, busiest};
-use crate::propose::{Elephant, NoProposal, Proposal, Situation, TableMove, propose};
+use crate::moves::{Moves, TableMove};
+use crate::propose::{Elephant, NoProposal, Proposal, Situation, propose};
+
+use interrupt_step::Interrupts;
 
 /// How long entries are counted.
 pub const COUNT: Duration = Duration::from_secs(3);
@@ -40,8 +46,22 @@ pub struct Signals<'a> {
     pub table: Option<&'a [u32]>,
     /// Facts that forbid to write the table.
     pub forbidden: &'a [Forbidden],
+    /// CPUs that may serve the queues.
+    pub permitted: Permitted<'a>,
     /// The counts, once [`Action::CountEntries`] is done.
     pub counts: Option<&'a EntryEvidence>,
+}
+
+/// Which CPUs may serve the queues of an interface.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Permitted<'a> {
+    /// They were not read yet.
+    #[default]
+    NotRead,
+    /// They are unknown, so no interrupt moves.
+    Unknown,
+    /// These.
+    Cpus(&'a BTreeSet<u32>),
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -67,7 +87,7 @@ enum Phase {
         calls: u32,
     },
     Restoring {
-        moves: Vec<TableMove>,
+        moves: Moves,
         why: RestoreReason,
         /// Whether the caller has the action, and has not reported yet.
         pending: bool,
@@ -96,8 +116,13 @@ pub struct Adapter {
     table: Option<Vec<u32>>,
     /// Whether a step of this adapter is in the table.
     wrote: bool,
+    /// The table from before the first of these steps.
+    #[serde(default)]
+    base: Option<Vec<u32>>,
     refusals: u32,
     off: Option<(Option<Duration>, OffReason)>,
+    #[serde(default)]
+    interrupts: Interrupts,
 }
 
 impl Adapter {
@@ -124,13 +149,17 @@ impl Adapter {
         if let Some(off) = self.compare_table(signals.table) {
             return off;
         }
-        if let Some(forbidden) = signals.forbidden.first() {
+        if let Some(off) = signals.sample.and_then(|s| self.compare_interrupts(s)) {
+            return off;
+        }
+        if let Some(forbidden) = signals.forbidden.first().filter(|_| !self.judges_interrupt()) {
             self.phase = Phase::Watching;
-            return match state {
+            let action = match state {
                 LoadState::Suspect(why) => Action::Suspect { why, waiting: Waiting::Forbidden(*forbidden) },
                 LoadState::Even => Action::Rest(RestReason::Even),
                 LoadState::Unknown { .. } => Action::Rest(RestReason::Forbidden(*forbidden)),
             };
+            return self.or_interrupt(now, signals, action);
         }
         match std::mem::take(&mut self.phase) {
             Phase::Judging { proposal, before, written, calls } => {
@@ -149,7 +178,7 @@ impl Adapter {
             }
             (Phase::Proposed { proposal, before }, Settled::Written) => {
                 self.written(&proposal.moves);
-                let off = self.limits.stepped(&proposal.moves, now);
+                let off = self.limits_of(&proposal.moves).stepped(&proposal.moves.shifts(), now);
                 self.off = off.map(|until| (Some(until), OffReason::ToAndFro));
                 if self.off.is_none() {
                     self.phase = Phase::Judging { proposal, before, written: now, calls: 0 };
@@ -157,12 +186,12 @@ impl Adapter {
             }
             (Phase::Restoring { moves, .. }, Settled::Written) => {
                 self.written(&moves);
-                let off = self.limits.restored(&moves, now);
+                let off = self.limits_of(&moves).restored(&moves.shifts(), now);
                 self.off = off.map(|until| (Some(until), OffReason::Restored));
             }
-            (Phase::Proposed { .. }, Settled::Refused) => {
+            (Phase::Proposed { proposal, .. }, Settled::Refused) => {
                 self.refusals += 1;
-                self.limits.delay(now);
+                self.limits_of(&proposal.moves).delay(now);
                 if self.refusals >= REFUSALS {
                     self.off = Some((Some(self.limits.off(now)), OffReason::WriteRefused));
                 }
@@ -171,9 +200,10 @@ impl Adapter {
             (Phase::Restoring { .. }, Settled::Refused) => {
                 self.off = Some((Some(self.limits.off(now)), OffReason::WriteRefused));
             }
-            (Phase::Proposed { .. }, Settled::NotWritten) => {
-                self.wait(now, |until| Waiting::NotWritten { until });
-            }
+            (Phase::Proposed { proposal, .. }, Settled::NotWritten) => match proposal.moves {
+                Moves::Table(_) => _ = self.wait(now, |until| Waiting::NotWritten { until }),
+                Moves::Interrupt(_) => self.interrupts.wait(now),
+            },
             // A restoration is requested again in the next second.
             (Phase::Restoring { moves, why, .. }, Settled::NotWritten) => {
                 self.phase = Phase::Restoring { moves, why, pending: false };
@@ -182,17 +212,26 @@ impl Adapter {
         }
     }
 
-    /// Continues a stored state in another process: what became of a write that was not reported is read from the table.
-    pub fn handed_over(&mut self, now: Duration, table: &[u32]) {
+    /// Continues a stored state in another process: what became of a write that was not reported is read from the table, or from the
+    /// CPU of a queue. `None`: unknown.
+    pub fn handed_over(&mut self, now: Duration, table: Option<&[u32]>, cpu_of: &dyn Fn(u32) -> Option<u32>) {
         let moves = match &self.phase {
             Phase::Proposed { proposal, .. } => &proposal.moves,
             Phase::Restoring { moves, .. } => moves,
             _ => return,
         };
-        let all = |queue: fn(&TableMove) -> u32| moves.iter().all(|m| table.get(m.entry) == Some(&queue(m)));
+        // Each move, and where its entry or queue is now.
+        let moves: Vec<(u32, u32, Option<u32>)> = match moves {
+            Moves::Table(list) => {
+                let queue = |m: &TableMove| table.and_then(|t| t.get(m.entry)).copied();
+                list.iter().map(|m| (m.from, m.to, queue(m))).collect()
+            }
+            Moves::Interrupt(m) => m.queues.iter().map(|q| (m.from, m.to, cpu_of(*q))).collect(),
+        };
         let settled = match () {
-            () if all(|m| m.to) => Settled::Written,
-            () if all(|m| m.from) => Settled::NotWritten,
+            () if moves.iter().all(|(_, to, now)| *now == Some(*to)) => Settled::Written,
+            // If it was written nevertheless, the adapter does not count it as moved, so its base is restored.
+            () if moves.iter().all(|(from, _, now)| now.is_none_or(|now| now == *from)) => Settled::NotWritten,
             () => Settled::ChangedOutside,
         };
         self.settled(now, settled);
@@ -204,15 +243,21 @@ impl Adapter {
     }
 
     /// Whether a step of this adapter is in the table.
-    pub fn has_moved(&self) -> bool {
+    pub fn has_moved_entries(&self) -> bool {
         self.wrote
     }
 
-    /// Ends [`Action::Off`], unless a write is suspected to reset the device. The present table is the new base.
+    /// First receive queues of the interrupts that this adapter has moved.
+    pub fn moved_interrupts(&self) -> impl Iterator<Item = u32> {
+        self.interrupts.moved()
+    }
+
+    /// Ends [`Action::Off`], unless a write is suspected to reset the device. What is in effect now is the new base.
     pub fn resume(&mut self) {
         self.off = self.off.filter(|(_, why)| *why == OffReason::LinkInterrupted);
         self.phase = Phase::Watching;
         (self.table, self.wrote, self.refusals) = (None, false, 0);
+        self.interrupts.begin_again();
     }
 
     /// The link went down, or the device was set up again. Right after a step was written, the write is the likely cause: then nothing
@@ -225,13 +270,30 @@ impl Adapter {
         }
     }
 
-    fn written(&mut self, moves: &[TableMove]) {
-        for m in moves {
-            if let Some(queue) = self.table.as_mut().and_then(|t| t.get_mut(m.entry)) {
-                *queue = m.to;
-            }
+    fn limits_of(&mut self, moves: &Moves) -> &mut Limits {
+        match moves {
+            Moves::Table(_) => &mut self.limits,
+            Moves::Interrupt(_) => self.interrupts.limits(),
         }
-        (self.wrote, self.refusals, self.retry) = (true, 0, None);
+    }
+
+    fn written(&mut self, moves: &Moves) {
+        match moves {
+            Moves::Table(list) => {
+                if !self.wrote {
+                    self.base.clone_from(&self.table);
+                }
+                for m in list {
+                    if let Some(queue) = self.table.as_mut().and_then(|t| t.get_mut(m.entry)) {
+                        *queue = m.to;
+                    }
+                }
+                // A state of an earlier version has no base.
+                self.wrote = self.table != self.base;
+            }
+            Moves::Interrupt(m) => self.interrupts.written(m),
+        }
+        (self.refusals, self.retry) = (0, None);
         self.window.clear();
     }
 
@@ -255,7 +317,11 @@ impl Adapter {
         written: Duration,
         calls: u32,
     ) -> Action {
-        let after = Measured::new(&self.window.since(written + OVERLAP, SAMPLES));
+        let after = self.window.since(written + OVERLAP, SAMPLES);
+        let after = match proposal.moves.interrupt() {
+            Some(m) => Measured::of_all_time(&after, &[m.from, m.to]),
+            None => Measured::new(&after),
+        };
         let verdict = match after {
             Some(after) if now >= written + AFTER => judge(&proposal, &before, &after),
             None if calls >= PATIENCE => Err(RestoreReason::NotMeasured),
@@ -266,11 +332,11 @@ impl Adapter {
         };
         match verdict {
             Ok(why) => {
-                self.limits.kept();
+                self.limits_of(&proposal.moves).kept();
                 Action::Rest(RestReason::Kept(why))
             }
             Err(why) => {
-                let moves = proposal.back();
+                let moves = proposal.moves.back();
                 self.phase = Phase::Restoring { moves: moves.clone(), why, pending: true };
                 Action::Restore { moves, why }
             }
@@ -282,14 +348,16 @@ impl Adapter {
             LoadState::Suspect(why) => why,
             LoadState::Unknown { known } => {
                 self.phase = phase;
-                return Action::Rest(RestReason::TooFewSamples { known });
+                return self.or_interrupt(now, signals, Action::Rest(RestReason::TooFewSamples { known }));
             }
             LoadState::Even => {
                 (self.retry, self.named) = (None, None);
-                return Action::Rest(RestReason::Even);
+                return self.or_interrupt(now, signals, Action::Rest(RestReason::Even));
             }
         };
-        let Some(table) = signals.table else { return Action::Rest(RestReason::TableUnknown) };
+        let Some(table) = signals.table else {
+            return self.or_interrupt(now, signals, Action::Rest(RestReason::TableUnknown));
+        };
         match phase {
             Phase::Counting { method, until, calls, first } => {
                 let checked = match signals.counts.filter(|c| c.method == method) {
@@ -315,6 +383,9 @@ impl Adapter {
                 }
             }
             _ => match self.waiting(now) {
+                Some(waiting @ (Waiting::NoStep { .. } | Waiting::Unusable { .. })) => {
+                    self.or_interrupt(now, signals, Action::Suspect { why, waiting })
+                }
                 Some(waiting) => Action::Suspect { why, waiting },
                 None => self.count(now, CountMethod::Filter, why, None),
             },
@@ -336,7 +407,8 @@ impl Adapter {
             }
         }
         // The counts are ready when the limit ends.
-        self.limits.may_step(now + COUNT).err().map(Waiting::Limit)
+        let limit = self.limits.may_step(now + COUNT).err();
+        limit.or_else(|| self.interrupts.is_apart(now + COUNT).err()).map(Waiting::Limit)
     }
 
     fn busiest_cpu(&self) -> Option<u32> {
@@ -352,7 +424,7 @@ impl Adapter {
     }
 
     fn decide(&mut self, now: Duration, table: &[u32], counts: &EntryEvidence, why: SuspectReason) -> Action {
-        let most = match self.limits.may_step(now) {
+        let most = match self.interrupts.is_apart(now).and_then(|()| self.limits.may_step(now)) {
             Ok(most) => most,
             Err(limit) => return Action::Suspect { why, waiting: Waiting::Limit(limit) },
         };

@@ -2,6 +2,7 @@ use super::*;
 use crate::buckets::EntryCount;
 use crate::judge::KeepReason;
 use crate::load::{CpuSample, QueueSample};
+use crate::moves::Moves;
 
 const fn s(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -49,8 +50,9 @@ impl Host {
     fn second(&mut self) -> Action {
         self.now += s(1);
         let drops = self.drops;
-        let queue = |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(drops), excluded: None };
-        let cpu = |(i, l): (u32, f64)| (i, CpuSample { busy_percent: Some(l), node: Some(0) });
+        let queue =
+            |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(drops), ..QueueSample::default() };
+        let cpu = |(i, l): (u32, f64)| (i, CpuSample { busy_percent: Some(l), node: Some(0), ..CpuSample::default() });
         let sample = Sample {
             at: self.now,
             queues: (0..8).map(queue).collect(),
@@ -73,6 +75,7 @@ impl Host {
             table: Some(&self.table),
             forbidden: &self.forbidden,
             counts: counts.as_ref(),
+            permitted: Permitted::NotRead,
         };
         let action = self.adapter.step(self.now, &signals);
         self.counting = match action {
@@ -93,8 +96,8 @@ impl Host {
         panic!("not within {most} s: {:?}", self.second());
     }
 
-    fn write(&mut self, moves: &[TableMove]) {
-        for m in moves {
+    fn write(&mut self, moves: &Moves) {
+        for m in moves.entries() {
             assert_eq!(self.table[m.entry], m.from);
             self.table[m.entry] = m.to;
         }
@@ -113,7 +116,7 @@ fn from_the_first_sample_to_an_even_load() {
     assert_eq!(h.second(), Action::Rest(RestReason::TooFewSamples { known: 1 }));
     let p = h.proposal(10);
     assert_eq!(h.now, s(1009), "six samples, then three seconds of counting");
-    assert_eq!(p.moves.len(), 4);
+    assert_eq!(p.moves.entries().len(), 4);
     assert_eq!(h.second(), Action::Rest(RestReason::WritePending));
     h.write(&p.moves);
     let written = h.now;
@@ -141,12 +144,17 @@ fn a_step_without_effect_is_restored_and_the_next_one_waits() {
     let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
     let Action::Restore { moves, why: RestoreReason::TooLittle { .. } } = action else { panic!("{action:?}") };
     assert!(h.now <= written + s(5));
+    assert!(h.adapter.has_moved_entries());
     h.write(&moves);
     assert_eq!(h.table, base);
+    assert!(!h.adapter.has_moved_entries(), "the table is as before the first step");
     let restored = h.now;
     let next = h.proposal(60);
     assert!(h.now >= restored + s(20), "the pause is doubled");
-    assert!(next.moves.iter().all(|m| p.moves.iter().all(|e| e.entry != m.entry)), "its entries are frozen");
+    assert!(
+        next.moves.entries().iter().all(|m| p.moves.entries().iter().all(|e| e.entry != m.entry)),
+        "its entries are frozen"
+    );
 }
 
 #[test]
@@ -315,21 +323,31 @@ fn the_next_process_finds_out_whether_a_step_was_written() {
     };
     // The process ended before the write.
     let (mut h, _) = proposed();
-    h.adapter.handed_over(h.now, &h.table);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
     assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
     // After it.
     let (mut h, moves) = proposed();
-    moves.iter().for_each(|m| h.table[m.entry] = m.to);
-    h.adapter.handed_over(h.now, &h.table);
+    moves.entries().iter().for_each(|m| h.table[m.entry] = m.to);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
     assert!(matches!(h.second(), Action::Rest(RestReason::Judging { .. })));
     h.until(6, |a| matches!(a, Action::Rest(RestReason::Kept(_))));
     // Another program wrote meanwhile.
     let (mut h, moves) = proposed();
-    h.table[moves[0].entry] = 7 - moves[0].to;
-    h.adapter.handed_over(h.now, &h.table);
+    let first = moves.entries()[0];
+    h.table[first.entry] = 7 - first.to;
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
     assert_eq!(h.second(), Action::Off { until: None, why: OffReason::ChangedOutside });
+    // The table cannot be read: the step is not waited for, and does not count as moved, so the service restores the base.
+    let (mut h, _) = proposed();
+    h.adapter.handed_over(h.now, None, &|_| None);
+    assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
+    let (mut h, moves) = proposed();
+    moves.entries().iter().for_each(|m| h.table[m.entry] = m.to);
+    h.adapter.handed_over(h.now, None, &|_| None);
+    assert_ne!(h.second(), Action::Rest(RestReason::WritePending));
+    assert!(!h.adapter.has_moved_entries());
     // Nothing to find out.
     let mut h = Host::uneven();
-    h.adapter.handed_over(h.now, &h.table);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
     h.proposal(20);
 }

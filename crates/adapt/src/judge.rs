@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{Sample, busiest, mean_loads};
+use crate::moves::{Crowded, InterruptMove};
 use crate::propose::{Gain, Proposal, variance};
 
 /// A step is judged this long after it was written.
@@ -71,6 +72,27 @@ impl Measured {
             (Some(a), Some(b)) if moved(&a, &b) => Self::new(newer),
             _ => Self::new(samples),
         }
+    }
+
+    /// Means of all time of these CPUs, programs included. CPUs whose time is known in too few samples are missing; the caller knows which
+    /// ones it needs. `None`: of all of them.
+    pub fn of_all_time(samples: &[&Sample], cpus: &[u32]) -> Option<Self> {
+        let mean = |cpu: &u32| {
+            let known: Vec<f64> = samples.iter().filter_map(|s| s.cpus.get(cpu)?.total_percent).collect();
+            let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+            // Programs drop no packets.
+            let packets = || {
+                let known: Vec<f64> = samples.iter().filter_map(|s| s.cpus.get(cpu)?.busy_percent).collect();
+                known.iter().sum::<f64>() / known.len().max(1) as f64
+            };
+            let more = if mean >= SATURATED_PERCENT { demand(samples, *cpu).unwrap_or(1.0) - 1.0 } else { 0.0 };
+            (known.len() >= ENOUGH).then(|| (*cpu, mean + packets() * more))
+        };
+        let loads: BTreeMap<u32, f64> = cpus.iter().filter_map(mean).collect();
+        let drops_per_s = cpus.iter().filter_map(|cpu| Some((*cpu, drops_per_s(samples, *cpu)?))).collect();
+        let known: Vec<u64> = samples.iter().filter_map(|s| s.out_of_order).collect();
+        let out_of_order_per_s = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
+        (!loads.is_empty()).then_some(Self { loads, drops_per_s, out_of_order_per_s })
     }
 
     /// Drops per second of all these CPUs. `None`: those of one are unknown.
@@ -138,7 +160,7 @@ pub enum RestoreReason {
     NotMeasured,
 }
 
-/// Judges a step by the CPUs from which and to which entries moved: what changes on others is not its effect.
+/// Judges a step by the CPUs from which and to which something moved: what changes on others is not its effect.
 pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result<KeepReason, RestoreReason> {
     let involved = proposal.involved();
     let drops = (before.drops_of(&involved), after.drops_of(&involved));
@@ -153,6 +175,9 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
         && a > OUT_OF_ORDER_IGNORED
     {
         return Err(RestoreReason::OutOfOrder { before: b, after: a });
+    }
+    if let Some((m, Crowded::Programs { .. })) = proposal.moves.interrupt().map(|m| (m, m.why)) {
+        return judge_beside_programs(proposal, m, before, after);
     }
     let of = |loads: &BTreeMap<u32, f64>| -> Option<BTreeMap<u32, f64>> {
         involved.iter().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
@@ -195,9 +220,30 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
     }
 }
 
+/// A program takes whatever time is left, so the old CPU is as busy as before. What counts is how busy the CPU is that now serves the
+/// queue: it is not less busy if the program followed.
+fn judge_beside_programs(
+    proposal: &Proposal,
+    m: &InterruptMove,
+    before: &Measured,
+    after: &Measured,
+) -> Result<KeepReason, RestoreReason> {
+    let (Some(was), Some(is), Gain::Maximum { points }) =
+        (before.loads.get(&m.from), after.loads.get(&m.to), proposal.why)
+    else {
+        return Err(RestoreReason::NotMeasured);
+    };
+    let (predicted, measured) = (proposal.why, Gain::Maximum { points: was - is });
+    match was - is >= KEPT * points {
+        true => Ok(KeepReason::Gained { predicted, measured }),
+        false => Err(RestoreReason::TooLittle { predicted, measured }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moves::Moves;
     use crate::propose::Predicted;
 
     fn loads(list: &[f64]) -> BTreeMap<u32, f64> {
@@ -214,7 +260,7 @@ mod tests {
 
     fn proposal(before: &[f64], predicted: &[f64]) -> Proposal {
         let of = |list| Predicted { loads: loads(list), unavoidable: BTreeMap::new() };
-        Proposal { moves: Vec::new(), before: of(before), predicted: of(predicted), why: MAXIMUM }
+        Proposal { moves: Moves::Table(Vec::new()), before: of(before), predicted: of(predicted), why: MAXIMUM }
     }
 
     /// From CPU 0 to the others.
@@ -282,11 +328,11 @@ mod tests {
                     cpu: Some(cpu),
                     packets: Some(packets),
                     drops,
-                    excluded: None,
+                    ..QueueSample::default()
                 })
                 .to_vec(),
             cpus: [(0, 100.0), (1, 40.0)]
-                .map(|(cpu, busy)| (cpu, CpuSample { busy_percent: Some(busy), node: None }))
+                .map(|(cpu, busy)| (cpu, CpuSample { busy_percent: Some(busy), ..CpuSample::default() }))
                 .into(),
             ..Sample::default()
         };

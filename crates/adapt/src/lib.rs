@@ -1,26 +1,30 @@
-//! Decides which entries of an indirection table to move so that the queues of an interface share the load.
+//! Decides which entries of an indirection table, and which interrupts, to move so that the CPUs that serve the queues of an interface
+//! share the load.
 //!
 //! ```text
 //!   every second: Sample ─► LoadWindow: suspect? ─► count entries ─► EntryEvidence: agrees with the table?
 //!                                                                          │
 //!     kept or restored ◄─ judge, 5 s later ◄─ write ◄─ limits ◄─ propose: worth it? (flow::balance_within)
+//!                                                        ◄─ interrupts: otherwise, does a queue share its CPU?
 //! ```
 //!
 //! The crate is pure: an [`Adapter`] gets what was read and a clock value, and returns an [`Action`]. The caller reads,
 //! counts and writes. It reads the table again before each write, and lets one interface at a time make a step
-//! ([`limits::OneAtATime`]). Unknown values are never taken for zero. The crate does not name flows, move interrupts or
-//! change anything that interrupts traffic.
+//! ([`limits::OneAtATime`]). Unknown values are never taken for zero. An interrupt moves only if no table entry can ([`interrupts`]).
+//! The crate does not name flows or change anything that interrupts traffic.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod action;
 mod adapter;
 pub mod buckets;
+pub mod interrupts;
 pub mod judge;
 pub mod limits;
 pub mod load;
+pub mod moves;
 pub mod propose;
 mod text;
 
 pub use action::{Action, Forbidden, OffReason, RestReason, Settled, Waiting};
-pub use adapter::{Adapter, COUNT, Signals};
+pub use adapter::{Adapter, COUNT, Permitted, Signals};

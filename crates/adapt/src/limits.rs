@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::propose::TableMove;
-
 /// Shortest time from one step to the next.
 pub const APART: Duration = Duration::from_secs(10);
 /// The time between steps doubles with each step that was restored, up to this.
@@ -54,6 +52,17 @@ pub enum LimitReached {
     },
 }
 
+/// What moved from one place to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shift {
+    /// Index of an entry of the table; of an interrupt, its first receive queue.
+    pub entry: usize,
+    /// The queue, or CPU, that it leaves.
+    pub from: u32,
+    /// Its new queue, or CPU.
+    pub to: u32,
+}
+
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Moved {
     at: Duration,
@@ -69,7 +78,7 @@ struct Frozen {
     to_and_fro: bool,
 }
 
-/// What moved, and what must rest because of it. Times are since boot.
+/// What moved, and what must rest because of it: entries of the table, or interrupts. Times are since boot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Limits {
     moved: VecDeque<Moved>,
@@ -102,9 +111,7 @@ impl Limits {
     pub fn may_step(&self, now: Duration) -> Result<usize, LimitReached> {
         let recent = || self.moved.iter().filter(|m| m.at + HOUR > now);
         let moved = recent().count();
-        if let Some(until) = self.last_step.map(|l| l + self.apart(now)).filter(|until| now < *until) {
-            return Err(LimitReached::Apart { until });
-        }
+        self.is_apart(now)?;
         // Traffic that changes faster than steps can follow gets small ones.
         let restored = self.restored.iter().any(|at| *at + HOUR > now);
         let most = if restored || moved >= QUICK_ENTRIES { SMALL_STEP } else { usize::MAX };
@@ -112,6 +119,12 @@ impl Limits {
             0 => Err(LimitReached::HourlyEntries { until: recent().next().map_or(now, |m| m.at + HOUR) }),
             n => Ok(n),
         }
+    }
+
+    /// Whether the last step is long enough ago.
+    pub fn is_apart(&self, now: Duration) -> Result<(), LimitReached> {
+        let until = self.last_step.map(|l| l + self.apart(now)).filter(|until| now < *until);
+        until.map_or(Ok(()), |until| Err(LimitReached::Apart { until }))
     }
 
     /// The time from one step to the next.
@@ -131,7 +144,7 @@ impl Limits {
     }
 
     /// A step was written. `Some`: entries move to and fro, so the interface is off until then.
-    pub fn stepped(&mut self, moves: &[TableMove], now: Duration) -> Option<Duration> {
+    pub fn stepped(&mut self, moves: &[Shift], now: Duration) -> Option<Duration> {
         self.forget(now);
         for m in moves {
             let earlier = self.moved.iter().rev().find(|e| e.entry == m.entry);
@@ -147,7 +160,7 @@ impl Limits {
 
     /// A step was restored: its entries keep their queues for long, and the next step waits twice as long.
     /// `Some`: it is the second one within an hour, so the interface is off until then.
-    pub fn restored(&mut self, moves: &[TableMove], now: Duration) -> Option<Duration> {
+    pub fn restored(&mut self, moves: &[Shift], now: Duration) -> Option<Duration> {
         self.forget(now);
         self.restored.push_back(now);
         self.delay(now);
@@ -188,7 +201,7 @@ impl Limits {
         !self.moved.is_empty()
     }
 
-    fn remember(&mut self, moves: &[TableMove], now: Duration) {
+    fn remember(&mut self, moves: &[Shift], now: Duration) {
         self.moved.extend(moves.iter().map(|m| Moved { at: now, entry: m.entry, from: m.from, to: m.to }));
     }
 
@@ -229,8 +242,8 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    fn moved(entry: usize, from: u32, to: u32) -> TableMove {
-        TableMove { entry, from, to, packets: 1, points: 1.0 }
+    fn moved(entry: usize, from: u32, to: u32) -> Shift {
+        Shift { entry, from, to }
     }
 
     #[test]

@@ -13,11 +13,11 @@ pub const WINDOW: usize = 10;
 /// A sample that is older than this says nothing about the present load.
 const OLDEST: Duration = Duration::from_secs(15);
 /// In this many samples of the window the busiest CPU is hot before the load is suspect.
-const HOT_SAMPLES: usize = 6;
+pub(crate) const HOT_SAMPLES: usize = 6;
 /// The busiest CPU is hot from this load on, in percent.
-const HOT_PERCENT: f64 = 65.0;
+pub(crate) const HOT_PERCENT: f64 = 65.0;
 /// The busiest CPU is hot if it is this far above the mean, in points.
-const HOT_POINTS: f64 = 15.0;
+pub(crate) const HOT_POINTS: f64 = 15.0;
 /// In this many samples of the window a hot queue drops packets before the load is suspect.
 const DROP_SAMPLES: usize = 3;
 /// A queue that drops is hot if its CPU has at least this load, in percent.
@@ -52,6 +52,10 @@ pub struct QueueSample {
     pub drops: Option<u64>,
     /// `Some`: the queue is not balanced.
     pub excluded: Option<Exclusion>,
+    /// Number of the interrupt that decides its CPU, if it can be moved. `None`: it cannot, or a NAPI thread polls the queue, or this is
+    /// unknown.
+    #[serde(default)]
+    pub interrupt: Option<u32>,
 }
 
 /// What one CPU did in one second. `None`: unknown.
@@ -59,6 +63,12 @@ pub struct QueueSample {
 pub struct CpuSample {
     /// Time in softirq and NAPI threads, in percent of the second.
     pub busy_percent: Option<f64>,
+    /// All time in which it is not idle, programs included, in percent of the second.
+    #[serde(default)]
+    pub total_percent: Option<f64>,
+    /// Packets of the queues of other interfaces that it serves.
+    #[serde(default)]
+    pub other_packets: Option<u64>,
     /// Its NUMA node.
     pub node: Option<u32>,
 }
@@ -70,7 +80,7 @@ pub struct Sample {
     pub at: Duration,
     /// By receive queue.
     pub queues: Vec<QueueSample>,
-    /// By CPU; at least those that serve a queue.
+    /// By CPU; at least those that serve a queue, and those that may, once they are known.
     pub cpus: BTreeMap<u32, CpuSample>,
     /// TCP segments of the whole host that arrived out of order (`TcpExt TCPOFOQueue`). `None`: unknown.
     pub out_of_order: Option<u64>,

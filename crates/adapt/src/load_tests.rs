@@ -2,8 +2,9 @@ use super::*;
 
 /// A second in which queue i is served by CPU i with `loads[i]` percent.
 fn sample(second: u64, loads: &[f64]) -> Sample {
-    let queue = |cpu: u32| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(0), excluded: None };
-    let cpu = |(i, l): (u32, &f64)| (i, CpuSample { busy_percent: Some(*l), node: Some(0) });
+    let queue =
+        |cpu: u32| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(0), ..QueueSample::default() };
+    let cpu = |(i, l): (u32, &f64)| (i, CpuSample { busy_percent: Some(*l), node: Some(0), ..CpuSample::default() });
     Sample {
         at: Duration::from_secs(second),
         queues: (0..loads.len() as u32).map(queue).collect(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::buckets::CheckedEvidence;
 use crate::load::{Sample, busiest};
+use crate::moves::{Moves, TableMove};
 
 /// Entries that a step may move if the table has [`USUAL_TABLE`] entries.
 const STEP_ENTRIES: f64 = 4.0;
@@ -26,37 +27,23 @@ const NOISE_POINTS: f64 = 2.0;
 /// The other entries of an elephant's CPU have this part of its weight at most when it is named.
 const NEIGHBOURS: f64 = 0.05;
 /// A receiver may get up to this load, in percent.
-const RECEIVER_PERCENT: f64 = 60.0;
+pub(crate) const RECEIVER_PERCENT: f64 = 60.0;
 /// A receiver may get up to this much above the mean, in points, if that is more.
-const RECEIVER_POINTS: f64 = 10.0;
+pub(crate) const RECEIVER_POINTS: f64 = 10.0;
 /// A receiver stays this much below the load that the donor had, in points, so that a step at overload is possible too.
-const BELOW_DONOR_POINTS: f64 = 10.0;
+pub(crate) const BELOW_DONOR_POINTS: f64 = 10.0;
 /// Load of the busiest CPU over the mean that the balance tries to reach.
 const TARGET: f64 = 1.05;
 /// Units of a weight for each point of load.
 const UNITS: f64 = 10_000.0;
 
-/// An entry of the table that gets another queue.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TableMove {
-    /// Index into the table.
-    pub entry: usize,
-    /// Its queue: if the table has another one when it is written, another program has changed it.
-    pub from: u32,
-    /// Its new queue.
-    pub to: u32,
-    /// Packets that it received while they were counted.
-    pub packets: u64,
-    /// The load that moves with it, in points of a CPU.
-    pub points: f64,
-}
-
 /// A step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// The entries that move.
-    pub moves: Vec<TableMove>,
-    /// The load of each CPU before, in percent. The CPU of a named elephant is left out.
+    /// What moves.
+    pub moves: Moves,
+    /// The load of each CPU before, in percent. The CPU of a named elephant is left out. For an interrupt: the time of its old and
+    /// its new CPU that is not idle.
     pub before: Predicted,
     /// Its load after the step, in percent.
     pub predicted: Predicted,
@@ -67,6 +54,9 @@ pub struct Proposal {
 impl Proposal {
     /// CPUs whose load changes.
     pub fn involved(&self) -> Vec<u32> {
+        if let Some(m) = self.moves.interrupt() {
+            return vec![m.from, m.to];
+        }
         let changes = |(cpu, load): (&u32, &f64)| {
             let predicted = self.predicted.loads.get(cpu)?;
             ((predicted - load).abs() > 1.0 / UNITS).then_some(*cpu)
@@ -81,11 +71,6 @@ impl Proposal {
             unavoidable: p.unavoidable.clone(),
         };
         Gains::new(&of(&self.before), &of(&self.predicted)).kind()
-    }
-
-    /// The moves that restore the table.
-    pub fn back(&self) -> Vec<TableMove> {
-        self.moves.iter().map(|m| TableMove { from: m.to, to: m.from, ..*m }).collect()
     }
 }
 
@@ -334,12 +319,13 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
         let points = m.packets as f64 / UNITS;
         Ok(TableMove { entry: m.entry, from: s.table[m.entry], to, packets: packets[m.entry], points })
     });
-    Ok(Proposal { moves: moves.collect::<Result<_, _>>()?, before, predicted, why })
+    let moves = Moves::Table(moves.collect::<Result<_, _>>()?);
+    Ok(Proposal { moves, before, predicted, why })
 }
 
 /// What a table gains, without what no table can avoid.
 #[derive(Debug, Clone, Copy)]
-struct Gains {
+pub(crate) struct Gains {
     maximum_points: f64,
     /// In points squared.
     variance: f64,
@@ -347,7 +333,7 @@ struct Gains {
 }
 
 impl Gains {
-    fn new(before: &Predicted, after: &Predicted) -> Self {
+    pub(crate) fn new(before: &Predicted, after: &Predicted) -> Self {
         let (was, is) = (before.avoidable(&before.loads, 1.0), after.avoidable(&after.loads, 1.0));
         let maximum = |loads: &BTreeMap<u32, f64>| busiest(loads).map_or(0.0, |(_, load, _)| load);
         let (before, fall) = (variance(&was), variance(&was) - variance(&is));
@@ -364,7 +350,7 @@ impl Gains {
     }
 
     /// `Some`: it is enough to act.
-    fn worth(self) -> Option<Gain> {
+    pub(crate) fn worth(self) -> Option<Gain> {
         let variance = self.variance_percent >= VARIANCE_FALL_PERCENT && self.variance >= NOISE_POINTS * NOISE_POINTS;
         (self.maximum_points >= MAXIMUM_FALL_POINTS || variance).then(|| self.kind())
     }

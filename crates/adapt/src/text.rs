@@ -154,7 +154,12 @@ impl Display for RestReason {
             Self::Even => f.write_str("the load is even, or too low to matter"),
             Self::Forbidden(why) => why.fmt(f),
             Self::TableUnknown => f.write_str("the indirection table is unknown"),
-            Self::WritePending => f.write_str("the table is being written"),
+            Self::CpusNotRead => f.write_str("which CPUs may serve the queues was not read yet"),
+            Self::TooFewTimes { known } => {
+                write!(f, "the times of the CPUs that may serve the queues are known in {known} of 10 samples")
+            }
+            Self::NoInterruptMoves => f.write_str("a CPU that serves queues is busy, and no interrupt moves now"),
+            Self::WritePending => f.write_str("the last step is being written"),
             Self::Judging { .. } => f.write_str("the last step is judged soon"),
             Self::Kept(why) => write!(f, "the last step stays: {why}"),
         }
@@ -164,12 +169,12 @@ impl Display for RestReason {
 impl Display for OffReason {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(match self {
-            Self::ToAndFro => "two table entries moved to another queue and returned",
+            Self::ToAndFro => "two table entries, or two interrupts, moved and returned",
             Self::Restored => "two steps were restored within an hour",
-            Self::ChangedOutside => "the table was changed outside ringwise",
-            Self::WriteRefused => "the table could not be written",
+            Self::ChangedOutside => "what was moved was changed outside ringwise",
+            Self::WriteRefused => "the last step could not be written",
             Self::LinkInterrupted => {
-                "the link went down right after the table was written; the driver may reset the device for it"
+                "the link went down right after a step was written; the driver may reset the device for it"
             }
         })
     }

@@ -1,8 +1,9 @@
 //! What the adapter reaches under described traffic, with 128 entries, 8 queues and 8 CPUs. The rules were chosen with other
 //! seeds than those here.
 
+use ringwise_adapt::Forbidden;
 use ringwise_flow::balance::balance;
-use ringwise_testkit::closed_loop::{Interface, Policy, Report, StandStill, Traffic, run};
+use ringwise_testkit::closed_loop::{Interface, Policy, Program, Report, StandStill, Traffic, run};
 
 use crate::closed_loop::Adaptive;
 
@@ -161,6 +162,89 @@ fn a_table_of_512_entries_over_16_queues() {
         let after = now.max_to_mean(&entries);
         println!("seed {seed}: {before:.2} to {after:.2} with {} entries", report.moves);
         assert!(after - 1.0 <= 0.5 * (before - 1.0) && report.moves <= 60, "seed {seed}: {before:.2} to {after:.2}");
+    }
+}
+
+/// Eight queues on seven of eight CPUs.
+fn crowded() -> Interface {
+    let mut out = Interface::even(128, 8, 8);
+    out.cpus = vec![0, 0, 1, 2, 3, 4, 5, 6];
+    out
+}
+
+/// The table cannot be written, so that interrupts are the only actuator.
+fn without_table() -> Adaptive {
+    let mut out = Adaptive::default();
+    out.forbidden.push(Forbidden::WriteResetsDevice);
+    out
+}
+
+#[test]
+fn two_queues_on_one_cpu_get_a_cpu_each() {
+    for seed in SEEDS {
+        let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.38, seed);
+        let entries = traffic.base().to_vec();
+        let (mut now, mut policy) = (crowded(), without_table());
+        let before = now.max_to_mean(&entries);
+        let report = run(&mut now, &mut traffic, &mut policy, 600, seed);
+        let after = now.max_to_mean(&entries);
+        println!(
+            "seed {seed}: {before:.2} to {after:.2} with {} interrupts, {} restored",
+            report.moves, policy.restored
+        );
+        assert!(before > 1.9 && after < 1.15, "seed {seed}: {before:.2} to {after:.2}");
+        assert_eq!((report.moves, report.returns, policy.restored), (1, 0, 0), "seed {seed}");
+    }
+}
+
+/// The table is the first actuator.
+#[test]
+fn interrupts_stay_while_entries_can_move() {
+    let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.38, 1001);
+    let (mut now, mut policy) = (crowded(), Adaptive::default());
+    run(&mut now, &mut traffic, &mut policy, 60, 1001);
+    assert_eq!(now.cpus, crowded().cpus);
+    assert_ne!(now.table, crowded().table);
+}
+
+/// A program takes the time that the packets of queue 2 leave: the queue moves to a CPU without one, and stays there.
+#[test]
+fn a_queue_moves_away_from_a_program_and_stays() {
+    for seed in SEEDS {
+        let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.2, seed);
+        let mut now = Interface::even(128, 6, 6);
+        now.cpu_count = 8;
+        now.programs.push(Program { cpu: 2, demand: 1.0, from: 100, to: 100_000 });
+        let mut policy = Adaptive::default();
+        let report = run(&mut now, &mut traffic, &mut policy, 7200, seed);
+        assert!(now.cpus[2] >= 6, "seed {seed}: {:?}", now.cpus);
+        assert!(report.first_move.is_some_and(|s| (105..=120).contains(&s)), "seed {seed}: {:?}", report.first_move);
+        assert_eq!((report.moves, policy.restored), (1, 0), "seed {seed}: {:?}", policy.log);
+    }
+}
+
+#[test]
+fn an_even_load_of_two_queues_a_cpu_moves_no_interrupt_for_a_day() {
+    let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 1001).with_day(0.5);
+    let report = run(&mut Interface::even(128, 16, 8), &mut traffic, &mut without_table(), 24 * 3600, 1001);
+    assert_eq!(report.moves, 0);
+}
+
+/// Programs that start and end on the CPUs of the queues: few moves, and few of them to and fro.
+#[test]
+fn programs_that_come_and_go_are_not_chased() {
+    for seed in SEEDS.step_by(3) {
+        let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.25, seed);
+        let mut now = Interface::even(128, 8, 8);
+        let program = |n: u64| Program { cpu: (n * 7 % 8) as u32, demand: 1.0, from: n * 90, to: n * 90 + 60 };
+        now.programs = (1..120).map(program).collect();
+        let mut policy = Adaptive::default();
+        let report = run(&mut now, &mut traffic, &mut policy, 3 * 3600, seed);
+        println!(
+            "seed {seed}: {} interrupts, at most {} in an hour, {} returns, {} restored, off {} s",
+            report.moves, report.most_moves_in_an_hour, report.returns, policy.restored, policy.off_seconds
+        );
+        assert!(report.most_moves_in_an_hour <= 60 && report.most_returns_in_an_hour <= 4, "seed {seed}");
     }
 }
 

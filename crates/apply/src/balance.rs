@@ -1,9 +1,10 @@
-//! Indirection tables in which the service has moved entries because of the load. The table from before the first move is the
-//! *base*: it is restored when the service no longer follows the load.
+//! Settings that the service has moved because of the load: indirection tables in which it moved entries, and the CPUs of
+//! interrupts. The value from before the first move is the *base*: it is restored when the service no longer follows the load.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare};
+use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, offline};
 use ringwise_model::{Fact, Snapshot, Title};
 use ringwise_sys::Host;
 
@@ -12,48 +13,56 @@ use crate::host_access::HostAccess;
 use crate::journal::Read;
 use crate::{Error, Kind, Outcome, Policy, Request, Store, Verdict, history};
 
-/// A table with moved entries.
+/// A setting that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BalancedTable {
+pub struct BalancedSetting {
     /// The interface, under its present name.
     pub dev: String,
-    /// The table from before the first move.
+    /// Which setting.
+    pub address: Address,
+    /// The value from before the first move.
     pub base: Setting,
-    /// The table as the last move left it.
+    /// The value as the last move left it.
     pub moved: Setting,
     /// Number of the transaction with the first move.
     pub first: u64,
 }
 
-impl BalancedTable {
-    /// Whether the host has the table that the last move left. Otherwise a reset, a user or another program has replaced it.
+impl BalancedSetting {
+    /// Whether the host has the value that the last move left. Otherwise a reset, a user or another program has replaced it.
     pub fn is_in_effect(&self, now: &Snapshot) -> bool {
         compare(&self.moved, now).holds()
     }
+
+    /// Whether the host accepts the base: its CPUs are online.
+    fn can_be_restored(&self, now: &Snapshot) -> bool {
+        offline::missing(&self.base, now).is_empty()
+    }
 }
 
-/// Tables whose last requested value is a move of the service.
-pub(crate) fn tables(journals: &[Read], now: &Snapshot) -> Vec<BalancedTable> {
+/// Settings whose last requested value is a move of the service.
+pub(crate) fn settings(journals: &[Read], now: &Snapshot) -> Vec<BalancedSetting> {
     let mut out = of(&history::in_force(journals, now));
     out.retain(|t| now.nic(&t.dev).is_some());
     out
 }
 
 /// The same for these transactions.
-pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedTable> {
-    let mut out: Vec<BalancedTable> = Vec::new();
+pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedSetting> {
+    let mut out: Vec<BalancedSetting> = Vec::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
-        for (address, moved) in k.wants.iter().filter(|(a, _)| matches!(a, Address::RssTable { .. })) {
+        for (address, moved) in k.wants.iter().filter(|(a, _)| may_be_moved(a)) {
             let Some(dev) = address.dev() else { continue };
-            let at = out.iter().position(|t| t.dev == dev);
+            let at = out.iter().position(|t| t.address == *address);
             match (k.balance, at) {
                 (false, Some(i)) => _ = out.remove(i),
                 (false, None) => {}
                 (true, at) => {
                     let earlier = at.map(|i| out.remove(i));
-                    let base = k.base.as_ref().or_else(|| k.start.get(address)).unwrap_or(moved).clone();
+                    let base = k.base_of(address).unwrap_or(moved).clone();
                     let first = earlier.filter(|t| t.base == base).map_or(k.id, |t| t.first);
-                    out.push(BalancedTable { dev: dev.into(), base, moved: moved.clone(), first });
+                    let (address, moved) = (address.clone(), moved.clone());
+                    out.push(BalancedSetting { dev: dev.into(), address, base, moved, first });
                 }
             }
         }
@@ -62,11 +71,16 @@ pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedTable> {
     out
 }
 
-/// Restores the base of the tables with moved entries, of this interface or of all. A table that something else has replaced stays
-/// as it is. Returns the outcome of one that failed, else of the last one. `None`: there was nothing to restore.
+fn may_be_moved(address: &Address) -> bool {
+    matches!(address, Address::RssTable { .. } | Address::IrqCpus { .. })
+}
+
+/// Restores the base of what the service has moved, of this interface or of all. A value that something else has replaced stays as
+/// it is, and so does one whose base names CPUs that are offline. Returns the outcome of a transaction that failed, else of the last one.
+/// `None`: there was nothing to restore.
 ///
 /// Errors: those of [`crate::run`], and the state directory cannot be read.
-pub fn restore_tables(
+pub fn restore_balanced(
     host: &Arc<dyn Host>,
     store: &Store,
     dev: Option<&str>,
@@ -74,16 +88,19 @@ pub fn restore_tables(
     policy: &Policy,
 ) -> Result<Option<Outcome>, Error> {
     let now = HostAccess::new(host, policy)?.look()?;
-    let own = |t: &BalancedTable| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now);
-    let list: Vec<BalancedTable> = tables(&Read::all(store)?, &now).into_iter().filter(own).collect();
+    let own = |t: &BalancedSetting| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now) && t.can_be_restored(&now);
+    let mut by_dev: BTreeMap<String, Vec<BalancedSetting>> = BTreeMap::new();
+    for t in settings(&Read::all(store)?, &now).into_iter().filter(own) {
+        by_dev.entry(t.dev.clone()).or_default().push(t);
+    }
     let policy = &Policy { differs: true, ..policy.clone() };
     let (mut last, mut failed) = (None, None);
-    for t in list {
+    for (dev, list) in by_dev {
         let request = Request {
-            base: Some(t.base.clone()),
-            title: Title::Balance { dev: t.dev.clone() },
-            devices: now.nic(&t.dev).map(|n| n.dev.clone()).into_iter().collect(),
-            steps: vec![table_step(t.base, t.moved, Reason::BeforeUnevenLoad { transaction: t.first })],
+            base: list.iter().map(|t| t.base.clone()).collect(),
+            devices: now.nic(&dev).map(|n| n.dev.clone()).into_iter().collect(),
+            title: Title::Balance { dev },
+            steps: list.into_iter().map(restoring_step).collect(),
             ..by.clone()
         };
         match crate::run(host, &request, store, policy, &mut |_| {}) {
@@ -95,8 +112,12 @@ pub fn restore_tables(
     failed.unwrap_or(Ok(last))
 }
 
+fn restoring_step(t: BalancedSetting) -> Step {
+    balance_step(t.base, t.moved, Reason::BeforeUnevenLoad { transaction: t.first })
+}
+
 /// A step that follows the load.
-pub fn table_step(to: Setting, from: Setting, reason: Reason) -> Step {
+pub fn balance_step(to: Setting, from: Setting, reason: Reason) -> Step {
     Step {
         setting: to,
         from: Fact::Known(from),

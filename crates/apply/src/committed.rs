@@ -13,10 +13,10 @@ pub(crate) struct CommittedTx {
     pub kind: Kind,
     /// The service wrote again what was lost.
     pub correction: bool,
-    /// The service moved entries of an indirection table because of the load.
+    /// The service moved entries of an indirection table, or an interrupt, because of the load.
     pub balance: bool,
-    /// The table from before the first of these moves.
-    pub base: Option<Setting>,
+    /// The values from before the first of these moves.
+    pub base: SettingMap,
     /// When it ended, seconds since 1970.
     pub ended: u64,
     /// Values as found before it.
@@ -27,4 +27,11 @@ pub(crate) struct CommittedTx {
     pub after: SettingMap,
     /// What it wrote only for groups of queues.
     pub for_groups: BTreeSet<Address>,
+}
+
+impl CommittedTx {
+    /// The value of a setting from before the service moved it because of the load. `None`: it is not known.
+    pub(crate) fn base_of(&self, address: &Address) -> Option<&Setting> {
+        self.base.get(address).or_else(|| self.start.get(address))
+    }
 }

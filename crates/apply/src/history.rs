@@ -50,7 +50,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
                 Some(then) => out.clone_from(then),
                 None => out.retain(|k| k.id < before),
             }
-            // It restores the base of a table, and not earlier moves.
+            // It restores the base, and not earlier moves.
             out.retain(|k| !(k.balance && k.wants.keys().any(|a| undone.contains(a))));
         }
         let names = DeviceRenames::new(&h.devices, now);
@@ -71,7 +71,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
             kind: h.kind.clone(),
             correction: j.is_correction(),
             balance: j.is_balance(),
-            base: h.base.as_ref().map(|s| names.setting(s)),
+            base: map(&names, &h.base),
             ended: h.unix_time.saturating_add(outcome.took_ms / 1000),
             start: map(&names, &h.start),
             wants: map(&names, wants),
@@ -167,7 +167,7 @@ fn names_beyond(setting: &Setting, counts: QueueCounts) -> bool {
     }
 }
 
-/// A table before the service moved entries because of the load.
+/// A setting before the service moved it because of the load.
 struct BeforeMoves<'a> {
     in_effect: Option<(&'a CommittedTx, Setting)>,
     base: Option<&'a Setting>,
@@ -188,7 +188,7 @@ fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&
                 out.remove(&gone);
             }
             if k.balance {
-                let base = || k.base.as_ref().or_else(|| k.start.get(address));
+                let base = || k.base_of(address);
                 let before = || BeforeMoves { in_effect: out.get(address).cloned(), base: base() };
                 let before = before_moves.entry(address).or_insert_with(before);
                 let last = out.get(address).map(|(_, s)| s);

@@ -343,7 +343,7 @@ impl Read {
         self.header.as_ref().is_some_and(|h| matches!(h.title, Title::Keep { .. }))
     }
 
-    /// The service moved entries of an indirection table because of the load.
+    /// The service moved entries of an indirection table, or an interrupt, because of the load.
     pub(crate) fn is_balance(&self) -> bool {
         self.header.as_ref().is_some_and(|h| matches!(h.title, Title::Balance { .. }))
     }

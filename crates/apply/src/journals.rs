@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use ringwise_knob::Family;
 use ringwise_model::{Host, Snapshot};
 
-use crate::balance::{self, BalancedTable};
+use crate::balance::{self, BalancedSetting};
 use crate::journal::Read;
 use crate::{Entry, Error, Store, Verify, families, history, reinitialize};
 
@@ -80,9 +80,9 @@ impl Journals {
         self
     }
 
-    /// Indirection tables in effect in which the service has moved entries.
-    pub fn balanced(&self, now: &Snapshot) -> Vec<BalancedTable> {
-        balance::tables(&self.all, now)
+    /// Settings in effect that the service has moved because of the load.
+    pub fn balanced(&self, now: &Snapshot) -> Vec<BalancedSetting> {
+        balance::settings(&self.all, now)
     }
 
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.

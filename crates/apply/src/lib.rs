@@ -51,6 +51,7 @@ mod ledger;
 mod names;
 mod napi;
 mod newer;
+mod one_or_many;
 mod outcome;
 mod pause;
 mod preflight;
@@ -81,7 +82,7 @@ mod watch;
 mod write_setting;
 
 pub use adopt::{adopt, adoptable};
-pub use balance::{BalancedTable, restore_tables, table_step};
+pub use balance::{BalancedSetting, balance_step, restore_balanced};
 pub use drift_log::{Happened, happened, note_seen};
 pub use error::{ChangedSetting, Error, Refusal};
 pub use event::{Event, Phase};

@@ -77,7 +77,7 @@ fn is_covered(r: &Read, earlier: &[&Read], later: &[&Read], host: &Host) -> bool
     let mut balances = earlier[first..].iter().filter_map(balance);
     // What is in effect after a run is what the run left. Each of its journals has the base.
     let needed = match r.is_balance() {
-        true => h.base.is_none() || after.iter().any(|h| h.base.is_none()),
+        true => h.base.is_empty() || after.iter().any(|h| h.base.is_empty()),
         false => balances.any(|b| b),
     };
     if needed {

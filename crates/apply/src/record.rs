@@ -36,9 +36,9 @@ pub(crate) struct Header {
     /// What `apply` was run for. `None`: another command, or a version that did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Requested>,
-    /// Of a transaction that moves entries because of the load: the table from before the first move.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<Setting>,
+    /// Of a transaction that follows the load: its settings from before the first move.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::one_or_many")]
+    pub base: Vec<Setting>,
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
     /// Settings that were requested too, and had their value already.

@@ -33,9 +33,9 @@ pub struct Request {
     /// What `apply` was run for. `None`: another command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Requested>,
-    /// For steps that follow the load: the table from before the first move, which is restored when the service ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<Setting>,
+    /// For steps that follow the load: their settings from before the first move, which are restored when the service ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::one_or_many")]
+    pub base: Vec<Setting>,
     /// Settings of the plan that have their value already. They belong to the transaction like the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already: Vec<Setting>,

@@ -1,11 +1,11 @@
-//! The guard of tables: a process that restores the base of RSS tables when the service that follows the load is gone. It holds
-//! no lock and waits for one only to restore.
+//! The guard of tables: a process that restores the base of RSS tables, and of interrupts that were moved, when the service that
+//! follows the load is gone. It holds no lock and waits for one only to restore.
 //!
 //! ```text
 //!   service ── arm_for_tables ──► guard             no guard, no move
 //!      ├─ dies ──────────────────►├─ restores
 //!      ├─ hands over (a file) ───►├─ taken by another service within 15 s ─► leaves │ else ─► restores
-//!      └─ moved no entry ───────►└─ leaves
+//!      └─ moved nothing ────────►└─ leaves
 //! ```
 //!
 //! A rename of the file decides whether another service has taken the tables over; exactly one process can win it.
@@ -21,7 +21,7 @@ use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::balance::restore_tables;
+use crate::balance::restore_balanced;
 use crate::guardian::{ApplierState, Watched};
 use crate::state_file::{self, SUMMED};
 use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, Store, Verdict};
@@ -156,7 +156,7 @@ fn restore(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Optio
     loop {
         // Another run, or the guard of a trial, may hold the lock for long. The guard of a move that was cut short restores it first.
         if store.held().is_none() {
-            match restore_tables(host, store, None, &by, policy) {
+            match restore_balanced(host, store, None, &by, policy) {
                 Ok(None) => return Ok(None),
                 Ok(Some(o)) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => return Ok(Some(o)),
                 Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => {}

@@ -360,7 +360,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let kept = in_force(journals, now);
     let before: Vec<CommittedTx> = kept.iter().filter(|k| k.id < id).cloned().collect();
     let earlier = left_by(before.iter());
-    // Without a service that follows the load, a moved table would stay.
+    // Without a service that follows the load, what it moved would stay.
     let moved = crate::balance::of(&before);
     for k in kept.into_iter().filter(counts) {
         let corrected = (k.correction || k.balance) && k.id != id;

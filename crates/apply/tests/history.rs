@@ -452,8 +452,8 @@ fn move_entry(sim: &Arc<Sim>, dir: &Dir, base: &[u32], from: &[u32], to: &[u32])
     let reason = ringwise_knob::Reason::UnevenLoad { before_percent: 90, predicted_percent: 70 };
     let request = Request {
         title: ringwise_model::Title::Balance { dev: "eth0".into() },
-        base: Some(table(base)),
-        steps: vec![ringwise_apply::table_step(table(to), table(from), reason)],
+        base: vec![table(base)],
+        steps: vec![ringwise_apply::balance_step(table(to), table(from), reason)],
         argv: vec!["x".into()],
         ..Request::default()
     };
@@ -488,7 +488,7 @@ fn pruned_moves_keep_their_base() {
     assert_eq!(balanced(&sim, &dir), before);
     assert_eq!((verify(&sim, &dir).settings, undo(1)), (effect.settings, back));
     let by = Request { argv: vec!["x".into()], ..Request::default() };
-    ringwise_apply::restore_tables(&host(&sim), &dir.store(), None, &by, &policy()).unwrap();
+    ringwise_apply::restore_balanced(&host(&sim), &dir.store(), None, &by, &policy()).unwrap();
     assert_eq!(look(&sim).nic("eth0").unwrap().rss.known().unwrap().table, base);
     assert!(balanced(&sim, &dir).is_empty());
 }
@@ -509,7 +509,7 @@ fn a_rollback_does_not_bring_moved_entries_back() {
         if !with_table {
             move_entry(&sim, &dir, &base, &shifted(&base, 1), &shifted(&base, 2));
             let by = Request { argv: vec!["x".into()], ..Request::default() };
-            ringwise_apply::restore_tables(&host(&sim), &dir.store(), None, &by, &policy()).unwrap();
+            ringwise_apply::restore_balanced(&host(&sim), &dir.store(), None, &by, &policy()).unwrap();
             assert_eq!(now(), base);
         }
         rollback(&sim, &dir, 3, &policy()).unwrap();

@@ -1,5 +1,6 @@
 //! All integration tests of the crate in one program: it is linked once, and tests of different files run in parallel.
 
+mod balance;
 mod bonds;
 mod clocks;
 mod common;

@@ -503,12 +503,12 @@ Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
     )
 }
 
-/// `persist` shares its options with `plan`, but not the default of the goal.
+/// `persist` shares its options with `plan`, but not the default of the goal, and it refuses a sample.
 fn persist_goal(command: clap::Command) -> clap::Command {
     const HELP: &str = "Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the \
         host (router: forward, server: rpc) [default: that of the configuration file; without a file, the goal of the \
         last apply]";
-    command.mut_arg("goal", |arg| arg.help(HELP))
+    command.mut_arg("goal", |arg| arg.help(HELP)).mut_arg("sample", |arg| arg.hide(true))
 }
 
 /// Adds examples and exit statuses to every command. A value that begins with a minus is an error of the value, which is

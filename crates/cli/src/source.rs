@@ -38,26 +38,32 @@ fn is_plan(word: &str) -> bool {
 /// Opens the recording of `--from`, or this host.
 pub(crate) fn open(from: &From) -> Result<Source> {
     match &from.from {
-        Some(path) => recording(path).or_else(|e| {
-            // A directory of captures, which `check` and `plan` read whole.
-            let mut within = if path.is_dir() { ringwise_sys::captures(path) } else { Vec::new() };
-            within.retain(|file| file.is_file());
-            let why = match within.as_slice() {
-                [one] => match recording(one) {
-                    Ok(source) => return Ok(Source { nested: Some(one.clone()), ..source }),
-                    Err(e) => format!("{e}\nExpected {EXPECTED}"),
-                },
-                [first, _, ..] => {
-                    let (dir, n) = (path.display(), within.len());
-                    format!("{dir} is a directory of {n} captures, and this command reads one\nExpected for example --from {}", first.display())
-                }
-                _ => format!("{e}\nExpected {EXPECTED}"),
-            };
-            Err(Fail::error(why).code("recording_unreadable").errno(e.errno).file(path))
-        }),
+        Some(path) => recording(path).or_else(|e| within(path).unwrap_or_else(|| Err(unreadable(path, &e)))),
         None if from.passive => live().map(Source::by_files_alone),
         None => live(),
     }
+}
+
+/// The only capture in a directory of captures, which `check` and `plan` read whole. `None`: it holds none.
+fn within(dir: &Path) -> Option<Result<Source>> {
+    let mut files = if dir.is_dir() { ringwise_sys::captures(dir) } else { Vec::new() };
+    files.retain(|file| file.is_file());
+    let first = files.first()?;
+    Some(match files.len() {
+        1 => match recording(first) {
+            Ok(source) => Ok(Source { nested: Some(first.clone()), ..source }),
+            Err(e) => Err(unreadable(first, &e)),
+        },
+        n => {
+            let words = format!("{} is a directory of {n} captures, and this command reads one", dir.display());
+            let words = format!("{words}\nExpected one of them, such as {}", first.display());
+            Err(Fail::error(words).code("recording_unreadable").file(dir))
+        }
+    })
+}
+
+fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
+    Fail::error(format!("{e}\nExpected {EXPECTED}")).code("recording_unreadable").errno(e.errno).file(path)
 }
 
 pub(crate) fn live() -> Result<Source> {

@@ -127,8 +127,8 @@ fn the_line_of_status() {
         competing::line(&s),
         format!(
             "irqbalance running, {n} interrupts of eth1 banned; ovs-vswitchd running: ringwise does not change its \
-             interfaces' channels; tuned running, profile router: sets channels, ring sizes; not running now: /etc/rc.local \
-             (set_irq_affinity) (interrupt affinity)"
+             interfaces' channels; tuned running, profile router: sets channels, ring sizes; not running, sets its values again when \
+             it runs: /etc/rc.local (set_irq_affinity) (interrupt affinity)"
         )
     );
 }

@@ -9,16 +9,16 @@ use ringwise_testkit::dir::Dir;
 use crate::common::newest_schema;
 use crate::common::schema::check;
 
-fn ringwise(args: &[&str]) -> Output {
+pub(crate) fn ringwise(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap()
 }
 
-fn text(o: &Output) -> (Option<i32>, String, String) {
+pub(crate) fn text(o: &Output) -> (Option<i32>, String, String) {
     let t = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     (o.status.code(), t(&o.stdout), t(&o.stderr))
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -328,7 +328,7 @@ fn what_is_printed_means_the_same() {
 }
 
 /// The plan without the origin of each setting, and with adjusted notes.
-fn plan_of(args: &[&str]) -> serde_json::Value {
+pub(crate) fn plan_of(args: &[&str]) -> serde_json::Value {
     let (code, out, err) = text(&ringwise(&[&["plan", "-o", "json"], args].concat()));
     assert_eq!(code, Some(0), "{args:?}: {err}");
     let mut plan: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -345,29 +345,6 @@ fn plan_of(args: &[&str]) -> serde_json::Value {
 }
 
 /// An interface's goal has its own smt, which the host's goal does not override.
-/// A bond and a VLAN stand for the interfaces below them, as arguments and in the file that is printed for them.
-#[test]
-fn a_software_interface_in_the_file_stands_for_those_below_it() {
-    let from = root().join("fixtures/hosts/interleaved/tree.tar.gz").display().to_string();
-    let dir = Dir::new();
-    for dev in ["bond0", "vlan0"] {
-        let by_name = plan_of(&[dev, "--goal", "forward", "--from", &from]);
-        let (code, printed, err) =
-            text(&ringwise(&["plan", dev, "--goal", "forward", "--from", &from, "--print-config"]));
-        assert_eq!(code, Some(0), "{err}");
-        let file = dir.0.join("bond.toml").display().to_string();
-        std::fs::write(&file, printed).unwrap();
-        let by_file = plan_of(&["--config", &file, "--from", &from]);
-        assert_eq!(by_file["intent"]["devs"], serde_json::json!(["eno1", "eno10"]), "{dev}");
-        assert!(by_file["steps"] == by_name["steps"] && !by_file["steps"].as_array().unwrap().is_empty(), "{dev}");
-        let (code, out, err) = text(&ringwise(&["config", "check", &file, "--from", &from]));
-        assert!(code == Some(0) && out.contains("fits on 1"), "{out}{err}");
-    }
-    let (code, _, err) = text(&ringwise(&["plan", "--set", "eth9.rps_cpus=0-3", "--from", &from]));
-    assert_eq!(code, Some(1));
-    assert!(err.contains("no interface with queues of its own matches name eth9"), "{err}");
-}
-
 #[test]
 fn what_is_printed_with_goals_of_interfaces_means_the_same() {
     let d = Dir::named("config-goals");

@@ -192,3 +192,12 @@ fn a_named_file_without_a_setting_of_interest_is_listed() {
         assert!(t.contains("dns.yml line 1: the file: it has no setting that ringwise knows"), "{t}");
     }
 }
+
+#[test]
+fn queues_are_in_the_order_of_numbers() {
+    let from = root().join("fixtures/hosts/epyc-nps1/tree.tar.gz").display().to_string();
+    let (_, out, err) = ringwise(&["config", "import", "--from", &from]);
+    let line = out.lines().find(|l| l.starts_with("xps_cpus = ")).unwrap_or_else(|| panic!("{out}{err}"));
+    let of = |queue: &str| line.find(&format!("\"{queue}\" = ")).unwrap_or_else(|| panic!("{queue}: {line}"));
+    assert!(of("0") < of("2") && of("2") < of("10") && of("10") < of("63"), "{line}");
+}

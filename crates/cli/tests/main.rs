@@ -9,6 +9,7 @@ mod competing_programs;
 mod config;
 mod config_export;
 mod config_import;
+mod config_software;
 mod counts;
 mod docs;
 mod error_documents;

@@ -1,13 +1,17 @@
 //! Goal mixed from the plan through the transaction: groups, contexts, rules and per-queue moderation, and back.
 
+use std::process::Command;
+
 use crate::common::lay::{Lay, differing};
 use crate::common::schema::check;
-use crate::common::{golden, newest_schema};
+use crate::common::{golden, newest_schema, root};
 use ringwise_apply::{Outcome, Verdict};
 use ringwise_knob::{Address, Setting, compare};
 use ringwise_model::errno::{EIO, ENOSPC, EOPNOTSUPP};
-use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
-use ringwise_plan::Plan;
+use ringwise_model::{
+    ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, NotSampled, Snapshot, Table, Wish,
+};
+use ringwise_plan::{BulkPolicy, GroupSizes, Plan, SampledGroups, Undecided};
 use ringwise_render::plan as page;
 use ringwise_testkit::lane::everything;
 use ringwise_testkit::sim::{At, Fault, Times, build};
@@ -207,4 +211,37 @@ fn for_people_with_flows() {
 fn for_people_with_48_queues_and_no_flows() {
     let host = build::host(48, 2).kernel("6.12.48").mqnic("eth0", 0, 48).done();
     at_80_columns("plan-mixed-48-80.txt", &host, &Intent { goal: Goal::Mixed, ..Intent::default() });
+}
+
+/// A recording without counters of two moments: the plan is as without the option, and reports it.
+#[test]
+fn a_recording_cannot_be_sampled() {
+    let run = |more: &[&str]| {
+        let file = root().join("fixtures/hosts/article48/tree.tar.gz").display().to_string();
+        let mut args = vec!["plan", "-j", "--goal", "mixed", "--from", &file];
+        args.extend(more);
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(&args).output().unwrap();
+        assert!(o.status.success(), "{}", String::from_utf8_lossy(&o.stderr));
+        serde_json::from_slice::<Plan>(&o.stdout).unwrap()
+    };
+    let (without, with) = (run(&[]), run(&["--sample", "2s"]));
+    assert_eq!((&with.target, &with.groups), (&without.target, &without.groups));
+    let why = Undecided::NotSampled { why: NotSampled::NotRecorded };
+    let undecided = |s: &SampledGroups| s.sizes == GroupSizes::Kept { why } && s.policy == BulkPolicy::Kept { why };
+    assert!(!with.sampled.is_empty() && with.sampled.iter().all(undecided), "{:?}", with.sampled);
+    let said = |p: &Plan| p.warnings.iter().any(|w| w.contains("cannot be sampled"));
+    assert!(said(&with) && !said(&without) && without.sampled.is_empty(), "{:?}", with.warnings);
+}
+
+/// An option that only plans have.
+#[test]
+fn a_sample_is_refused_where_it_has_no_meaning() {
+    let refused = |args: &[&str]| {
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+        assert_eq!(o.status.code(), Some(2), "{args:?}");
+        String::from_utf8(o.stderr).unwrap()
+    };
+    assert!(refused(&["persist", "--goal", "mixed", "--sample", "5s", "-n"]).contains("no boot samples"));
+    assert!(refused(&["plan", "--sample", "10ms"]).contains("expected 1s to 24h; found 10ms"));
+    assert!(refused(&["plan", "--sample", "--print-config"]).contains("--sample"));
 }

@@ -13,10 +13,14 @@ use ringwise_apply::{
 };
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, DevId, Fact, Subject, Unread};
+use ringwise_model::{
+    CpuId, CpuSet, DevId, Fact, Goal, Intent, NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, Snapshot,
+    Subject, TrafficSample, Unread,
+};
 use ringwise_observe::{How, Stuck};
 use ringwise_render::json::{Document, snapshot};
 use ringwise_render::verify_history::{self, InterruptCount};
+use ringwise_testkit::sim::build;
 use serde_json::{Value, json};
 
 fn holds(name: &str, doc: &Value) {
@@ -82,7 +86,40 @@ fn hand_made_ones_too() {
         "schema": "ringwise.rollback", "version": 2, "steps": steps, "changed_since": ["eth1 rx-3 rps_cpus"], "notes": ["a note"],
     });
     holds("ringwise.rollback", &rollback);
-    holds("ringwise.plan", &serde_json::to_value(plan).unwrap());
+    let mixed = Intent { goal: Goal::Mixed, sample: Some(sample()), ..Intent::default() };
+    let sampled = ringwise_plan::plan(&sampled_host(), &mixed, &[]).unwrap();
+    assert_eq!(sampled.sampled.len(), 1);
+    let not = Intent { sample: Some(Sample::NotTaken(NotSampled::NotRecorded)), ..mixed };
+    let kept = ringwise_plan::plan(&sampled_host(), &not, &[]).unwrap();
+    for p in [plan, sampled, kept] {
+        holds("ringwise.plan", &serde_json::to_value(p).unwrap());
+    }
+}
+
+fn sampled_host() -> Snapshot {
+    build::host(4, 1).mqnic("eth0", 0, 4).linked().done()
+}
+
+/// A second with full frames, on a host with four busy CPUs.
+fn sample() -> Sample {
+    let cpu = |n| SampledCpu { cpu: CpuId(n), busy_permille: Some(900), interrupt_permille: Some(100) };
+    let queue = |n| SampledQueue {
+        queue: n,
+        packets: Some(250),
+        bytes: Some(378_500),
+        interrupts: Some(9),
+        cpu: Some(CpuId(n)),
+    };
+    Sample::Taken(TrafficSample {
+        duration_ms: 1000,
+        cpus: (0..4).map(cpu).collect(),
+        interfaces: vec![SampledInterface {
+            dev: "eth0".into(),
+            frames: Some(1000),
+            bytes: Some(1_514_000),
+            queues: (0..4).map(queue).collect(),
+        }],
+    })
 }
 
 fn setting() -> Setting {

@@ -42,7 +42,8 @@ fn document() -> Value {
             action(4000, Some(14), "cpus", &["eth1", "eth2"], 3, "restored", Some("ENOSPC (No space left on device)")),
             action(4100, None, "appeared", &["eth3"], 0, "refused", Some("eth3 carries your ssh session")),
         ],
-        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1, "moved_entries": 7, "taken_back": 1 },
+        "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1, "moved_entries": 7, "taken_back": 1,
+            "better_interrupts": 1, "moved_interrupts": 3, "interrupts_taken_back": 2 },
         "problem": null, "deaf": ["netdev: ENOENT (No such file or directory)"],
         "loads": [
             { "interface": "eth1", "unix_time": 1_795_187_400, "finding": { "would_move": {
@@ -234,6 +235,30 @@ fn status_json(dir: &Dir) -> (Option<i32>, Value) {
 fn documents_of_a_service() {
     let wrong = check(&newest_schema("ringwise.daemon"), &serde_json::to_value(service(|_| {})).unwrap());
     assert!(wrong.is_empty(), "{wrong:#?}");
+    // What the service finds about interrupts.
+    let interrupt = json!({ "queues": [3], "from_cpu": 3, "to_cpu": 9, "programs_percent": 71 });
+    let shared = json!({ "queues": [3, 5], "from_cpu": 3, "to_cpu": 9, "programs_percent": null });
+    let findings = [
+        json!({ "would_move_interrupt": { "interrupt": interrupt, "before_percent": 100, "predicted_percent": 34 } }),
+        json!({ "moved_interrupt": { "interrupt": shared, "before_percent": 82, "predicted_percent": 45 } }),
+        json!({ "interrupt_taken_back": { "why": "the loads after the step are unknown" } }),
+    ];
+    let texts = findings.map(|finding| {
+        let service = service(|d| d["loads"][0]["finding"] = finding);
+        let wrong = check(&newest_schema("ringwise.daemon"), &serde_json::to_value(&service).unwrap());
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        service.loads[0].finding.to_string()
+    });
+    assert_eq!(
+        texts,
+        [
+            "it would be better to move the interrupt of receive queue 3 from CPU 3 to 9: CPU 3 is busy for 100 % of its time, \
+             71 % with programs; CPU 9 will be busy for 34 % (predicted)",
+            "moved the interrupt of receive queues 3, 5 from CPU 3 to 9: CPU 3 serves several queues and is busy for 82 % of its \
+             time; the busier of both CPUs will be busy for 45 % (predicted)",
+            "moved the last interrupt back to its CPU: the loads after the step are unknown",
+        ]
+    );
     let dir = Dir::new();
     let (code, doc) = status_json(&dir);
     assert_eq!((code, &doc["service"], &doc["service_unreadable"]), (Some(0), &Value::Null, &Value::Null));
@@ -284,6 +309,9 @@ fn metrics_of_a_service() {
         "ringwise_service_better_tables_total 1",
         "ringwise_service_moved_entries_total 7",
         "ringwise_service_table_changes_taken_back_total 1",
+        "ringwise_service_better_interrupts_total 1",
+        "ringwise_service_moved_interrupts_total 3",
+        "ringwise_service_interrupt_moves_taken_back_total 2",
         "ringwise_service_last_action_timestamp_seconds 1795187427",
     ];
     assert_eq!(page(), expected);

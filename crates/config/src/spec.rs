@@ -153,7 +153,7 @@ pub static HOST: Spec = Spec {
         key(
             "act_on_load",
             Kind::List(&Kind::Text),
-            "on these interfaces the service changes the RSS table when the load is uneven; default: it only reports",
+            "on these interfaces the service changes the RSS table, and moves interrupts, when the load is uneven; default: it only reports",
         ),
         key("strict", Kind::Bool, "fail if the device or kernel does not support a setting"),
         key(

@@ -1,11 +1,14 @@
 //! What a look works with: the host as read, compared with what was applied, and new plans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedTable, Verify};
+use ringwise_apply::{BalancedSetting, Verify};
 use ringwise_model::Snapshot;
 
 use crate::replan::Replanned;
+
+/// CPUs that may serve the queues of each interface. Those of interfaces that are not in it are unknown.
+pub(crate) type PermittedCpus = BTreeMap<String, BTreeSet<u32>>;
 
 /// The host, compared.
 pub(crate) struct Compared {
@@ -13,7 +16,7 @@ pub(crate) struct Compared {
     pub in_effect: Verify,
     pub base: Verify,
     pub anew: BTreeSet<String>,
-    pub balanced: Vec<BalancedTable>,
+    pub balanced: Vec<BalancedSetting>,
     /// Interfaces whose last transaction by a person is a rollback: nothing is wanted for them.
     pub undone: BTreeSet<String>,
 }

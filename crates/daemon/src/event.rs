@@ -52,7 +52,7 @@ pub enum Event {
         /// The file.
         config: Option<String>,
     },
-    /// A person asked for a pause, or for its end.
+    /// A person asked for this.
     Asked(Ask),
     /// It ends.
     Stopping {
@@ -102,7 +102,8 @@ impl fmt::Display for Event {
                 Ask::Pause { interface: None } => f.write_str("paused on request"),
                 Ask::Resume { interface: Some(dev) } => write!(f, "{dev} is resumed on request"),
                 Ask::Resume { interface: None } => f.write_str("resumed on request"),
-                Ask::Stop { .. } => f.write_str("stops on request"),
+                Ask::Stop { restore: false } => f.write_str("stop is requested"),
+                Ask::Stop { restore: true } => f.write_str("stop is requested, and that everything is restored"),
             },
             Self::Stopping { restored: false } => f.write_str("stops; settings stay in effect"),
             Self::Stopping { restored: true } => f.write_str("stops; settings are restored as first found since boot"),

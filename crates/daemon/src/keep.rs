@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedTable, Standing, Verify};
+use ringwise_apply::{BalancedSetting, Standing, Verify};
 use ringwise_knob::{
     Address, FOR_GROUPS, FOR_SHARES, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName,
     diff, irq,
@@ -21,8 +21,8 @@ pub struct Look<'a> {
     pub in_effect: &'a Verify,
     /// What people and the configuration have applied, without the transactions of the service.
     pub base: &'a Verify,
-    /// Tables in effect in which the service has moved entries because of the load.
-    pub balanced: &'a [BalancedTable],
+    /// Settings in effect that the service has moved because of the load.
+    pub balanced: &'a [BalancedSetting],
     /// What was heard since the last look.
     pub evidence: &'a Evidence,
     /// Interfaces that were set up again since they were written to.
@@ -131,10 +131,9 @@ fn take_undone(found: &mut Vec<(&Standing, Loss)>, look: Look) -> Vec<Setting> {
     found.extract_if(.., |l| is_undone(l)).filter_map(|(s, _)| s.now.known().cloned()).collect()
 }
 
-/// The table, if the service has moved entries in it.
-fn balanced<'a>(look: Look<'a>, address: &Address) -> Option<&'a BalancedTable> {
-    let own = |t: &&BalancedTable| address.dev() == Some(t.dev.as_str());
-    look.balanced.iter().find(own).filter(|_| matches!(address, Address::RssTable { .. }))
+/// The setting, if the service has moved it because of the load.
+fn balanced<'a>(look: Look<'a>, address: &Address) -> Option<&'a BalancedSetting> {
+    look.balanced.iter().find(|t| t.address == *address)
 }
 
 /// Whether people or the configuration have applied this setting.

@@ -10,7 +10,7 @@
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
 //! the loop (`run`), what it knows (`service`), one look (`look`), what is read
 //! before it (`prepare`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
-//! published (`state`).
+//! published (`state`); which CPUs an interrupt may move to (`permitted`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -20,13 +20,17 @@ mod control;
 mod event;
 pub mod evidence;
 mod follow;
+#[cfg(test)]
+mod interrupt_tests;
 pub mod keep;
 mod load;
 #[cfg(test)]
 mod load_tests;
+mod load_write;
 mod look;
 pub mod losses;
 pub mod pauses;
+mod permitted;
 mod prepare;
 mod replan;
 mod run;
@@ -42,7 +46,7 @@ mod tests;
 
 pub use control::{Answer, Ask, ask};
 pub use event::Event;
-pub use follow::{EntryMove, Finding, LoadFinding};
+pub use follow::{EntryMove, Finding, InterruptMoved, LoadFinding};
 pub use run::run;
 pub use service::Setup;
 pub use state::{Action, ActionEnding, Cause, ServiceState, Totals};

@@ -1,25 +1,25 @@
-//! The load, second by second: findings are published, and tables are written where the user requested that.
+//! The load, second by second: findings are published, and what an earlier service or an event left moved is continued or restored.
+//! `load_write` writes.
 //!
 //! Each move is a transaction with its own guard. Besides it, the guard of tables restores the base if this process dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_adapt::{Adapter, Settled};
-use ringwise_apply::{BalancedTable, Error, Refusal, Request, Verdict, restore_tables, table_step};
-use ringwise_knob::{Reason, Setting};
-use ringwise_model::Title;
+use ringwise_adapt::Adapter;
+use ringwise_apply::{BalancedSetting, Error, Refusal, Request, restore_balanced};
+use ringwise_knob::Address;
 use ringwise_model::words::with_causes;
 
 use crate::act::{WHO, action};
 use crate::compared::Compared;
 use crate::event::Event;
 use crate::evidence::Heard;
-use crate::follow::{Finding, LoadFinding, News, TableWrite, WriteReason};
+use crate::follow::{Finding, LoadFinding, News, Rules};
 use crate::service::Service;
 use crate::state::{ActionEnding, Cause};
 
 impl Service<'_> {
-    /// Reads the load of the last second, reports what is new about it, and writes tables.
+    /// Reads the load of the last second, reports what is new about it, and writes tables and interrupts.
     pub(crate) fn follow_load(&mut self) {
         if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
             if !self.state.paused && !self.knows_all_journals() {
@@ -28,19 +28,22 @@ impl Service<'_> {
             }
             // A guard that was killed is replaced, because nothing would restore the table.
             if let Err(e) = self.guard_of_tables() {
-                self.note_once(format!("RSS tables have no guard: {}", with_causes(&e)));
+                self.note_once(format!("what was moved because of the load has no guard: {}", with_causes(&e)));
             }
         }
         let Some(mut follow) = self.follow.take() else { return };
         let news = match self.state.paused {
             true => follow.skip(self.now()),
-            false => follow.second(self.host, &self.pauses.names(), &|dev| self.acts_on(dev)),
+            false => {
+                let (left_alone, acts) = (&self.pauses.names(), &|dev: &str| self.acts_on(dev));
+                follow.second(self.host, Rules { left_alone, acts, permitted: &self.permitted })
+            }
         };
         self.follow = Some(follow);
         self.act_on_news(news);
     }
 
-    /// Reports findings, and writes tables.
+    /// Reports findings, and writes tables and interrupts.
     pub(crate) fn act_on_news(&mut self, news: News) {
         for text in news.notes {
             self.say(&Event::Note(text));
@@ -50,7 +53,7 @@ impl Service<'_> {
             changed |= self.found(interface, finding);
         }
         for write in news.writes {
-            self.write_table(&write);
+            self.write_move(&write);
             changed = true;
         }
         if changed {
@@ -58,7 +61,7 @@ impl Service<'_> {
         }
     }
 
-    /// Whether the table of this interface is written when the load is uneven.
+    /// Whether the table and the interrupts of this interface are written when the load is uneven.
     pub(crate) fn acts_on(&self, dev: &str) -> bool {
         self.may_act_on(dev) && !self.rolled_back.contains(dev)
     }
@@ -79,7 +82,7 @@ impl Service<'_> {
     }
 
     /// Publishes a finding, if it is news.
-    fn found(&mut self, interface: String, finding: Finding) -> bool {
+    pub(crate) fn found(&mut self, interface: String, finding: Finding) -> bool {
         let at = self.state.loads.iter().position(|l| l.interface == interface);
         if !finding.is_news_after(at.and_then(|i| self.state.loads.get(i)).map(|l| &l.finding)) {
             return false;
@@ -89,6 +92,9 @@ impl Service<'_> {
             Finding::WouldMove { .. } => self.state.totals.better_tables += 1,
             Finding::Moved { moves, .. } => self.state.totals.moved_entries += moves.len() as u64,
             Finding::TakenBack { .. } => self.state.totals.taken_back += 1,
+            Finding::WouldMoveInterrupt { .. } => self.state.totals.better_interrupts += 1,
+            Finding::MovedInterrupt { .. } => self.state.totals.moved_interrupts += 1,
+            Finding::InterruptTakenBack { .. } => self.state.totals.interrupts_taken_back += 1,
             _ => {}
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
@@ -99,72 +105,8 @@ impl Service<'_> {
         true
     }
 
-    /// Writes a table, and reports to the adapter what became of it.
-    fn write_table(&mut self, write: &TableWrite) {
-        let settled = match self.guard_of_tables() {
-            Ok(()) => self.try_table(write),
-            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => Settled::NotWritten,
-            Err(e) => {
-                self.note_once(format!("{}: the RSS table is not changed: {}", write.dev, with_causes(&e)));
-                Settled::Refused
-            }
-        };
-        let host = self.host.clone();
-        if let Some(follow) = &mut self.follow {
-            follow.settled(host.as_ref(), write, settled);
-        }
-        let (WriteReason::Better { finding, .. } | WriteReason::Restore { finding }) = &write.why;
-        if settled == Settled::Written {
-            self.found(write.dev.clone(), finding.clone());
-        }
-    }
-
-    fn try_table(&mut self, write: &TableWrite) -> Settled {
-        let table = |queues: &[u32]| Setting::RssTable { dev: write.dev.clone(), table: queues.to_vec() };
-        let (cause, reason) = match &write.why {
-            WriteReason::Better { before_percent, predicted_percent, .. } => {
-                let (before_percent, predicted_percent) = (*before_percent, *predicted_percent);
-                (Cause::Load, Reason::UnevenLoad { before_percent, predicted_percent })
-            }
-            WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
-        };
-        let from = table(&write.from);
-        let earlier = self.balanced.iter().find(|t| t.dev == write.dev && t.moved == from);
-        let base = earlier.map_or_else(|| from.clone(), |t| t.base.clone());
-        let request = Request {
-            title: Title::Balance { dev: write.dev.clone() },
-            base: Some(base.clone()),
-            steps: vec![table_step(table(&write.to), from, reason)],
-            ..by_service()
-        };
-        let result = self.run(&request, &self.policy());
-        match &result {
-            Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
-            Err(e) if matches!(e.refusal(), Some(Refusal::Changed { .. })) => return Settled::ChangedOutside,
-            Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return Settled::NotWritten,
-            _ => {}
-        }
-        let action = action(self.host.unix_time(), cause, vec![write.dev.clone()], &result);
-        let settled = match action.ending {
-            ActionEnding::Kept => {
-                self.balanced.retain(|t| t.dev != write.dev);
-                let first = action.transaction.unwrap_or_default();
-                self.balanced.push(BalancedTable { dev: write.dev.clone(), base, moved: table(&write.to), first });
-                Settled::Written
-            }
-            // The adapter waits before the next one; corrections of the interface go on.
-            _ => {
-                self.state.totals.failed += 1;
-                self.say(&Event::Acted(action.clone()));
-                Settled::Refused
-            }
-        };
-        self.remember(action);
-        settled
-    }
-
     /// Starts the guard of tables, unless it is there.
-    fn guard_of_tables(&mut self) -> Result<(), Error> {
+    pub(crate) fn guard_of_tables(&mut self) -> Result<(), Error> {
         if self.table_guard.as_mut().is_some_and(|g| g.is_there()) {
             return Ok(());
         }
@@ -174,7 +116,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// At the start: tables with moves of an earlier service are taken over, or restored.
+    /// At the start: what an earlier service has moved is taken over, or restored.
     pub(crate) fn take_over_tables(&mut self) {
         let tables = match self.compare() {
             Ok(seen) => seen.map(|s| s.balanced).unwrap_or_default(),
@@ -189,7 +131,7 @@ impl Service<'_> {
             && match self.guard_of_tables() {
                 Ok(()) => true,
                 Err(e) => {
-                    self.note_once(format!("RSS tables are restored: {}", with_causes(&e)));
+                    self.note_once(format!("what was moved because of the load is restored: {}", with_causes(&e)));
                     false
                 }
             };
@@ -197,31 +139,35 @@ impl Service<'_> {
         let states: Option<BTreeMap<String, Adapter>> = left.and_then(|state| serde_json::from_value(state).ok());
         match (states.filter(|_| guarded), &mut self.follow) {
             (Some(states), Some(follow)) => {
-                follow.take_over(self.host.as_ref(), states);
+                follow.take_over(self.host, states);
                 self.balanced = tables;
             }
-            _ => tables.iter().for_each(|t| self.restore_moves(&t.dev)),
+            _ => devices(&tables).iter().for_each(|dev| self.restore_moves(dev)),
         }
     }
 
-    /// Restores the base of tables whose interface was set up again, whose CPUs have changed, which an earlier service has left, or
-    /// on which the service no longer acts. Returns whether anything may have been written.
+    /// Restores the base of what was moved on interfaces that were set up again, whose CPUs have changed, which an earlier service has
+    /// left, or on which the service no longer acts. Returns whether anything may have been written.
     pub(crate) fn end_moves(&mut self, seen: &Compared) -> bool {
         let mut written = false;
         self.balanced.clone_from(&seen.balanced);
         let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
         let resting = self.pauses.names();
-        for t in seen.balanced.iter().filter(|t| !resting.contains(&t.dev)) {
+        for dev in devices(&seen.balanced).into_iter().filter(|dev| !resting.contains(dev)) {
+            let own: Vec<&BalancedSetting> = seen.balanced.iter().filter(|t| t.dev == dev).collect();
+            let by_adapter = |t: &&BalancedSetting| moved.get(&dev).is_some_and(|all| all.contains(&t.address));
             // Another run held the lock when it was to be restored.
-            let left = !moved.contains(&t.dev);
-            let heard = self.hear_interruption(seen, &t.dev).may_reset();
-            if t.is_in_effect(&seen.now) && (heard || left || self.evidence.cpus || !self.acts_on(&t.dev)) {
-                self.restore_moves(&t.dev);
+            let left = !own.iter().all(by_adapter);
+            let heard = self.hear_interruption(seen, &dev).may_reset();
+            let in_effect = own.iter().any(|t| t.is_in_effect(&seen.now));
+            if in_effect && (heard || left || self.evidence.cpus || !self.acts_on(&dev)) {
+                self.restore_moves(&dev);
                 written = true;
             }
         }
-        // A person's transaction, or a reset, has replaced the table: it is the new base.
-        for dev in moved.iter().filter(|d| !seen.balanced.iter().any(|t| t.dev == **d)) {
+        // A person's transaction, or a reset, has replaced what was moved: it is the new base.
+        let replaced = |all: &BTreeSet<Address>| all.iter().any(|a| !seen.balanced.iter().any(|t| t.address == *a));
+        for dev in moved.iter().filter(|(_, all)| replaced(all)).map(|(dev, _)| dev) {
             self.hear_interruption(seen, dev);
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         }
@@ -239,7 +185,7 @@ impl Service<'_> {
     }
 
     fn restore_moves(&mut self, dev: &str) {
-        let result = restore_tables(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
+        let result = restore_balanced(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
         let result = match result {
             Ok(None) => return,
             // The next look tries again.
@@ -258,14 +204,15 @@ impl Service<'_> {
         self.remember(action);
     }
 
-    /// At the end: the next service may continue; otherwise the guard restores the tables.
+    /// At the end: the next service may continue; otherwise the guard restores what was moved.
     pub(crate) fn leave_tables(&mut self) {
         let tables = self.compare().map(|seen| seen.map(|s| s.balanced).unwrap_or_default());
         let state = self.follow.as_ref().and_then(|f| serde_json::to_value(f.states()).ok());
         let left = match (&tables, state) {
             (Ok(tables), Some(state)) if !tables.is_empty() => {
                 let done = ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state);
-                done.map_err(|e| self.note_once(format!("RSS tables are restored: {}", with_causes(&e)))).is_ok()
+                let restored = "what was moved because of the load is restored";
+                done.map_err(|e| self.note_once(format!("{restored}: {}", with_causes(&e)))).is_ok()
             }
             _ => false,
         };
@@ -279,11 +226,11 @@ impl Service<'_> {
         if !released {
             // No guard is left. The next service must not take over what is restored now.
             let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // it exists only after a hand-over
-            tables.iter().flatten().for_each(|t| self.restore_moves(&t.dev));
+            devices(&tables.unwrap_or_default()).iter().for_each(|dev| self.restore_moves(dev));
         }
     }
 
-    fn note_once(&mut self, text: String) {
+    pub(crate) fn note_once(&mut self, text: String) {
         if self.noted_moves.as_ref() != Some(&text) {
             self.say(&Event::Note(text.clone()));
             self.noted_moves = Some(text);
@@ -291,6 +238,11 @@ impl Service<'_> {
     }
 }
 
-fn by_service() -> Request {
+/// Interfaces of these settings.
+fn devices(list: &[BalancedSetting]) -> BTreeSet<String> {
+    list.iter().map(|t| t.dev.clone()).collect()
+}
+
+pub(crate) fn by_service() -> Request {
     Request { who: WHO.into(), argv: vec!["ringwise".into(), "daemon".into()], ..Request::default() }
 }

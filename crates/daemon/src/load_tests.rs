@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_apply::{Journals, Policy, Request, restore_tables};
+use ringwise_apply::{Journals, Policy, Request, restore_balanced};
 use ringwise_kfmt::notification::{Change, Uevent};
 use ringwise_model::{CpuId, Goal, Title};
 use ringwise_observe::CpuRates;
@@ -12,7 +12,7 @@ use ringwise_testkit::sim::{Arrival, ArrivalQueue};
 
 use crate::event::Event;
 use crate::follow::tests::rates;
-use crate::follow::{Finding, Follow, News, layout};
+use crate::follow::{Finding, Follow, News, Rules, layout};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
 use crate::state::Cause;
@@ -70,7 +70,8 @@ fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool)
         let mut follow = service.follow.take().unwrap_or_default();
         let mut news = News::default();
         let resting: BTreeSet<String> = service.pauses.names();
-        follow.pass_on(&rig.host, &layout, &rates(DEV, cpus), &resting, &|d| service.acts_on(d), &mut news);
+        let rules = Rules { left_alone: &resting, acts: &|d| service.acts_on(d), permitted: &service.permitted };
+        follow.pass_on(&rig.host, &layout, &rates(DEV, cpus), rules, &mut news);
         service.follow = Some(follow);
         service.act_on_news(news);
     }
@@ -121,7 +122,7 @@ fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
     });
     // As the guard does it when the service is gone.
     let by = Request { who: "guard".into(), ..Request::default() };
-    restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+    restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
     assert_eq!((table(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
     assert_eq!(in_effect(), before, "no user requested the base, so it is not in effect as a setting");
@@ -140,6 +141,17 @@ fn a_step_that_does_not_help_is_taken_back() {
         let last = service.state.actions.last().unwrap();
         assert_eq!(last.cause, Cause::LoadRestored);
         assert_eq!(balanced(&rig), 0, "the table is the base");
+        // A second one within an hour ends the moves for long, also after a look at the host.
+        for _ in 0..120 {
+            if service.state.totals.taken_back < 2 {
+                seconds(&rig, service, &first, 1, false);
+            }
+        }
+        assert_eq!(service.state.totals.taken_back, 2, "{:?}", service.state.actions);
+        service.look(false);
+        seconds(&rig, service, &first, 2, false);
+        let off = |f: &Finding| matches!(f, Finding::Off { .. });
+        assert!(service.state.loads.iter().any(|l| off(&l.finding)), "{:?}", service.state.loads);
     });
 }
 
@@ -174,14 +186,14 @@ fn a_table_that_a_user_writes_stays() {
         assert_eq!(service.state.manual.len(), 1, "reported as a manual change");
         assert_eq!(balanced(&rig), 1);
         let by = Request::default();
-        restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+        restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
         assert_eq!(table(&rig), mine, "nothing restores over it");
         // `ringwise daemon resume eth0`: it is the base of the next moves.
         service.follow_again(DEV);
         seconds(&rig, service, &first, 40, true);
         assert_ne!(table(&rig), mine, "{:?}", service.state.loads);
         assert!(rig.holds());
-        restore_tables(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+        restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
         assert_eq!((table(&rig), balanced(&rig)), (mine, 0));
     });
 }
@@ -195,7 +207,8 @@ fn a_persons_transaction_is_the_new_base() {
         assert_ne!(table(&rig), first);
         let applied: Vec<u32> = (0..first.len() as u32).map(|i| i % 4).collect();
         let setting = |t: &[u32]| ringwise_knob::Setting::RssTable { dev: DEV.into(), table: t.to_vec() };
-        let step = ringwise_apply::table_step(setting(&applied), setting(&table(&rig)), ringwise_knob::Reason::Adopted);
+        let step =
+            ringwise_apply::balance_step(setting(&applied), setting(&table(&rig)), ringwise_knob::Reason::Adopted);
         let request = Request {
             title: Title::Goal { goal: Goal::Forward },
             who: "root".into(),
@@ -304,7 +317,8 @@ fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
     });
     rig.serve(|service| {
         assert_eq!(table(&rig), moved);
-        let names: Vec<_> = service.follow.as_ref().map(Follow::moved).into_iter().flatten().collect();
+        let names: Vec<_> =
+            service.follow.as_ref().map(Follow::moved).into_iter().flatten().map(|(dev, _)| dev).collect();
         assert_eq!(names, [DEV], "it knows what its predecessor moved");
     });
     // The next one finds nothing that was left to it: its predecessor was killed.

@@ -104,7 +104,10 @@ impl Service<'_> {
             None => (self.compare()?, None),
         };
         self.unrecorded = seen.is_none();
-        let Some(mut seen) = seen else { return Ok(next) };
+        let Some(mut seen) = seen else {
+            self.permitted.clear();
+            return Ok(next);
+        };
         self.state.keeps = seen.in_effect.settings.len();
         self.to_read = Some(ToRead::of(&seen.in_effect, &seen.now));
         if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {
@@ -118,6 +121,7 @@ impl Service<'_> {
         }
         let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
+        self.note_permitted(&seen);
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
         {

@@ -149,9 +149,7 @@ impl Service<'_> {
     /// What a person asked for, and whether the service ends.
     fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
         let mut told = Answer::default();
-        if !matches!(ask, Ask::Stop { .. }) {
-            self.say(&Event::Asked(ask.clone()));
-        }
+        self.say(&Event::Asked(ask.clone()));
         match ask {
             Ask::Pause { interface: None } => self.state.paused = true,
             Ask::Pause { interface: Some(dev) } => self.pauses.pause(dev),
@@ -159,7 +157,7 @@ impl Service<'_> {
                 self.state.paused = false;
                 self.pauses.resume_all();
                 let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
-                moved.iter().for_each(|dev| self.follow_again(dev));
+                moved.keys().for_each(|dev| self.follow_again(dev));
             }
             Ask::Resume { interface: Some(dev) } => {
                 self.pauses.resume(dev);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Armed, BalancedTable, Guardian, JournalFiles, ProcessId, Store};
+use ringwise_apply::{Armed, BalancedSetting, Guardian, JournalFiles, ProcessId, Store};
 use ringwise_discover::Options;
 use ringwise_intent::Wanted;
 use ringwise_knob::SettingMap;
@@ -14,7 +14,7 @@ use ringwise_sys::proc::SignalFlag;
 use ringwise_sys::service::Manager;
 use ringwise_sys::{Host, io_text};
 
-use crate::compared::Prepared;
+use crate::compared::{PermittedCpus, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
@@ -39,7 +39,7 @@ pub struct Setup {
     pub guard: Option<Arc<dyn Guardian>>,
     /// Follows the load, and says which indirection tables would be better.
     pub follow: bool,
-    /// Interfaces whose table it writes then, by name or pattern, besides those of the configuration.
+    /// Interfaces whose table and interrupts it writes then, by name or pattern, besides those of the configuration.
     pub act_on_load: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Service<'a> {
     /// CPUs that were isolated at the first look.
     pub isolated_at_first: Option<CpuSet>,
     pub wanted: Option<Wanted>,
-    /// Interfaces whose RSS table is written when the load is uneven, by name or pattern, as configured for this host.
+    /// Interfaces whose RSS table and interrupts are written when the load is uneven, by name or pattern, as configured for this host.
     pub act_on_load: Vec<String>,
     /// Why the configuration is not in effect. It is a problem until it is loaded again.
     pub config_fault: Option<String>,
@@ -96,17 +96,19 @@ pub(crate) struct Service<'a> {
     pub lived_at: Option<Duration>,
     /// Follows the load. `None`: it was switched off.
     pub follow: Option<Follow>,
-    /// The guard of tables. `None`: no table was written yet.
+    /// The guard of tables and interrupts. `None`: none was written yet.
     pub table_guard: Option<Box<dyn Armed>>,
     /// Interfaces for which a person's last transaction is a rollback: nothing is written to them.
     pub rolled_back: BTreeSet<String>,
     /// Every setting was restored on request, at the end.
     pub restored: bool,
-    /// Tables with moved entries, as last compared or written.
-    pub balanced: Vec<BalancedTable>,
-    /// A table could not be restored, because another run holds the lock.
+    /// CPUs that may serve the queues of each interface, as last compared.
+    pub permitted: PermittedCpus,
+    /// Settings that were moved because of the load, as last compared or written.
+    pub balanced: Vec<BalancedSetting>,
+    /// A table or an interrupt could not be restored, because another run holds the lock.
     pub retry: bool,
-    /// What was last reported about tables that could not be written.
+    /// What was last reported about moves that could not be written.
     pub noted_moves: Option<String>,
     published: Option<ServiceState>,
 }
@@ -176,6 +178,7 @@ impl<'a> Service<'a> {
             table_guard: None,
             rolled_back: BTreeSet::new(),
             restored: false,
+            permitted: PermittedCpus::new(),
             balanced: Vec::new(),
             retry: false,
             noted_moves: None,

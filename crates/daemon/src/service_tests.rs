@@ -32,7 +32,7 @@ impl Rig {
         Self::of(sim, goal)
     }
 
-    fn of(sim: Arc<Sim>, goal: Goal) -> Self {
+    pub(crate) fn of(sim: Arc<Sim>, goal: Goal) -> Self {
         let dir = Dir::new();
         let host: Arc<dyn Host> = sim.clone();
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));

@@ -154,9 +154,18 @@ pub struct Totals {
     /// Entries of indirection tables that were moved because of the load.
     #[serde(default)]
     pub moved_entries: u64,
-    /// Moves that were taken back.
+    /// Moves of entries that were taken back.
     #[serde(default)]
     pub taken_back: u64,
+    /// Interrupts that another CPU would have served better.
+    #[serde(default)]
+    pub better_interrupts: u64,
+    /// Interrupts that were moved because of the load.
+    #[serde(default)]
+    pub moved_interrupts: u64,
+    /// Moves of interrupts that were taken back.
+    #[serde(default)]
+    pub interrupts_taken_back: u64,
     /// How often notifications were lost.
     pub overflows: u64,
 }

@@ -78,6 +78,12 @@ pub struct Service {
     pub moved_entries: u64,
     /// Changes of RSS tables that it has taken back.
     pub taken_back: u64,
+    /// Interrupts that another CPU would have served better.
+    pub better_interrupts: u64,
+    /// Interrupts that were moved because of the load.
+    pub moved_interrupts: u64,
+    /// Moves of interrupts that were taken back.
+    pub interrupts_taken_back: u64,
     /// Its last transaction, seconds since 1970. `None`: there was none.
     pub last_unix: Option<u64>,
 }
@@ -129,6 +135,9 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     page.add(&t::SERVICE_BETTER, &[], Value::Int(s.better_tables));
     page.add(&t::SERVICE_MOVED, &[], Value::Int(s.moved_entries));
     page.add(&t::SERVICE_TAKEN_BACK, &[], Value::Int(s.taken_back));
+    page.add(&t::SERVICE_BETTER_INTERRUPTS, &[], Value::Int(s.better_interrupts));
+    page.add(&t::SERVICE_MOVED_INTERRUPTS, &[], Value::Int(s.moved_interrupts));
+    page.add(&t::SERVICE_INTERRUPTS_TAKEN_BACK, &[], Value::Int(s.interrupts_taken_back));
     if let Some(at) = s.last_unix {
         page.add(&t::SERVICE_ACTION, &[], Value::Int(at));
     }

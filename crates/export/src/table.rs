@@ -104,6 +104,12 @@ families! {
         "Entries of RSS tables that the service has moved because of the load since it was started.";
     SERVICE_TAKEN_BACK = "ringwise_service_table_changes_taken_back_total" Counter "" []
         "Changes of RSS tables that the service has taken back since it was started, because they did not help as predicted.";
+    SERVICE_BETTER_INTERRUPTS = "ringwise_service_better_interrupts_total" Counter "" []
+        "Interrupts that another CPU would have served better, found by the service since it was started, where it does not move them itself.";
+    SERVICE_MOVED_INTERRUPTS = "ringwise_service_moved_interrupts_total" Counter "" []
+        "Interrupts that the service has moved to another CPU because of the load since it was started.";
+    SERVICE_INTERRUPTS_TAKEN_BACK = "ringwise_service_interrupt_moves_taken_back_total" Counter "" []
+        "Moves of interrupts that the service has taken back since it was started, because they did not help as predicted.";
     SERVICE_ACTION = "ringwise_service_last_action_timestamp_seconds" Gauge "seconds" []
         "Unix time of the last transaction of the service, refused ones included. Absent if there was none in this boot.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]

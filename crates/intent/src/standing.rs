@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Entry, Kind, Store, Verify};
 use ringwise_knob::{CreatedObject, Learned, ManualChange, Match};
-use ringwise_model::{Fact, Intent, Requested, Snapshot, shell};
+use ringwise_model::{CpuSet, Fact, Intent, Nic, Requested, Snapshot, Topology, shell};
 use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
@@ -121,6 +121,13 @@ pub struct Part {
     pub from_config: bool,
     /// It was permitted to interrupt traffic.
     pub allowed_disruption: bool,
+}
+
+impl Part {
+    /// CPUs that may serve the queues of this interface ([`ringwise_plan::permitted_cpus`]). `None`: unknown, or the layout decides more.
+    pub fn permitted_cpus(&self, topology: &Topology, nic: &Nic) -> Option<CpuSet> {
+        ringwise_plan::permitted_cpus(topology, nic, &self.intent)
+    }
 }
 
 /// The intent by which a host is checked. Changes that needed permission to interrupt traffic are not proposed again.

@@ -308,6 +308,10 @@ pub enum Reason {
         group: String,
         /// When the policy is useful.
         when: String,
+        /// How busy the CPUs of the group were in the sample from which the plan chose the policy. `None`: it was not
+        /// chosen from a sample.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        busy_percent: Option<u32>,
     },
     /// The policy of a group, set through NAPI instances.
     GroupPolicyByNapi {
@@ -315,6 +319,9 @@ pub enum Reason {
         policy: String,
         /// Name of the queue group.
         group: String,
+        /// As in `GroupPolicy`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        busy_percent: Option<u32>,
     },
     /// The policy of one group, set for the whole interface. `deferred`: NAPI defers interrupts for the groups that
     /// tolerate latency.
@@ -325,6 +332,9 @@ pub enum Reason {
         deferred: bool,
         /// Values that were replaced, because the driver refuses the ones of the policy.
         moved: Vec<ReplacedValue>,
+        /// As in `GroupPolicy`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        busy_percent: Option<u32>,
     },
     /// Adaptive moderation must be switched off first.
     AdaptiveOffFirst,
@@ -387,11 +397,21 @@ pub enum Reason {
         /// As predicted with the step.
         predicted_percent: u32,
     },
-    /// The last move of entries because of the load did not help as predicted.
+    /// A queue shares its CPU with other queues or with programs, and another CPU is less busy. Shares of the time of the busier of both
+    /// CPUs.
+    InterruptOnBusyCpu {
+        /// The CPU that served the queue.
+        cpu: u32,
+        /// As measured, programs included.
+        before_percent: u32,
+        /// As predicted with the step.
+        predicted_percent: u32,
+    },
+    /// The last move because of the load did not help as predicted.
     MoveTakenBack,
-    /// The service no longer follows the load of the interface, so it restores the table from before.
+    /// The service no longer follows the load of the interface, so it restores the value from before.
     BeforeUnevenLoad {
-        /// Number of the transaction that moved them first.
+        /// Number of the transaction with the first move.
         transaction: u64,
     },
     /// It was applied before and lost since.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, GroupWish, Policy, Wish, nearest};
+use crate::{CpuSet, GroupWish, Policy, Sample, Wish, nearest};
 
 /// The configuration file that is read without being named, if it exists.
 pub const DEFAULT_CONFIG: &str = "/etc/ringwise/ringwise.toml";
@@ -277,4 +277,7 @@ pub struct Intent {
     /// The user's own policies; one with the name of a built-in policy overrides it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<Policy>,
+    /// What `--sample` counted, for the groups of `mixed`. `None`: not requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
 }

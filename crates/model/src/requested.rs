@@ -105,6 +105,9 @@ pub struct IntentFlags {
     /// `--strict`
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// `--sample`, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_ms: Option<u64>,
 }
 
 impl IntentFlags {
@@ -125,6 +128,7 @@ impl IntentFlags {
         flag("--smt", self.smt.map(|s| s.name().to_string()));
         flag("--far-node", self.far_node.map(|f| f.name().to_string()));
         flag("--latency-queues", self.latency_queues.map(|n| n.to_string()));
+        flag("--sample", self.sample_ms.map(time));
         let switches = [
             ("--override-config", self.override_config),
             ("--allow-disruption", self.allow_disruption),
@@ -134,6 +138,11 @@ impl IntentFlags {
         out.extend(switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_string()));
         out
     }
+}
+
+/// A time as options accept it: `5s`, `1500ms`.
+fn time(ms: u64) -> String {
+    if ms.is_multiple_of(1000) { format!("{}s", ms / 1000) } else { format!("{ms}ms") }
 }
 
 /// What `ringwise apply` was run for, as transactions keep it.

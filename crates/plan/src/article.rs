@@ -1,13 +1,15 @@
-//! The layout of the article on per-queue moderation: one queue per CPU on two nodes. A third of the queues is for
-//! latency, on the first threads of the first cores of both nodes; the rest is for bulk. The article misprints the list
-//! of CPUs of node 1; ringwise uses the topology.
+//! The layout of the article on per-queue moderation: one queue per CPU on two nodes. A third of the queues, or the part
+//! that a sample gives, is for latency, on the first threads of the first cores of both nodes; the rest is for bulk. The article
+//! misprints the list of CPUs of node 1; ringwise uses the topology.
 
-use ringwise_model::{FarNode, Intent, Smt};
+use std::collections::BTreeMap;
+
+use ringwise_model::{FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Machine, Near, Zone};
 use crate::place::Placements;
-use crate::{Group, Obstacle, Refusal, groups};
+use crate::{Group, GroupSizes, Obstacle, Refusal, groups};
 
 pub(crate) const LATENCY: &str = "latency";
 pub(crate) const BULK: &str = "bulk";
@@ -18,6 +20,7 @@ pub(crate) fn place(
     usable: &[bool],
     intent: &Intent,
     places: &Placements,
+    sizes: &mut BTreeMap<String, GroupSizes>,
 ) -> Result<Vec<Group>, Refusal> {
     let no = |why: Obstacle| Refusal::GoalNotPossible { goal: intent.goal, why: Box::new(why) };
     if intent.far_node != Some(FarNode::Ok) || intent.smt != Some(Smt::All) {
@@ -38,7 +41,11 @@ pub(crate) fn place(
         }
         let n = d.pairs();
         let halves = [n.div_ceil(2), n / 2];
-        let latency = intent.latency_queues.unwrap_or_else(|| groups::latency_share(n as u32)) as usize;
+        let sampled = intent.sample.as_ref().filter(|_| d.goal == Goal::Mixed);
+        let sampled = sampled.map(|s| groups::of_halves(d, n as u32, intent.latency_queues.is_some(), s));
+        let by_traffic = sampled.as_ref().and_then(GroupSizes::latency_queues);
+        sizes.extend(sampled.map(|s| (d.name().to_string(), s)));
+        let latency = intent.latency_queues.or(by_traffic).unwrap_or_else(|| groups::latency_share(n as u32)) as usize;
         if latency == 0 || latency >= n {
             return Err(no(Obstacle::PairLatencyQueues {
                 dev: d.name().to_string(),

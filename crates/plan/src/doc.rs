@@ -7,6 +7,7 @@ use ringwise_model::{ControlPath, CpuId, CpuSet, DevId, Fact, Intent, NodeId, Sn
 use serde::{Deserialize, Serialize};
 
 use crate::Obstacle;
+use crate::sampled_groups::SampledGroups;
 
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.plan";
@@ -56,6 +57,9 @@ pub struct Plan {
     /// Groups of queues (`mixed`, configured groups, `--pair-as-article`); else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// With `--sample`: what the sample decided about the groups, by interface of goal `mixed`; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sampled: Vec<SampledGroups>,
     /// The best CPUs for programs, by device and group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,

@@ -5,12 +5,16 @@
 //!                                          objects of earlier plans that no group needs any more ─► away
 //! ```
 //! A queue belongs to one group. By default a third of `n` queues is for latency and the rest for bulk, because streams
-//! take more CPU time; a number or a configuration file overrides this.
+//! take more CPU time; a number or a configuration file overrides this, and so does a sample of the traffic.
 
 mod group_cleanup;
 mod moderate;
 mod moderation_text;
+mod sampled_policy;
+mod sampled_sizes;
+mod sampled_text;
 mod steer;
+mod steered;
 mod teams;
 
 use std::collections::BTreeMap;
@@ -20,12 +24,15 @@ use ringwise_model::{Fact, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
+use crate::sampled_groups::{BulkPolicy, GroupSizes, SampledGroups};
 use crate::target::{PlanBuilder, StepOrigin};
 use crate::wanted::RequestedSetting;
-use crate::{Group, InvalidSetting, Mistake, wishes};
+use crate::{Group, InvalidSetting, Mistake, policies, wishes};
 
 pub(crate) use group_cleanup::{away, contexts_on_fewer_queues};
 pub(crate) use moderate::first as first_clause;
+pub(crate) use sampled_policy::choose;
+pub(crate) use sampled_sizes::of_halves;
 pub use teams::implied;
 pub(crate) use teams::{QueueGroup, of_article, pins, sized_by_number, teams};
 
@@ -182,16 +189,21 @@ pub(crate) fn plan(
     m: &Machine,
     d: &Dev,
     teams: &[QueueGroup],
+    sampled: &[SampledGroups],
     learned: &LearnedIndex,
     out: &mut PlanBuilder,
 ) -> Vec<Group> {
+    let sampled = sampled.iter().find(|x| x.dev == d.name());
+    if let Some(sampled) = sampled {
+        sampled_text::add(sampled, out);
+    }
     if teams.is_empty() {
         return Vec::new();
     }
     let mut cx = GroupPlanner { s, d, learned, out };
     let moderation = moderate::plan(&mut cx, teams);
     let reached = steer::plan(&mut cx, teams);
-    say(d, teams, out);
+    say(d, teams, sampled, out);
     let groups = teams.iter().zip(moderation).zip(reached);
     groups
         .map(|((t, moderation), r)| Group {
@@ -209,13 +221,14 @@ pub(crate) fn plan(
 }
 
 /// Adds advice: facts that the plan cannot know, and how to change the result.
-fn say(d: &Dev, teams: &[QueueGroup], out: &mut PlanBuilder) {
+fn say(d: &Dev, teams: &[QueueGroup], sampled: Option<&SampledGroups>, out: &mut PlanBuilder) {
     let dev = d.name();
     let mixed = d.goal == ringwise_model::Goal::Mixed;
-    if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.by.is_none()) {
+    let by_load = sampled.is_some_and(|s| matches!(s.policy, BulkPolicy::Load { .. }));
+    if mixed && !by_load && teams.iter().any(|t| t.policy.name == "bulk" && t.by.is_none()) {
         out.advice.push(
             "The load of the CPUs is unknown, so bulk queues get policy bulk, which suits lightly loaded CPUs; on busy CPUs, \
-             give the group policy cpu.",
+             give the group policy cpu, or let --sample choose.",
         );
     }
     if mixed {
@@ -223,7 +236,7 @@ fn say(d: &Dev, teams: &[QueueGroup], out: &mut PlanBuilder) {
             "Workload unknown? Keep adaptive moderation: ringwise plan without --goal mixed. Fixed values are better only \
              if you know what traffic the queues carry.",
         );
-        let latency = teams.iter().find(|t| t.name.eq_ignore_ascii_case(teams::LATENCY) && !t.listed);
+        let latency = teams.iter().find(|t| t.name.eq_ignore_ascii_case(policies::LATENCY) && !t.listed);
         let (now, how) = latency.map_or_else(
             || {
                 let now: Vec<String> = teams.iter().map(|t| format!("{} {}", t.name, t.queues.len())).collect();
@@ -234,10 +247,16 @@ fn say(d: &Dev, teams: &[QueueGroup], out: &mut PlanBuilder) {
                 (now, "with --latency-queues N, or in the configuration file")
             },
         );
-        let text = format!(
-            "the groups have fixed sizes: if there is only one kind of traffic, it cannot use the queues of the other group. \
-             Resize them {how}."
-        );
+        let text = match sampled.map(|s| &s.sizes) {
+            Some(GroupSizes::Traffic { .. } | GroupSizes::Steered { .. }) => format!(
+                "the sizes of the groups are those for the traffic of the sample, and stay when the traffic changes. Sample \
+                 again, or resize them {how}."
+            ),
+            _ => format!(
+                "the groups have fixed sizes: if there is only one kind of traffic, it cannot use the queues of the other \
+                 group. Resize them {how}."
+            ),
+        };
         out.advice.detailed(dev, now, text);
     }
 }

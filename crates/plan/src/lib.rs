@@ -36,6 +36,7 @@ mod mistake;
 mod moderation;
 mod napi;
 mod obstacle;
+mod permitted;
 mod pick;
 mod place;
 mod planner;
@@ -45,6 +46,7 @@ mod refusal;
 mod rfs;
 mod rps;
 mod rules;
+mod sampled_groups;
 mod select;
 mod shares;
 mod target;
@@ -64,6 +66,10 @@ pub use groups::implied;
 pub use manual_changes::ManualChanges;
 pub use mistake::{Mistake, MistakeParts};
 pub use obstacle::{AfterChange, Obstacle};
+pub use permitted::permitted_cpus;
 pub use planner::{plan, plan_around};
 pub use refusal::{InvalidSetting, Refusal};
 pub use rules::{RuleText, explain_rule, rules};
+pub use sampled_groups::{
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SMALL_FRAME_BYTES, SampledGroups, Undecided,
+};

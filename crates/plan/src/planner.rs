@@ -89,7 +89,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     let pins = pins(&m, &devs, &teams, &laid);
     name_no_more_than_needed(&intent, devs.len(), &mut out);
     let mut groups = if article {
-        let groups = article::place(&m, &mut devs, &usable, &intent, &places)?;
+        let groups = article::place(&m, &mut devs, &usable, &intent, &places, &mut out.sizes)?;
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| move_to(d, pins));
         groups
     } else {
@@ -113,9 +113,10 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
     }
+    let sampled = groups::choose(&m, &devs, &mut teams, user, &mut out);
     let mut planned: Vec<Group> = Vec::new();
     for (d, teams) in devs.iter().zip(&teams) {
-        planned.extend(groups::plan(s, &m, d, teams, &learned, &mut out));
+        planned.extend(groups::plan(s, &m, d, teams, &sampled, &learned, &mut out));
     }
     let with_policies = by_device(&planned);
     groups.retain(|g| !with_policies.contains_key(g.dev.as_str()));
@@ -135,6 +136,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     let programs = programs::plan(s, &m, &devs, &teams, &usable, &mut out.advice);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
+    plan.sampled = sampled;
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
 }
@@ -152,6 +154,9 @@ fn on_one_cpu(
     mut out: PlanBuilder,
 ) -> Result<Plan, Refusal> {
     out.warnings.push("the host has one CPU, so queues are not placed");
+    if intent.sample.is_some() {
+        out.warnings.push("--sample has no effect: queues are not divided into groups on a host with one CPU");
+    }
     let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
     for d in &mut devs {
@@ -397,6 +402,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         expected,
         shared_for_locality,
         groups,
+        sampled: Vec::new(),
         programs: Vec::new(),
         advice: out.advice.into_texts(),
         control: control::ways(s),

@@ -5,6 +5,15 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{NapiValues, Policy};
 
+/// The policy for messages whose sender waits, and the group of `mixed` that has it.
+pub(crate) const LATENCY: &str = "latency";
+
+/// The policy for streams on idle CPUs, and the group of `mixed` that has it, or [`CPU`].
+pub(crate) const BULK: &str = "bulk";
+
+/// The policy for streams on busy CPUs.
+pub(crate) const CPU: &str = "cpu";
+
 /// Source of the three values.
 pub const SOURCE: &str = "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)";
 
@@ -13,15 +22,15 @@ pub const NAPI_SOURCE: &str = "kernel documentation, networking/napi: software I
 
 /// Name, microseconds between receive and between transmit interrupts, when the policy is useful.
 const BUILT_IN: [(&str, u32, u32, &str); 3] = [
-    ("latency", 5, 10, "Small messages whose sender waits for the answer; costs the most CPU time per packet."),
+    (LATENCY, 5, 10, "Small messages whose sender waits for the answer; costs the most CPU time per packet."),
     (
-        "bulk",
+        BULK,
         62,
         122,
         "Streams and packets of any size while the CPUs are lightly loaded: the highest throughput, with more interrupts.",
     ),
     (
-        "cpu",
+        CPU,
         125,
         250,
         "Streams and packets of any size while the CPUs are busy: high throughput with the fewest interrupts, but higher latency.",

@@ -1,6 +1,6 @@
 //! Collects the settings of a plan, and creates steps for those that are not in effect.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step};
 use ringwise_model::{Fact, Nic, User};
@@ -11,6 +11,7 @@ use crate::entries::Entries;
 use crate::manual_changes::{KeptSettings, MadeByDevice};
 use crate::messages::Messages;
 use crate::rules::source_of;
+use crate::sampled_groups::GroupSizes;
 use crate::wanted::RequestedSetting;
 use crate::{NotPossible, Obstacle, ProposedChange, SkippedInterface, explain_rule};
 
@@ -66,6 +67,8 @@ pub(crate) struct PlanBuilder {
     pub advice: Messages,
     /// Not possible for several devices alike; they become entries of `refused`.
     pub alike: Vec<Alike>,
+    /// Sizes of the groups of `mixed`, by device, if a sample was requested.
+    pub sizes: BTreeMap<String, GroupSizes>,
 }
 
 /// The same obstacle on one or more devices.

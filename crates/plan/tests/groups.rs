@@ -17,12 +17,12 @@ fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
 }
 
-fn spec(cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
+pub(crate) fn spec(cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
     machines::host("edge3", cpu, nics)
 }
 
 /// Adds the features of a large card: moderation by queue, rules, contexts.
-fn with_knobs(mut s: Snapshot) -> Snapshot {
+pub(crate) fn with_knobs(mut s: Snapshot) -> Snapshot {
     for n in &mut s.nics {
         let queues = n.rx_queues.len() as u32;
         let now = params(&[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1), ("use-adaptive-tx", 1)]);
@@ -45,16 +45,16 @@ fn with_knobs(mut s: Snapshot) -> Snapshot {
 }
 
 /// Two nodes of twelve cores with two threads, one card with 48 queues.
-fn article() -> Snapshot {
+pub(crate) fn article() -> Snapshot {
     let cpu = CpuSpec { packages: 2, numbering: Numbering::ThreadsLast, ..CpuSpec::flat(12, 2) };
     with_knobs(spec(cpu, vec![NicSpec::new("ens1f0", "i40e", Some(0), 48, 48)]).snapshot())
 }
 
-fn mixed() -> Intent {
+pub(crate) fn mixed() -> Intent {
     Intent { goal: Goal::Mixed, ..Intent::default() }
 }
 
-fn wish(name: &str, policy: &str, queues: GroupQueues) -> GroupWish {
+pub(crate) fn wish(name: &str, policy: &str, queues: GroupQueues) -> GroupWish {
     GroupWish {
         name: name.into(),
         dev: "ens1f0".into(),
@@ -68,11 +68,11 @@ fn wish(name: &str, policy: &str, queues: GroupQueues) -> GroupWish {
     }
 }
 
-fn port(n: u32) -> Flow {
+pub(crate) fn port(n: u32) -> Flow {
     Flow::Match { flow: "tcp4".into(), fields: [("dst-port".to_string(), n.to_string())].into() }
 }
 
-fn group<'a>(p: &'a Plan, name: &str) -> &'a Group {
+pub(crate) fn group<'a>(p: &'a Plan, name: &str) -> &'a Group {
     p.groups.iter().find(|g| g.name == name).unwrap_or_else(|| panic!("{:?}", p.groups))
 }
 

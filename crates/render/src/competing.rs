@@ -26,7 +26,11 @@ pub fn line(s: &Snapshot) -> String {
     parts.extend(running.iter().map(|r| other(r)));
     if !at_rest.is_empty() {
         let names: Vec<String> = at_rest.iter().map(|r| format!("{} ({})", r.evidence, r.sets)).collect();
-        parts.push(format!("not running now: {}", names.join(", ")));
+        let what = match names.len() {
+            1 => "not running, sets its values again when it runs",
+            _ => "not running, set their values again when they run",
+        };
+        parts.push(format!("{what}: {}", names.join(", ")));
     }
     if !s.held.is_empty() {
         let held: Vec<String> = s.held.iter().map(|h| format!("{} ({})", h.bus_address, h.driver)).collect();

@@ -2,6 +2,7 @@
 //! own texts.
 
 mod columns;
+mod cpus;
 mod exit;
 mod goals;
 mod knobs;
@@ -24,9 +25,10 @@ pub struct Topic {
 }
 
 /// All topics by kind: the heading of the list, and the topics.
-pub const KINDS: [(&str, &[Topic]); 5] = [
+pub const KINDS: [(&str, &[Topic]); 6] = [
     ("SETTINGS", knobs::TOPICS),
     ("GOALS", goals::TOPICS),
+    ("CPUS AND NODES", cpus::TOPICS),
     ("WORDS OF THE OUTPUT", words::TOPICS),
     ("COLUMNS AND LINES OF THE OUTPUT", columns::TOPICS),
     ("EXIT STATUS", exit::TOPICS),

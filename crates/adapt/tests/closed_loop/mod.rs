@@ -1,11 +1,13 @@
 //! The adapter, and greedy rebalancing, as policies of the closed loop.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
 use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
+use ringwise_adapt::moves::Moves;
 use ringwise_adapt::propose::Elephant;
-use ringwise_adapt::{Action, Adapter, Settled, Signals};
+use ringwise_adapt::{Action, Adapter, Forbidden, Permitted, Settled, Signals};
 use ringwise_flow::balance::balance;
 use ringwise_testkit::closed_loop::{Change, Interface, Observed, Policy};
 
@@ -16,6 +18,8 @@ pub struct Adaptive {
     /// Packets of each entry since the count began.
     counting: Option<(CountMethod, u64, Vec<u64>)>,
     pub named: Vec<Elephant>,
+    /// What forbids to write the table.
+    pub forbidden: Vec<Forbidden>,
     pub restored: usize,
     pub off_seconds: u64,
     /// Actions with their seconds, without those that repeat.
@@ -30,8 +34,13 @@ impl Policy for Adaptive {
             packets: Some(seen.packets[q]),
             drops: Some(seen.drops[q]),
             excluded: None,
+            interrupt: Some(q as u32),
         };
-        let cpu = |(i, busy): (u32, &f64)| (i, CpuSample { busy_percent: Some(*busy), node: Some(0) });
+        let cpu = |(i, busy): (u32, &f64)| {
+            let total = Some(seen.total_percent[i as usize]);
+            let node = Some(0);
+            (i, CpuSample { busy_percent: Some(*busy), total_percent: total, other_packets: Some(0), node })
+        };
         let sample = Sample {
             at: now,
             queues: (0..interface.cpus.len()).map(queue).collect(),
@@ -53,8 +62,14 @@ impl Policy for Adaptive {
             unhashed: 0,
             unknown_queue: 0,
         });
-        let signals =
-            Signals { sample: Some(&sample), table: Some(&interface.table), forbidden: &[], counts: counts.as_ref() };
+        let permitted: BTreeSet<u32> = (0..interface.cpu_count as u32).collect();
+        let signals = Signals {
+            sample: Some(&sample),
+            table: Some(&interface.table),
+            forbidden: self.forbidden.as_slice(),
+            counts: counts.as_ref(),
+            permitted: Permitted::Cpus(&permitted),
+        };
         let action = self.adapter.step(now, &signals);
         let kind = std::mem::discriminant(&action);
         if self.log.last().is_none_or(|(_, a)| std::mem::discriminant(a) != kind) && self.log.len() < 10_000 {
@@ -74,21 +89,28 @@ impl Policy for Adaptive {
             }
             Action::Named { elephant } => {
                 self.named.push(elephant);
-                Vec::new()
+                Moves::Table(Vec::new())
             }
             Action::Off { .. } => {
                 self.off_seconds += 1;
-                Vec::new()
+                Moves::Table(Vec::new())
             }
-            Action::Rest(_) | Action::Suspect { .. } => Vec::new(),
+            Action::Rest(_) | Action::Suspect { .. } => Moves::Table(Vec::new()),
         };
         self.counting = None;
-        if moves.is_empty() {
-            return Change::default();
-        }
-        assert!(moves.iter().all(|m| interface.table[m.entry] == m.from));
+        let change = match &moves {
+            Moves::Table(list) if list.is_empty() => return Change::default(),
+            Moves::Table(list) => {
+                assert!(list.iter().all(|m| interface.table[m.entry] == m.from));
+                Change { entries: list.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
+            }
+            Moves::Interrupt(m) => {
+                assert!(m.queues.iter().all(|q| interface.cpus[*q as usize] == m.from));
+                Change { entries: Vec::new(), interrupts: m.queues.iter().map(|q| (*q, m.to)).collect() }
+            }
+        };
         self.adapter.settled(now, Settled::Written);
-        Change { entries: moves.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
+        change
     }
 }
 

@@ -39,7 +39,7 @@ pub struct ApplyArgs {
     /// Apply this file of plan --out, like FILE
     #[arg(long, value_name = "FILE", conflicts_with_all =
         ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "latency_queues", "strict", "take_over",
-         "config", "set", "override_config"], help_heading = "Request")]
+         "sample", "config", "set", "override_config"], help_heading = "Request")]
     pub plan: Option<PathBuf>,
     /// Allow changes that interrupt the control path (ssh session, default route, network mounts); needs --confirm
     #[arg(long, help_heading = "Safety")]
@@ -64,7 +64,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "TIME", value_parser = super::duration, conflicts_with_all = ["boot", "dry_run"], help_heading = "Record")]
     pub measure: Option<std::time::Duration>,
     /// Apply as ringwise.service does: one run at a time, and not if an earlier boot died soon after it
-    #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run"])]
+    #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run", "sample"])]
     pub boot: bool,
     /// Wait for the link of this interface before applying
     #[arg(long, hide = true, value_name = "DEV", requires = "boot")]

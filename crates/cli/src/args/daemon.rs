@@ -14,7 +14,8 @@ pub struct DaemonArgs {
     /// Whether to look for uneven load of receive queues
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Request")]
     pub follow: FollowArg,
-    /// Change the RSS table of this interface (name or pattern) when its load is uneven; repeat the option for several
+    /// Change the RSS table of this interface (name or pattern), and move its interrupts, when its load is uneven; repeat the
+    /// option for several
     /// [default: act_on_load of the file]
     #[arg(long, value_name = "DEV", help_heading = "Request")]
     pub act: Vec<String>,
@@ -26,7 +27,7 @@ pub struct DaemonArgs {
 /// What the service does about the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum FollowArg {
-    /// Report uneven load, and which RSS table would be better
+    /// Report uneven load, and which RSS table, or which CPU for an interrupt, would be better
     #[default]
     Observe,
     /// Do not read the load

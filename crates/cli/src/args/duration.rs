@@ -23,6 +23,16 @@ pub(crate) fn duration(text: &str) -> Result<Duration, InvalidValue> {
     Ok(d)
 }
 
+/// A time of at least a second: the kernel counts CPU time in ticks of up to 10 ms.
+pub(crate) fn sample_time(text: &str) -> Result<Duration, InvalidValue> {
+    match duration(text)? {
+        d if d < Duration::from_secs(1) => {
+            Err(InvalidValue::OutOfRange { found: text.into(), least: "1s", most: "24h" })
+        }
+        d => Ok(d),
+    }
+}
+
 /// The same, and `0` for none.
 pub(crate) fn duration_or_none(text: &str) -> Result<Duration, InvalidValue> {
     if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
@@ -37,6 +47,8 @@ mod tests {
         assert_eq!(duration("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1m"), Ok(Duration::from_secs(60)));
+        assert_eq!(sample_time("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(sample_time("999ms").unwrap_err().to_string(), "expected 1s to 24h; found 999ms");
         for bad in ["", "s", "0s", "5x", "-1s", "999999999h", "99999999999999999999s"] {
             assert!(duration(bad).is_err(), "{bad}");
         }

@@ -1,11 +1,13 @@
 //! The requested settings, as options of `plan`, `apply` and other commands.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ringwise_model::shell;
 use ringwise_model::{CpuSet, FarNode, Goal, GoalChoice, IntentFlags, Smt};
 
+use super::duration::sample_time;
 use super::value::{at_least, cpus};
 
 /// The requested settings. `plan` and `apply` have the same options.
@@ -52,6 +54,10 @@ pub struct IntentArgs {
     /// Number of queues in the latency group of goal mixed [default: a third]
     #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "CPUs and queues")]
     pub latency_queues: Option<u32>,
+    /// With goal mixed: count traffic and CPU time for TIME, and choose the sizes of the groups and the policy of the bulk
+    /// queues by them [default of TIME: 5s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5s", value_parser = sample_time, conflicts_with = "print_config", help_heading = "CPUs and queues")]
+    pub sample: Option<Duration>,
     /// Fail when a configured setting is not possible here, instead of reporting it in the plan
     #[arg(long, help_heading = "Limits")]
     pub strict: bool,
@@ -89,6 +95,7 @@ impl IntentArgs {
             pair_as_article: self.pair_as_article,
             latency_queues: self.latency_queues,
             strict: self.strict,
+            sample_ms: self.sample.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         }
     }
 

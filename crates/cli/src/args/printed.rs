@@ -32,8 +32,9 @@ fn flags() -> impl Strategy<Value = IntentFlags> {
         proptest::collection::vec(word(), 0..3),
     );
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (texts, goal, (cpus(), cpus(), cpus()), (number(), number()), (smt, far), switches).prop_map(
-        |((devs, config, set), goal, (a, b, c), (queues, latency_queues), (smt, far_node), switches)| {
+    let sample_ms = proptest::option::of(1000u64..86_400_000);
+    (texts, goal, (cpus(), cpus(), cpus()), (number(), number(), sample_ms), (smt, far), switches).prop_map(
+        |((devs, config, set), goal, (a, b, c), (queues, latency_queues, sample_ms), (smt, far_node), switches)| {
             let cpus = |c: Option<&str>| c.map(|c| c.parse().unwrap());
             IntentFlags {
                 devs,
@@ -52,6 +53,7 @@ fn flags() -> impl Strategy<Value = IntentFlags> {
                 pair_as_article: switches.2,
                 latency_queues,
                 strict: switches.3,
+                sample_ms,
             }
         },
     )

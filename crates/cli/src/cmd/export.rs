@@ -319,6 +319,9 @@ fn numbers(s: &ServiceState) -> Service {
         better_tables: s.totals.better_tables,
         moved_entries: s.totals.moved_entries,
         taken_back: s.totals.taken_back,
+        better_interrupts: s.totals.better_interrupts,
+        moved_interrupts: s.totals.moved_interrupts,
+        interrupts_taken_back: s.totals.interrupts_taken_back,
         last_unix: s.actions.last().map(|a| a.unix_time),
     }
 }

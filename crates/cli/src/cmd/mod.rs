@@ -31,6 +31,7 @@ mod redaction;
 mod report;
 mod reviewed;
 mod rollback;
+mod sample;
 mod show;
 mod status;
 mod support;

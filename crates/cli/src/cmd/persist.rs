@@ -33,6 +33,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if a.root.is_none() || !(a.write.yes || a.write.dry_run) {
         can_go_on(&a.write, "persist")?;
     }
+    if a.intent.sample.is_some() {
+        return Err(Fail::usage(
+            "--sample is for one plan, and no boot samples. Configure what it chose: latency_queues, and a group with its policy",
+        )
+        .next("ringwise plan --goal mixed --sample"));
+    }
     let root = a.root.clone().unwrap_or_else(|| "/".into());
     let installation = Installation::below(&root);
     if a.remove {

@@ -7,7 +7,7 @@ use ringwise_sys::{Flag, FlagValue, Grammar, Knowledge, Redacted};
 use ringwise_text::{plural, thousands};
 
 /// Options of plans whose values are numbers, lists of CPUs, settings, or one of a few keywords.
-const PLAIN: [&str; 12] = [
+const PLAIN: [&str; 13] = [
     "goal",
     "cpus",
     "reserve",
@@ -20,6 +20,7 @@ const PLAIN: [&str; 12] = [
     "confirm",
     "watch",
     "measure",
+    "sample",
 ];
 
 /// Kinds of private data that are removed without a replacement.

@@ -129,6 +129,7 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
         expected: vec![],
         shared_for_locality: None,
         groups: vec![],
+        sampled: vec![],
         programs: vec![],
         advice: vec![],
         doubled_cores: vec![],

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_model::natural;
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot, Wish};
 
@@ -71,6 +72,9 @@ type Numbered<'a> = (usize, &'a Choice);
 /// Parts of one setting (`rings.rx` and `rings.tx`) become one wish, and so do queues with the same CPUs.
 fn wishes<'a>(choices: impl IntoIterator<Item = Numbered<'a>>) -> Vec<Wish> {
     let mut out: Vec<Wish> = Vec::new();
+    // Queue 2 before queue 10.
+    let mut choices: Vec<Numbered> = choices.into_iter().collect();
+    choices.sort_by(|(_, a), (_, b)| natural::compare(&a.part.key(), &b.part.key()));
     for (at, c) in choices {
         let Some(knob) = c.part.knob() else { continue };
         let same_cpus = out.iter_mut().find_map(|w| more_queues(&mut w.knob, &knob));

@@ -1,6 +1,6 @@
 //! What a device says about its receive queues: the indirection table, what forbids to write it, and queues that others use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_adapt::Forbidden;
 use ringwise_adapt::load::Exclusion;
@@ -8,7 +8,7 @@ use ringwise_flow::Steering;
 use ringwise_flow::stack::RXHASH;
 use ringwise_flow::steering::NTUPLE;
 use ringwise_knob::restarts_for_rss;
-use ringwise_model::{Fact, Nic, User};
+use ringwise_model::{Fact, IrqId, Movable, Nic, User};
 
 /// `threaded` of a NAPI instance whose kernel thread polls without a pause.
 const BUSY_POLL: u32 = 2;
@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub table: Option<Vec<u32>>,
     pub forbidden: Vec<Forbidden>,
     pub excluded: BTreeMap<u32, Exclusion>,
+    /// Interrupts that cannot be moved.
+    pub immovable: BTreeSet<IrqId>,
     /// Computes the entry of a packet from its header.
     pub steering: Option<Steering>,
 }
@@ -27,7 +29,14 @@ pub(crate) struct Facts {
 /// The facts of a device of which every part was read. `host_key`: the hash key that the kernel provides for drivers.
 pub(crate) fn facts(nic: &Nic, host_key: &Fact<String>) -> Facts {
     let table = nic.rss.known().map(|r| r.table.clone()).filter(|t| !t.is_empty());
-    Facts { table, forbidden: forbidden(nic), excluded: excluded(nic), steering: Some(Steering::new(nic, host_key)) }
+    let fixed = nic.vectors.iter().filter(|v| matches!(v.movable, Movable::No(_)));
+    Facts {
+        table,
+        forbidden: forbidden(nic),
+        excluded: excluded(nic),
+        immovable: fixed.map(|v| v.irq).collect(),
+        steering: Some(Steering::new(nic, host_key)),
+    }
 }
 
 fn forbidden(nic: &Nic) -> Vec<Forbidden> {

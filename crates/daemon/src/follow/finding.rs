@@ -1,10 +1,15 @@
 //! What the load of an interface suggests, as it is published.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use ringwise_adapt::judge::RestoreReason;
 use ringwise_adapt::load::SuspectReason;
+use ringwise_adapt::moves::{Crowded, InterruptMove, Moves, TableMove};
 use ringwise_adapt::propose::{Elephant, Proposal};
 use serde::{Deserialize, Serialize};
+
+use super::Subject;
 
 /// The last finding about the load of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +69,29 @@ pub enum Finding {
         /// Why.
         why: String,
     },
+    /// Another CPU would serve the interrupt of a queue better.
+    WouldMoveInterrupt {
+        /// The interrupt.
+        interrupt: InterruptMoved,
+        /// How busy the CPU is that serves it, programs included.
+        before_percent: u32,
+        /// How busy the busier of both CPUs would be; if programs are the reason, the new one.
+        predicted_percent: u32,
+    },
+    /// The service has moved the interrupt of a queue.
+    MovedInterrupt {
+        /// The interrupt.
+        interrupt: InterruptMoved,
+        /// How busy the CPU was that served it, programs included.
+        before_percent: u32,
+        /// How busy the busier of both CPUs is, as predicted; if programs are the reason, the new one.
+        predicted_percent: u32,
+    },
+    /// The service has taken its last move of an interrupt back.
+    InterruptTakenBack {
+        /// Why.
+        why: String,
+    },
     /// The service moves nothing on this interface at present.
     Off {
         /// Why.
@@ -84,12 +112,71 @@ pub struct EntryMove {
     pub to: u32,
 }
 
-fn step(p: &Proposal) -> (Vec<EntryMove>, u32, u32) {
-    let most = |loads: &std::collections::BTreeMap<u32, f64>| whole(loads.values().copied().fold(0.0, f64::max));
+/// An interrupt that gets, or would get, another CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptMoved {
+    /// The receive queues that it serves.
+    pub queues: Vec<u32>,
+    /// Its CPU.
+    pub from_cpu: u32,
+    /// The other CPU.
+    pub to_cpu: u32,
+    /// The time that programs take of its CPU, if they are the reason. `None`: other queues are.
+    pub programs_percent: Option<u32>,
+}
+
+impl InterruptMoved {
+    fn of(m: &InterruptMove) -> Self {
+        let programs_percent = match m.why {
+            Crowded::Programs { percent } => Some(whole(percent)),
+            Crowded::Queues => None,
+        };
+        Self { queues: m.queues.clone(), from_cpu: m.from, to_cpu: m.to, programs_percent }
+    }
+}
+
+impl fmt::Display for InterruptMoved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = if self.queues.len() == 1 { "" } else { "s" };
+        let queues = self.queues.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        write!(f, "the interrupt of receive queue{s} {queues} from CPU {} to {}", self.from_cpu, self.to_cpu)
+    }
+}
+
+fn table_step(p: &Proposal, list: &[TableMove]) -> (Vec<EntryMove>, u32, u32) {
     let mut moves: Vec<EntryMove> =
-        p.moves.iter().map(|m| EntryMove { entry: m.entry as u32, from: m.from, to: m.to }).collect();
+        list.iter().map(|m| EntryMove { entry: m.entry as u32, from: m.from, to: m.to }).collect();
     moves.sort_unstable_by_key(|m| m.entry);
     (moves, most(&p.before.loads), most(&p.predicted.loads))
+}
+
+fn most(loads: &BTreeMap<u32, f64>) -> u32 {
+    whole(loads.values().copied().fold(0.0, f64::max))
+}
+
+/// What the move of an interrupt changes.
+struct Gain<'a> {
+    interrupt: &'a InterruptMoved,
+    before_percent: u32,
+    predicted_percent: u32,
+}
+
+impl fmt::Display for Gain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interrupt: InterruptMoved { from_cpu, to_cpu, .. }, before_percent, predicted_percent } = self;
+        match self.interrupt.programs_percent {
+            Some(programs) => write!(
+                f,
+                "CPU {from_cpu} is busy for {before_percent} % of its time, {programs} % with programs; CPU {to_cpu} will be busy for \
+                 {predicted_percent} % (predicted)"
+            ),
+            None => write!(
+                f,
+                "CPU {from_cpu} serves several queues and is busy for {before_percent} % of its time; the busier of both \
+                 CPUs will be busy for {predicted_percent} % (predicted)"
+            ),
+        }
+    }
 }
 
 fn list(moves: &[EntryMove]) -> String {
@@ -119,26 +206,62 @@ impl Finding {
     }
 
     pub(crate) fn would_move(p: &Proposal) -> Self {
-        let (moves, before_percent, predicted_percent) = step(p);
-        Self::WouldMove { moves, before_percent, predicted_percent }
+        match &p.moves {
+            Moves::Table(list) => {
+                let (moves, before_percent, predicted_percent) = table_step(p, list);
+                Self::WouldMove { moves, before_percent, predicted_percent }
+            }
+            Moves::Interrupt(m) => {
+                let (before_percent, predicted_percent) = (most(&p.before.loads), most(&p.predicted.loads));
+                Self::WouldMoveInterrupt { interrupt: InterruptMoved::of(m), before_percent, predicted_percent }
+            }
+        }
     }
 
     pub(crate) fn moved(p: &Proposal) -> Self {
-        let (moves, before_percent, predicted_percent) = step(p);
-        Self::Moved { moves, before_percent, predicted_percent }
+        match Self::would_move(p) {
+            Self::WouldMove { moves, before_percent, predicted_percent } => {
+                Self::Moved { moves, before_percent, predicted_percent }
+            }
+            Self::WouldMoveInterrupt { interrupt, before_percent, predicted_percent } => {
+                Self::MovedInterrupt { interrupt, before_percent, predicted_percent }
+            }
+            other => other,
+        }
+    }
+
+    /// Of a step that is taken back.
+    pub(crate) fn taken_back(moves: &Moves, why: RestoreReason) -> Self {
+        let why = why.to_string();
+        match moves {
+            Moves::Table(_) => Self::TakenBack { why },
+            Moves::Interrupt(_) => Self::InterruptTakenBack { why },
+        }
     }
 
     /// Loads before and as predicted, of a step.
     pub(crate) fn percent(&self) -> Option<(u32, u32)> {
         match self {
             Self::WouldMove { before_percent, predicted_percent, .. }
-            | Self::Moved { before_percent, predicted_percent, .. } => Some((*before_percent, *predicted_percent)),
+            | Self::Moved { before_percent, predicted_percent, .. }
+            | Self::WouldMoveInterrupt { before_percent, predicted_percent, .. }
+            | Self::MovedInterrupt { before_percent, predicted_percent, .. } => {
+                Some((*before_percent, *predicted_percent))
+            }
             _ => None,
         }
     }
 
     pub(crate) fn elephant(e: &Elephant) -> Self {
         Self::Elephant { entry: e.entry as u32, queue: e.queue, percent: whole(e.points) }
+    }
+
+    pub(super) fn subject(&self) -> Subject {
+        match self {
+            Self::WouldMoveInterrupt { .. } => Subject::BetterCpu,
+            Self::MovedInterrupt { .. } | Self::InterruptTakenBack { .. } => Subject::MovedInterrupt,
+            _ => Subject::Table,
+        }
     }
 
     /// Whether it is worth a line in the log after the other one.
@@ -150,12 +273,27 @@ impl Finding {
             // It was counted again, and a better table was found before.
             (
                 Self::Uneven { why_not: None, .. },
-                Some(Self::WouldMove { .. } | Self::Moved { .. } | Self::Elephant { .. }),
+                Some(
+                    Self::WouldMove { .. }
+                    | Self::Moved { .. }
+                    | Self::WouldMoveInterrupt { .. }
+                    | Self::MovedInterrupt { .. }
+                    | Self::Elephant { .. },
+                ),
             ) => false,
-            (Self::Moved { .. } | Self::TakenBack { .. }, _) => true,
+            (
+                Self::Moved { .. }
+                | Self::TakenBack { .. }
+                | Self::MovedInterrupt { .. }
+                | Self::InterruptTakenBack { .. },
+                _,
+            ) => true,
             (Self::Even, None) => false,
             // Only loads differ a little.
             (Self::WouldMove { moves, .. }, Some(Self::WouldMove { moves: earlier, .. })) => moves != earlier,
+            (Self::WouldMoveInterrupt { interrupt, .. }, Some(Self::WouldMoveInterrupt { interrupt: earlier, .. })) => {
+                interrupt != earlier
+            }
             (Self::Elephant { entry, .. }, Some(Self::Elephant { entry: earlier, .. })) => entry != earlier,
             (now, earlier) => Some(now) != earlier,
         }
@@ -193,7 +331,16 @@ impl fmt::Display for Finding {
                 list(moves)
             ),
             Self::TakenBack { why } => write!(f, "restored the entries of the last change of the RSS table: {why}"),
-            Self::Off { why } => write!(f, "the RSS table is not changed at present: {why}"),
+            Self::WouldMoveInterrupt { interrupt, before_percent, predicted_percent } => {
+                let gain = Gain { interrupt, before_percent: *before_percent, predicted_percent: *predicted_percent };
+                write!(f, "it would be better to move {interrupt}: {gain}")
+            }
+            Self::MovedInterrupt { interrupt, before_percent, predicted_percent } => {
+                let gain = Gain { interrupt, before_percent: *before_percent, predicted_percent: *predicted_percent };
+                write!(f, "moved {interrupt}: {gain}")
+            }
+            Self::InterruptTakenBack { why } => write!(f, "moved the last interrupt back to its CPU: {why}"),
+            Self::Off { why } => write!(f, "nothing is moved at present: {why}"),
             Self::Elephant { entry, queue, percent } => write!(
                 f,
                 "entry {entry} of the RSS table (queue {queue}) takes {percent} % of a CPU, and no table can split it; a \

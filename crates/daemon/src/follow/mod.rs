@@ -1,8 +1,8 @@
-//! Follows the load once a second: says which indirection table would be better, and asks for it to be written where the user
-//! requested that.
+//! Follows the load once a second: says which indirection table, or which CPU for an interrupt, would be better, and asks for it to be
+//! written where the user requested that.
 //!
 //! ```text
-//!   /proc/stat, NAPI threads ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding, TableWrite
+//!   /proc/stat, NAPI threads ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding, LoadWrite
 //! ```
 //!
 //! As long as no CPU is busy, only `/proc/stat` and the times of NAPI threads are read: below that load nothing can be suspect.
@@ -21,24 +21,25 @@ use std::time::Duration;
 
 use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
 use ringwise_adapt::limits::OneAtATime;
-use ringwise_adapt::propose::TableMove;
-use ringwise_adapt::{Action, Adapter, RestReason, Settled, Signals};
+use ringwise_adapt::moves::{InterruptMove, Moves, TableMove};
+use ringwise_adapt::{Action, Adapter, Permitted, RestReason, Settled, Signals};
 use ringwise_discover::flow_path::host_key;
 use ringwise_discover::{Options, device, snapshot, table_now};
-use ringwise_observe::{Counters, Layout, Rates, Sampler, Wiring};
+use ringwise_knob::{Address, VectorName};
+use ringwise_observe::{Counters, Layout, Rates, Sampler};
 use ringwise_sys::{Host, Result};
+
+use crate::compared::PermittedCpus;
 
 use count::{Counting, CountingAll};
 use facts::{Facts, facts};
 use headers::HeaderSampling;
-use sample::{balanced, busiest, sample};
+use sample::{Reading, followed, may_be_suspect, packets_by_cpu, sample, served};
 
-pub use finding::{EntryMove, Finding, LoadFinding};
+pub use finding::{EntryMove, Finding, InterruptMoved, LoadFinding};
 
 /// How often the load is read.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
-/// Below this load of every CPU nothing can be suspect, and only times of CPUs and NAPI threads are read. In percent.
-const BUSY_PERCENT: f64 = 45.0;
 /// So long after the last busy second all counters are read.
 const STAYS: Duration = Duration::from_secs(15);
 /// How long facts that forbid to write the table are used, and the wait after they could not be read.
@@ -60,6 +61,32 @@ struct Followed {
     counts: Option<EntryEvidence>,
     /// Reading the facts or counting failed, and was reported.
     mute: bool,
+    /// What the last finding is about.
+    about: Subject,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The table, or the load.
+    #[default]
+    Table,
+    /// A CPU that would be better for an interrupt.
+    BetterCpu,
+    /// An interrupt that was moved.
+    MovedInterrupt,
+}
+
+impl Subject {
+    /// Whether the last finding, about this, is still the one that matters: an interrupt is looked at only when nothing can be done about
+    /// the table.
+    fn outlasts(self, action: &Action) -> bool {
+        match action {
+            Action::Rest(RestReason::NoInterruptMoves) => self != Self::Table,
+            Action::Suspect { .. } | Action::CountEntries { .. } => self == Self::BetterCpu,
+            _ => false,
+        }
+    }
 }
 
 /// The load of all interfaces.
@@ -84,22 +111,39 @@ pub(crate) struct Follow {
 pub(crate) struct News {
     pub findings: Vec<(String, Finding)>,
     pub notes: Vec<String>,
-    pub writes: Vec<TableWrite>,
+    pub writes: Vec<LoadWrite>,
 }
 
-/// A table that an adapter wants. The answer is [`Follow::settled`].
+/// What an adapter wants to be written. The answer is [`Follow::settled`].
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TableWrite {
+pub(crate) struct LoadWrite {
     pub dev: String,
-    /// Receive queue of each entry, now and afterwards.
-    pub from: Vec<u32>,
-    pub to: Vec<u32>,
+    pub change: LoadChange,
     pub why: WriteReason,
 }
 
 #[derive(Debug, Clone, PartialEq)]
+pub(crate) enum LoadChange {
+    /// Receive queue of each entry of the table, now and afterwards.
+    Table { from: Vec<u32>, to: Vec<u32> },
+    /// An interrupt gets another CPU.
+    Interrupt(InterruptMove),
+}
+
+/// What the service decides about interfaces.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    /// Interfaces for which nothing is found.
+    pub left_alone: &'a BTreeSet<String>,
+    /// Whether the table and the interrupts of this interface may be written.
+    pub acts: &'a dyn Fn(&str) -> bool,
+    /// CPUs that may serve the queues of each interface.
+    pub permitted: &'a PermittedCpus,
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WriteReason {
-    /// A step; what is reported once it is written.
+    /// A step; loads of the busiest CPU, and what is reported once it is written.
     Better { before_percent: u32, predicted_percent: u32, finding: Finding },
     /// The last step did not help as predicted.
     Restore { finding: Finding },
@@ -120,7 +164,7 @@ impl Follow {
 
     /// How long until the next second. `None`: nothing can be balanced on this host.
     pub(crate) fn wait(&self, now: Duration) -> Option<Duration> {
-        let idle = self.layout.as_ref().is_some_and(|l| balanced(l).next().is_none());
+        let idle = self.layout.as_ref().is_some_and(|l| followed(l).next().is_none());
         (!idle).then(|| self.next.saturating_sub(now))
     }
 
@@ -131,12 +175,18 @@ impl Follow {
         News::default()
     }
 
-    /// Interfaces with a step of their adapter in the table.
-    pub(crate) fn moved(&self) -> BTreeSet<String> {
-        self.followed.iter().filter(|(_, f)| f.adapter.has_moved()).map(|(dev, _)| dev.clone()).collect()
+    /// What the adapters have moved, by interface.
+    pub(crate) fn moved(&self) -> BTreeMap<String, BTreeSet<Address>> {
+        let of = |(dev, f): (&String, &Followed)| {
+            let table = f.adapter.has_moved_entries().then(|| Address::RssTable { dev: dev.clone() });
+            let interrupt = |q| Address::IrqCpus { dev: dev.clone(), of: VectorName::Rx(q) };
+            let all: BTreeSet<Address> = table.into_iter().chain(f.adapter.moved_interrupts().map(interrupt)).collect();
+            (!all.is_empty()).then(|| (dev.clone(), all))
+        };
+        self.followed.iter().filter_map(of).collect()
     }
 
-    /// The present table of these interfaces is a new base.
+    /// What is in effect on these interfaces is a new base.
     pub(crate) fn begin_again(&mut self, dev: &str) {
         if let Some(f) = self.followed.get_mut(dev) {
             f.adapter.resume();
@@ -144,7 +194,7 @@ impl Follow {
         }
     }
 
-    /// The link of this interface went down, or its device was set up again. Its present table is the base.
+    /// The link of this interface went down, or its device was set up again. What is in effect is the base.
     pub(crate) fn interrupted(&mut self, host: &dyn Host, dev: &str) {
         if let Some(f) = self.followed.get_mut(dev) {
             f.adapter.interrupted(host.since_boot());
@@ -152,11 +202,14 @@ impl Follow {
     }
 
     /// What became of a write.
-    pub(crate) fn settled(&mut self, host: &dyn Host, write: &TableWrite, settled: Settled) {
+    pub(crate) fn settled(&mut self, host: &dyn Host, write: &LoadWrite, settled: Settled) {
         let Some(f) = self.followed.get_mut(&write.dev) else { return };
         f.adapter.settled(host.since_boot(), settled);
-        if let Some(facts) = f.facts.as_mut().filter(|_| settled == Settled::Written) {
-            facts.table = Some(write.to.clone());
+        match &write.change {
+            _ if settled != Settled::Written => {}
+            LoadChange::Table { to, .. } => f.facts.iter_mut().for_each(|facts| facts.table = Some(to.clone())),
+            // Read again: the queue has another CPU.
+            LoadChange::Interrupt(_) => (self.layout, f.about) = (None, Subject::MovedInterrupt),
         }
     }
 
@@ -166,31 +219,27 @@ impl Follow {
     }
 
     /// Continues what another service has left.
-    pub(crate) fn take_over(&mut self, host: &dyn Host, states: BTreeMap<String, Adapter>) {
+    pub(crate) fn take_over(&mut self, host: &Arc<dyn Host>, states: BTreeMap<String, Adapter>) {
+        let layout = layout(host);
         for (dev, mut adapter) in states {
-            if let Some(table) = table_now(host, &dev, 0) {
-                adapter.handed_over(host.since_boot(), &table);
-            }
+            let table = table_now(host.as_ref(), &dev, 0);
+            let cpus = layout.as_ref().and_then(|l| l.links.get(&dev)).map(served).unwrap_or_default();
+            let cpu_of = |queue: u32| cpus.get(&queue).copied().flatten().map(|c| c.0);
+            adapter.handed_over(host.since_boot(), table.as_deref(), &cpu_of);
             self.followed.insert(dev, Followed { adapter, ..Followed::default() });
         }
     }
 
-    /// Reads the load, and passes it on. `left_alone`: interfaces for which nothing is found. `acts`: whether the table of this
-    /// interface may be written.
-    pub(crate) fn second(
-        &mut self,
-        host: &Arc<dyn Host>,
-        left_alone: &BTreeSet<String>,
-        acts: &dyn Fn(&str) -> bool,
-    ) -> News {
+    /// Reads the load, and passes it on.
+    pub(crate) fn second(&mut self, host: &Arc<dyn Host>, rules: Rules<'_>) -> News {
         let mut news = News::default();
         let now = host.since_boot();
         self.next = now + EVERY;
         let Some(layout) = self.present_layout(host, now) else { return news };
-        if balanced(&layout).next().is_some() {
+        if followed(&layout).next().is_some() {
             self.followed.retain(|dev, _| layout.links.contains_key(dev));
             if let Some(rates) = self.rates(host.as_ref(), &layout, now) {
-                self.pass_on(host, &layout, &rates, left_alone, acts, &mut news);
+                self.pass_on(host, &layout, &rates, rules, &mut news);
             }
         }
         self.layout = Some(layout);
@@ -218,14 +267,15 @@ impl Follow {
         host: &Arc<dyn Host>,
         layout: &Layout,
         rates: &Rates,
-        left_alone: &BTreeSet<String>,
-        acts: &dyn Fn(&str) -> bool,
+        rules: Rules<'_>,
         news: &mut News,
     ) {
-        for (dev, wiring) in balanced(layout).filter(|(dev, _)| !left_alone.contains(*dev)) {
+        let packets = packets_by_cpu(layout, rates);
+        for (dev, wiring) in followed(layout).filter(|(dev, _)| !rules.left_alone.contains(*dev)) {
             let one = self.followed.entry(dev.clone()).or_default();
-            let turn = acts(dev).then_some(&mut self.turn);
-            one.second(host, dev, wiring, rates, turn, news);
+            let turn = (rules.acts)(dev).then_some(&mut self.turn);
+            let (packets, permitted) = (packets.as_ref(), rules.permitted.get(dev));
+            one.second(host, &Reading { dev, wiring, rates, packets, permitted }, turn, news);
         }
     }
 
@@ -237,7 +287,7 @@ impl Follow {
         };
         let before = self.before.replace(counters);
         let rates = Rates::between(layout, before.as_ref()?, self.before.as_ref()?)?;
-        if busiest(layout, &rates).is_some_and(|p| p >= BUSY_PERCENT) {
+        if may_be_suspect(layout, &rates) {
             self.busy_at = Some(now);
         }
         match self.busy_at.is_some_and(|at| now < at + STAYS) {
@@ -255,18 +305,9 @@ pub(crate) fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
 }
 
 impl Followed {
-    /// `turn`: the table of this interface may be written.
-    fn second(
-        &mut self,
-        host: &Arc<dyn Host>,
-        dev: &str,
-        wiring: &Wiring,
-        rates: &Rates,
-        turn: Option<&mut OneAtATime>,
-        news: &mut News,
-    ) {
-        let now = host.since_boot();
-        let none = BTreeMap::new();
+    /// `turn`: the table and the interrupts of this interface may be written.
+    fn second(&mut self, host: &Arc<dyn Host>, read: &Reading<'_>, turn: Option<&mut OneAtATime>, news: &mut News) {
+        let (now, dev) = (host.since_boot(), read.dev);
         // What forbids to write the table may end without a notification.
         let forbids = self.facts.as_ref().is_some_and(|f| !f.forbidden.is_empty());
         if forbids && now >= self.facts_at + FACTS_LAST {
@@ -278,9 +319,9 @@ impl Followed {
             (self.facts, self.counting, self.counts) = (None, None, None);
         }
         // After a move another table is a manual change, whether or not the load is suspect.
-        let moved = self.adapter.has_moved().then(|| table_now(host.as_ref(), dev, 0)).flatten();
+        let moved = self.adapter.has_moved_entries().then(|| table_now(host.as_ref(), dev, 0)).flatten();
         let outside = moved.filter(|t| Some(t.as_slice()) != self.adapter.table());
-        let s = sample(dev, wiring, rates, self.facts.as_ref().map_or(&none, |f| &f.excluded), now);
+        let s = sample(read, self.facts.as_ref(), now);
         let counts = self.counts.take();
         let action = self.adapter.step(
             now,
@@ -289,9 +330,14 @@ impl Followed {
                 table: outside.as_deref().or_else(|| self.facts.as_ref().and_then(|f| f.table.as_deref())),
                 forbidden: self.facts.as_ref().map_or(&[], |f| &f.forbidden),
                 counts: counts.as_ref(),
+                permitted: match (&self.facts, read.permitted) {
+                    (None, _) => Permitted::NotRead,
+                    (Some(_), None) => Permitted::Unknown,
+                    (Some(_), Some(cpus)) => Permitted::Cpus(cpus),
+                },
             },
         );
-        // A restoration is written in any case: the step is in the table because it was requested before.
+        // A restoration is written in any case: the step is in effect because it was requested before.
         let may = match &action {
             Action::Propose(_) => turn.is_some_and(|t| t.acquire(dev, now)),
             Action::Restore { .. } => true,
@@ -308,12 +354,13 @@ impl Followed {
         }
         let packets_per_s = s.queues.iter().filter_map(|q| q.packets).sum();
         self.follow_up(host, dev, packets_per_s, &action, news);
-        if let Some(finding) = finding_of(&action) {
+        if let Some(finding) = finding_of(&action).filter(|_| !self.about.outlasts(&action)) {
+            self.about = finding.subject();
             news.findings.push((dev.to_string(), finding));
         }
     }
 
-    fn write(&self, dev: &str, action: &Action) -> Option<TableWrite> {
+    fn write(&self, dev: &str, action: &Action) -> Option<LoadWrite> {
         let (moves, why) = match action {
             Action::Propose(p) => {
                 let finding = Finding::moved(p);
@@ -321,23 +368,33 @@ impl Followed {
                 (&p.moves, WriteReason::Better { before_percent, predicted_percent, finding })
             }
             Action::Restore { moves, why } => {
-                (moves, WriteReason::Restore { finding: Finding::TakenBack { why: why.to_string() } })
+                (moves, WriteReason::Restore { finding: Finding::taken_back(moves, *why) })
             }
             _ => return None,
         };
-        let from = self.adapter.table()?.to_vec();
-        let mut to = from.clone();
-        for TableMove { entry, to: queue, .. } in moves {
-            *to.get_mut(*entry)? = *queue;
-        }
-        Some(TableWrite { dev: dev.into(), from, to, why })
+        let change = match moves {
+            Moves::Table(list) => {
+                let from = self.adapter.table()?.to_vec();
+                let mut to = from.clone();
+                for TableMove { entry, to: queue, .. } in list {
+                    *to.get_mut(*entry)? = *queue;
+                }
+                LoadChange::Table { from, to }
+            }
+            Moves::Interrupt(m) => LoadChange::Interrupt(m.clone()),
+        };
+        Some(LoadWrite { dev: dev.into(), change, why })
     }
 
     fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, packets_per_s: u64, action: &Action, news: &mut News) {
         let now = host.since_boot();
         match action {
-            Action::Rest(RestReason::TableUnknown) if self.facts.is_none() => self.read_facts(host, dev, now, news),
-            Action::Rest(RestReason::Even) => (self.facts, self.counting) = (None, None),
+            Action::Rest(RestReason::TableUnknown | RestReason::CpusNotRead) if self.facts.is_none() => {
+                self.read_facts(host, dev, now, news);
+            }
+            Action::Rest(RestReason::Even | RestReason::TooFewSamples { .. } | RestReason::NoInterruptMoves) => {
+                (self.facts, self.counting) = (None, None);
+            }
             Action::CountEntries { method, until, .. } => {
                 self.count(host, dev, (*method, packets_per_s), now, *until, news);
             }
@@ -415,7 +472,7 @@ impl Followed {
 /// `None`: nothing that a person has to know.
 fn finding_of(action: &Action) -> Option<Finding> {
     match action {
-        Action::Rest(RestReason::Even) => Some(Finding::Even),
+        Action::Rest(RestReason::Even | RestReason::NoInterruptMoves) => Some(Finding::Even),
         Action::CountEntries { why, .. } => Some(Finding::uneven(*why, None)),
         Action::Suspect { why, waiting } => match waiting {
             ringwise_adapt::Waiting::NotWritten { .. } => None,

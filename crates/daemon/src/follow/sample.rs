@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_adapt::load::{CpuSample, Exclusion, QueueSample, Sample};
+use ringwise_adapt::interrupts::may_be_crowded;
+use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
 use ringwise_model::{CpuId, CpuSet, Dir, IrqId};
-use ringwise_observe::{Layout, Rates, Wiring};
+use ringwise_observe::{CpuRates, Layout, QueueRates, Rates, Wiring};
 
-/// Fewer queues cannot share the load in another way.
-const FEWEST_QUEUES: usize = 2;
+use super::facts::Facts;
+
+/// Below this load with packets of every CPU no table can be suspect. In percent.
+const BUSY_PERCENT: f64 = 45.0;
+
 /// Segments of the whole host that arrived out of order.
 const OUT_OF_ORDER: &str = "TcpExt:TCPOFOQueue";
 
@@ -24,52 +28,109 @@ pub(super) fn served(w: &Wiring) -> BTreeMap<u32, Option<CpuId>> {
     w.rx.iter().map(|all| (*all.0, cpu(all))).collect()
 }
 
-/// Interfaces whose receive queues are served by at least two CPUs, each by a known one.
-pub(crate) fn balanced(layout: &Layout) -> impl Iterator<Item = (&String, &Wiring)> {
-    layout.links.iter().filter(|(_, w)| {
-        let cpus = served(w);
-        let different: BTreeSet<&CpuId> = cpus.values().flatten().collect();
-        cpus.len() >= FEWEST_QUEUES && different.len() >= FEWEST_QUEUES && cpus.values().all(Option::is_some)
-    })
+/// Interfaces with receive queues, each served by a known CPU.
+pub(crate) fn followed(layout: &Layout) -> impl Iterator<Item = (&String, &Wiring)> {
+    layout.links.iter().filter(|(_, w)| !w.rx.is_empty() && served(w).values().all(Option::is_some))
 }
 
-/// The highest share of a second that a CPU of these interfaces spent with packets, in percent. `None`: unknown.
-pub(crate) fn busiest(layout: &Layout, rates: &Rates) -> Option<f64> {
-    let cpus: BTreeSet<CpuId> = balanced(layout).flat_map(|(_, w)| served(w).into_values().flatten()).collect();
-    cpus.iter().filter_map(|c| rates.cpus.get(c)?.busy_percent()).max_by(f64::total_cmp)
+/// Whether the load of a CPU of these interfaces may be suspect, so that all counters have to be read.
+pub(crate) fn may_be_suspect(layout: &Layout, rates: &Rates) -> bool {
+    let cpus: BTreeSet<CpuId> = followed(layout).flat_map(|(_, w)| served(w).into_values().flatten()).collect();
+    let suspect = |c: &CpuRates| c.busy_percent().is_some_and(|p| p >= BUSY_PERCENT) || may_be_crowded(&cpu_sample(c));
+    cpus.iter().filter_map(|c| rates.cpus.get(c)).any(suspect)
 }
 
-/// The sample of one interface. Counters that were not read are unknown.
-pub(crate) fn sample(
-    dev: &str,
-    wiring: &Wiring,
-    rates: &Rates,
-    excluded: &BTreeMap<u32, Exclusion>,
-    at: Duration,
-) -> Sample {
-    let link = rates.links.get(dev);
-    let cpus = served(wiring);
-    let queues = cpus.iter().map(|(id, cpu)| {
-        let q = link.and_then(|l| l.queues.iter().find(|q| q.dir == Dir::Rx && q.queue == *id));
-        QueueSample {
-            cpu: cpu.map(|c| c.0),
-            packets: q.and_then(|q| q.packets),
-            drops: q.and_then(|q| q.drops),
-            excluded: excluded.get(id).copied(),
+/// Packets that the receive queues of all interfaces brought each CPU. `None`: unknown.
+pub(crate) type PacketsByCpu = BTreeMap<CpuId, Option<u64>>;
+
+/// `None`: queues were not read, or it is unknown which CPU serves one that received packets.
+pub(crate) fn packets_by_cpu(layout: &Layout, rates: &Rates) -> Option<PacketsByCpu> {
+    if rates.links.is_empty() {
+        return None;
+    }
+    let mut out = PacketsByCpu::new();
+    for (dev, w) in &layout.links {
+        let queues = receiving(rates, dev);
+        // Some drivers count no packets of queues: a queue has all of those of its interface, or none of no packets.
+        let all = rates.links.get(dev).and_then(|l| l.rx.packets);
+        let of_each = all.filter(|n| *n == 0 || w.rx.len() == 1);
+        // Interfaces without an interrupt pass on what others receive.
+        for (queue, cpu) in served(w).into_iter().filter(|(q, _)| w.rx.get(q).is_some_and(Option::is_some)) {
+            match (cpu, queues.get(&queue).and_then(|q| q.packets).or(of_each)) {
+                (Some(cpu), packets) => {
+                    let sum = out.entry(cpu).or_insert(Some(0));
+                    *sum = sum.zip(packets).map(|(sum, n)| sum + n);
+                }
+                (None, Some(0)) => {}
+                (None, _) => return None,
+            }
         }
-    });
-    let cpu = |c: &CpuId| {
-        let rate = rates.cpus.get(c);
-        // A load without the time of its NAPI threads would be too low.
-        let busy = |r: &ringwise_observe::CpuRates| r.napi_threads_percent.and(r.busy_percent());
-        let busy_percent = rate.and_then(busy);
-        (c.0, CpuSample { busy_percent, node: rate.and_then(|r| r.node).map(|n| n.0) })
+    }
+    Some(out)
+}
+
+/// The rates of its receive queues.
+fn receiving<'a>(rates: &'a Rates, dev: &str) -> BTreeMap<u32, &'a QueueRates> {
+    let queues = rates.links.get(dev).into_iter().flat_map(|l| &l.queues);
+    queues.filter(|q| q.dir == Dir::Rx).map(|q| (q.queue, q)).collect()
+}
+
+/// What is read of an interface in one second.
+pub(super) struct Reading<'a> {
+    pub dev: &'a str,
+    pub wiring: &'a Wiring,
+    pub rates: &'a Rates,
+    /// Of all interfaces.
+    pub packets: Option<&'a PacketsByCpu>,
+    /// CPUs that may serve its queues. `None`: unknown.
+    pub permitted: Option<&'a BTreeSet<u32>>,
+}
+
+/// The sample of one interface. Counters that were not read are unknown. `facts`: `None` before they are read.
+pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sample {
+    let cpus = served(r.wiring);
+    let threads = r.wiring.threads.as_ref();
+    // An interrupt that only wakes a thread does not decide where packets are processed.
+    let interrupt = |queue: &u32| {
+        let irq = (*r.wiring.rx.get(queue)?)?;
+        let own = threads.is_some_and(|t| !t.contains_key(queue));
+        (own && facts.is_none_or(|f| !f.immovable.contains(&irq))).then_some(irq.0)
     };
-    Sample {
-        at,
-        queues: queues.collect(),
-        cpus: cpus.values().flatten().map(cpu).collect(),
-        out_of_order: rates.traffic.get(OUT_OF_ORDER).copied(),
+    let rates = receiving(r.rates, r.dev);
+    let queues: Vec<QueueSample> = cpus
+        .iter()
+        .map(|(id, cpu)| {
+            let q = rates.get(id);
+            QueueSample {
+                cpu: cpu.map(|c| c.0),
+                packets: q.and_then(|q| q.packets),
+                drops: q.and_then(|q| q.drops),
+                excluded: facts.and_then(|f| f.excluded.get(id).copied()),
+                interrupt: interrupt(id),
+            }
+        })
+        .collect();
+    let others = |cpu: CpuId| {
+        let own = queues.iter().filter(|q| q.cpu == Some(cpu.0)).map(|q| q.packets).sum::<Option<u64>>()?;
+        let all = r.packets?.get(&cpu).copied().unwrap_or(Some(0))?;
+        Some(all.saturating_sub(own))
+    };
+    let cpu = |c: CpuId| {
+        let known = r.rates.cpus.get(&c).map(cpu_sample).unwrap_or_default();
+        (c.0, CpuSample { other_packets: others(c), ..known })
+    };
+    let permitted = facts.and(r.permitted).into_iter().flatten().map(|c| CpuId(*c));
+    let cpus = cpus.values().flatten().copied().chain(permitted).map(cpu).collect();
+    Sample { at, cpus, queues, out_of_order: r.rates.traffic.get(OUT_OF_ORDER).copied() }
+}
+
+fn cpu_sample(r: &CpuRates) -> CpuSample {
+    CpuSample {
+        // A load without the time of its NAPI threads would be too low.
+        busy_percent: r.napi_threads_percent.and(r.busy_percent()),
+        total_percent: r.idle_percent.map(|idle| (100.0 - idle).clamp(0.0, 100.0)),
+        other_packets: None,
+        node: r.node.map(|n| n.0),
     }
 }
 
@@ -77,6 +138,37 @@ pub(crate) fn sample(
 mod tests {
     use super::*;
     use ringwise_observe::NapiThread;
+
+    #[test]
+    fn packets_of_all_interfaces_by_cpu() {
+        use crate::follow::tests::of_queue;
+        use ringwise_observe::{Flow, LinkRates};
+
+        let wiring = |queues: &[(u32, u32)]| Wiring {
+            rx: queues.iter().map(|(q, _)| (*q, Some(IrqId(100 + q)))).collect(),
+            goes_to: queues.iter().map(|(q, cpu)| (IrqId(100 + q), CpuSet::one(CpuId(*cpu)))).collect(),
+            threads: Some(BTreeMap::new()),
+            ..Wiring::default()
+        };
+        let link = |packets: &[Option<u64>], all| LinkRates {
+            queues: (0..).zip(packets).map(|(q, n)| QueueRates { packets: *n, ..of_queue(q) }).collect(),
+            rx: Flow { packets: all, ..Flow::default() },
+            ..LinkRates::default()
+        };
+        let mut layout = Layout::default();
+        layout.links.insert("eth0".into(), wiring(&[(0, 0), (1, 1)]));
+        layout.links.insert("eth1".into(), wiring(&[(0, 1)]));
+        let mut rates = Rates { seconds: 1.0, ..Rates::default() };
+        assert_eq!(packets_by_cpu(&layout, &rates), None, "no queue was read");
+        rates.links.insert("eth0".into(), link(&[Some(5), Some(7)], Some(12)));
+        rates.links.insert("eth1".into(), link(&[None], Some(3)));
+        let sums = |rates: &Rates| packets_by_cpu(&layout, rates).unwrap();
+        assert_eq!(sums(&rates), [(CpuId(0), Some(5)), (CpuId(1), Some(10))].into(), "its only queue has all");
+        rates.links.insert("eth1".into(), link(&[None], None));
+        assert_eq!(sums(&rates), [(CpuId(0), Some(5)), (CpuId(1), None)].into());
+        rates.links.insert("eth0".into(), link(&[None, None], Some(0)));
+        assert_eq!(sums(&rates)[&CpuId(0)], Some(0));
+    }
 
     #[test]
     fn a_queue_is_served_by_the_cpu_of_its_thread() {

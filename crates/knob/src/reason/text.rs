@@ -178,11 +178,14 @@ fn text(r: &Reason) -> String {
              more than one (modelled)"
                 .into()
         }
-        R::GroupPolicy { policy, group, when } => format!("policy {policy} of group {group}: {when}"),
-        R::GroupPolicyByNapi { policy, group } => {
-            format!("policy {policy} of group {group}, through NAPI: the driver moderates only the whole device")
+        R::GroupPolicy { policy, group, when, busy_percent } => {
+            format!("policy {policy} of group {group}: {when}{}", measured(*busy_percent))
         }
-        R::GroupPolicyForAll { policy, deferred, moved } => {
+        R::GroupPolicyByNapi { policy, group, busy_percent } => format!(
+            "policy {policy} of group {group}, through NAPI: the driver moderates only the whole device{}",
+            measured(*busy_percent)
+        ),
+        R::GroupPolicyForAll { policy, deferred, moved, busy_percent } => {
             let how = match deferred {
                 true => {
                     "the device interrupts at once, and NAPI defers interrupts for groups that can wait: the driver cannot \
@@ -192,7 +195,7 @@ fn text(r: &Reason) -> String {
                     "one policy for the device, that of the largest group: the driver cannot moderate single queues"
                 }
             };
-            format!("policy {policy}: {how}{}", nearest(moved))
+            format!("policy {policy}: {how}{}{}", measured(*busy_percent), nearest(moved))
         }
         R::AdaptiveOffFirst => {
             "adaptive moderation is switched off first, because it would overwrite fixed values".into()
@@ -225,6 +228,10 @@ fn text(r: &Reason) -> String {
         R::OfConfiguredGroup { reason, by } => format!("{reason} ({})", configured_in(std::slice::from_ref(by))),
         R::UnevenLoad { before_percent, predicted_percent } => format!(
             "the busiest CPU spends {before_percent} % of its time on packets, predicted with these entries: \
+             {predicted_percent} %"
+        ),
+        R::InterruptOnBusyCpu { cpu, before_percent, predicted_percent } => format!(
+            "CPU {cpu}, which serves the queue, is busy for {before_percent} % of its time, predicted with this CPU: \
              {predicted_percent} %"
         ),
         R::MoveTakenBack => "the last change did not help as predicted".into(),
@@ -314,6 +321,11 @@ fn count(r: &Reason) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// How busy the CPUs of a group were in a sample.
+fn measured(busy_percent: Option<u32>) -> String {
+    busy_percent.map_or_else(String::new, |busy| format!("; the CPUs of its queues were {busy} % busy in the sample"))
 }
 
 /// `; rx-usecs 10 us instead of the policy's 5 us, because the driver accepts no shorter fixed interval`

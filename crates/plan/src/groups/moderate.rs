@@ -73,8 +73,8 @@ fn want_whole(cx: &mut GroupPlanner, team: &QueueGroup, setting: &Setting, fit: 
         let what = format!("moderation {}", coalesce::text(&fit.params));
         refuse(cx, &what, why.instead(other), false);
     }
-    let (policy, moved) = (team.policy.name.clone(), fit.moved.clone());
-    let (rule, reason, source) = why(team, Reason::GroupPolicyForAll { policy, deferred, moved });
+    let (policy, moved, busy_percent) = (team.policy.name.clone(), fit.moved.clone(), team.busy_percent);
+    let (rule, reason, source) = why(team, Reason::GroupPolicyForAll { policy, deferred, moved, busy_percent });
     cx.want(GroupSetting { setting: setting.clone(), instead, rule, reason, source, needed: true });
 }
 
@@ -103,7 +103,8 @@ fn by_queue(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Option<String>> 
             }
             let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *q, params: fit.params };
             let (policy, group, when) = (t.policy.name.clone(), t.name.clone(), first(&t.policy.when));
-            let (rule, reason, source) = why(t, Reason::GroupPolicy { policy, group, when });
+            let busy_percent = t.busy_percent;
+            let (rule, reason, source) = why(t, Reason::GroupPolicy { policy, group, when, busy_percent });
             cx.want(GroupSetting { setting, instead, rule, reason, source, needed: true });
         }
         missing.sort();
@@ -176,7 +177,8 @@ fn by_napi(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Option<String>> {
     for (t, settings) in teams.iter().zip(deferred) {
         for setting in settings {
             let (policy, group) = (t.policy.name.clone(), t.name.clone());
-            let (rule, reason, source) = why(t, Reason::GroupPolicyByNapi { policy, group });
+            let busy_percent = t.busy_percent;
+            let (rule, reason, source) = why(t, Reason::GroupPolicyByNapi { policy, group, busy_percent });
             let source = if t.by.is_none() { policies::NAPI_SOURCE.to_string() } else { source };
             cx.want(GroupSetting { setting, instead: Vec::new(), rule, reason, source, needed: true });
         }

@@ -6,8 +6,10 @@ use ringwise_model::words::plural;
 use ringwise_model::{ConfiguredBy, CpuSet, Dir, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
 
 use super::latency_share;
+use super::sampled_sizes;
 use crate::dev::Dev;
 use crate::machine::Machine;
+use crate::policies::{BULK, LATENCY};
 use crate::target::PlanBuilder;
 use crate::wishes::ConfiguredSettings;
 use crate::{Group, InvalidSetting, Mistake, policies};
@@ -27,12 +29,11 @@ pub(crate) struct QueueGroup {
     pub flows: Vec<Flow>,
     /// Whether the configuration lists its queues.
     pub listed: bool,
+    /// How busy its CPUs were in the sample from which its policy was chosen.
+    pub busy_percent: Option<u32>,
     /// Where the user configured it; `None`: from the goal.
     pub by: Option<ConfiguredBy>,
 }
-
-pub(super) const LATENCY: &str = "latency";
-const BULK: &str = "bulk";
 
 /// The groups of goal `mixed`.
 pub fn implied(intent: &Intent) -> [GroupWish; 2] {
@@ -94,7 +95,7 @@ pub(crate) fn teams(
     laid: &mut ConfiguredSettings,
     out: &mut PlanBuilder,
 ) -> Vec<QueueGroup> {
-    let meant = meant(d, intent);
+    let mut meant = meant(d, intent);
     if meant.is_empty() {
         return Vec::new();
     }
@@ -110,6 +111,16 @@ pub(crate) fn teams(
     let mut claims: BTreeMap<u32, String> = BTreeMap::new();
     let Some(mut teams) = checked(s, d, intent, &meant, &mut claims, &mut wrong) else { return Vec::new() };
     let free = free_units(d, &meant, &claims, &mut wrong);
+    if d.goal == Goal::Mixed
+        && let Some(sample) = &intent.sample
+    {
+        let sizes = sampled_sizes::sizes(d, &meant, &free, sample);
+        let latency = meant.iter_mut().find(|w| w.name.eq_ignore_ascii_case(LATENCY));
+        if let (Some(n), Some(latency)) = (sizes.latency_queues(), latency) {
+            latency.queues = GroupQueues::Count(n);
+        }
+        out.sizes.insert(dev.to_string(), sizes);
+    }
     divide(n, &meant, free, &mut teams, &mut wrong);
     if teams.iter().any(|t| t.queues.is_empty()) {
         return Vec::new();
@@ -157,6 +168,7 @@ fn checked(
             context: w.context,
             flows: w.flows.clone(),
             listed: matches!(w.queues, GroupQueues::These(_)),
+            busy_percent: None,
             by: (!w.by.is_unknown()).then(|| w.by.clone()),
         });
     }
@@ -284,6 +296,7 @@ pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<QueueGroup> 
             context: false,
             flows: Vec::new(),
             listed: false,
+            busy_percent: None,
             by: None,
         })
     };

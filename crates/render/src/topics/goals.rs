@@ -106,10 +106,11 @@ pub(super) const TOPICS: &[Topic] = &[
          moderation.",
         &[
             "Use it|if short messages and streams share an interface",
-            "Queues|kept; --latency-queues N sets the size of the first group",
+            "Queues|kept; --latency-queues N sets the size of the first group, --sample chooses it by the traffic",
             "RFS|kept",
-            "Rest|policy latency for one group, bulk for the other, per queue if the driver supports it. Flows reach \
-             a group by rules in the configuration file; without flows, the RSS table spreads them over both.",
+            "Rest|policy latency for one group, bulk for the other (cpu if --sample finds busy CPUs), per queue if the \
+             driver supports it. Flows reach a group by rules in the configuration file; without flows, the RSS table \
+             spreads them over both.",
             "Try|ringwise plan --goal mixed",
             "See|docs/groups.md; ringwise help group, policy",
         ],

@@ -6,7 +6,7 @@
 //!                                         └────────┴──────────────────────── Change ◄───────────────────────────┘
 //! ```
 //!
-//! One step is one second. Packets cost the same time each; a CPU handles [`PACKETS_PER_S`] and drops the rest. The clock
+//! One step is one second. Programs take what packets leave of a CPU. Packets cost the same time each; a CPU handles [`PACKETS_PER_S`] and drops the rest. The clock
 //! is the number of the step, and all chance comes from seeds, so a run can be repeated.
 
 mod measure;
@@ -33,6 +33,8 @@ pub struct Observed {
     pub second: u64,
     /// Time in softirq of each CPU, in percent: ticks of 250 Hz.
     pub busy_percent: Vec<f64>,
+    /// All time of each CPU that is not idle, in percent: the same ticks, and those of programs.
+    pub total_percent: Vec<f64>,
     /// Packets of each queue that reached the stack.
     pub packets: Vec<u64>,
     /// Packets of each queue that were dropped.
@@ -59,7 +61,7 @@ pub trait Policy {
 }
 
 /// The layout of the interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Interface {
     /// Receive queue of each entry.
     pub table: Vec<u32>,
@@ -67,6 +69,21 @@ pub struct Interface {
     pub cpus: Vec<u32>,
     /// Number of CPUs.
     pub cpu_count: usize,
+    /// Programs.
+    pub programs: Vec<Program>,
+}
+
+/// A program that is bound to a CPU and takes the time that packets leave, up to its demand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Program {
+    /// Its CPU.
+    pub cpu: u32,
+    /// The time that it would take alone, 1.0 for all of it.
+    pub demand: f64,
+    /// The second of its start.
+    pub from: u64,
+    /// The second of its end.
+    pub to: u64,
 }
 
 impl Interface {
@@ -76,6 +93,7 @@ impl Interface {
             table: (0..entries as u32).map(|i| i % queues).collect(),
             cpus: (0..queues).map(|q| q % cpus).collect(),
             cpu_count: cpus as usize,
+            programs: Vec::new(),
         }
     }
 
@@ -86,6 +104,15 @@ impl Interface {
             out[self.cpus[*queue as usize] as usize] += share;
         }
         out
+    }
+
+    /// The time of each CPU that programs take in this second, 1.0 for all of it.
+    fn taken_by_programs(&self, second: u64, offered: &[f64]) -> Vec<f64> {
+        let demand = |cpu: usize| {
+            let own = |p: &&Program| p.cpu as usize == cpu && (p.from..p.to).contains(&second);
+            self.programs.iter().filter(own).map(|p| p.demand).sum::<f64>()
+        };
+        offered.iter().enumerate().map(|(cpu, packets)| demand(cpu).min((1.0 - packets).max(0.0))).collect()
     }
 
     /// The busiest CPU over the mean.
@@ -111,7 +138,8 @@ pub fn run(
         let entries = traffic.second(second);
         let offered = interface.offered(entries);
         meter.second(&offered);
-        let mut seen = observe(interface, entries, &offered, &mut chance);
+        let programs = interface.taken_by_programs(second, &offered);
+        let mut seen = observe(interface, entries, &offered, &programs, &mut chance);
         (seen.second, seen.out_of_order) = (second, out_of_order);
         let change = policy.second(&seen, interface);
         out_of_order = reordered(interface, entries, &offered, &change);
@@ -126,11 +154,18 @@ pub fn run(
     meter.report(seconds)
 }
 
-fn observe(interface: &Interface, entries: &[f64], offered: &[f64], chance: &mut Chance) -> Observed {
+fn observe(interface: &Interface, entries: &[f64], offered: &[f64], programs: &[f64], chance: &mut Chance) -> Observed {
     let handled = |cpu: u32| 1.0 / offered[cpu as usize].max(1.0);
+    let busy_percent: Vec<f64> = offered.iter().map(|o| chance.ticks_percent(*o)).collect();
+    // Without programs no chance is drawn, so that runs without them stay as they were.
+    let with_programs = busy_percent.iter().zip(programs).map(|(busy, p)| {
+        let own = if *p > 0.0 { chance.ticks_percent(*p) } else { 0.0 };
+        (busy + own).min(100.0)
+    });
     let mut out = Observed {
         second: 0,
-        busy_percent: offered.iter().map(|o| chance.ticks_percent(*o)).collect(),
+        total_percent: with_programs.collect(),
+        busy_percent,
         packets: vec![0; interface.cpus.len()],
         drops: vec![0; interface.cpus.len()],
         entries: Vec::with_capacity(entries.len()),

@@ -110,6 +110,9 @@ pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     if intent.print_config {
         return Err(bad("--print-config cannot be used in a state".into()));
     }
+    if intent.sample.is_some() {
+        return Err(bad("--sample cannot be used in a state, because a state must be the same in every trial".into()));
+    }
     Ok(intent)
 }
 

@@ -3,14 +3,13 @@
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
 use ringwise_model::{BusyThread, Cause, Fact, Snapshot, Unread};
-use ringwise_observe::{Counters, Layout, LinkRates, ProcessTimes, Rates, Sampler};
+use ringwise_observe::{Layout, LinkRates, ProcessTimes, Rates, Sampler};
 use ringwise_sys::Host;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::args::Common;
-use crate::cmd::capture::SAMPLES;
-use crate::cmd::progress;
+use crate::cmd::{progress, sample};
 
 /// Names the times of threads, where they were not read.
 const THREADS: &str = "/proc/PID/task/TID/stat";
@@ -31,12 +30,8 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
 
 /// The samples in a capture.
 pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
-    let text = host.read_text(SAMPLES).ok()?;
-    let mut lines = text.lines();
-    let layout = Layout::from_line(lines.next()?)?;
-    let (first, second) = (Counters::from_line(lines.next()?)?, Counters::from_line(lines.next()?)?);
     let threads = Fact::Unknown(Unread::new(THREADS, None, "not in this capture").because(Cause::NotRecorded));
-    Rates::between(&layout, &first, &second).map(|r| of(&r, threads))
+    sample::recorded(host).map(|r| of(&r, threads))
 }
 
 /// What rules read in addition to what plans read.

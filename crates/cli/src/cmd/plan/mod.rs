@@ -13,6 +13,7 @@ use super::goals;
 use super::manual_changes;
 use super::not_in_file;
 use super::reviewed::Expiry;
+use super::sample;
 use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
@@ -119,7 +120,8 @@ pub(super) fn make(
     if let Some(dev) = devs.iter().find(|d| !at_boot && s.nic(d).is_none()) {
         return Err(source.no_such_device(dev, &s));
     }
-    let requested = wanted::intent(&wanted, &s, common)?;
+    let mut requested = wanted::intent(&wanted, &s, common)?;
+    requested.sample = args.sample.map(|time| sample::take(source, &s, &requested, time, common));
     let planning = planning(source, s, options, learned, requested, (args.goal.is_some(), at_boot), common)?;
     for m in planning.missing.iter().filter(|_| at_boot) {
         let text = format!("ringwise: {m}; its flows are skipped: run ringwise apply when it listens");

@@ -1,0 +1,156 @@
+//! Interrupts as the adapter's second actuator: when one is tried, and what is remembered about those that moved.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Adapter, LONGEST_RETRY, Permitted, Phase, RETRY, Signals};
+use crate::action::{Action, Forbidden, OffReason, RestReason};
+use crate::interrupts::{NoMove, Situation, is_busy, propose};
+use crate::judge::{Measured, SAMPLES};
+use crate::limits::{LimitReached, Limits};
+use crate::load::{Sample, WINDOW};
+use crate::moves::InterruptMove;
+use crate::propose::Proposal;
+
+/// The interrupts of one interface.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Interrupts {
+    limits: Limits,
+    /// By receive queue: those whose interrupt is not on its first CPU.
+    places: BTreeMap<u32, Place>,
+    /// A wait after a decision that led to no move.
+    retry: Option<Retry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Place {
+    /// The CPU from before the first move.
+    base: u32,
+    now: u32,
+    /// The first queue of the interrupt.
+    first: u32,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Retry {
+    until: Duration,
+    pause: Duration,
+}
+
+impl Interrupts {
+    pub(super) fn limits(&mut self) -> &mut Limits {
+        &mut self.limits
+    }
+
+    pub(super) fn is_apart(&self, now: Duration) -> Result<(), LimitReached> {
+        self.limits.is_apart(now)
+    }
+
+    pub(super) fn moved(&self) -> impl Iterator<Item = u32> {
+        self.places.iter().filter(|(queue, place)| **queue == place.first).map(|(queue, _)| *queue)
+    }
+
+    pub(super) fn written(&mut self, m: &InterruptMove) {
+        let Some(first) = m.queues.first().copied() else { return };
+        for queue in &m.queues {
+            let base = self.places.get(queue).map_or(m.from, |p| p.base);
+            match base == m.to {
+                true => _ = self.places.remove(queue),
+                false => _ = self.places.insert(*queue, Place { base, now: m.to, first }),
+            }
+        }
+        self.retry = None;
+    }
+
+    pub(super) fn begin_again(&mut self) {
+        self.places.clear();
+    }
+
+    pub(super) fn wait(&mut self, now: Duration) {
+        let pause = self.retry.map_or(RETRY, |r| (r.pause * 2).min(LONGEST_RETRY));
+        self.retry = Some(Retry { until: now + pause, pause });
+    }
+}
+
+impl Adapter {
+    /// A queue that another CPU serves than the one to which its interrupt moved: a manual change takes precedence.
+    pub(super) fn compare_interrupts(&mut self, sample: &Sample) -> Option<Action> {
+        let elsewhere = |(queue, place): (&u32, &Place)| {
+            let cpu = sample.queues.get(*queue as usize).and_then(|q| q.cpu);
+            cpu.is_some_and(|cpu| cpu != place.now)
+        };
+        if !self.interrupts.places.iter().any(elsewhere) {
+            return None;
+        }
+        (self.phase, self.off) = (Phase::Watching, Some((None, OffReason::ChangedOutside)));
+        Some(Action::Off { until: None, why: OffReason::ChangedOutside })
+    }
+
+    pub(super) fn judges_interrupt(&self) -> bool {
+        matches!(&self.phase, Phase::Judging { proposal, .. } if proposal.moves.interrupt().is_some())
+    }
+
+    /// The move of an interrupt, if one is worth it; otherwise what the table led to.
+    pub(super) fn or_interrupt(&mut self, now: Duration, signals: &Signals<'_>, otherwise: Action) -> Action {
+        if !matches!(self.phase, Phase::Watching) {
+            return otherwise;
+        }
+        match (self.interrupt_step(now, signals), &otherwise) {
+            (Ok((proposal, before)), _) => {
+                self.phase = Phase::Proposed { proposal: proposal.clone(), before };
+                Action::Propose(proposal)
+            }
+            (Err(Some(reason)), Action::Rest(_)) => Action::Rest(reason),
+            (Err(_), _) => otherwise,
+        }
+    }
+
+    /// `Err(None)`: no CPU that serves queues is busy, or nothing is known about it.
+    fn interrupt_step(
+        &mut self,
+        now: Duration,
+        signals: &Signals<'_>,
+    ) -> Result<(Proposal, Measured), Option<RestReason>> {
+        // It is unknown which queues others use.
+        if signals.forbidden.contains(&Forbidden::Unknown) {
+            return Err(None);
+        }
+        let samples = self.window.since(Duration::ZERO, WINDOW);
+        if !is_busy(&samples) {
+            self.interrupts.retry = None;
+            return Err(None);
+        }
+        let waits = self.interrupts.retry.is_some_and(|r| now < r.until);
+        let too_early = self.limits.is_apart(now).is_err() || self.interrupts.limits.may_step(now).is_err();
+        if waits || too_early {
+            return Err(Some(RestReason::NoInterruptMoves));
+        }
+        let permitted = match signals.permitted {
+            Permitted::NotRead => return Err(Some(RestReason::CpusNotRead)),
+            Permitted::Unknown => {
+                self.interrupts.wait(now);
+                return Err(Some(RestReason::NoInterruptMoves));
+            }
+            Permitted::Cpus(cpus) => cpus,
+        };
+        let limits = &self.interrupts.limits;
+        let rests = |queue: u32| limits.rests(queue as usize, now);
+        let proposed = propose(&Situation { samples: &samples, permitted, rests: &rests });
+        let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
+        let before = |p: &Proposal| Measured::of_all_time(newest, &p.involved());
+        match proposed.map(|p| (before(&p), p)) {
+            Ok((Some(before), proposal)) => Ok((proposal, before)),
+            Err(NoMove::TooFewTimes { known }) => Err(Some(RestReason::TooFewTimes { known })),
+            Ok((None, _)) | Err(NoMove::Even | NoMove::NotWorthIt) => {
+                self.interrupts.wait(now);
+                Err(Some(RestReason::NoInterruptMoves))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "interrupt_step_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! The texts about a sample in a plan.
+
+use ringwise_model::NotSampled;
+use ringwise_model::words::thousands;
+
+use crate::sampled_groups::{BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SampledGroups, Undecided};
+use crate::target::PlanBuilder;
+
+/// Adds what the sample decided as advice, and what it could not decide as warnings.
+pub(super) fn add(s: &SampledGroups, out: &mut PlanBuilder) {
+    let seconds = s.duration_ms.map_or_else(String::new, |ms| format!(" of {} s", (ms as f64 / 100.0).round() / 10.0));
+    match &s.policy {
+        BulkPolicy::Load { policy, busy_percent, threshold_percent } => {
+            let (side, load) = match busy_percent < threshold_percent {
+                true => ("less than", "lightly"),
+                false => ("at least", "heavily"),
+            };
+            out.advice.about(
+                &s.dev,
+                format!(
+                    "the CPUs of the bulk queues were {busy_percent} % busy in the sample{seconds}. This is {side} \
+                     {threshold_percent} % (a rule of thumb), so the queues get policy {policy}, for {load} loaded CPUs. A boot \
+                     does not sample; configure the policy to keep it."
+                ),
+            );
+        }
+        BulkPolicy::Kept { why } if !same(s, *why) => {
+            out.warnings
+                .about(&s.dev, format!("--sample does not decide about the policy of the bulk queues: {}", text(*why)));
+        }
+        BulkPolicy::Kept { .. } => {}
+    }
+    match &s.sizes {
+        GroupSizes::Traffic { frames, mean_frame_bytes, small_percent, latency_queues, of_queues } => {
+            out.advice.about(
+                &s.dev,
+                format!(
+                    "{} frames with a mean of {mean_frame_bytes} bytes passed in the sample{seconds}. About {small_percent} % of \
+                     them were small, so {latency_queues} of {of_queues} queues are for latency. A boot does not sample: \
+                     configure latency_queues = {latency_queues} to keep the number.",
+                    thousands(*frames)
+                ),
+            );
+        }
+        GroupSizes::Steered { packets, latency_percent, latency_queues, of_queues } => {
+            out.advice.about(
+                &s.dev,
+                format!(
+                    "of {} packets received in the sample{seconds}, {latency_percent} % were for the latency group by the flow \
+                     rules, so it has {latency_queues} of {of_queues} queues. A boot does not sample: configure \
+                     latency_queues = {latency_queues} to keep the number.",
+                    thousands(*packets)
+                ),
+            );
+        }
+        GroupSizes::Kept { why } => {
+            let what = if same(s, *why) { "sizes and policies" } else { "sizes" };
+            out.warnings
+                .about(&s.dev, format!("--sample does not decide about the {what} of the groups: {}", text(*why)));
+        }
+    }
+}
+
+/// Warns about a sample that has no effect.
+pub(super) fn add_without_groups(out: &mut PlanBuilder) {
+    out.warnings.push(
+        "--sample has no effect: it chooses sizes and policies of the groups of goal mixed, and no interface here has this goal",
+    );
+}
+
+/// Whether policy and sizes are kept for the same reason.
+fn same(s: &SampledGroups, why: Undecided) -> bool {
+    let kept = |a: Undecided| a == why;
+    matches!(&s.policy, BulkPolicy::Kept { why } if kept(*why))
+        && matches!(&s.sizes, GroupSizes::Kept { why } if kept(*why))
+}
+
+fn text(why: Undecided) -> String {
+    match why {
+        Undecided::NotSampled { why: NotSampled::NotRecorded } => {
+            "the recording contains no counters of two moments, and cannot be sampled".into()
+        }
+        Undecided::NotSampled { why: NotSampled::Passive } => "--passive does not read counters of interfaces".into(),
+        Undecided::NotSampled { why: NotSampled::NoMixedGoal } => "no interface had goal mixed".into(),
+        Undecided::NotSampled { why: NotSampled::NoTimePassed } => {
+            "the clock did not advance between the two readings".into()
+        }
+        Undecided::NotCounted => "its counters are unknown, or were reset during the sample".into(),
+        Undecided::NoTraffic { frames } => format!(
+            "{} frames passed during the sample, and it needs at least {FEWEST_FRAMES_PER_S} per second",
+            thousands(frames)
+        ),
+        Undecided::MtuUnknown => "the MTU is unknown, and so is the size of full frames".into(),
+        Undecided::Configured => "the configuration does".into(),
+        Undecided::FlowsNotSteered => {
+            "flows are configured, and no rules steer these flows alone to queues of their own yet. Apply the groups, then \
+             sample again"
+                .into()
+        }
+        Undecided::LoadUnknown => "the busy time of their CPUs, or which CPUs served them, is unknown".into(),
+        Undecided::NotDivided => "its queues are not divided into latency and bulk".into(),
+        Undecided::NotSampled { why: NotSampled::Unknown } | Undecided::Unknown => {
+            "for a reason that a later version of ringwise recorded".into()
+        }
+    }
+}
