@@ -78,8 +78,8 @@ fn is_unknown(s: &Snapshot, n: &Nic) -> bool {
 /// With more, their number is shown instead of their names.
 const NAMED: usize = 4;
 
-/// `Needs attention: ...`, `Placement error: ...` (`check` reports errors), `Could be better: ...` or `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if
-/// anything does.
+/// `Needs attention: ...`, `Placement error: ...` where `check` reports an error, `Could be better: ...` or
+/// `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if anything does.
 pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, style: &Style) -> String {
     let (tint, text) = match (problem, worst) {
         (Some(p), _) => (Tint::Red, format!("Needs attention: {p}")),
