@@ -44,7 +44,7 @@ impl fmt::Display for InvalidValue {
                 }
                 write!(f, "; found \"{found}\"")
             }
-            Self::TooLarge { found } => write!(f, "{found} is out of range"),
+            Self::TooLarge { found } => write!(f, "{found} is too large"),
             Self::OutOfRange { found, least, most } => write!(f, "expected {least} to {most}; found {found}"),
             Self::CpuList(e) => e.fmt(f),
             Self::NoCpu => f.write_str("the CPU list is empty; expected at least one CPU, e.g. 0-3,8"),
@@ -66,14 +66,16 @@ pub(super) fn between<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -
 
 fn whole<T: TryFrom<u64>>(least: u64, most: Option<u64>) -> impl Fn(&str) -> Result<T, InvalidValue> + Clone {
     move |text| {
-        let number = text.parse().ok().filter(|n| (least..=most.unwrap_or(u64::MAX)).contains(n));
-        let fits = number.and_then(|n| T::try_from(n).ok());
-        let too_large = most.is_none() && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        fits.ok_or_else(|| match number {
-            None if too_large && text.parse::<u64>().is_err() => InvalidValue::TooLarge { found: text.into() },
-            Some(_) if too_large => InvalidValue::TooLarge { found: text.into() },
-            _ => InvalidValue::Number { found: text.into(), least, most },
-        })
+        let number = text.parse::<u64>();
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        match number {
+            Ok(n) if n < least || most.is_some_and(|most| n > most) => {
+                Err(InvalidValue::Number { found: text.into(), least, most })
+            }
+            Ok(n) => T::try_from(n).map_err(|_| InvalidValue::TooLarge { found: text.into() }),
+            Err(_) if digits && most.is_none() => Err(InvalidValue::TooLarge { found: text.into() }),
+            Err(_) => Err(InvalidValue::Number { found: text.into(), least, most }),
+        }
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
             assert_eq!(text(at_least(1)(bad)), expected);
         }
         for bad in ["4294967296", "99999999999999999999"] {
-            assert_eq!(text(at_least(1)(bad)), format!("{bad} is out of range"));
+            assert_eq!(text(at_least(1)(bad)), format!("{bad} is too large"));
         }
         assert_eq!(text(at_least(0)("x")), "expected a whole number; found \"x\"");
         assert_eq!(text(between(1, 100_000)("0")), "expected a whole number from 1 to 100,000; found \"0\"");

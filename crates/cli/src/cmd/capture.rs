@@ -66,7 +66,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
     }
     // Reading the host takes seconds, so what prevents the file is reported before.
     if let Some(dir) = a.file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {
-        return Err(Fail::error(format!("there is no directory {}; nothing was recorded", dir.display()))
+        return Err(Fail::error(format!("{}: its directory does not exist; nothing was recorded", a.file.display()))
             .code("io")
             .errno(Some(ringwise_model::errno::ENOENT))
             .file(&a.file)

@@ -15,6 +15,7 @@ use ringwise_text::Style;
 
 pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let Some(id) = a.id else { return Err(which(common)?) };
+    // Before the question and the demand for --yes, which would be useless. For other users, the need for root comes first.
     if ringwise_sys::proc::euid() == 0 {
         exists(id, common)?;
     }
