@@ -400,7 +400,7 @@ fn a_number_of_queues_for_some_interfaces_names_them() {
         "{both:?}"
     );
     let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
-    assert!(alike.iter().all(|w| w.contains("(--queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
+    assert!(alike.iter().all(|w| w.contains("(add --queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
 }
 
 /// Nodes of one socket at a distance of 12: goal forward prefers their idle cores to second threads, unless it must not.
