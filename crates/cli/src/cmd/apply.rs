@@ -37,9 +37,10 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
         );
     }
     if let Some(path) = reviewed::file(a, &source::live()?)? {
-        let missing =
-            |error| wanted::fail(ringwise_intent::Error::PlanUnreadable { path: path.clone(), error }, common.utc);
-        std::fs::metadata(&path).map_err(missing)?;
+        // A missing file is reported before the demand for --yes.
+        if let Err(e @ ringwise_intent::Error::PlanUnreadable { .. }) = ringwise_intent::load_plan(&path) {
+            return Err(wanted::fail(e, common.utc));
+        }
     }
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
