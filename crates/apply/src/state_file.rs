@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use ringwise_model::JsonFault;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -40,7 +41,7 @@ pub(crate) fn read<T: for<'a> Deserialize<'a>>(path: &Path, then: &'static str) 
     if sum == Sum::None && serde_json::from_slice::<Format>(&bytes).is_ok_and(|f| f.format >= SUMMED) {
         return Err(damaged("no checksum".into()));
     }
-    serde_json::from_slice(&bytes).map(Some).map_err(|e| damaged(e.to_string()))
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| damaged(JsonFault::from(e).to_string()))
 }
 
 /// The same, for files that count as missing if they cannot be used.

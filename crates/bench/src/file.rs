@@ -1,6 +1,7 @@
 //! The format of results files: JSON lines, one [`ResultLine`] each. This module converts text to values and back,
 //! without opening files.
 
+use ringwise_model::JsonFault;
 use ringwise_model::words::plural;
 use serde::Deserialize;
 
@@ -38,14 +39,14 @@ struct Head {
 pub enum Fault {
     /// A line that is not JSON, or has no kind.
     #[error("not a line of results: {0}")]
-    NotALine(serde_json::Error),
+    NotALine(JsonFault),
     /// A line of a known kind without the members of its kind.
     #[error("{kind}: {error}")]
     Members {
         /// The kind of the line.
         kind: String,
         /// What the JSON parser found.
-        error: serde_json::Error,
+        error: JsonFault,
     },
     /// The session names another schema than [`SCHEMA`], or none.
     #[error("schema {}: expected {SCHEMA}", .0.as_deref().unwrap_or("none"))]
@@ -131,7 +132,7 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
                 notes.push(format!("line {n} is incomplete: the last line was not written to its end"));
                 continue;
             }
-            Err(e) => return Err(fail(Some(n), Fault::NotALine(e))),
+            Err(e) => return Err(fail(Some(n), Fault::NotALine(e.into()))),
         };
         if head.kind == "session" {
             readable(head.schema, head.version).map_err(|fault| fail(Some(n), fault))?;
@@ -150,7 +151,7 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
         }
         let line: ResultLine = match serde_json::from_str(line) {
             Ok(line) => line,
-            Err(error) => return Err(fail(Some(n), Fault::Members { kind: head.kind, error })),
+            Err(error) => return Err(fail(Some(n), Fault::Members { kind: head.kind, error: error.into() })),
         };
         take(&mut out, line, n).map_err(|fault| fail(Some(n), fault))?;
     }

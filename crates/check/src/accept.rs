@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::report::{Accepted, Report};
 use crate::rules;
+use ringwise_model::JsonFault;
 use ringwise_model::order::Order;
 
 /// Name of the document in a baseline.
@@ -61,8 +62,8 @@ pub fn is_date(text: &str) -> bool {
 impl Baseline {
     /// Parses a baseline. The error says why the text is not a valid baseline.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let b: Self =
-            serde_json::from_slice(text.as_bytes()).map_err(|e| format!("not a baseline of accepted findings: {e}"))?;
+        let b: Self = serde_json::from_slice(text.as_bytes())
+            .map_err(|e| format!("not a baseline of accepted findings: {}", JsonFault::from(e)))?;
         if b.schema != SCHEMA || b.version != 1 {
             return Err(format!("schema \"{}\" version {}: expected \"{SCHEMA}\" version 1", b.schema, b.version));
         }

@@ -279,7 +279,7 @@ mod tests {
         let steps = [free(VectorName::Rx(0), true, None), free(VectorName::Tx(0), false, moved)];
         assert_eq!(
             text("A02", &steps.iter().collect::<Vec<_>>()),
-            "the interrupts of receive and transmit queue 0 may move among CPUs 0-3; 1 of them is on the planned one at \
+            "the interrupts of receive and transmit queue 0 may move among CPUs 0-3; 1 of them is on its planned CPU at \
              the moment"
         );
         let steps = [free(VectorName::Rx(0), false, moved), free(VectorName::Rx(1), false, None)];

@@ -128,8 +128,8 @@ pub(crate) fn is_on_planned_cpu(reason: &Reason) -> bool {
 /// Follows a finding about interrupts of which only some are on the planned CPU.
 pub(crate) fn some_on_planned_cpu(interrupts: usize) -> String {
     match interrupts {
-        1 => "; 1 of them is on the planned one at the moment".into(),
-        n => format!("; {n} of them are on the planned ones at the moment"),
+        1 => "; 1 of them is on its planned CPU at the moment".into(),
+        n => format!("; {n} of them are on their planned CPUs at the moment"),
     }
 }
 

@@ -46,3 +46,32 @@ fn every_id_of_a_rule_opens_its_page() {
     assert!(explain("H19", 80).unwrap().contains("Not judged"));
     assert_eq!(explain("Z99", 80), None);
 }
+
+/// Words in capitals that need no explanation: names that every administrator of a network knows, placeholders of
+/// commands, and what the kernel and its tools print.
+const KNOWN: [&str; 3] = [
+    "CPU GB ID IP IRQ MB PCI PID RX TCP TX UDP",
+    "ADDRESS ALL CPUS DEV DRIVER FILE FLOW GOAL GROUP KEY LIST LOWER MASK NAME",
+    "DLN EFAULT EIO ENOSPC FF FQ NETDEV RR WATCHDOG",
+];
+
+/// Every abbreviation of a page is among its terms. Titles of sources are quotations.
+#[test]
+fn pages_explain_their_abbreviations() {
+    let mut missing = BTreeSet::new();
+    for r in rules() {
+        let page = markdown(r);
+        let (body, after) = page.split_once("**Source.**").expect("every page has a source");
+        for word in body.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            let short = word.trim_end_matches('s');
+            let capitals = short.chars().filter(char::is_ascii_uppercase).count();
+            let abbreviation = capitals >= 2 && short.chars().skip(1).all(|c| c.is_ascii_uppercase());
+            let explained =
+                after.contains(&format!("- {short}: ")) || KNOWN.iter().any(|k| k.split(' ').any(|k| k == short));
+            if abbreviation && !explained {
+                missing.insert(format!("{}: {word}", r.id));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not explained: {missing:#?}");
+}

@@ -145,6 +145,9 @@ impl From<ringwise_recording::Error> for Fail {
     fn from(e: ringwise_recording::Error) -> Self {
         match e {
             ringwise_recording::Error::Io { path, source } => Self::io(path.display(), &source).file(path),
+            ringwise_recording::Error::NotARecording { .. } => {
+                Self::error(e.to_string()).next("ringwise watch --record FILE")
+            }
             other => Self::error(other.to_string()),
         }
     }

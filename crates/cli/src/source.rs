@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ringwise_discover::Options;
 use ringwise_model::Snapshot;
 use ringwise_model::errno::{EACCES, EPERM};
+use ringwise_model::shell::quote;
 use ringwise_sys::{Captured, Host, Real, proc};
 
 use crate::args::{Common, From};
@@ -27,6 +28,11 @@ pub(crate) struct Source {
     pub recording: Recording,
     /// The program that made the recording; `None`: the host is not a recording.
     pub recorded_by: Option<RecordedBy>,
+}
+
+/// Whether a word in the place of an interface is the name of a plan file.
+fn is_plan(word: &str) -> bool {
+    Path::new(word).is_file() && ringwise_intent::load_plan(Path::new(word)).is_ok()
 }
 
 /// Opens the recording of `--from`, or this host.
@@ -107,6 +113,9 @@ impl Source {
     pub(crate) fn cannot_read(&self, e: &ringwise_discover::Error) -> Fail {
         let fail = Fail::error(e.to_string()).code(code(e));
         match e {
+            ringwise_discover::Error::NoSuchDevice { name, .. } if is_plan(name) => {
+                fail.next(self.recording.there(format!("ringwise apply {}", quote(name))))
+            }
             ringwise_discover::Error::NoSuchDevice { .. } => fail.next(self.recording.reads("ringwise show --all")),
             ringwise_discover::Error::NothingReadable { .. } => fail,
         }

@@ -241,6 +241,6 @@ fn one_order_of_findings() {
     let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
     assert!(page.contains("\nFirst: A03 mq1: "), "{page}");
     let status = text(&run(&["--from", &file]));
-    assert!(status.starts_with("Could be better: mq1 has 2 queues on a remote node, "), "{status}");
+    assert!(status.starts_with("Placement error: mq1 has 2 queues on a remote node, "), "{status}");
     assert!(status.lines().next().unwrap().ends_with("; also eth0 mq0"), "{status}");
 }

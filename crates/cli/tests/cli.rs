@@ -247,7 +247,8 @@ fn files_that_are_not_captures() {
 fn without_a_terminal_changes_are_refused() {
     refused(6, &["not a terminal", "--yes"], &["apply"]);
     refused(2, &["rollback needs the number of a transaction", "No transaction yet"], &["rollback"]);
-    refused(6, &["not a terminal"], &["rollback", "3"]);
+    refused(6, &["not a terminal"], &["rollback", "0"]);
+    refused(1, &["no transaction 3"], &["rollback", "3"]);
     refused(1, &["no transaction 3"], &["rollback", "3", "--yes"]);
 }
 

@@ -64,7 +64,8 @@ fn every_error_has_a_code() {
         (1, "file_exists", &["capture", "-j", &taken]),
         (1, "service_not_running", &["daemon", "pause", "-j", "--state-dir", &state]),
         (6, "nothing_on_trial", &["confirm", "-j", "--state-dir", &state]),
-        (6, "no_terminal", &["rollback", "1", "-j", "--state-dir", &state]),
+        (1, "unknown_transaction", &["rollback", "1", "-j", "--state-dir", &state]),
+        (6, "no_terminal", &["rollback", "0", "-j", "--state-dir", &state]),
     ] {
         if matches!(code, "no_terminal" | "unknown_transaction") && ringwise_sys::proc::euid() != 0 {
             continue;

@@ -39,7 +39,12 @@ fn errors_have_one_form() {
             &["check", "--accept", "A99", "--reason", "x", "--until", "2099-01-01", "--baseline", "/nonesuch/a.json"],
             "error: there is no rule \"A99\"; did you mean A20?\nTry: ringwise check --explain A20\n",
         ),
-        (1, &["bench", "report", "/nonesuch"], "error: /nonesuch: ENOENT (No such file or directory)\n"),
+        (
+            1,
+            &["bench", "report", "/nonesuch"],
+            "error: /nonesuch: ENOENT (No such file or directory)\nTry: ringwise bench --help      (how to measure and \
+             write a file of results)\n",
+        ),
         (1, &["watch", "--replay", "/nonesuch"], "error: /nonesuch: ENOENT (No such file or directory)\n"),
     ] {
         assert_eq!(error(args), (Some(status), text.to_string()), "{args:?}");

@@ -119,7 +119,7 @@ fn a_file_and_an_interface_are_told_apart_or_refused() {
 #[test]
 fn adopt_needs_devices_or_all_and_something_in_force() {
     let dir = Dir::named("reviewed-adopt");
-    refused(&dir.0, 2, &["adopt"], &["DEV"]);
+    refused(&dir.0, 2, &["adopt"], &["needs the names of interfaces, or --all"]);
     refused(&dir.0, 2, &["adopt", "eth0", "--all"], &["cannot be used with"]);
     refused(&dir.0, 1, &["adopt", "nosuch0", "--yes"], &["there is no interface \"nosuch0\""]);
     let (status, out, _) = run(&dir.0, &["adopt", "--all", "-n"]);

@@ -304,14 +304,14 @@ fn the_first_line_names_a_shared_core() {
         v.asked = v.effective.clone();
     }
     let both = siblings.union(&others);
-    assert_eq!(line(&s), format!("Could be better: eth1 has 4 queues on the 2 cores of CPUs {both}"));
+    assert_eq!(line(&s), format!("Could be better: eth1 has 4 queues on only 2 cores (CPUs {both})"));
     let n = &mut s.nics[0];
     n.vectors.truncate(2);
     for (v, cpu) in n.vectors.iter_mut().zip(siblings.iter()) {
         v.effective = Fact::Known([cpu].into_iter().collect());
         v.asked = v.effective.clone();
     }
-    assert_eq!(line(&s), format!("Could be better: eth1 has 2 queues on the core of CPUs {siblings}"));
+    assert_eq!(line(&s), format!("Could be better: eth1 has 2 queues on one core (CPUs {siblings})"));
     s.nics[0].vectors[1].asked = Fact::Known(set("4"));
     assert!(line(&s).starts_with("Interrupts of 1 interface: none on a remote or isolated CPU"), "{}", line(&s));
 }

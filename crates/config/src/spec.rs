@@ -131,7 +131,7 @@ pub static HOST: Spec = Spec {
         ),
         key("cpus", Kind::Cpus, "use only these CPUs, including isolated ones among them"),
         key("reserve", Kind::Cpus, "keep these CPUs free of queues for other work"),
-        key("exclude_cpus", Kind::Cpus, "the same as reserve, in a list of its own"),
+        key("exclude_cpus", Kind::Cpus, "further CPUs without queues, in addition to reserve"),
         key("queues", COUNT, "number of queues per interface"),
         key("smt", Kind::Word(&["one-per-core", "all"]), "hardware threads of a core that may handle queues"),
         key(

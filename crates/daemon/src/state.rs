@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_apply::{ProcessId, Store};
 use ringwise_knob::ManualChange;
+use ringwise_model::JsonFault;
 use ringwise_sys::trust::{self, Beside};
 use ringwise_sys::{Host, io_text};
 use serde::{Deserialize, Serialize};
@@ -229,7 +230,7 @@ impl ServiceState {
         if text.len() as u64 > LONGEST {
             return Err(wrong(format!("longer than {LONGEST} bytes")));
         }
-        let state: Self = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
+        let state: Self = serde_json::from_slice(&text).map_err(|e| wrong(JsonFault::from(e).to_string()))?;
         match (state.schema.as_str(), state.version) {
             (SCHEMA, VERSION) => Ok(Some(state)),
             (schema, version) => Err(wrong(format!("expected {SCHEMA} {VERSION}, found {schema:?} {version}"))),

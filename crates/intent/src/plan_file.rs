@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_model::fnv::Fnv;
 use ringwise_model::words::visible;
-use ringwise_model::{Fact, Host};
+use ringwise_model::{Fact, Host, JsonFault};
 use ringwise_plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,8 +65,8 @@ pub fn load(file: &Path) -> Result<PlanFile> {
 
 fn parse(file: &Path, text: &str) -> Result<PlanFile> {
     let name = file.display();
-    let value: Value =
-        serde_json::from_slice(text.as_bytes()).map_err(|e| Error::NotAPlan(format!("{name} is not a plan: {e}")))?;
+    let value: Value = serde_json::from_slice(text.as_bytes())
+        .map_err(|e| Error::NotAPlan(format!("{name} is not a plan: {}", JsonFault::from(e))))?;
     let schema = value["schema"].as_str().unwrap_or("none");
     if schema != ringwise_plan::SCHEMA {
         let text = format!("{name} is not a plan: its schema is {schema}, expected {}", ringwise_plan::SCHEMA);
@@ -79,7 +79,8 @@ fn parse(file: &Path, text: &str) -> Result<PlanFile> {
         let text = format!("{name} has plan version {version}{by}; expected 1 to {}", ringwise_plan::VERSION);
         return Err(Error::NotAPlan(text));
     }
-    let whole = |e: serde_json::Error| Error::NotAPlan(format!("{name} is not a complete plan: {e}"));
+    let whole =
+        |e: serde_json::Error| Error::NotAPlan(format!("{name} is not a complete plan: {}", JsonFault::from(e)));
     let stamp = match value.get("file") {
         Some(f) => Some(serde_json::from_value::<Stamp>(f.clone()).map_err(whole)?),
         None => None,

@@ -231,7 +231,7 @@ pub struct Intent {
     /// Kept free of queues for other work (also taken out of `cpus`).
     #[serde(default)]
     pub reserve: CpuSet,
-    /// The same as `reserve`, in a list of its own: a file and the command line may each set one of them.
+    /// Further CPUs without queues, in addition to `reserve`: a file and the command line may each set one of them.
     #[serde(default)]
     pub exclude_cpus: CpuSet,
     /// Queues of each device.

@@ -114,7 +114,8 @@ pub fn right(s: &str, width: usize) -> String {
 }
 
 /// Prints `text` after `head`, wrapped between words, with further lines indented to the width of the head. A word
-/// longer than a line stays whole, because names cannot be broken.
+/// longer than a line stays whole, because names cannot be broken; only a list of numbers, such as a CPU list, is broken
+/// after its commas.
 pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     let (head, text) = (&*one_line(head), &*one_line(text));
     let indent = len(head);
@@ -124,7 +125,12 @@ pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     let mut out = String::new();
     let mut line = head.to_string();
     let mut fresh = true;
-    for word in text.split(' ').filter(|w| !w.is_empty()) {
+    let columns = width.saturating_sub(indent);
+    let parts = |word| match len(word) > columns && is_number_list(word) {
+        true => at_commas(word, columns),
+        false => vec![word],
+    };
+    for word in text.split(' ').filter(|w| !w.is_empty()).flat_map(parts) {
         if !fresh && len(&line) + 1 + len(word) > width {
             out.push_str(line.trim_end());
             out.push('\n');
@@ -139,6 +145,26 @@ pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     }
     out.push_str(line.trim_end());
     out.push('\n');
+    out
+}
+
+/// Whether a word without blanks is a list of numbers, perhaps with a mark of the sentence behind it: `0,2,4-7:`.
+fn is_number_list(word: &str) -> bool {
+    word.contains(',')
+        && word.trim_end_matches([':', ';', ')']).chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '-'))
+}
+
+/// The parts of a list, which end with a comma and fit into so many columns.
+fn at_commas(list: &str, columns: usize) -> Vec<&str> {
+    let (mut out, mut begin, mut end) = (Vec::new(), 0, 0);
+    for item in list.split_inclusive(',') {
+        if end > begin && end - begin + item.len() > columns {
+            out.push(&list[begin..end]);
+            begin = end;
+        }
+        end += item.len();
+    }
+    out.push(&list[begin..]);
     out
 }
 
@@ -164,6 +190,13 @@ pub fn plain(rows: &[Vec<String>], numbers: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_lists_of_numbers_are_broken() {
+        assert_eq!(hang("on ", "0,2,4-7,9: x", Some(9)), "on 0,2,\n   4-7,9:\n   x\n");
+        assert_eq!(hang("on ", "CPUs 0,2,4-7,9", Some(9)), "on CPUs\n   0,2,\n   4-7,9\n");
+        assert_eq!(hang("on ", "eth0,eth1", Some(9)), "on eth0,eth1\n");
+    }
 
     #[test]
     fn numbers_for_people() {

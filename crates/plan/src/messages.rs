@@ -13,6 +13,8 @@ pub(crate) struct Messages {
 struct Message {
     text: String,
     about: Vec<About>,
+    /// A command for the first of the interfaces, at the end of the text.
+    example: Option<String>,
 }
 
 /// An interface, and what distinguishes it from others with the same message: `3 queues`.
@@ -25,27 +27,33 @@ struct About {
 impl Messages {
     /// A message that is not about one interface.
     pub(crate) fn push(&mut self, text: impl Into<String>) {
-        self.add(None, text.into());
+        self.add(None, text.into(), None);
     }
 
     /// A message about an interface: `eth0: no nearby CPU is left`.
     pub(crate) fn about(&mut self, dev: &str, text: impl Into<String>) {
-        self.add(Some(About { dev: dev.to_string(), detail: None }), text.into());
+        self.add(Some(About { dev: dev.to_string(), detail: None }), text.into(), None);
+    }
+
+    /// A message about an interface that ends with an example of a command: `eth0 eth1: no rule; add one: ethtool -N eth0`.
+    /// Interfaces with the same text share the example of the first one.
+    pub(crate) fn with_example(&mut self, dev: &str, text: impl Into<String>, example: String) {
+        self.add(Some(About { dev: dev.to_string(), detail: None }), text.into(), Some(example));
     }
 
     /// A message about an interface, with what differs between interfaces: `eth0 (3 queues): every nearby CPU ...`.
     pub(crate) fn detailed(&mut self, dev: &str, detail: impl Into<String>, text: impl Into<String>) {
-        self.add(Some(About { dev: dev.to_string(), detail: Some(detail.into()) }), text.into());
+        self.add(Some(About { dev: dev.to_string(), detail: Some(detail.into()) }), text.into(), None);
     }
 
     pub(crate) fn extend(&mut self, texts: impl IntoIterator<Item = String>) {
         texts.into_iter().for_each(|t| self.push(t));
     }
 
-    fn add(&mut self, about: Option<About>, text: String) {
+    fn add(&mut self, about: Option<About>, text: String, example: Option<String>) {
         let at = *self.places.entry(text.clone()).or_insert(self.list.len());
         if at == self.list.len() {
-            self.list.push(Message { text, about: Vec::new() });
+            self.list.push(Message { text, about: Vec::new(), example });
         }
         let known = &mut self.list[at].about;
         known.extend(about.filter(|a| !known.contains(a)));
@@ -71,9 +79,10 @@ impl Message {
             Some(d) => format!("{} ({d})", devs.join(" ")),
             None => devs.join(" "),
         });
+        let example = self.example.map_or_else(String::new, |e| format!(" {e}"));
         match heads.collect::<Vec<_>>().join(", ") {
-            nothing if nothing.is_empty() => self.text,
-            head => format!("{head}: {}", self.text),
+            nothing if nothing.is_empty() => self.text + &example,
+            head => format!("{head}: {}{example}", self.text),
         }
     }
 }
@@ -95,6 +104,8 @@ mod tests {
         m.detailed("eth2", "group bulk", "no core is free");
         m.push("a host");
         m.about("eth1", "no CPU is left");
+        m.with_example("eth0", "add a rule:", "ethtool -N eth0".to_string());
+        m.with_example("eth2", "add a rule:", "ethtool -N eth2".to_string());
         assert_eq!(
             m.into_texts(),
             [
@@ -102,6 +113,7 @@ mod tests {
                 "eth0 eth1: no CPU is left",
                 "eth0 eth3 (3 queues), eth2 (1 queue): placed on remote nodes",
                 "eth1 eth2 (group bulk): no core is free",
+                "eth0 eth2: add a rule: ethtool -N eth0",
             ]
         );
     }

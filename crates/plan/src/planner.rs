@@ -522,10 +522,10 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
         let alike: Vec<&str> = stacks.iter().filter(same).map(|o| o.dev).collect();
         // --queues is for all interfaces of the command, so others must not be part of it.
         let command = match alike.len() == devices {
-            true => String::new(),
+            true => "add ".to_string(),
             false => {
                 let remote = if s.remote { "--far-node ok " } else { "" };
-                format!("plan {} --goal {} {remote}", alike.join(" "), s.goal)
+                format!("ringwise plan {} --goal {} {remote}", alike.join(" "), s.goal)
             }
         };
         let reduce = match &s.fixed {
@@ -536,7 +536,7 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
         let on = plural(s.cpus, "CPU");
         let (on, text) = match s.why {
             StackCause::FewInterrupts => {
-                (plural(s.cpus, "interrupt"), format!("queues share interrupts, and so CPUs{reduce}"))
+                (plural(s.cpus, "interrupt"), format!("queues that share an interrupt also share its CPU{reduce}"))
             }
             StackCause::FewCpus { remote: true } => {
                 let or = if s.fixed.is_some() { "; use" } else { ", or use" };
@@ -545,7 +545,8 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
             StackCause::FewCpus { remote: false } => (on, format!("queues share CPUs{reduce}")),
             StackCause::OtherDevices => {
                 let or = if s.fixed.is_some() { ";" } else { ", or" };
-                let alone = format!("plan it alone (plan {} --goal {}) to give each queue a CPU", s.dev, s.goal);
+                let alone =
+                    format!("plan it alone (ringwise plan {} --goal {}) to give each queue a CPU", s.dev, s.goal);
                 let why = "the other CPUs have more queues of other interfaces";
                 (on, format!("queues share CPUs, because {why}{reduce}{or} {alone}"))
             }

@@ -182,7 +182,7 @@ fn no_number_of_queues_is_proposed_where_it_cannot_be_changed() {
         let p = ok(s, &Intent { goal: Goal::Rpc, queues: Some(4), ..Intent::default() });
         p.warnings.into_iter().find(|w| w.contains("queues share CPUs")).expect("8 queues on 4 CPUs")
     };
-    assert!(warning(&s).contains("reduce the queues (--queues 4 --allow-disruption)"), "{}", warning(&s));
+    assert!(warning(&s).contains("reduce the queues (add --queues 4 --allow-disruption)"), "{}", warning(&s));
     s.nics[0].channels = Fact::unknown("channels-get eth0", "not in this capture");
     let text = warning(&s);
     let why = "their number cannot be changed: the channel counts could not be read (not in this capture)";

@@ -391,10 +391,16 @@ fn a_number_of_queues_for_some_interfaces_names_them() {
     };
     let many = |name: &str, node| NicSpec::new(name, "mqnic", Some(node), 16, 16);
     let both = warning(vec![many("eth1", 0), many("eth2", 1)]);
-    assert!(both.iter().any(|w| w.contains("(plan eth1 --goal balanced --queues 8 --allow-disruption)")), "{both:?}");
-    assert!(both.iter().any(|w| w.contains("(plan eth2 --goal balanced --queues 4 --allow-disruption)")), "{both:?}");
+    assert!(
+        both.iter().any(|w| w.contains("(ringwise plan eth1 --goal balanced --queues 8 --allow-disruption)")),
+        "{both:?}"
+    );
+    assert!(
+        both.iter().any(|w| w.contains("(ringwise plan eth2 --goal balanced --queues 4 --allow-disruption)")),
+        "{both:?}"
+    );
     let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
-    assert!(alike.iter().all(|w| w.contains("(--queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
+    assert!(alike.iter().all(|w| w.contains("(add --queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
 }
 
 /// Nodes of one socket at a distance of 12: goal forward prefers their idle cores to second threads, unless it must not.
@@ -440,7 +446,7 @@ fn queues_that_share_cpus_because_of_another_interface() {
     let about = |p: &Plan| p.warnings.iter().find(|w| w.starts_with("eth1 (8 queues on")).cloned();
     let warning = about(&both).expect("two queues on each CPU");
     assert!(warning.contains("because the other CPUs have more queues of other interfaces"), "{warning}");
-    assert!(warning.contains("(plan eth1 --goal rpc) to give each queue a CPU"), "{warning}");
+    assert!(warning.contains("(ringwise plan eth1 --goal rpc) to give each queue a CPU"), "{warning}");
     let worth = both.expected.iter().find_map(|e| e.worth.clone().filter(|_| e.dev.as_deref() == Some("eth1")));
     let spread = "queues of all interfaces together are spread evenly, at most 2 on a CPU instead of 3";
     assert_eq!(worth.as_deref(), Some(spread));

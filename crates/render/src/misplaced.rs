@@ -10,8 +10,9 @@ use ringwise_text::plural;
 pub(super) enum Misplaced {
     /// Several queues on each of these CPUs. `needed`: the device has more queues than its node has CPUs.
     Stacked { cpus: CpuSet, queues: usize, needed: bool },
-    /// Queues on another node than the interface. `socket`: at least one is on another socket.
-    Remote { queues: usize, socket: bool },
+    /// Queues on another node than the interface. `error`: at least one is on another socket, although a local CPU has no
+    /// queue; `check` reports an error then.
+    Remote { queues: usize, error: bool },
     /// Queues on isolated CPUs.
     Isolated { queues: usize },
     /// Several queues on each of `cores` cores, although a local core has none. `cpus`: those of all these cores.
@@ -25,10 +26,15 @@ impl Misplaced {
         matches!(self, Self::Stacked { needed: true, .. })
     }
 
+    /// Whether `check` reports it as an error (A03 across sockets, A08).
+    pub(super) fn is_error(&self) -> bool {
+        matches!(self, Self::Remote { error: true, .. } | Self::Isolated { .. })
+    }
+
     /// The order of `check`: errors first (A03 across sockets, A08), then A01, A03 and A04.
     pub(super) fn rank(&self) -> usize {
         match self {
-            Self::Remote { socket: true, .. } => 0,
+            Self::Remote { error: true, .. } => 0,
             Self::Isolated { .. } => 1,
             Self::Stacked { .. } => 2,
             Self::Remote { .. } => 3,
@@ -52,10 +58,10 @@ impl fmt::Display for Misplaced {
             }
             Self::Remote { queues, .. } => write!(f, "{} on a remote node", plural(*queues, "queue")),
             Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
-            Self::SharedCore { cpus, queues, cores: 1, .. } => write!(f, "{queues} queues on the core of CPUs {cpus}"),
+            Self::SharedCore { cpus, queues, cores: 1, .. } => write!(f, "{queues} queues on one core (CPUs {cpus})"),
             Self::SharedCore { cpus, fullest, queues, cores } => match is_short(cpus) {
-                true => write!(f, "{queues} queues on the {cores} cores of CPUs {cpus}"),
-                false => write!(f, "{queues} queues on {cores} cores, such as the core of CPUs {fullest}"),
+                true => write!(f, "{queues} queues on only {cores} cores (CPUs {cpus})"),
+                false => write!(f, "{queues} queues on only {cores} cores (such as CPUs {fullest})"),
             },
         }
     }
@@ -87,15 +93,16 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     if let Some((cpus, queues)) = stacked.clone() {
         out.push(Misplaced::Stacked { cpus, queues, needed: queues <= fair_share(s, n) });
     }
-    let taken =
-        |bad: &dyn Fn(&CpuSet) -> bool| n.queue_vectors().filter_map(Vector::taken_by).filter(|c| bad(c)).count();
+    let taken = |bad: &dyn Fn(&CpuSet) -> bool| queues_where(n, bad);
     let t = &s.topology;
     let remote = |node: NodeId| taken(&|cpus| cpus.iter().any(|c| t.node_of(c).is_some_and(|of| of != node)));
     let queues = n.node.known().map_or(0, |node| remote(*node));
     if queues > 0 {
         let far = |node: NodeId, c: CpuId| t.node_of(c).and_then(|of| t.distance(node, of)).is_some_and(|d| d > SOCKET);
         let socket = n.node.known().is_some_and(|node| taken(&|cpus| cpus.iter().any(|c| far(*node, c))) > 0);
-        out.push(Misplaced::Remote { queues, socket });
+        let occupied: CpuSet = queue_cpus(n).into_iter().collect();
+        let error = socket && local_cpus(s, n).iter().any(|c| !occupied.contains(c));
+        out.push(Misplaced::Remote { queues, error });
     }
     let isolated = t.isolated_all();
     let queues = taken(&|cpus| cpus.intersects(&isolated));
@@ -109,6 +116,14 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
         out.push(m);
     }
     out
+}
+
+/// How many queues have an interrupt on bad CPUs. The two interrupts of a pair count once, and an interrupt of several
+/// queues counts each of them.
+fn queues_where(n: &Nic, bad: &dyn Fn(&CpuSet) -> bool) -> usize {
+    let of = |v: &Vector| v.rx().iter().chain(v.tx()).copied().collect::<Vec<u32>>();
+    let on_bad = n.queue_vectors().filter(|v| v.taken_by().is_some_and(bad));
+    on_bad.flat_map(of).collect::<BTreeSet<u32>>().len()
 }
 
 /// The cores that several queues of the device share, if a core of the device's node has none.
@@ -180,9 +195,9 @@ mod tests {
             let (cpus, fullest) = (cpus(list), cpus("4-5"));
             shown(Misplaced::SharedCore { cpus, fullest, queues: 4, cores })
         };
-        assert_eq!(cores("4-5", 1), "4 queues on the core of CPUs 4-5");
-        assert_eq!(cores("0-1,4-5", 2), "4 queues on the 2 cores of CPUs 0-1,4-5");
+        assert_eq!(cores("4-5", 1), "4 queues on one core (CPUs 4-5)");
+        assert_eq!(cores("0-1,4-5", 2), "4 queues on only 2 cores (CPUs 0-1,4-5)");
         let many = "0-1,4-5,8-9,12-13,16-17,20-21,24-25,28-29";
-        assert_eq!(cores(many, 8), "4 queues on 8 cores, such as the core of CPUs 4-5");
+        assert_eq!(cores(many, 8), "4 queues on only 8 cores (such as CPUs 4-5)");
     }
 }

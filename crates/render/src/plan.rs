@@ -256,7 +256,9 @@ fn device(
     out.push_str(&interrupts_of(plan, dev, s, style));
     for g in &part.groups {
         let queues = text::numbers(g.queues.iter().copied());
-        let text = format!("queues {queues} on CPUs {}{}", g.cpus, groups::reached(g));
+        let queue = if g.queues.len() == 1 { "queue" } else { "queues" };
+        let cpu = if g.cpus.len() == 1 { "CPU" } else { "CPUs" };
+        let text = format!("{queue} {queues} on {cpu} {}{}", g.cpus, groups::reached(g));
         out.push_str(&hang(&format!("  group {}: ", g.name), &text, style.width));
     }
     let doubled: Vec<String> = part

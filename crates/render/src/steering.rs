@@ -228,7 +228,7 @@ pub(crate) fn moderation(f: &Fact<Coalesce>) -> String {
                 words.push(format!("{v} us"));
             }
             if let Some(v) = get(&format!("{dir}-max-frames")).filter(|v| *v > 0) {
-                words.push(format!("{v} frames"));
+                words.push(plural(v as usize, "frame"));
             }
             if get(&format!("use-adaptive-{dir}")).is_some_and(|v| v > 0) {
                 words.push("adaptive".into());

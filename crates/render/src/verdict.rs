@@ -15,6 +15,8 @@ pub(super) struct Worst<'a> {
     pub nic: &'a Nic,
     /// `2 queues on the far node`
     what: String,
+    /// Whether `check` reports an error for it.
+    error: bool,
     /// Other interfaces with a problem.
     others: Vec<&'a str>,
 }
@@ -27,30 +29,37 @@ pub(super) fn worst<'a>(s: &'a Snapshot, v: Option<&Verify>) -> Option<Worst<'a>
         .filter(|st| matches!(st.want.address(), Some(Address::IrqCpus { .. })))
         .filter_map(|st| st.want.dev())
         .collect();
-    let mut bad: Vec<(usize, &Nic, String)> = s
+    let mut bad: Vec<(&Nic, Trouble)> = s
         .nics
         .iter()
         .filter(|n| is_listed(n) && n.has_own_queues() && !placed.contains(n.name()))
-        .filter_map(|n| trouble(s, n).map(|(rank, what)| (rank, n, what)))
+        .filter_map(|n| trouble(s, n).map(|t| (n, t)))
         .collect();
     // The sort is stable: of equally bad interfaces the first one is named, as in `check`.
-    bad.order_by_key(|(rank, ..)| *rank);
+    bad.order_by_key(|(_, t)| t.rank);
     let mut bad = bad.into_iter();
-    let (_, nic, what) = bad.next()?;
-    Some(Worst { nic, what, others: bad.map(|(_, n, _)| n.name()).collect() })
+    let (nic, Trouble { what, error, .. }) = bad.next()?;
+    Some(Worst { nic, what, error, others: bad.map(|(n, _)| n.name()).collect() })
 }
 
-/// What is wrong with an interface, and its rank: the worst is 0.
-fn trouble(s: &Snapshot, n: &Nic) -> Option<(usize, String)> {
+/// What is wrong with an interface. The worst has rank 0.
+struct Trouble {
+    rank: usize,
+    what: String,
+    error: bool,
+}
+
+fn trouble(s: &Snapshot, n: &Nic) -> Option<Trouble> {
     if let Some(why) = no_answer(n) {
-        return Some((0, why.to_string()));
+        return Some(Trouble { rank: 0, what: why.to_string(), error: false });
     }
     if is_down(n) {
         return None;
     }
     let bad: Vec<Misplaced> = misplaced::of(s, n).into_iter().filter(|m| !m.is_unavoidable()).collect();
     let rank = bad.iter().map(Misplaced::rank).min()?;
-    Some((rank + 1, bad.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
+    let error = bad.iter().any(Misplaced::is_error);
+    Some(Trouble { rank: rank + 1, what: bad.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "), error })
 }
 
 /// Whether it is unknown where the interrupts of an interface are: their CPUs, or on a host with several nodes its own node.
@@ -69,8 +78,8 @@ fn is_unknown(s: &Snapshot, n: &Nic) -> bool {
 /// With more, their number is shown instead of their names.
 const NAMED: usize = 4;
 
-/// `Needs attention: ...`, `Could be better: ...` or `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if
-/// anything does.
+/// `Needs attention: ...`, `Placement error: ...` where `check` reports an error, `Could be better: ...` or
+/// `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if anything does.
 pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, style: &Style) -> String {
     let (tint, text) = match (problem, worst) {
         (Some(p), _) => (Tint::Red, format!("Needs attention: {p}")),
@@ -85,7 +94,8 @@ pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, s
                 1..=NAMED => format!("; also {}", w.others.join(" ")),
                 n => format!("; also {n} other interfaces"),
             };
-            (Tint::Yellow, format!("Could be better: {what}{more}"))
+            let verdict = if w.error { "Placement error" } else { "Could be better" };
+            (Tint::Yellow, format!("{verdict}: {what}{more}"))
         }
         (None, None) => {
             let own = s.nics.iter().filter(|n| is_listed(n) && (n.has_own_queues() || n.queues_unread().is_some()));

@@ -146,13 +146,36 @@ pub fn host_line(s: &Snapshot, width: Option<usize>) -> String {
     let (count, parts) = cpus(s);
     let line = format!("{head}  {count}{}", parts.join(", "));
     match width {
-        Some(w) if len(&line) > w => {
-            // A line is broken only between the parts.
-            let solid: Vec<String> = parts.iter().map(|p| p.replace(' ', NO_BREAK)).collect();
-            format!("{head}\n{}", hang(&count, &solid.join(", "), width).replace(NO_BREAK, " "))
-        }
+        Some(w) if len(&line) > w => format!("{head}\n{}", on_lines(count, &parts, w)),
         _ => line + "\n",
     }
+}
+
+/// A line is broken only between the parts. A part that is longer than a line gets lines of its own, and its list is
+/// broken after commas.
+fn on_lines(mut lead: String, parts: &[String], width: usize) -> String {
+    let indent = len(&lead);
+    let (mut out, mut row) = (String::new(), Vec::new());
+    let mut print = |head: &str, text: &str| {
+        out += &hang(&format!("{lead}{head}"), text, Some(width)).replace(NO_BREAK, " ");
+        lead = " ".repeat(indent);
+    };
+    for (i, part) in parts.iter().enumerate() {
+        let part = part.clone() + if i + 1 < parts.len() { "," } else { "" };
+        match part.rsplit_once(' ') {
+            Some((name, list)) if indent + len(&part) > width => {
+                if !row.is_empty() {
+                    print("", &std::mem::take(&mut row).join(" "));
+                }
+                print(&format!("{name} "), list);
+            }
+            _ => row.push(part.replace(' ', NO_BREAK)),
+        }
+    }
+    if !row.is_empty() {
+        print("", &row.join(" "));
+    }
+    out
 }
 
 const NO_BREAK: &str = "\u{a0}";

@@ -59,6 +59,9 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
         let word = text(e, ContextKind::InvalidSubcommand);
         return Some(unknown_command(&word, &name, command, is_interface));
     }
+    if e.kind() == K::MissingRequiredArgument && command.get_name() == "adopt" {
+        return Some(Fail::usage("adopt needs the names of interfaces, or --all").next("ringwise adopt --all"));
+    }
     let message = match e.kind() {
         K::UnknownArgument => unknown_argument(&text(e, ContextKind::InvalidArg), &name, command, &root),
         _ => message(e),

@@ -12,6 +12,8 @@ use ringwise_text::thousands;
 pub(crate) enum InvalidValue {
     /// `expected`: the form of the value, with its article, and bounds or an example.
     Form { found: String, expected: &'static str },
+    /// A whole number that does not fit into the type of the option.
+    TooLarge { found: String },
     /// Not a whole number, or one outside these bounds. `most` is `None` if only the size of the type limits it.
     Number { found: String, least: u64, most: Option<u64> },
     /// A value of the right form outside its bounds, which have the unit of the option.
@@ -42,6 +44,7 @@ impl fmt::Display for InvalidValue {
                 }
                 write!(f, "; found \"{found}\"")
             }
+            Self::TooLarge { found } => write!(f, "{found} is too large"),
             Self::OutOfRange { found, least, most } => write!(f, "expected {least} to {most}; found {found}"),
             Self::CpuList(e) => e.fmt(f),
             Self::NoCpu => f.write_str("the CPU list is empty; expected at least one CPU, e.g. 0-3,8"),
@@ -63,9 +66,16 @@ pub(super) fn between<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -
 
 fn whole<T: TryFrom<u64>>(least: u64, most: Option<u64>) -> impl Fn(&str) -> Result<T, InvalidValue> + Clone {
     move |text| {
-        let number = text.parse().ok().filter(|n| (least..=most.unwrap_or(u64::MAX)).contains(n));
-        let fits = number.and_then(|n| T::try_from(n).ok());
-        fits.ok_or_else(|| InvalidValue::Number { found: text.into(), least, most })
+        let number = text.parse::<u64>();
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        match number {
+            Ok(n) if n < least || most.is_some_and(|most| n > most) => {
+                Err(InvalidValue::Number { found: text.into(), least, most })
+            }
+            Ok(n) => T::try_from(n).map_err(|_| InvalidValue::TooLarge { found: text.into() }),
+            Err(_) if digits && most.is_none() => Err(InvalidValue::TooLarge { found: text.into() }),
+            Err(_) => Err(InvalidValue::Number { found: text.into(), least, most }),
+        }
     }
 }
 
@@ -103,9 +113,12 @@ mod tests {
         assert_eq!(at_least::<u32>(1)("4294967295"), Ok(u32::MAX));
         assert_eq!(between::<u16>(0, 4094)("0"), Ok(0));
         let text = |r: Result<u32, InvalidValue>| r.unwrap_err().to_string();
-        for bad in ["", "x", "-1", "0", "1.5", "4294967296", "99999999999999999999"] {
+        for bad in ["", "x", "-1", "0", "1.5"] {
             let expected = format!("expected a whole number of at least 1; found \"{bad}\"");
             assert_eq!(text(at_least(1)(bad)), expected);
+        }
+        for bad in ["4294967296", "99999999999999999999"] {
+            assert_eq!(text(at_least(1)(bad)), format!("{bad} is too large"));
         }
         assert_eq!(text(at_least(0)("x")), "expected a whole number; found \"x\"");
         assert_eq!(text(between(1, 100_000)("0")), "expected a whole number from 1 to 100,000; found \"0\"");

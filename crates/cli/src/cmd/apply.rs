@@ -36,6 +36,12 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
             Fail::usage("-o diff shows the changes of a plan, so it needs -n").next("ringwise apply -n -o diff")
         );
     }
+    if let Some(path) = reviewed::file(a, &source::live()?)? {
+        // A missing file is reported before the demand for --yes.
+        if let Err(e @ ringwise_intent::Error::PlanUnreadable { .. }) = ringwise_intent::load_plan(&path) {
+            return Err(wanted::fail(e, common.utc));
+        }
+    }
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {

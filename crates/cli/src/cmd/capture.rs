@@ -39,7 +39,7 @@ pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
         return Ok(Status::Ok);
     }
     let mut text = format!(
-        "{}: {}, {} answers, including refusals\n",
+        "{}: {}, {} answers of the kernel, including refusals\n",
         a.file.display(),
         plural(s.nics.len(), "interface"),
         thousands(answers as u64)
@@ -63,6 +63,14 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
         return Err(Fail::error(format!("{} exists already; capture never overwrites a file", a.file.display()))
             .code("file_exists")
             .file(&a.file));
+    }
+    // Reading the host takes seconds, so what prevents the file is reported before.
+    if let Some(dir) = a.file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {
+        return Err(Fail::error(format!("{}: its directory does not exist; nothing was recorded", a.file.display()))
+            .code("io")
+            .errno(Some(ringwise_model::errno::ENOENT))
+            .file(&a.file)
+            .next(format!("mkdir -p {}", ringwise_model::shell::quote(&dir.display().to_string()))));
     }
     let real = Real::new().map_err(Fail::from)?;
     let recorder = Arc::new(Recorder::new(real));

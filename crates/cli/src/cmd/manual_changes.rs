@@ -28,7 +28,7 @@ pub(super) fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option
             Some(v)
         }
         Err(e) => {
-            let text = format!("ringwise: cannot tell which settings were changed manually: {}", words(&e));
+            let text = format!("ringwise: manual changes could not be looked for: {}", words(&e));
             out::note(common.quiet, &text);
             None
         }

@@ -15,6 +15,10 @@ use ringwise_text::Style;
 
 pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let Some(id) = a.id else { return Err(which(common)?) };
+    // Before the question and the demand for --yes, which would be useless. For other users, the need for root comes first.
+    if ringwise_sys::proc::euid() == 0 {
+        exists(id, common)?;
+    }
     can_go_on(&a.write, &format!("rollback {id}"))?;
     let on_trial = ApplyArgs {
         confirm: a.confirm,
@@ -67,6 +71,18 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
         }
     })?;
     trial::follow(&outcome, Run::RollBack, &on_trial, common, &source, &store, &policy, &style)
+}
+
+/// Refuses the number of a transaction that does not exist. A history that cannot be read is reported later.
+fn exists(id: u64, common: &Common) -> Result<()> {
+    let source = source::live()?;
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    match ringwise_apply::history(&store(common), &host) {
+        Ok(list) if id != 0 && !list.iter().any(|e| e.id == id) => {
+            Err(fail(&ringwise_apply::Refusal::UnknownTransaction { transaction: id }.into()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Shows what would be restored, and what prevents it.

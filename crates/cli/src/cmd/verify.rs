@@ -37,7 +37,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     if source.recorded && v.settings.is_empty() && v.unfinished.is_none() {
         // The state directory has nothing about that host, which does not mean that nothing was applied there.
         return Err(Fail::error(format!(
-            "unknown what was applied on {}: the record is on the host itself (below /var/lib/ringwise)",
+            "what was applied on {} is unknown: the record is on the host itself (below /var/lib/ringwise)",
             visible(&host_name(&s))
         ))
         .code("record_missing")

@@ -61,6 +61,13 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Error::Config { error, .. } if error.kind() == ErrorKind::NotFound => {
             Some("ringwise config init > FILE      (makes one from this host)".into())
         }
+        Error::Unbound(_) => Some("ringwise show --all".into()),
+        Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => {
+            Some("ringwise show      (lists the CPUs of each node)".into())
+        }
+        Error::PlanUnreadable { error, .. } if error.kind() == ErrorKind::NotFound => {
+            Some("ringwise plan --out FILE".into())
+        }
         Error::NotAPlan(_) => Some("ringwise plan --out FILE".into()),
         Error::PlanRefused { path, .. } | Error::PlanExpired { path, .. } => {
             Some(format!("ringwise plan --out {}", path.display()))

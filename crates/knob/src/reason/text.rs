@@ -53,7 +53,7 @@ fn text(r: &Reason) -> String {
         }
         R::QueuesShareCpu { dev, cpu, queues } => format!("{queues} queues of {dev} share CPU {cpu}"),
         R::QueuesShareCore => "its core has another queue, while another local or nearby core has none".into(),
-        R::CrowdedCpu => "its CPU has more queues (of all interfaces) than the new one".into(),
+        R::CrowdedCpu => "counted over all interfaces, its CPU has more queues than the new one".into(),
         R::ExcludedCpu { cpu } => format!("CPU {cpu} is excluded from queue interrupts"),
         R::CoreNotUsed { goal, cpu } => {
             format!("goal {goal} uses fewer cores for queues, and not the core of CPU {cpu}")

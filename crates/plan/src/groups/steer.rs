@@ -120,20 +120,23 @@ fn undirected(cx: &mut GroupPlanner, teams: &[QueueGroup]) {
         Flow::Match { .. } => None,
     };
     let names: Vec<String> = teams.iter().flat_map(|t| &t.flows).filter_map(names).collect();
-    let how = match takes {
-        true if !names.is_empty() => format!("This plan does not know where {} listens", names.join(" ")),
-        true => format!(
-            "Name the flows of group {} in the configuration file (flows, e.g. tcp4 dst-port 443, a program or a unit), or \
-             add a rule: ethtool -N {dev} flow-type tcp4 dst-port 443 action {}",
-            t.name,
-            t.queues.first().copied().unwrap_or_default()
-        ),
-        false => "This driver is not known to support flow rules: only a share of the RSS table (weight in the configuration \
-                  file) divides the traffic"
-            .to_string(),
-    };
-    let text = format!("no flows are steered to groups yet: the RSS table spreads all flows over all queues. {how}.");
-    cx.out.advice.about(dev, text);
+    let head = "no flows are steered to groups yet: the RSS table spreads all flows over all queues.";
+    if !takes {
+        let how = "This driver is not known to support flow rules: only a share of the RSS table (weight in the configuration \
+                   file) divides the traffic.";
+        cx.out.advice.about(dev, format!("{head} {how}"));
+    } else if !names.is_empty() {
+        cx.out.advice.about(dev, format!("{head} This plan does not know where {} listens.", names.join(" ")));
+    } else {
+        let text = format!(
+            "{head} Name the flows of group {} in the configuration file (flows, e.g. tcp4 dst-port 443, a program or a \
+             unit), or add a rule, for example:",
+            t.name
+        );
+        let queue = t.queues.first().copied().unwrap_or_default();
+        let rule = format!("ethtool -N {dev} flow-type tcp4 dst-port 443 action {queue}");
+        cx.out.advice.with_example(dev, text, rule);
+    }
 }
 
 fn rules_of(cx: &mut GroupPlanner, t: &QueueGroup, rules: &Rules, rss: Option<&Rss>, spare: &Spare, r: &mut Reached) {

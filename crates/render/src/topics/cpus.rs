@@ -101,7 +101,7 @@ pub(super) const TOPICS: &[Topic] = &[
         body: "By default all online CPUs that are not isolated. Options and keys of [host] restrict them.",
         parts: &[
             "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free of \
-             queues. --exclude-cpus 8-15: the same, in a list of its own, so it can add to the reserve of a file.",
+             queues. --exclude-cpus 8-15 keeps CPUs free in addition to those of --reserve, which may be in a file.",
             "Programs|CPUs that are kept free, or are isolated and not named by --cpus, are not among the CPUs that a plan \
              recommends for programs.",
             "Keys|cpus, reserve, exclude_cpus in [host]",

@@ -116,7 +116,8 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
     let mut nodes = HashMap::new();
     let mut kept = 0u64;
     let bad = |count: usize, e: &dyn std::fmt::Display| match (count, without_content(&e.to_string())) {
-        (0, e) => format!("not a tar archive, or damaged at its beginning: {e}"),
+        // The words of the tar reader describe a header that the file does not have.
+        (0, _) => "not a tar archive, or damaged at its beginning".to_string(),
         (1, e) => format!("damaged or cut short after 1 entry: {e}"),
         (n, e) => format!("damaged or cut short after {n} entries: {e}"),
     };

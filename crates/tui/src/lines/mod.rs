@@ -6,6 +6,8 @@ mod json;
 mod page;
 mod unhashed;
 
+use std::collections::BTreeMap;
+
 use ringwise_model::{CpuCounter, CpuId, CpuSet};
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates, Source};
 
@@ -52,15 +54,26 @@ pub fn head(shape: Shape, host: &str, unix: u64, seconds: f64, style: &Style) ->
     format!("# {host} {date}{zone}  interval {seconds:.3} s  bits: frames without preamble and FCS\n{}", columns(shape))
 }
 
+/// What earlier intervals printed, and what is not repeated as long as it holds.
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// Interfaces that do not answer.
+    silent: Vec<String>,
+    /// By interface: where the counters of its queues come from.
+    sources: BTreeMap<String, String>,
+}
+
 /// One line for each interface or queue, after the events of the interval.
-pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
+pub fn lines(shape: Shape, r: &Rates, printed: &mut Printed, style: &Style) -> String {
     let time = when::clock(r.unix_time, style.utc);
     let mut out = String::new();
     let mut say = |text: String| out.push_str(&text);
+    let silent = r.silent.iter().filter(|name| !printed.silent.contains(name)).cloned().collect();
+    printed.silent.clone_from(&r.silent);
     for (list, what) in [
         (&r.gone, "is gone"),
         (&r.came, "has appeared; counted from the next interval on"),
-        (&r.silent, "does not answer"),
+        (&silent, "does not answer"),
     ] {
         for name in list {
             say(format!("# {time} {name} {what}\n"));
@@ -82,7 +95,7 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
                 for q in &l.queues {
                     say(queue(&time, name, q, r.seconds));
                 }
-                say(sum(name, l));
+                say(sum(name, l, printed));
             }
             _ => say(interface(&time, name, l, r)),
         }
@@ -181,9 +194,14 @@ pub(crate) fn marked(mark: Mark) -> &'static str {
     }
 }
 
-fn sum(name: &str, l: &LinkRates) -> String {
+fn sum(name: &str, l: &LinkRates, printed: &mut Printed) -> String {
     let rx = l.queues.iter().filter(|q| q.dir == ringwise_model::Dir::Rx).filter_map(|q| q.packets).sum::<u64>();
-    format!("# {name} received {rx}{}; {}\n", evenness(l), counted_by(l))
+    let by = counted_by(l);
+    let source = match printed.sources.insert(name.to_string(), by.clone()) {
+        Some(before) if before == by => String::new(),
+        _ => format!("; {by}"),
+    };
+    format!("# {name} received {rx}{}{source}\n", evenness(l))
 }
 
 /// How evenly the receive queues share the packets, as text.
@@ -211,7 +229,22 @@ pub(crate) fn source(l: &LinkRates) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::name_and;
+    use super::*;
+
+    #[test]
+    fn what_lasts_is_printed_once() {
+        let silent = |names: &[&str]| {
+            let links = [("eth0".to_string(), LinkRates::default())].into();
+            Rates { seconds: 1.0, links, silent: names.iter().map(|n| n.to_string()).collect(), ..Rates::default() }
+        };
+        let mut printed = Printed::default();
+        let mut page = |names: &[&str]| lines(Shape::Queues, &silent(names), &mut printed, &Style::plain(None));
+        let first = page(&["eth1"]);
+        assert!(first.contains(" eth1 does not answer\n") && first.ends_with("; no counters\n"), "{first}");
+        assert_eq!(page(&["eth1"]), "# eth0 received 0\n");
+        assert!(!page(&[]).contains("answer"));
+        assert!(page(&["eth1"]).contains(" eth1 does not answer\n"), "it answered in between");
+    }
 
     #[test]
     fn a_name_and_a_number_never_touch() {

@@ -14,12 +14,15 @@ use crate::out;
 use ringwise_text::Tint;
 use ringwise_text::when;
 
+/// Help with a file that is missing or not one of results.
+const MAKE_RESULTS: &str = "ringwise bench --help      (how to measure and write a file of results)";
+
 pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     let mut all: Vec<(String, Results)> = Vec::new();
     for path in &a.files {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| Fail::io(&name, &e))?;
-        let mut r = file::read(&name, &text).map_err(|e| Fail::error(e.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|e| Fail::io(&name, &e).next(MAKE_RESULTS))?;
+        let mut r = file::read(&name, &text).map_err(|e| Fail::error(e.to_string()).next(MAKE_RESULTS))?;
         if r.comparisons.is_empty() && r.end.is_none() {
             // The session was interrupted before it made comparisons.
             r.comparisons = compare::compare(&r.session, &r.trials);

@@ -189,7 +189,7 @@ fn no_such_rule(id: &str) -> Fail {
         Some(near) => Fail::usage(format!("there is no rule \"{id}\"; did you mean {near}?"))
             .next(format!("ringwise check --explain {near}")),
         None => Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))
-            .next("ringwise check"),
+            .next("ringwise help rules"),
     }
 }
 
@@ -244,7 +244,10 @@ fn path(a: &CheckArgs) -> Option<PathBuf> {
 fn baseline(a: &CheckArgs) -> Result<Baseline> {
     let Some(path) = path(a) else { return Ok(Baseline::default()) };
     match std::fs::read_to_string(&path) {
-        Ok(text) => Baseline::parse(&text).map_err(|e| Fail::error(format!("{}: {e}", path.display()))),
+        Ok(text) => Baseline::parse(&text).map_err(|e| {
+            let fail = Fail::error(format!("{}: {e}", path.display()));
+            fail.next("ringwise check --accept RULE --baseline FILE      (creates FILE)")
+        }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && (a.baseline.is_none() || a.accept.is_some()) => {
             Ok(Baseline::default())
         }

@@ -59,7 +59,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
 
 /// A line of `watch --per-flow -j`.
 pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<(), String> {
-    let doc: Value = serde_json::from_str(line).map_err(|e| format!("not JSON: {e}"))?;
+    let doc: Value = serde_json::from_str(line).map_err(|e| format!("not JSON, see column {}", e.column()))?;
     let found = doc["schema"].as_str().unwrap_or("none");
     if found != ringwise_tui::lines::flows::SCHEMA || doc["version"] != 1 {
         return Err(format!("a document of schema {found}, expected ringwise.flows version 1 (watch --per-flow -j)"));

@@ -35,7 +35,8 @@ pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
         _ => {}
     }
     let style = crate::style::detect(common);
-    let mut screen = Screen { shape, style, lines: 0, left: if a.once { Some(1) } else { a.count } };
+    let left = if a.once { Some(1) } else { a.count };
+    let mut screen = Screen { shape, style, lines: 0, left, printed: watch::Printed::default() };
     if a.per_flow {
         return flows::run(a, &mut screen);
     }
@@ -51,6 +52,7 @@ struct Screen {
     style: Style,
     lines: usize,
     left: Option<u64>,
+    printed: watch::Printed,
 }
 
 impl Screen {
@@ -82,7 +84,7 @@ impl Screen {
         let text = match self.shape {
             Shape::Json => watch::json(rates),
             Shape::Page => watch::page(host, rates, &self.style),
-            Shape::Lines | Shape::Queues => watch::lines(self.shape, rates, &self.style),
+            Shape::Lines | Shape::Queues => watch::lines(self.shape, rates, &mut self.printed, &self.style),
         };
         self.print_interval(&text)
     }
