@@ -110,7 +110,8 @@ case $(uname -r) in
 5.*) ;;
 *)
 	n=$(heard netdev)
-	ip link add veth0 type veth peer name veth1
+	modprobe veth
+	/usr/bin/ip link add veth0 type veth peer name veth1
 	soon "netdev notifications arrive" $notified more netdev "$n"
 	ip link del veth0
 	;;
