@@ -310,7 +310,7 @@ pub(crate) fn guard_gone() -> Failure {
 pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
     let family = setting.address().map_or("setting", |a: Address| Family::title(a.family()));
     let words = match now {
-        Fact::Known(n) => format!("accepted, but reads back as {}", n.value_text()),
+        Fact::Known(n) => format!("accepted, but reads back as {}", n.value_text_beside(setting)),
         Fact::Absent => "it is gone".to_string(),
         Fact::Unknown(Unread { why, .. }) => format!("it cannot be read back: {why}"),
     };

@@ -268,7 +268,7 @@ fn the_words_of_a_peer_are_written_out() {
     let refused = Error::Refused { side: "b".into(), why: Refusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
     assert_eq!(refused.to_string(), "b: no\\x0a\\x1b[2Jringwise: all is well");
     let error = serde_json::from_str::<ReplyLine>("{\"id\":1,\"reply\":{\"\\u001b[2J\":1}}").unwrap_err();
-    let lost = LostReason::NotAReply { error, line: "\u{1b}[2J".into() };
+    let lost = LostReason::NotAReply { error: error.into(), line: "\u{1b}[2J".into() };
     let lost = Error::Lost { side: "b".into(), why: lost, stderr: "first\n\u{1b}second\n".into() };
     let text = lost.to_string();
     assert!(!text.contains('\u{1b}') && text.ends_with("; its error output: first\n    \\x1bsecond"), "{text:?}");

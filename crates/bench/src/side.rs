@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ringwise_model::JsonFault;
 use ringwise_model::words::visible;
 use serde::{Deserialize, Serialize};
 
@@ -350,7 +351,7 @@ pub enum LostReason {
     #[error("{} in: {}", visible(&.error.to_string()), visible(line))]
     NotAReply {
         /// What the JSON parser found.
-        error: serde_json::Error,
+        error: JsonFault,
         /// Beginning of the line.
         line: String,
     },

@@ -80,7 +80,7 @@ impl fmt::Display for Event {
             },
             Self::Manual(m) => {
                 let address = m.address().map(|a| a.to_string()).unwrap_or_default();
-                let (now, applied) = (m.setting.value_text(), m.applied.value_text());
+                let (now, applied) = (m.setting.value_text_beside(&m.applied), m.applied.value_text());
                 write!(f, "manual change, which stays: {address} is {now} instead of {applied}")
             }
             Self::Paused { interface, program, .. } => {

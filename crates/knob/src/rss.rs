@@ -349,4 +349,14 @@ mod tests {
         assert_eq!(context_command(None, "eth0", 2, None), "ethtool -X eth0 context 2 delete");
         assert_eq!(fields_command("eth0", "ah-esp6", "sd"), "ethtool -N eth0 rx-flow-hash ah6 sd");
     }
+
+    #[test]
+    fn tables_with_the_same_shares() {
+        let of = |table: &[u32]| Setting::RssTable { dev: "eth0".into(), table: table.into() };
+        let (spread, blocks) = (of(&[0, 1, 0, 1]), of(&[0, 0, 1, 1]));
+        assert_eq!(spread.value_text(), blocks.value_text());
+        assert_eq!(blocks.value_text_beside(&spread), format!("{}, in another order", spread.value_text()));
+        assert_eq!(spread.value_text_beside(&spread), spread.value_text());
+        assert_eq!(of(&[0, 1, 1, 1]).value_text_beside(&spread), of(&[0, 1, 1, 1]).value_text());
+    }
 }

@@ -28,6 +28,14 @@ impl Setting {
         }
     }
 
+    /// [`value_text`](Self::value_text), shown beside that of another value. Two RSS tables can have the same shares, which are all
+    /// that their texts have, in another order.
+    pub fn value_text_beside(&self, other: &Self) -> String {
+        let text = self.value_text();
+        let same = self != other && text == other.value_text();
+        if same && matches!(self, Self::RssTable { .. }) { format!("{text}, in another order") } else { text }
+    }
+
     /// A plain command that writes this setting without ringwise, valid for this snapshot (interrupt numbers change).
     /// `None` if the snapshot no longer contains the object of the setting.
     pub fn command(&self, now: &Snapshot) -> Option<String> {

@@ -25,8 +25,8 @@ impl fmt::Display for JsonFault {
             Category::Data | Category::Io => {
                 let text = self.0.to_string();
                 match text.strip_suffix(&format!(" at line {line} column {column}")) {
-                    Some(what) if line > 0 => write!(f, "line {line}, column {column}: {what}"),
-                    _ => f.write_str(&text),
+                    Some(what) if line > 0 => write!(f, "line {line}, column {column}: {}", plain(what)),
+                    _ => f.write_str(&plain(&text)),
                 }
             }
         }
@@ -34,6 +34,43 @@ impl fmt::Display for JsonFault {
 }
 
 impl Error for JsonFault {}
+
+/// What serde expected, in the words of JSON instead of those of Rust.
+const EXPECTED: [(&str, &str); 14] = [
+    ("a sequence", "an array"),
+    ("a map", "an object"),
+    ("unit", "null"),
+    ("a boolean", "true or false"),
+    ("u8", "a whole number from 0 to 255"),
+    ("u16", "a whole number from 0 to 65535"),
+    ("u32", "a whole number from 0 to 4294967295"),
+    ("u64", "a whole number, 0 or more"),
+    ("usize", "a whole number, 0 or more"),
+    ("i8", "a whole number from -128 to 127"),
+    ("i32", "a whole number"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+    ("f32", "a number"),
+];
+
+/// serde's text for a value of another kind: `invalid type: map, expected a sequence` and its siblings. Others stay.
+fn plain(text: &str) -> String {
+    if let Some(name) = text.strip_prefix("missing field ") {
+        return format!("{name} is missing");
+    }
+    let found = ["invalid type: ", "invalid value: "].iter().find_map(|p| text.strip_prefix(p)?.split_once(", expected "));
+    let Some((found, expected)) = found else { return text.to_string() };
+    let found = match found {
+        "map" => "an object",
+        "sequence" => "an array",
+        other => other,
+    };
+    let named = EXPECTED.iter().find(|(rust, _)| *rust == expected).map(|(_, json)| *json);
+    // `struct Plan`, `struct variant Step::Write`, `enum Goal`
+    let object = expected.starts_with("struct ").then_some("an object");
+    let word = expected.starts_with("enum ").then_some("one of its known names");
+    format!("found {found}, expected {}", named.or(object).or(word).unwrap_or(expected))
+}
 
 #[cfg(test)]
 mod tests {
@@ -45,8 +82,13 @@ mod tests {
         assert_eq!(of("# ringwise"), "line 1, column 1 is not JSON");
         assert_eq!(of("[1,\n2"), "the JSON ends too early, in line 2");
         assert_eq!(of(""), "the JSON ends too early, in line 1");
-        assert_eq!(of("[300]"), "line 1, column 4: invalid value: integer `300`, expected u8");
+        assert_eq!(of("[300]"), "line 1, column 4: found integer `300`, expected a whole number from 0 to 255");
+        assert_eq!(of("[{}]"), "line 1, column 1: found an object, expected a whole number from 0 to 255");
+        assert_eq!(of("{}"), "line 1, column 0: found an object, expected an array");
         let without_place = serde_json::from_value::<Vec<u8>>(serde_json::Value::Null).unwrap_err();
-        assert_eq!(JsonFault::from(without_place).to_string(), "invalid type: null, expected a sequence");
+        assert_eq!(JsonFault::from(without_place).to_string(), "found null, expected an array");
+        assert_eq!(plain("missing field `steps`"), "`steps` is missing");
+        assert_eq!(plain("invalid type: string \"x\", expected struct Plan"), "found string \"x\", expected an object");
+        assert_eq!(plain("unknown variant `a`, expected `b`"), "unknown variant `a`, expected `b`");
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ringwise_model::JsonFault;
 use ringwise_model::errno::EROFS;
 use ringwise_sys::io_text;
 
@@ -63,7 +64,7 @@ pub enum Error {
         /// The mark, `boot.json` in the state directory.
         path: PathBuf,
         /// What is wrong with it.
-        error: serde_json::Error,
+        error: JsonFault,
     },
     /// A later version of ringwise wrote the mark in this file.
     #[error("{} was written by a newer version of ringwise", .0.display())]

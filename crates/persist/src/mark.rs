@@ -60,7 +60,7 @@ pub(crate) fn read_mark(state_dir: &Path) -> Result<Option<Mark>> {
     match serde_json::from_slice::<Mark>(&text) {
         Ok(mark) if mark.format > FORMAT => Err(Error::MarkNewer(path)),
         Ok(mark) => Ok(Some(mark)),
-        Err(error) => Err(Error::MarkDamaged { path, error }),
+        Err(error) => Err(Error::MarkDamaged { path, error: error.into() }),
     }
 }
 

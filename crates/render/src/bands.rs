@@ -142,7 +142,7 @@ fn with_on(now: &str, on: Option<&str>) -> String {
 /// The present value, and for an interrupt that may be delivered to several CPUs the one that takes it.
 fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
     let asked = match &st.from {
-        Fact::Known(v) => members_of(v, &st.setting).value_text(),
+        Fact::Known(v) => members_of(v, &st.setting).value_text_beside(&st.setting),
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     };

@@ -201,7 +201,7 @@ pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
     for k in &plan.kept {
         let text = format!(
             "{}, {}; planned {}",
-            k.hand.setting.value_text(),
+            k.hand.setting.value_text_beside(&k.wanted),
             origin(&k.hand, style.utc),
             k.wanted.value_text()
         );
@@ -247,7 +247,7 @@ pub fn question(list: &[ManualChange], style: &Style) -> String {
     for h in list {
         let text = format!(
             "now {}, {}; transaction {} had set {}",
-            h.setting.value_text(),
+            h.setting.value_text_beside(&h.applied),
             origin(h, style.utc),
             h.transaction,
             h.applied.value_text()

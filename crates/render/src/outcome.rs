@@ -62,8 +62,8 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
             let end = match how {
                 Match::Same => "ok".to_string(),
                 Match::Pending => "ok, pending".into(),
-                Match::Adjusted => yellow(&format!("adjusted to {}", now.value_text())),
-                Match::Differs => yellow(&format!("reads back as {}", now.value_text())),
+                Match::Adjusted => yellow(&format!("adjusted to {}", now.value_text_beside(setting))),
+                Match::Differs => yellow(&format!("reads back as {}", now.value_text_beside(setting))),
                 Match::Gone => yellow("gone"),
                 Match::Unknown(u) => yellow(&format!("not readable: {}", u.why)),
             };

@@ -20,7 +20,7 @@ fn now(s: &Standing) -> String {
     match (&s.how, &s.now) {
         (Match::Gone, _) => "gone".into(),
         (Match::Unknown(u), _) => format!("unknown ({})", u.why),
-        (_, Fact::Known(v)) => v.value_text(),
+        (_, Fact::Known(v)) => v.value_text_beside(&s.want),
         (_, Fact::Absent) => "missing".into(),
         (_, Fact::Unknown(u)) => format!("unknown ({})", u.why),
     }
@@ -405,7 +405,7 @@ pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
     };
     for st in &w.steps {
         let now = match &st.from {
-            Fact::Known(v) => v.value_text(),
+            Fact::Known(v) => v.value_text_beside(&st.setting),
             Fact::Absent => "missing".into(),
             Fact::Unknown(u) => format!("unknown ({})", u.why),
         };

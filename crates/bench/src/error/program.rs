@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use ringwise_model::JsonFault;
+
 use crate::error::{InvalidLoad, NotOneHost, SystemError};
 
 /// How a child ended, with the beginning of what it printed.
@@ -194,7 +196,7 @@ pub enum ProgramError {
     #[error("cannot parse the report of iperf3: {error}: {start:?}")]
     Iperf3Report {
         /// What the JSON parser found.
-        error: serde_json::Error,
+        error: JsonFault,
         /// Beginning of the report.
         start: String,
     },

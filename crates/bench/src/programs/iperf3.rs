@@ -99,7 +99,7 @@ struct Cpu {
 /// Errors: iperf3's own message, or a report without an expected member.
 pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> {
     let report: Report = serde_json::from_str(text)
-        .map_err(|e| ProgramError::Iperf3Report { error: e, start: text.trim().chars().take(200).collect() })?;
+        .map_err(|e| ProgramError::Iperf3Report { error: e.into(), start: text.trim().chars().take(200).collect() })?;
     if let Some(e) = report.error {
         return Err(ProgramError::Iperf3Reported(e));
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use ringwise_model::JsonFault;
 
 use super::recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply, from_hex, to_hex};
 
@@ -156,7 +157,7 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
     let head: Head = match serde_json::from_slice(bytes) {
         Ok(head) => head,
         Err(e) if e.is_data() => return Ok(None),
-        Err(e) => return Err(format!("manifest.json: {e}")),
+        Err(e) => return Err(format!("manifest.json: {}", JsonFault::from(e))),
     };
     if head.format != FORMAT {
         return Ok(None);
@@ -164,7 +165,7 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
     if head.version != VERSION {
         return Err(format!("the capture has version {}, expected {VERSION}", head.version));
     }
-    let m: Manifest = serde_json::from_slice(bytes).map_err(|e| format!("manifest.json: {e}"))?;
+    let m: Manifest = serde_json::from_slice(bytes).map_err(|e| format!("manifest.json: {}", JsonFault::from(e)))?;
     let mut recording = Recording {
         info: Info {
             tool: m.tool,
@@ -196,7 +197,7 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
 
 /// Adds the requests of one kernel file to `into`.
 pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, Reply>) -> Result<(), String> {
-    let entries: Vec<KernelEntry> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    let entries: Vec<KernelEntry> = serde_json::from_slice(bytes).map_err(|e| JsonFault::from(e).to_string())?;
     for e in entries {
         let broken = || format!("{} {}: not hexadecimal digits", e.name, e.dev);
         let payload = from_hex(&e.payload).ok_or_else(broken)?;
