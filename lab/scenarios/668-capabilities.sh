@@ -45,13 +45,20 @@ refused() {
 
 state $dev >/tmp/before
 refused "moderation" NET_ADMIN EPERM $P apply --yes --config none --set $dev.coalesce.rx-usecs=40 $dev
-refused "CPUs of NAPI threads" SYS_NICE EPERM $P apply --yes --config none --set $dev.napi.threaded=true $dev
+# igb reports no interrupt for its NAPI instances here, so ringwise pins none of their threads. The kernel decides in the same way.
+status "NAPI threads" 0 ringwise apply --yes --config none --set $dev.napi.threaded=true $dev
+thread=$(pgrep "^napi/$dev-" | head -n 1)
+refused "CPUs of NAPI threads" SYS_NICE "Operation not permitted" taskset -cp 1 "$thread"
 status "back" 0 ringwise rollback --yes 0
 
 # The sockets of a unit whose processes belong to another user.
-systemd-run --quiet --unit=lab-listen --uid=nobody \
-	perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 5, LocalPort => 7011) or die $!; sleep 600'
-wait_for 60 sh -c "ss -ltn | grep -q ':7011 '"
+cat >/tmp/listen668 <<'END'
+#!/bin/sh
+exec perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 5, LocalPort => 7011) or die $!; sleep 600'
+END
+chmod 755 /tmp/listen668
+systemd-run --quiet --unit=lab-listen --uid=nobody /tmp/listen668
+check "a program of another user listens" wait_for 60 sh -c "ss -ltn | grep -q ':7011 '"
 cat >/tmp/units668.toml <<END
 version = 1
 [[interface]]
@@ -75,14 +82,14 @@ score() {
 	with "$1" -p InaccessiblePaths=/usr/bin/systemd-run sh -c \
 		"$P apply --yes --config none --set $dev.coalesce.rx-usecs=40 --confirm 60s $dev >/tmp/out668 2>&1 &
 		for _ in \$(seq 100); do
-			for g in \$(pgrep -f 'ringwise.*guard'); do echo score \$(cat /proc/\$g/oom_score_adj); done | grep score && break
+			for g in \$(pgrep '^guard-'); do echo score \$(cat /proc/\$g/oom_score_adj); done | grep score && break
 			sleep 0.2
 		done
-		$P rollback --yes; wait" >/tmp/out 2>&1
+		wait; $P rollback --yes 0" >/tmp/out 2>&1
 	sed -n 's/^score //p' /tmp/out | head -1
 }
 same "guard without systemd: spared" "$(score "$all")" -1000
-cat /tmp/out /tmp/out668
+tail -n 4 /tmp/out
 same "guard without systemd: not without SYS_RESOURCE" "$(score "$(without SYS_RESOURCE)")" 0
 state $dev >/tmp/after
 unchanged "as before" /tmp/before /tmp/after

@@ -13,7 +13,7 @@ use ringwise_plan::plan;
 use ringwise_sys::{Host, Real};
 
 use crate::table::Table;
-use crate::{Result, machine, median};
+use crate::{Result, irqbalance, machine, median};
 
 /// CPUs, interfaces, queues of each, and the limit: 0.05 % and 0.5 % of a CPU, in milliseconds of 10 s.
 const MACHINES: [(u32, u32, u32, f64); 2] = [(64, 1, 64, 5.0), (512, 16, 128, 50.0)];
@@ -40,6 +40,11 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         table.time(&what, limit_ms, measured);
         table.note("  of one CPU", format!("{:.3} %", measured.cpu.as_secs_f64() * 10.0));
         follow(table, &host, &now, limit_ms)?;
+        let what = "  irqbalance beside it, a round every 10 s (files on disk)";
+        match irqbalance::round(&tree) {
+            Ok(cpu) => table.note(what, format!("{:.3} %", cpu.as_secs_f64() * 10.0)),
+            Err(e) => table.note(what, format!("not measured: {e}")),
+        }
         std::fs::remove_dir_all(&tree)?;
     }
     Ok(())

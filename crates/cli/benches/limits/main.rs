@@ -8,6 +8,7 @@ mod apply;
 mod check;
 mod daemon;
 mod discover;
+mod irqbalance;
 mod links;
 mod machine;
 mod plan;
