@@ -10,7 +10,7 @@ pub(super) enum Kind {
     Markdown,
     /// YAML: values too, such as the names of tasks.
     Yaml,
-    /// Strings that are no keys.
+    /// Strings of at least two words: a string of one word is a key, or the name of a key or value in a list.
     Json,
 }
 
@@ -165,8 +165,8 @@ fn source(text: &str, kind: Kind) -> Prose {
             out.gap(line);
             let folded = literal.replace("\\n", " ");
             for l in folded.split_inclusive('\n') {
-                let key = kind == Kind::Json && after.trim_start().starts_with(':');
-                if kind != Kind::C && !key {
+                let name = kind == Kind::Json && !literal.contains(' ');
+                if kind != Kind::C && !name {
                     words(&mut out, l.trim_end_matches('\n').trim_end_matches('\\'), line);
                     out.push(' ', line);
                 }
