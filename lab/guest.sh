@@ -1,4 +1,4 @@
-# Runs in the guest after init: names the NICs as the host file says, then runs the scenarios
+# Runs in the guest after init: gives the NICs the names of the host file, then runs the scenarios
 # (or the demo, or a shell). xtask reads everything that it leaves in results/.
 . ./host.env
 export HOST KERNEL SYSTEM LC_ALL NO_COLOR

@@ -73,8 +73,8 @@ queue_vectors() {
 	irqs "$1" | awk '/-(TxRx|rx|tx)-/ { print $1 }'
 }
 
-# load_once TIME WORDS...: one trial whose result is not kept. Its status says that the host is not as found, because irqbalance moves
-# interrupts meanwhile.
+# load_once TIME WORDS...: one trial whose result is not kept. ringwise exits with an error, because irqbalance moves interrupts
+# during the trial, so the host is not as found.
 load_once() {
 	_time=$1
 	shift

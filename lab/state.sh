@@ -53,7 +53,7 @@ status() {
 	fi
 }
 
-# says NAME TEXT: ok if the last command printed the text on stdout or stderr.
+# `says NAME TEXT`: ok if the last command printed the text on stdout or stderr.
 says() {
 	if grep -qF -- "$2" /tmp/out /tmp/err; then
 		ok "$1"

@@ -22,7 +22,7 @@ samples() {
 	done
 	not_ok "$1 samples" "$(taken) of them: $(cat /tmp/w.err)"
 }
-# told: waits for two more samples, then writes the recording as JSON lines to /tmp/w.json
+# `told`: waits for two more samples, then writes the recording as JSON lines to /tmp/w.json
 told() {
 	samples $(($(taken) + 2))
 	kill "$_w"

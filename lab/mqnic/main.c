@@ -119,7 +119,7 @@ static void mq_layout(struct mqnic *nic)
 	}
 }
 
-/* Tells netdev-genl which NAPI instance serves a queue. */
+/* Reports the NAPI instance of each queue to netdev-genl. */
 static void mq_link_napi(struct mq_vec *v, bool on)
 {
 #if SINCE(6, 8)

@@ -39,7 +39,7 @@ static void mq_symmetric(u8 xfrm, u8 *src, u8 *dst, int n)
 	}
 }
 
-/* The hash of an IP packet; `l4` says whether ports are part of it. */
+/* The hash of an IP packet; `l4` is set if ports are part of it. */
 u32 mq_hash(const struct mq_rss *rss, const struct mq_flow *f, bool *l4)
 {
 	int n = 0, size = f->proto == htons(ETH_P_IPV6) ? 16 : 4;

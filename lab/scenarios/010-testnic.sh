@@ -32,7 +32,7 @@ arrived() {
 }
 total() { arrived | tr ' ' '\n' | awk '{ s += $1 } END { print s }'; }
 
-# send COUNT WANTED WORD...: UDP from mq1 to mq0 with these pktgen options, until WANTED of the packets have arrived
+# `send COUNT WANTED WORD...`: UDP from mq1 to mq0 with these pktgen options, until WANTED packets have arrived
 send() {
 	_n=$1 _wanted=$2
 	shift 2

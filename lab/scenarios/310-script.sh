@@ -1,6 +1,6 @@
 #!/bin/sh
-# The shell script of a plan and apply lead to the same state, and the script's undo to the first one: for the CPUs of queues, and
-# for the settings of ethtool, files and sysctls. The script does not rely on ethtool's exit status, or on its presence.
+# The shell script of a plan configures the same state as apply, and the undo of the script restores the first state: for the CPUs
+# of queues, and for the settings of ethtool, files and sysctls. The script does not rely on ethtool's exit status, or on its presence.
 # hosts: router16 small2
 # kernels: 6.12
 # timeout: 1800

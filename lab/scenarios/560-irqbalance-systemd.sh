@@ -77,7 +77,7 @@ same "after its restart the layout holds for 12 s" "$(elsewhere 12 /tmp/layout57
 status "verify: holds" 0 ringwise verify
 show_err
 
-# Other numbers, which this irqbalance was never told.
+# With fewer channels the interrupts get new numbers, which this irqbalance does not know yet.
 status "apply: fewer channels" 0 ringwise apply --yes --take-over $dev --queues 2 --allow-disruption
 show_err
 links $dev

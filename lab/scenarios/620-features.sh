@@ -65,13 +65,13 @@ for dev in $devs; do
 	case $HOST:$dev in router16:eth1 | *:mq[1-9]) continue ;; esac
 	theirs $dev >/tmp/theirs
 	ours $dev >/tmp/ours
-	unchanged "$dev: features as ethtool -k says them" /tmp/theirs /tmp/ours
+	unchanged "$dev: features as ethtool -k shows them" /tmp/theirs /tmp/ours
 	same "$dev: there are some" "$(awk 'END { print (NR > 40) }' /tmp/ours)" 1
 	ringwise show $dev -v >/tmp/show 2>/dev/null
 	check "$dev: show has a line of them" grep -q '^features .*gro' /tmp/show
 	a=$(ethtool -a $dev 2>/dev/null | awk '$1 == "RX:" || $1 == "TX:" { printf "%s ", $2 }')
 	p=$(awk '$1 == "pause" { gsub(",", ""); for (i = 2; i <= NF; i++) if ($i == "rx" || $i == "tx") printf "%s ", $(i + 1) }' /tmp/show)
-	same "$dev: pause frames as ethtool -a says them" "$p" "$a"
+	same "$dev: pause frames as ethtool -a shows them" "$p" "$a"
 done
 tr -d '\n' </tmp/json | tr -s ' ' >/tmp/sysctls
 for f in busy_poll busy_read dev_weight dev_weight_rx_bias dev_weight_tx_bias flow_limit_cpu_bitmap flow_limit_table_len \
@@ -100,7 +100,7 @@ same "tx-scatter-gather off takes segmentation by the kernel with it" "$(feature
 ethtool -K $igb tx-scatter-gather on >/dev/null 2>&1
 same "and brings that back" "$(theirs $igb | grep -c -e 'segmentation on')" "$before"
 fixed=$(theirs $igb | awk '/off \[fixed\]/ { print $1; exit }')
-check "a feature that is fixed: the kernel says nothing" sh -c "ethtool -K $igb $fixed on 2>&1 | grep -v -q 'netlink error'"
+check "a feature that is fixed: the kernel reports no error" sh -c "ethtool -K $igb $fixed on 2>&1 | grep -v -q 'netlink error'"
 same "and changes nothing" "$(feature $igb $fixed)" off
 status "a fixed one that is configured is reported" 0 ringwise plan $igb --config none --set $igb.features.$fixed=true
 says "and why" "fixed"

@@ -134,7 +134,7 @@ fn matrix(out: &mut String, file: &impl Fn(&str) -> Result<Option<Results>>) -> 
     Ok(())
 }
 
-/// Greenhost's table against what one gigabit carries, for each thing that its sizes could mean.
+/// Greenhost's table against the line rate of one gigabit, for each meaning that its sizes could have.
 fn wire(out: &mut String) {
     // Packets a second: from their Mbit/s, and the last two as they are printed.
     let theirs = [122_200.0, 955.2e6 / 4e3, 913.6e6 / 2e3, 808e6 / 800.0, 1.49e6, 1.49e6];

@@ -1,4 +1,4 @@
-//! Scenarios: shell scripts with a header that says where they run, and what they printed.
+//! Scenarios: shell scripts with a header that names their hosts and kernels, and the results that they print.
 
 use crate::paths;
 use anyhow::{Context, Result, bail};
@@ -135,7 +135,7 @@ pub(crate) struct Score {
     pub passed: u32,
     pub failed: u32,
     pub skipped: u32,
-    /// One line for each thing that went wrong.
+    /// One line for each failure.
     pub wrong: Vec<String>,
 }
 

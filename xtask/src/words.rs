@@ -178,6 +178,9 @@ mod tests {
     fn scripts_and_documents() {
         assert_eq!(found("# by hand\nnobody=1\n", Kind::Script), one(1, "by hand"));
         assert_eq!(found("Text\n\n```\nnobody\n```\nand `nobody`.\n", Kind::Markdown), []);
+        assert_eq!(found("- name: Done by\n    hand\n  nobody: x\n", Kind::Yaml), one(1, "by hand"));
+        let schema = "{ \"nobody\": 1, \"required\": [\"rivals\"], \"description\": \"by hand\" }";
+        assert_eq!(found(schema, Kind::Json), one(1, "by hand"));
         assert_eq!(found("int nobody; /* by\n * hand */", Kind::C), one(1, "by hand"));
     }
 }

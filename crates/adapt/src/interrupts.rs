@@ -1,7 +1,7 @@
 //! The second actuator: which interrupt moves to another CPU. It is tried when no table entry can move.
 //!
-//! Loads are all time of a CPU that is not idle, programs included. Two situations lead to a move: a CPU serves more than one queue,
-//! or programs take most of the time of a CPU that serves a queue. A queue that has its CPU for itself stays: elsewhere it
+//! Loads are all time of a CPU that is not idle, programs included. An interrupt may move for two reasons: its CPU serves more than one
+//! queue, or programs take most of the time of a CPU that serves a queue. A queue that has its CPU for itself stays: elsewhere it
 //! would need the same time.
 
 use std::collections::{BTreeMap, BTreeSet};

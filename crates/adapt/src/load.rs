@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Samples that the decision looks at.
 pub const WINDOW: usize = 10;
-/// A sample that is older than this says nothing about the present load.
+/// A sample that is older than this does not describe the present load.
 const OLDEST: Duration = Duration::from_secs(15);
 /// In this many samples of the window the busiest CPU is hot before the load is suspect.
 pub(crate) const HOT_SAMPLES: usize = 6;

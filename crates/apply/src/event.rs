@@ -17,7 +17,7 @@ pub enum Phase {
     PutBack,
 }
 
-/// One thing that happened. A program that shows events must ignore those that it does not know.
+/// A report about the progress of a transaction. A program that shows events must ignore those that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

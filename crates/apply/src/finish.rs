@@ -109,7 +109,7 @@ impl Tx<'_> {
         }
     }
 
-    /// Tells the guard that the transaction has ended.
+    /// Reports to the guard that the transaction has ended.
     pub(crate) fn dismiss(&mut self, store: &Store, lock: &Lock) {
         let id = self.out.transaction.unwrap_or_default();
         let on_trial = self.out.trial.is_some() && self.out.verdict == Verdict::Applied;

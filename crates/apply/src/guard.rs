@@ -112,7 +112,7 @@ fn listen(cx: &HostAccess, store: &Store, transaction: u64, watched: &mut dyn Wa
             ApplierState::Quiet if silent < cx.policy.silence => {}
             ApplierState::Quiet => {
                 match Read::of(store, transaction) {
-                    // The journal's end says what to do; only the applier's message is missing.
+                    // The end record of the journal decides what to do; only the applier's message is missing.
                     Ok(Some(read)) if read.end.is_some() => {
                         watched.answer();
                         if read.on_trial().is_none() {

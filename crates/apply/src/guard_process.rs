@@ -521,7 +521,7 @@ impl Link {
             (None, None, None) if &text[..n] == TABLES => None,
             _ => return Err(io::Error::other(format!("the lock was not handed over (received {n} bytes)"))),
         };
-        // Without a pidfd, or in another PID namespace, the end of the stream tells the same.
+        // Without a pidfd, or in another PID namespace, the end of the stream shows that the process has ended.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
         Ok((Self { lines: Lines::new(stream), pid: peer.pid, process }, lock))
     }

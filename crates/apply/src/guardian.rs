@@ -71,7 +71,7 @@ pub trait Watched {
     fn answer(&mut self);
     /// The applier's PID, and what keeps it from giving a sign of life.
     fn halted(&self) -> (Option<u32>, Halt);
-    /// Tells the applier that the guard has taken over.
+    /// Notifies the applier that the guard has taken over.
     fn take_over(&mut self);
 }
 
@@ -89,7 +89,7 @@ pub enum ApplierState {
         /// It waits for its confirmation, so the guard stays.
         on_trial: bool,
     },
-    /// The applier died; the text says how that is known.
+    /// The applier died; the text describes how the guard noticed it.
     Died(String),
 }
 

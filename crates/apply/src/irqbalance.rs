@@ -47,8 +47,8 @@ pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) ->
     now.host.irqbalance.is_known() && steps.iter().find(ban).is_some_and(|s| !compare(&s.setting, now).holds())
 }
 
-/// irqbalance may move interrupts that the plan found right until it has been told to skip them. They become steps, which write
-/// only what differs by then, and are verified like the others.
+/// irqbalance may move interrupts that were already on the planned CPUs, until ringwise has banned them. They become steps, which
+/// write only the interrupts that moved meanwhile, and are verified like the others.
 pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
     let will = |s: &Setting| s.address().is_some_and(|a| will_be_told(&a, &request.steps, now));
     let (more, rest): (Vec<Setting>, Vec<Setting>) = request.already.drain(..).partition(will);
@@ -122,7 +122,7 @@ fn note(cx: &HostAccess, b: &Irqbalance, ours: &[(String, u32)]) -> Result<()> {
     place(cx, BANS, (!ours.is_empty()).then(|| format!("{run}\n{lines}")), false)
 }
 
-/// Writes a script that tells irqbalance which devices to skip, and a drop-in for the unit that names the script. That covers the
+/// Writes a policy script that makes irqbalance skip these devices, and a drop-in for the unit that names the script. That covers the
 /// interrupt numbers after a restart too.
 pub(crate) fn write_restart(cx: &HostAccess, now: &Snapshot, dev: &str, left: bool) -> Result<()> {
     let b = running(cx)?;

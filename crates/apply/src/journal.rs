@@ -320,7 +320,7 @@ impl Read {
         }
     }
 
-    /// The transaction was interrupted, and no record tells what became of it.
+    /// The transaction was interrupted, and the journal has no record of its end.
     pub(crate) fn unfinished(&self) -> bool {
         self.end.is_none() && self.closed.is_none()
     }

@@ -126,7 +126,7 @@ fn commands(line: &str) -> Vec<String> {
     }
 }
 
-/// Why a journal with these ids tells nothing about the present host.
+/// Why a journal with these ids does not describe the present host.
 pub(crate) fn elsewhere(machine: &Option<String>, boot: &Option<String>, host: &Host) -> Option<&'static str> {
     let differs =
         |a: &Option<String>, b: &ringwise_model::Fact<String>| matches!((a, b.known()), (Some(a), Some(b)) if a != b);

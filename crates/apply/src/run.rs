@@ -85,7 +85,7 @@ fn for_another_goal(request: &Request, store: &Store, now: &Snapshot) -> Result<
     }
 }
 
-/// Whether the host is still as the steps of `request` expect it, to be called before the user is asked to confirm them. Writes
+/// Whether the host is still as the steps of `request` expect it, to be called before the user confirms them. Writes
 /// nothing. `true`: a step differs from the host ([`Policy::differs`]).
 ///
 /// Errors: the refusals that [`run`] would return for this reason.

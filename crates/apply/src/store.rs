@@ -418,8 +418,12 @@ mod tests {
     #[test]
     fn the_next_place_is_taken_where_the_first_cannot_be_written() {
         let dir = std::env::temp_dir().join(format!("ringwise-store-{}", std::process::id()));
-        let store =
-            |dirs| Store { dirs, hook: None, waiting: None, socket_name: format!("ringwise-test-store-{}", std::process::id()) };
+        let store = |dirs| Store {
+            dirs,
+            hook: None,
+            waiting: None,
+            socket_name: format!("ringwise-test-store-{}", std::process::id()),
+        };
         let nowhere = store(vec!["/proc/none/ringwise".into()]);
         let store = store(vec!["/proc/none/ringwise".into(), dir.clone()]);
         assert!(store.journals().unwrap().is_empty());

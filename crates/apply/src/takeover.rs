@@ -26,7 +26,7 @@ use crate::trial::note;
 use crate::trial_file::{Stage, decide};
 use crate::{Failure, Store};
 
-/// Tells the guard that its applier is alive. It is cheap: most calls send nothing.
+/// Shows the guard that its applier is alive. It is cheap: most calls send nothing.
 pub type SignOfLife = Arc<dyn Fn() + Send + Sync>;
 
 /// Why a guard is not available to its applier.

@@ -282,7 +282,7 @@ impl Tx<'_> {
         online.as_ref().and_then(Fact::known).is_none_or(|online| !cpus.is_subset(online))
     }
 
-    /// Returns `false` if the result says nothing about the device.
+    /// Returns `false` if the result is not a property of the device.
     pub(crate) fn learn(&mut self, setting: &Setting, what: LearnedWrite) -> bool {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return false };
         // A refusal by a program is not a property of the device, and neither is a failure because a CPU is offline.

@@ -158,7 +158,7 @@ fn what_the_applier_has_ended_stays_although_its_journal_is_lost() {
 fn recover_never_writes_what_is_not_verified() {
     let (_, dir, ..) = half_done();
     let bits = bits(&dir.journal(1));
-    let (mut back, mut told) = (0, 0);
+    let (mut back, mut refused) = (0, 0);
     for bit in bits {
         let (sim, dir, here, before) = half_done();
         here.state.lock().unwrap().lock = None;
@@ -181,11 +181,11 @@ fn recover_never_writes_what_is_not_verified() {
                 // The commands that could be read are shown to the user, and no other apply is possible meanwhile.
                 let [newer] = &verify.newer[..] else { panic!("bit {bit}") };
                 assert!(newer.damaged && e.to_string().contains(&newer.undo.join("\n  ")), "bit {bit}: {e}");
-                told += 1;
+                refused += 1;
             }
         }
     }
-    assert!(back > 10 && told > 10, "{back} put back, {told} told");
+    assert!(back > 10 && refused > 10, "{back} put back, {refused} refused");
 }
 
 #[test]

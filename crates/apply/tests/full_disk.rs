@@ -350,12 +350,12 @@ fn short_writes_of_a_real_file_system() {
         assert_eq!(list.last().is_some_and(|e| e.ending == Ending::Kept), kind == 2, "{blocks}: {list:?}");
         // Other users see the true state, or nothing.
         if let Ok(text) = std::fs::read(dir.0.join("status.json")) {
-            let told: serde_json::Value = serde_json::from_slice(&text).unwrap();
-            let verdict = told["journals"].as_array().unwrap().last().map(|j| j["end"][0]["verdict"] == "applied");
+            let status: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            let verdict = status["journals"].as_array().unwrap().last().map(|j| j["end"][0]["verdict"] == "applied");
             assert_eq!(
                 (verdict.is_some(), verdict.unwrap_or(false)),
                 (!list.is_empty(), kind == 2),
-                "{blocks}: {told}"
+                "{blocks}: {status}"
             );
         }
     }

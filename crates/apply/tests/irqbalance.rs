@@ -171,7 +171,7 @@ fn a_restarted_one_leaves_the_device_alone_and_the_rollback_is_whole() {
     assert_eq!(sim.placed(DEVICES).unwrap().trim(), sim.nic("eth1").unwrap().dev.bus_address.unwrap());
 
     sim.irqbalance_restart();
-    assert_eq!(sim.irqbalance_bans(), [7], "what it was told is forgotten");
+    assert_eq!(sim.irqbalance_bans(), [7], "irqbalance loses its bans when it restarts");
     sim.irqbalance_scan();
     assert!(holds(&sim, &wanted));
     // Also with other interrupt numbers.

@@ -461,7 +461,7 @@ fn what_someone_else_changes_during_a_transaction_stays_if_asked_for() {
         assert!(!applied.iter().any(|a| a == "eth1 tx-2 xps_cpus"));
         let drifted: Vec<String> = v.drifted().map(|s| s.want.address().unwrap().to_string()).collect();
         assert_eq!(drifted, ["eth1 tx-2 xps_cpus"]);
-        // Otherwise it is corrected: what was asked for holds at the end.
+        // Otherwise ringwise corrects it: the host has the requested values at the end.
         let (_, notes, v) = with_a_change_at(&at, 2, "7", false);
         assert_eq!((notes.len(), v.drifted().count()), (0, 0));
     }

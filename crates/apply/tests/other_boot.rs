@@ -84,7 +84,7 @@ fn untouched(sim: &Arc<Sim>, as_is: &Snapshot, what: &str) {
     assert_eq!((sim.writes(), differing(as_is, &look(sim))), (0, Vec::new()), "{what}");
 }
 
-/// Why the journal tells nothing about this host.
+/// Why the journal does not describe this host.
 fn why(other: &str) -> &'static str {
     if other == "boot" {
         "it was made before a reboot, which reset its settings"

@@ -175,7 +175,7 @@ fn rules_that_go_with_the_feature_come_back_with_it() {
     let (sim, dir) = (with(&["tcp4 dst-port 80 action 3 loc 0", "udp4 dst-port 53 action 2 loc 1"]), Dir::new());
     let before = look(&sim);
     applied(&sim, &dir, &[ntuple(false)]);
-    assert!(there(&sim).is_empty(), "asked for: they are not forced back");
+    assert!(there(&sim).is_empty(), "the request removes them, so they are not restored");
     rolled_back(&sim, &dir, &before);
     assert_eq!(there(&sim).len(), 2);
 }

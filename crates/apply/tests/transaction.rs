@@ -94,7 +94,7 @@ fn refuses_what_is_no_longer_as_planned_and_names_it() {
         // This one already has the requested value, so it is no obstacle.
         h.write("/sys/class/net/eth1/queues/tx-1/xps_cpus", b"8").unwrap();
     });
-    // It is also found before the user is asked to confirm.
+    // It is also found before the user confirms.
     let early = ringwise_apply::still_fits(&host(&sim), &request, &policy()).unwrap_err();
     let e = run(&sim, &dir, &request).unwrap_err();
     assert_eq!((e.exit_status(), e.to_string()), (6, early.to_string()));

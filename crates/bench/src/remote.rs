@@ -107,8 +107,10 @@ impl RemoteSide {
             let mut from = BufReader::new(input);
             loop {
                 let heard = match read_line(&mut from) {
-                    Ok(Some(line)) => serde_json::from_str(&line)
-                        .map_err(|error| LostReason::NotAReply { error: error.into(), line: line.chars().take(80).collect() }),
+                    Ok(Some(line)) => serde_json::from_str(&line).map_err(|error| LostReason::NotAReply {
+                        error: error.into(),
+                        line: line.chars().take(80).collect(),
+                    }),
                     Ok(None) => Err(LostReason::Closed),
                     Err(e) => Err(LostReason::System(e.into())),
                 };

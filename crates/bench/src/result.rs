@@ -243,7 +243,7 @@ pub struct LoadResult {
     /// None: the sender cannot know what was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_percent: Option<f64>,
-    /// Both directions of a transaction; `counted` says which bytes.
+    /// Both directions of a transaction; `counted` names the bytes that are included.
     pub bits_per_s: f64,
     /// The bytes that `bits_per_s` counts.
     pub counted: BitRateLayer,

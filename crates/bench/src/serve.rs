@@ -23,7 +23,7 @@ pub enum Error {
     /// The address is not that of a single host.
     #[error("not listening on {listen}: {why}")]
     Address {
-        /// What was asked for.
+        /// Requested address.
         listen: SocketAddr,
         /// What it is instead.
         why: NotOneHost,
@@ -34,7 +34,7 @@ pub enum Error {
     /// The socket with this address could not be created.
     #[error("cannot listen on {listen}: {error}")]
     Listen {
-        /// What was asked for.
+        /// Requested address.
         listen: SocketAddr,
         /// The kernel's error.
         error: SystemError,

@@ -319,7 +319,7 @@ pub enum Refusal {
     #[error("the secret is wrong")]
     WrongSecret,
     /// The other end should know the secret but does not prove it.
-    #[error("it asked for no secret, so its identity cannot be verified")]
+    #[error("it does not require the secret, so its identity cannot be verified")]
     NoSecret,
 }
 

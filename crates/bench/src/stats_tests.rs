@@ -184,7 +184,7 @@ fn quantiles_are_those_of_the_tables() {
 fn how_many_pairs_it_takes() {
     assert_eq!((least_pairs(0.05, 1), least_pairs(0.05, 20), least_pairs(0.01, 1)), (6, 10, 8));
     assert_eq!(detectable(3.0, 5, 0.05, 1), None);
-    // The t-test's textbook says 10.
+    // The t-test needs 10 according to textbooks.
     assert_eq!(pairs_for(3.0, 3.0, 0.05, 1), 12);
     assert!(pairs_for(0.1, 3.0, 0.05, 1).abs_diff(7064) < 10);
     assert!(pairs_for(3.0, 3.0, 0.05, 20) > 12);

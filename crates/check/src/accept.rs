@@ -60,7 +60,7 @@ pub fn is_date(text: &str) -> bool {
 }
 
 impl Baseline {
-    /// Parses a baseline. The error says why the text is not a valid baseline.
+    /// Parses a baseline. The error explains why the text is not a valid baseline.
     pub fn parse(text: &str) -> Result<Self, String> {
         let b: Self = serde_json::from_slice(text.as_bytes())
             .map_err(|e| format!("not a baseline of accepted findings: {}", JsonFault::from(e)))?;

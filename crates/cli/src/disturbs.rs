@@ -25,7 +25,7 @@ const STATUS: Page = Page {
         "  ringwise status
   ringwise status -j
   ringwise status --from host.tar.gz",
-        "  0  nothing needs attention; this says nothing about findings of ringwise check
+        "  0  nothing needs attention; findings of ringwise check are not counted
   3  something needs attention: settings that changed since apply, a trial, an
      unfinished transaction, tuning that boot skips, a problem of the service
   1  the host cannot be read; 2 wrong command line",

@@ -163,19 +163,19 @@ fn proposed_commands_carry_the_recording() {
 #[test]
 fn an_unknown_interface_is_reported_alike_everywhere() {
     let f = article48();
-    let told = |args: &[&str]| {
+    let refused = |args: &[&str]| {
         let r = run(args);
         assert_eq!((r.status, r.out.as_str()), (1, ""), "{args:?}: {}", r.err);
         r.err
     };
-    let show = told(&["show", "eth9", "--from", &f]);
+    let show = refused(&["show", "eth9", "--from", &f]);
     assert!(show.contains("there is no interface \"eth9\"; did you mean eth0? There are eth0 eth1"), "{show}");
     assert!(show.contains(&format!("Try: ringwise show --all --from {f}")), "{show}");
     let flow = "10.0.0.1:1234-10.0.0.2:80/tcp";
     for args in [&["plan", "eth9"][..], &["check", "eth9"], &["explain", flow, "eth9"]] {
-        assert_eq!(told(&[args, &["--from", &f]].concat()), show, "{args:?}");
+        assert_eq!(refused(&[args, &["--from", &f]].concat()), show, "{args:?}");
     }
-    let live = told(&["show", "rwnone0"]);
+    let live = refused(&["show", "rwnone0"]);
     let none = empty_state().display().to_string();
     for args in [
         &["plan", "rwnone0"][..],
@@ -183,9 +183,9 @@ fn an_unknown_interface_is_reported_alike_everywhere() {
         &["watch", "rwnone0", "--plain"],
         &["adopt", "rwnone0", "-n"],
     ] {
-        let told = told(&[&["--state-dir", &none], args].concat());
-        assert!(told.contains("there is no interface \"rwnone0\"; there are"), "{args:?}: {told}");
-        assert_eq!(told.lines().last(), live.lines().last(), "{args:?}");
+        let message = refused(&[&["--state-dir", &none], args].concat());
+        assert!(message.contains("there is no interface \"rwnone0\"; there are"), "{args:?}: {message}");
+        assert_eq!(message.lines().last(), live.lines().last(), "{args:?}");
     }
 }
 

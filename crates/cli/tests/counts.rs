@@ -89,8 +89,8 @@ fn one_transaction_has_one_number_of_changes() {
     };
     let (lines, out) = c.apply(&request);
     assert!(lines.iter().any(|l| l.ends_with(&format!("transaction 1 begins: {n} changes"))), "{lines:#?}");
-    let told = outcome::summary(&out, outcome::Run::Apply, &Style::plain(None));
-    assert!(told.contains(&format!(": {n} changes, all read back")), "{told}");
+    let summary = outcome::summary(&out, outcome::Run::Apply, &Style::plain(None));
+    assert!(summary.contains(&format!(": {n} changes, all read back")), "{summary}");
     assert!(line(&c.history(), "1 ").contains(&format!("goal balanced, {n} changes")), "{}", c.history());
     let status = c.status();
     let all = line(&status, "now");

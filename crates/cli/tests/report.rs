@@ -23,7 +23,7 @@ fn layout() -> Layout {
     Layout { links: [("eth1".to_string(), wiring)].into(), ..Layout::default() }
 }
 
-/// Second `n`: the queues share as `part` says, in thousandths of `rx` packets a second.
+/// Counters in second `n`: `rx` packets a second arrive, and `part` is the share of each queue in thousandths.
 fn sample(n: u64, rx: u64, part: [u64; 4], lost: u64, on: [u32; 4]) -> Counters {
     let queue = |p: u64| typed(&[("packets", p), ("bytes", 60 * p)]);
     let soft = |c: u32| on.iter().zip(part).filter(|(o, _)| **o == c).map(|(_, p)| p / 11).sum::<u64>();

@@ -322,7 +322,7 @@ fn metrics_of_a_service() {
     ];
     assert_eq!(page(), expected);
     dir.file("daemon.json", "{");
-    assert!(page().is_empty(), "unknown is not told as a number");
+    assert!(page().is_empty(), "the exporter prints no number for an unknown value");
 }
 
 #[test]

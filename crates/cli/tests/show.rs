@@ -80,7 +80,7 @@ fn the_layouts_of_two_kernels_from_captures() {
     let page = run(&["show", "eth0", "--from", &new, "--compare", &old]);
     assert!(page.starts_with(&format!("old  {old} (Linux 6.1.")), "{page}");
     assert!(page.contains(&format!("\nnew  {new} (Linux 6.12.")), "{page}");
-    // What both agree on is what a comparison of one with itself says.
+    // A comparison of a capture with itself lists what both captures have in common.
     let itself = run(&["show", "eth0", "--from", &new, "--compare", &new]);
     assert!(itself.contains("differs  nothing\n"), "{itself}");
     let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&run(args)).unwrap() };

@@ -219,7 +219,8 @@ fn queues_that_nobody_printed_are_unknown_not_none() {
     assert!(String::from_utf8_lossy(&o.stdout).contains("queues unknown"), "{}", String::from_utf8_lossy(&o.stdout));
 }
 
-/// Ports of mlx5 in a report whose `/sys/class/net` was not copied: `ethtool -i` tells which interrupts are whose.
+/// Ports of mlx5 in a report whose `/sys/class/net` was not copied: the bus address of `ethtool -i` assigns the
+/// interrupts to the ports.
 #[test]
 fn bus_info_of_a_report_without_links_decides() {
     let dir = changed("mlx5", |path, bytes| {

@@ -146,7 +146,8 @@ fn times(all: &[String], text: &str) -> usize {
     all.iter().filter(|t| *t == text).count()
 }
 
-/// Boxes of a CPU with lines say `CPU 3`, and more behind it; a line below says it with other words.
+/// Boxes of this CPU: their label begins with `CPU 3`. `CPU 3 (offline)` is the end of a line without a box, and is
+/// not counted.
 fn boxes(all: &[String], cpu: CpuId) -> usize {
     let of = |t: &&String| {
         let mut words = t.split(' ');

@@ -152,7 +152,7 @@ fn lay<'a>(said: &mut Vec<(&'a str, Entry)>, name: &'a str, e: &Entry) {
 }
 
 /// Merges the host groups that match, and then `over`, into the top level of the file for this host. Settings of an interface go into the entry that matches it here. If that
-/// entry also matches other interfaces, it is replaced with one entry for each of them, and a note says so. When the
+/// entry also matches other interfaces, it is replaced with one entry for each of them, and a note reports it. When the
 /// result is read again, it is bound as `bind` with `over` would bind the file.
 pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<String>) {
     let nics = s.nics.as_slice();

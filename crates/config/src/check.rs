@@ -190,7 +190,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
             }
         }
         Kind::Any(kinds) => match kinds.iter().find(|k| takes(k, v.get_ref())) {
-            // A word is not the only thing that the key may be.
+            // The key also takes values that are not words.
             Some(Kind::Word(all)) if !all.contains(&text) => {
                 wrong(format!("{name} = \"{text}\" is not known"), say(kind));
             }

@@ -170,7 +170,7 @@ fn weights(entries: &[u32], start: u32, queues: u32) -> Option<Table> {
     entries.iter().for_each(|q| weights[(q - start) as usize] += 1);
     let unit = weights.iter().fold(0, |a, b| greatest_divisor(a, *b));
     weights.iter_mut().for_each(|w| *w /= unit);
-    // A long list of weights says no more than the table itself.
+    // A long list of weights is no easier to read than the table itself.
     (weights.len() * 2 <= entries.len()).then_some(Table::Weight { weights, start })
 }
 

@@ -132,7 +132,7 @@ impl std::fmt::Display for Matcher {
 }
 
 impl Config {
-    /// Interfaces that are named one by one, without patterns. Software interfaces among them are discovered only if they are asked for.
+    /// Interfaces that are named one by one, without patterns. Software interfaces among them are discovered only if they are requested.
     pub fn named(&self) -> Vec<String> {
         let groups = || self.host_groups.iter();
         let hosts = std::iter::once(&self.host).chain(groups().map(|g| &g.host)).flat_map(|h| &h.interfaces);
@@ -149,7 +149,7 @@ impl Config {
         c
     }
 
-    /// Where each thing was configured.
+    /// Where each setting and each part of the file was configured.
     pub(crate) fn places(&mut self) -> impl Iterator<Item = &mut ConfiguredBy> {
         let groups = self.host_groups.iter_mut().flat_map(|g| {
             let keys = g.host_keys.values_mut().chain(std::iter::once(&mut g.by));

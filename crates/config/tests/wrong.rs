@@ -29,7 +29,7 @@ fn every_fault_is_said_at_once_where_it_is() {
         if ringwise_testkit::golden::blessing() {
             std::fs::write(&golden, &said).unwrap();
         } else if std::fs::read_to_string(&golden).unwrap_or_default() != said {
-            wrong.push(format!("{name} says now:\n{said}"));
+            wrong.push(format!("{name} now causes this message:\n{said}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

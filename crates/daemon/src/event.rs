@@ -52,7 +52,7 @@ pub enum Event {
         /// The file.
         config: Option<String>,
     },
-    /// A person asked for this.
+    /// A user sent this command.
     Asked(Ask),
     /// It ends.
     Stopping {

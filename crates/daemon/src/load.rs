@@ -72,7 +72,7 @@ impl Service<'_> {
         self.setup.follow && patterns.any(|p| ringwise_intent::names(p, dev))
     }
 
-    /// Interfaces whose last transaction is a rollback are only observed. Says so where the user requested more.
+    /// Interfaces whose last transaction is a rollback are only observed. This is logged where the user requested more.
     pub(crate) fn notice_rollbacks(&mut self, undone: &BTreeSet<String>) {
         let new: Vec<String> = undone.difference(&self.rolled_back).filter(|d| self.may_act_on(d)).cloned().collect();
         self.rolled_back.clone_from(undone);

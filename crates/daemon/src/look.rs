@@ -157,7 +157,7 @@ impl Service<'_> {
         })
     }
 
-    /// Changes of which no notification tells. Returns the CPUs that were isolated since the first look.
+    /// Looks for changes that the kernel does not report with a notification. Returns the CPUs that were isolated since the first look.
     pub(crate) fn notice(&mut self, now: &Snapshot) -> CpuSet {
         self.notice_queues(now);
         self.notice_isolation(now)
@@ -296,7 +296,7 @@ impl Service<'_> {
         }
     }
 
-    /// Says why an interface has no new plan, once.
+    /// Logs once why an interface has no new plan.
     fn note(&mut self, notes: &[String]) {
         let new: Vec<&String> = notes.iter().filter(|n| !self.noted.contains(n)).collect();
         for text in new.into_iter().cloned().collect::<Vec<_>>() {

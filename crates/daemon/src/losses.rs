@@ -45,7 +45,7 @@ pub struct About<'a> {
     pub cpus: bool,
     /// Not everything was heard: CPUs may have gone offline and come back.
     pub incomplete: bool,
-    /// irqbalance does not skip the interrupts of this interface any more, although it was told to.
+    /// irqbalance does not skip the interrupts of this interface any more, although ringwise banned them.
     pub ban_lost: bool,
     /// Whether irqbalance still skips them could not be read, so who moved an interrupt is unknown.
     pub ban_unread: bool,

@@ -21,8 +21,8 @@ impl Service<'_> {
         if self.state.paused || !self.configured || self.unrecorded {
             return None;
         }
-        // While tables have moved entries, only a look may read the journals: it tells a person's transaction from a change outside
-        // ringwise (`follow_load`).
+        // While tables have moved entries, only a look may read the journals: it distinguishes a user's transaction from a change
+        // outside ringwise (`follow_load`).
         if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
             return None;
         }

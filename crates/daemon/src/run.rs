@@ -25,7 +25,7 @@ const WATCHED: [&str; 1] = ["/var/lib/kubelet"];
 /// Runs until a signal or a request ends it.
 ///
 /// Errors: another service runs, the directory of its socket cannot be used, or no signal can be handled. A host that cannot be
-/// read is no error: the service says so and tries again.
+/// read is not an error: the service reports it and tries again.
 pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
     memory::one_arena();
     let signals = install_signal_flag().map_err(io::Error::other)?;
@@ -151,7 +151,7 @@ impl Service<'_> {
         }
     }
 
-    /// What a person asked for, and whether the service ends.
+    /// Handles the command of a user. Returns the answer, and whether the service ends.
     fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
         let mut told = Answer::default();
         self.say(&Event::Asked(ask.clone()));

@@ -37,7 +37,7 @@ pub struct Setup {
     pub config: Option<PathBuf>,
     /// Starts the guard of each transaction.
     pub guard: Option<Arc<dyn Guardian>>,
-    /// Follows the load, and says which indirection tables would be better.
+    /// Follows the load, and reports which indirection tables would be better.
     pub follow: bool,
     /// Interfaces whose table and interrupts it writes then, by name or pattern, besides those of the configuration.
     pub act_on_load: Vec<String>,
@@ -123,7 +123,7 @@ impl<'a> Service<'a> {
     ) -> Self {
         let (facts, _) = ringwise_discover::host_without_rivals(host.as_ref());
         let boot_id = facts.boot_id.known().cloned();
-        // Manual changes of before a restart are known, and so are pauses that a person asked for.
+        // The state file has the manual changes that were found before a restart, and the pauses that users requested.
         let last = ServiceState::last(&setup.store).ok().flatten();
         let last = last.filter(|l| l.boot_id.is_some() && l.boot_id == boot_id);
         let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
@@ -222,7 +222,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Says what is wrong, once.
+    /// Logs once what is wrong.
     pub(crate) fn trouble(&mut self, why: &str) {
         if self.state.problem.as_deref() != Some(why) {
             self.state.problem = Some(why.to_string());

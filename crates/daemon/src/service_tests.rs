@@ -335,7 +335,7 @@ fn queues_leave_a_cpu_and_come_home() {
 }
 
 /// The transaction that moves queues away from an offline CPU fails, and restores the masks that the kernel gave. When the pause
-/// ends the CPU is online again, and no event tells that it was not.
+/// ends the CPU is online again, and no event reports that it was offline.
 #[test]
 fn what_the_kernel_moved_comes_home_after_a_failed_transaction() {
     let rig = Rig::applied(Goal::Forward);

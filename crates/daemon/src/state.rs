@@ -1,4 +1,4 @@
-//! What the service tells others: `daemon.json` beside `status.json`, which every user may read.
+//! The state that the service publishes: `daemon.json` beside `status.json`, which every user may read.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -42,9 +42,9 @@ pub struct ServiceState {
     pub config: Option<String>,
     /// How many settings are in effect.
     pub keeps: usize,
-    /// It was told to leave the whole host alone.
+    /// A user paused the service for the whole host.
     pub paused: bool,
-    /// Interfaces that it leaves alone.
+    /// Interfaces that the service does not tune at present, with the reason.
     pub pauses: Vec<Pause>,
     /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,

@@ -11,7 +11,7 @@ use ringwise_knob::{Address, Family, Setting, irq, live, path};
 use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Host, read_with_deadline};
 
-/// For all files together. A file that hangs makes a full comparison, which says which one.
+/// For all files together. If a file hangs, the service compares everything, and names the file.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// Which CPUs are online, and which are isolated; neither a cpuset nor a kubelet or container runtime sends a notification.
 const CPUS: [&str; 5] = [
@@ -74,7 +74,7 @@ impl ToRead {
         if let Some(around) = &mut self.around {
             let mut done = BTreeSet::new();
             for address in &self.others {
-                // One answer has all values of the family, except where each queue or rule is asked for.
+                // One answer has all values of the family, except where each queue or rule needs a request of its own.
                 let alone = matches!(address, Address::QueueCoalesce { .. } | Address::FlowRule { .. });
                 // irqbalance's answer is the same for all interfaces.
                 let dev = address.dev().filter(|_| address.family() != Family::Rivals);

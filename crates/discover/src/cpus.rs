@@ -216,8 +216,8 @@ impl Shared {
     }
 }
 
-/// Level-3 caches. The directory number of level 3 is searched once and confirmed for each domain. A CPU without a
-/// level-3 cache says nothing about the others, because clusters of one machine may differ.
+/// Level-3 caches. The directory number of level 3 is searched once and confirmed for each domain. Other CPUs
+/// may have a level-3 cache even if one has none, because clusters of one machine may differ.
 #[derive(Default)]
 struct L3 {
     index: Option<u32>,

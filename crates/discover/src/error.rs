@@ -25,7 +25,7 @@ pub enum Error {
     },
 }
 
-/// Names that the message prints before it says how many more there are.
+/// Names that the message lists before it counts the rest.
 const NAMES: usize = 16;
 
 impl fmt::Display for Error {

@@ -104,7 +104,7 @@ pub(crate) fn latency_of(r: &mut Reader, cpu: CpuId) -> Fact<String> {
     r.parse(&path::cpu_latency(cpu), |t| Ok(t.to_string()))
 }
 
-/// On when either family forwards; unknown when neither says yes and one could not be read.
+/// On if either family forwards; unknown if neither is known to forward and one could not be read.
 fn forwarding(r: &mut Reader) -> Fact<bool> {
     let four = r.parse("/proc/sys/net/ipv4/ip_forward", sysfs::parse_bool);
     // Absent if the kernel has no IPv6.

@@ -33,12 +33,12 @@ fn archives_are_what_their_descriptions_say() {
         let host = tree::Host::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
         let made = tree::Tree::build(&host).unwrap_or_else(|e| panic!("{name}: {e}")).tar_gz().expect("packs");
         let kept = std::fs::read(dir.join("tree.tar.gz")).expect("an archive");
-        assert!(made == kept, "{name}: tree.tar.gz is not what host.toml says; cargo xtask fixtures writes it");
+        assert!(made == kept, "{name}: tree.tar.gz does not match host.toml; cargo xtask fixtures writes it");
         assert!(kept.len() < 150 * 1024, "{name}: {} bytes", kept.len());
     }
 }
 
-/// What the description of a host says must be discovered, in addition to the golden text.
+/// Facts that the description of a host requires, in addition to the golden text.
 mod facts {
     use ringwise_model::{Confidence, Dir, NicKind, Role};
 

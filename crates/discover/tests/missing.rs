@@ -1,5 +1,5 @@
-//! A tree from which any one thing was removed, forbidden or damaged is still read, and the result lists what is
-//! missing.
+//! A tree in which any one file or reply was removed, forbidden or damaged is still read, and the result lists what
+//! is missing.
 
 use crate::common::Tree;
 use crate::common::machine::{Machine, NicPlan, eth1_plan};
@@ -24,7 +24,7 @@ fn read(t: &Tree) -> Snapshot {
     s
 }
 
-/// Everything that the snapshot says it could not read.
+/// Everything that the snapshot lists as unread.
 fn unread(s: &Snapshot) -> Vec<String> {
     s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread)).map(|u| format!("{} {}", u.what, u.why)).collect()
 }
@@ -53,14 +53,14 @@ fn any_one_file_forbidden_is_told_with_its_errno() {
         let mut t = whole.clone();
         t.error(path.clone(), 13);
         let s = read(&t);
-        let told = unread(&s);
+        let listed = unread(&s);
         let name = path.rsplit('/').next().unwrap();
         // Of siblings and caches each domain is read once, from its first member.
-        if path.contains("thread_siblings_list") && told.len() == before {
+        if path.contains("thread_siblings_list") && listed.len() == before {
             continue;
         }
         // What the dump contains need not be read again, but is still listed.
-        assert!(told.iter().any(|u| u.contains(name) && u.contains("needs root")), "{path}: {told:?}");
+        assert!(listed.iter().any(|u| u.contains(name) && u.contains("needs root")), "{path}: {listed:?}");
     }
 }
 
@@ -77,8 +77,8 @@ fn any_one_file_spoilt_or_reply_torn() {
     for request in whole.kernel.keys() {
         let mut t = whole.clone();
         t.kernel.insert(request.clone(), Err(1));
-        let told = unread(&read(&t));
-        assert!(told.iter().any(|u| u.contains("needs root")), "{request}: {told:?}");
+        let listed = unread(&read(&t));
+        assert!(listed.iter().any(|u| u.contains("needs root")), "{request}: {listed:?}");
         for reply in [vec![], vec![vec![]], vec![vec![5, 0, 1]], vec![vec![0xff; 40]]] {
             let mut t = whole.clone();
             t.kernel.insert(request.clone(), Ok(reply));

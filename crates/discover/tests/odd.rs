@@ -1,4 +1,4 @@
-//! Trees in which one thing is unusual: each value is read as it is, and contradictions are unknown.
+//! Trees in which one value is unusual: each value is read as it is, and contradictions are unknown.
 
 use std::sync::Arc;
 use std::time::Duration;

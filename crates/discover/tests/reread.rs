@@ -1,4 +1,4 @@
-//! One address read again says what the whole discovery says.
+//! Reading one address again gives the same value as a complete discovery.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Flow steering rules as the ioctl tells them.
+//! Flow steering rules as the ioctl reports them.
 
 use crate::common::Tree;
 use crate::common::machine::{Machine, eth1_plan};
@@ -95,7 +95,7 @@ fn what_was_not_read_is_unknown() {
     let mut t = tree();
     counted(&mut t, 1);
     assert_eq!(why(&t), "EOPNOTSUPP (Operation not supported)");
-    // A rule is gone each time it is asked for.
+    // A rule is gone each time ringwise requests it.
     let mut t = tree();
     counted(&mut t, 1);
     listed(&mut t, &[7]);

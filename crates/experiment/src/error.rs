@@ -17,7 +17,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What an error means for the session and for the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// The caller asked for something that does not exist.
+    /// The caller named something that does not exist.
     Usage,
     /// The measurement is not possible. States that were applied are restored at the end of the session.
     Failed,

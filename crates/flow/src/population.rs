@@ -64,7 +64,7 @@ pub struct Spread {
     pub nodes: BTreeMap<u32, Load>,
     /// Every flow, decided or not.
     pub total: Load,
-    /// Flows whose queue cannot be told.
+    /// Flows whose queue is unknown.
     pub undecided: Load,
     /// Of the first of them.
     #[serde(serialize_with = "as_text_or_null")]
@@ -85,7 +85,7 @@ pub struct HeavyFlow {
     /// The flow with its counts.
     #[serde(flatten)]
     pub flow: CountedFlow,
-    /// Receive queue. `None`: it cannot be told.
+    /// Receive queue. `None`: unknown.
     pub queue: Option<u32>,
 }
 

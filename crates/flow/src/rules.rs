@@ -105,7 +105,7 @@ fn number(value: &str, got: u64) -> RuleMatch {
     }
 }
 
-/// A flow tells the number of its VLAN; the tag has a priority above it.
+/// Whether a rule for a VLAN tag matches. A flow has only the number of its VLAN; the tag also has a priority, in the bits above it.
 fn tag(value: &str, id: u16) -> RuleMatch {
     let id = u64::from(id & 0xfff);
     let with = |priority: u64| number(value, priority << 12 | id);

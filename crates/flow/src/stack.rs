@@ -52,7 +52,7 @@ pub struct CpuPlacement {
     pub node: Option<NodeId>,
     /// `core_id`, unique within its package. `None`: unknown.
     pub core: Option<u32>,
-    /// Of the device, and of the CPU's node to it as the firmware tells it.
+    /// How far it is from the device, as the firmware reports it.
     pub reach: Reach,
     /// In SLIT units, 10 is local. `None`: unknown.
     pub distance: Option<u32>,

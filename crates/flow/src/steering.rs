@@ -40,7 +40,7 @@ pub enum QueueDecision {
     Asked,
     /// A rule discards the packets, or sends them to a virtual function.
     Dropped,
-    /// Something that decides is unknown; `why_not` says what.
+    /// A value that the decision needs is unknown; `why_not` names it.
     NotDecidable,
 }
 

@@ -79,7 +79,7 @@ pub enum Error {
         /// The system's reason.
         error: io::Error,
     },
-    /// The file is not a plan that this version can read. The text names the file and says why.
+    /// The file is not a plan that this version can read. The text names the file and the reason.
     #[error("{0}")]
     NotAPlan(String),
     /// The plan was made for another host or boot, or was edited.

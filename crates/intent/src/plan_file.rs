@@ -126,7 +126,7 @@ impl PlanFile {
         }
     }
 
-    /// Whether the file says when it was made. `false`: an earlier version wrote it, and it does not expire.
+    /// Whether the file contains the time when it was made. `false`: an earlier version wrote it, and it does not expire.
     pub fn is_dated(&self) -> bool {
         self.stamp.is_some()
     }

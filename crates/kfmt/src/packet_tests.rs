@@ -146,7 +146,7 @@ fn what_is_no_flow_says_why() {
     assert_eq!((cut.ports, cut.short), (None, true));
     let cut = seen(101, &ip6(0, &[6])).unwrap();
     assert_eq!((cut.protocol, cut.ports, cut.short), (0, None, true));
-    assert_eq!(seen(1, &frame(0x86dd, &ip4(6, 0, &PORTS))), Err(NoFlow::Malformed), "IPv4 that says it is IPv6");
+    assert_eq!(seen(1, &frame(0x86dd, &ip4(6, 0, &PORTS))), Err(NoFlow::Malformed), "IPv4 with the EtherType of IPv6");
     assert_eq!(seen(101, &[0x41; 40]), Err(NoFlow::Malformed));
     assert_eq!(seen(101, &[0x50; 40]), Err(NoFlow::Malformed));
     let endless = [0u8, 0, 0, 0, 0, 0, 0, 0].repeat(20);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::visible;
 
-/// One thing read from the host.
+/// One value read from the host.
 ///
 /// In JSON: `{"known": VALUE}`, `"absent"`, or `{"unknown": {"what": …, "errno": …, "why": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ pub enum Subject {
 }
 
 impl Unread {
-    /// `what` names the thing, `why` the reason; the cause is [`Cause::Other`], without a subject.
+    /// `what` names the value, `why` the reason; the cause is [`Cause::Other`], without a subject.
     pub fn new(what: impl Into<String>, errno: Option<i32>, why: impl Into<String>) -> Self {
         Self { what: what.into(), errno, why: why.into(), cause: Cause::Other, subject: None }
     }
@@ -132,7 +132,7 @@ impl<T> Fact<T> {
         Self::Unknown(Unread::late(what, within))
     }
 
-    /// `what` names the thing, `why` the reason.
+    /// `what` names the value, `why` the reason.
     pub fn unknown(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Unknown(Unread::new(what, None, why))
     }

@@ -58,7 +58,8 @@ fn plain(text: &str) -> String {
     if let Some(name) = text.strip_prefix("missing field ") {
         return format!("{name} is missing");
     }
-    let found = ["invalid type: ", "invalid value: "].iter().find_map(|p| text.strip_prefix(p)?.split_once(", expected "));
+    let found =
+        ["invalid type: ", "invalid value: "].iter().find_map(|p| text.strip_prefix(p)?.split_once(", expected "));
     let Some((found, expected)) = found else { return text.to_string() };
     let found = match found {
         "map" => "an object",

@@ -52,7 +52,7 @@ pub struct Host {
     /// What each of them, and configuration files, would set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rival_details: Vec<crate::CompetingProgram>,
-    /// irqbalance, which can be told to skip interrupts. Absent: it does not run.
+    /// irqbalance, and the interrupts that it skips. Absent: it does not run.
     #[serde(default = "crate::competing_programs::not_asked")]
     pub irqbalance: Fact<crate::Irqbalance>,
     /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.

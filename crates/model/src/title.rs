@@ -211,9 +211,9 @@ mod tests {
         assert_eq!(of(json!({ "title": "goal rpc" })), Title::Goal { goal: Goal::Rpc });
         assert_eq!(of(json!({ "title": "goal of mine" })), Title::Text("goal of mine".into()));
         assert_eq!(of(json!({ "title": "plan /tmp/x.json" })), Title::Text("plan /tmp/x.json".into()));
-        let later = json!({ "title": "a new thing", "purpose": { "code": "new", "facts": { "x": 1 } } });
+        let later = json!({ "title": "a new title", "purpose": { "code": "new", "facts": { "x": 1 } } });
         let read = of(later.clone());
-        assert_eq!((read.to_string().as_str(), serde_json::to_value(&read).unwrap()), ("a new thing", later));
+        assert_eq!((read.to_string().as_str(), serde_json::to_value(&read).unwrap()), ("a new title", later));
     }
 
     #[test]

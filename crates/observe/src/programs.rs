@@ -14,7 +14,7 @@ use ringwise_sys::Host;
 
 /// The part of a CPU, in per cent, from which a process or thread is busy.
 pub const BUSY_PERCENT: f64 = 20.0;
-/// Times count in ticks of 10 ms, so a shorter time says little.
+/// The kernel counts CPU times in ticks of 10 ms, so a share over a shorter time would be inaccurate.
 const SHORTEST: Duration = Duration::from_millis(200);
 /// Reading more than this would take longer than the rest of a check.
 const MOST_PROCESSES: usize = 32_768;

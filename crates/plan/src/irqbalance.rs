@@ -1,4 +1,4 @@
-//! Tells irqbalance to ignore the interrupts that the plan pins, and reports other competing programs with the
+//! Makes irqbalance skip the interrupts that the plan pins, and reports other competing programs with the
 //! consequences.
 
 use std::collections::BTreeSet;

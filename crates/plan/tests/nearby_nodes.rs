@@ -1,4 +1,4 @@
-//! Hosts with several nodes per socket: when queues get CPUs of a nearby node, and what the plan says about it.
+//! Hosts with several nodes per socket: when queues get CPUs of a nearby node, and what the plan reports about it.
 
 use ringwise_knob::{Address, MoveCause, Reason, VectorName};
 use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, NodeId, Smt, Snapshot};

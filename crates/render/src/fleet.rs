@@ -42,7 +42,7 @@ impl Limit {
     }
 
     pub(crate) fn of(&self, most: usize, n: usize) -> usize {
-        // A line that only says "and 1 more" would take as much room as the entry itself.
+        // A line "and 1 more" would take as much room as the entry itself.
         if self.all || n <= most + 1 { n } else { most }
     }
 

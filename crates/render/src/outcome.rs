@@ -276,7 +276,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
                 out.push_str(&hang("", text, w));
                 out.push_str("List: ringwise learned\n");
             }
-            // A transaction on trial must be confirmed first, which its own text says.
+            // A transaction on trial must be confirmed first; the text about the trial explains how.
             if run == Run::Apply && o.trial.as_ref().is_none_or(|t| t.fate != TrialResult::Pending) {
                 out.push_str(AFTER_APPLY);
             }

@@ -1,4 +1,4 @@
-//! Allows at most one thread at a time for each thing that may hang: a device that never answers costs one thread, however often
+//! Allows at most one thread at a time for each read that may hang: a device that never answers costs one thread, however often
 //! a long-running process (exporter, `watch`) reads the host again.
 
 use std::collections::BTreeMap;

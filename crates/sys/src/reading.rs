@@ -7,12 +7,12 @@ use std::thread;
 type Over = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// Set while this thread reads: tells the waiting thread that there will be no answer.
+    /// Set while this thread reads: notifies the waiting thread that there will be no answer.
     static OVER: RefCell<Option<Over>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` as a reading of this thread, which must do nothing else. `over`: tells the waiting thread that there will be no
-/// answer.
+/// Runs `work` as a reading of this thread, which must do nothing else. `over`: notifies the waiting thread that there will
+/// be no answer.
 pub fn reading<T>(over: impl FnOnce() + 'static, work: impl FnOnce() -> T) -> T {
     OVER.set(Some(Box::new(over)));
     let value = work();

@@ -1,4 +1,4 @@
-//! What a service tells systemd (`sd_notify(3)`): one datagram to the socket that the environment names.
+//! State notifications of a service to systemd (`sd_notify(3)`): one datagram to the socket that the environment names.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;

@@ -301,10 +301,10 @@ fn a_fifo_or_a_device_is_refused() {
     let dir = Dir::new("special");
     let path = dir.0.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let says = open_soon(path).expect("refused, not waited for");
-    assert!(says.contains("pipe: found a named pipe, expected a file or a directory"), "{says}");
-    let says = open_soon("/dev/zero".into()).expect("refused");
-    assert!(says.contains("found a character device"), "{says}");
+    let error = open_soon(path).expect("refused, not waited for");
+    assert!(error.contains("pipe: found a named pipe, expected a file or a directory"), "{error}");
+    let error = open_soon("/dev/zero".into()).expect("refused");
+    assert!(error.contains("found a character device"), "{error}");
 }
 
 /// For `--from <(zcat …)` the shell opens an anonymous pipe, which has a writer.
@@ -328,10 +328,10 @@ fn an_error_does_not_print_the_file() {
     let passwd =
         b"root:x:0:0:root:/root:/bin/bash\ndaemon:$6$secret:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n".repeat(40);
     for at in 0..64 {
-        let says = Captured::open(&dir.file("some", &passwd[at..])).unwrap_err().to_string();
-        assert!(says.contains("not a tar archive"), "{says}");
+        let error = Captured::open(&dir.file("some", &passwd[at..])).unwrap_err().to_string();
+        assert!(error.contains("not a tar archive"), "{error}");
         for word in ["root", "secret", "bash", "usr", "daemon"] {
-            assert!(!says.replace(&dir.0.display().to_string(), "").contains(word), "{says}");
+            assert!(!error.replace(&dir.0.display().to_string(), "").contains(word), "{error}");
         }
     }
 }
@@ -345,8 +345,8 @@ fn a_nested_report_is_named_and_several_are_refused() {
     assert_eq!(Captured::open(&dir.0.join("web1")).unwrap().nested(), None);
     // A capture of ringwise at another depth.
     let refuses = |names: &[&str]| {
-        let says = Captured::open(&dir.0).unwrap_err().to_string();
-        assert!(says.contains(&format!("more than one host: {}", names.join(", "))), "{says}");
+        let error = Captured::open(&dir.0).unwrap_err().to_string();
+        assert!(error.contains(&format!("more than one host: {}", names.join(", "))), "{error}");
     };
     foreign(&dir, "old/web2/");
     refuses(&["web1", "old/web2"]);

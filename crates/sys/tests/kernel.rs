@@ -47,7 +47,7 @@ fn refusals_of_the_kernel_keep_their_errno() {
     assert!(error.is_absent());
     let error = get(17, CHANNELS, "nonesuch0").unwrap_err();
     assert_eq!(error.errno, Some(19), "{error}");
-    assert!(error.words.is_some(), "the kernel says more than ENODEV: {error}");
+    assert!(error.words.is_some(), "the kernel adds a message to ENODEV: {error}");
     let dump = Request::NetdevDump { cmd: 10, name: "queue-get", dev: "nonesuch0".into() };
     assert_eq!(real().kernel(&dump).unwrap_err().errno, Some(19));
     let bad = get(250, "no-such-command", "lo").unwrap_err();

@@ -45,7 +45,7 @@ pub fn compare(path: &Path, got: &str) {
     }
 }
 
-/// JSON with one line for each thing that people compare: a CPU, a queue, a vector.
+/// JSON with one line for each object that people compare: a CPU, a queue, a vector.
 pub fn json(value: &Value) -> String {
     let mut out = String::new();
     write(value, 0, &mut out);

@@ -416,7 +416,7 @@ impl<'a> Fleet<'a> {
         let holds = account["rc"].as_i64().is_some_and(|rc| rc != 0) && account["error"]["schema"] == "ringwise.error";
         self.checks.check("the output has the exit status and the error", holds, &account.to_string());
         let holds = account["msg"].as_str().is_some_and(|m| m.contains("root"));
-        self.checks.check("the message says that root is needed", holds, &account["msg"].to_string());
+        self.checks.check("the message reports that root is needed", holds, &account["msg"].to_string());
         self.untouched("unprivileged", None, &before)
     }
 

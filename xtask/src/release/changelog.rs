@@ -118,7 +118,7 @@ mod tests {
     const OLD: &str = "## 0.1.0 (2026-11-23)\n\nThe first version.\n";
 
     fn with(heading: &str) -> String {
-        format!("# Changes\n\n{heading}\n\n### Added\n\n- A thing.\n\n{OLD}")
+        format!("# Changes\n\n{heading}\n\n### Added\n\n- A feature.\n\n{OLD}")
     }
 
     #[test]

@@ -5,22 +5,29 @@
 pub(super) enum Kind {
     Rust,
     C,
-    /// Shell and TOML: comments only.
+    /// Shell, Python, TOML and units: comments only.
     Script,
     Markdown,
+    /// YAML: values too, such as the names of tasks.
+    Yaml,
+    /// Strings of at least two words: a string of one word is a key, or the name of a key or value in a list.
+    Json,
 }
 
 impl Kind {
     pub(super) fn of(file: &str) -> Option<Self> {
         let name = file.rsplit('/').next().unwrap_or(file);
-        if matches!(name, "Makefile" | "run") {
+        if matches!(name, "Makefile" | "run" | "postinst" | "prerm" | "postrm") {
             return Some(Self::Script);
         }
         match name.rsplit_once('.')?.1 {
             "rs" => Some(Self::Rust),
             "c" | "h" => Some(Self::C),
-            "sh" | "toml" => Some(Self::Script),
+            "sh" | "toml" | "py" | "service" => Some(Self::Script),
             "md" => Some(Self::Markdown),
+            "yml" | "yaml" => Some(Self::Yaml),
+            // Others are results and recordings.
+            "json" if file.starts_with("schemas/") => Some(Self::Json),
             _ => None,
         }
     }
@@ -68,6 +75,8 @@ pub(super) fn of(text: &str, kind: Kind) -> Prose {
         Kind::Rust | Kind::C => source(text, kind),
         Kind::Script => script(text),
         Kind::Markdown => markdown(text),
+        Kind::Yaml => yaml(text),
+        Kind::Json => source(text, kind),
     }
 }
 
@@ -98,6 +107,21 @@ fn markdown(text: &str) -> Prose {
     out
 }
 
+/// A value may go on in the next line; a new key or item begins a new text.
+fn yaml(text: &str) -> Prose {
+    let mut out = Prose::default();
+    for (n, line) in text.lines().enumerate() {
+        let line = line.trim_start().trim_start_matches(['#', '-', ' ']);
+        let key = line.split_once(':').filter(|(key, _)| !key.is_empty() && !key.contains(' '));
+        if line.is_empty() || key.is_some() {
+            out.gap(n + 1);
+        }
+        words(&mut out, key.map_or(line, |(_, value)| value), n + 1);
+        out.push(' ', n + 1);
+    }
+    out
+}
+
 fn script(text: &str) -> Prose {
     let mut out = Prose::default();
     for (n, line) in text.lines().enumerate() {
@@ -118,12 +142,12 @@ fn script(text: &str) -> Prose {
     out
 }
 
-/// Comments and, of Rust, string literals. A comment that goes on in the next line is one text.
+/// Comments, if there are any, and string literals, except of C. A comment that goes on in the next line is one text.
 fn source(text: &str, kind: Kind) -> Prose {
     let mut out = Prose::default();
     let (mut rest, mut line) = (text, 1);
     while let Some(c) = rest.chars().next() {
-        if let Some(comment) = rest.strip_prefix("//") {
+        if let Some(comment) = rest.strip_prefix("//").filter(|_| kind != Kind::Json) {
             let end = comment.find('\n').unwrap_or(comment.len());
             words(&mut out, comment[..end].trim_start_matches(['/', '!']), line);
             rest = &comment[end..];
@@ -141,7 +165,8 @@ fn source(text: &str, kind: Kind) -> Prose {
             out.gap(line);
             let folded = literal.replace("\\n", " ");
             for l in folded.split_inclusive('\n') {
-                if kind == Kind::Rust {
+                let name = kind == Kind::Json && !literal.contains(' ');
+                if kind != Kind::C && !name {
                     words(&mut out, l.trim_end_matches('\n').trim_end_matches('\\'), line);
                     out.push(' ', line);
                 }

@@ -29,9 +29,9 @@ pub enum InvalidLoad {
         "{time:?} measured after {warmup:?} of warm-up: expected above 0 and up to one hour, and up to one hour of warm-up"
     )]
     Time {
-        /// Measured time that was asked for.
+        /// Requested measured time.
         time: Duration,
-        /// Warm-up that was asked for.
+        /// Requested warm-up.
         warmup: Duration,
     },
     /// The load has no group.
@@ -40,7 +40,7 @@ pub enum InvalidLoad {
     /// Threads of one group, or of one end that answers.
     #[error("{found} threads: expected 1 to {most}")]
     Threads {
-        /// What was asked for.
+        /// Requested number.
         found: u32,
         /// The highest number that is allowed.
         most: u32,
@@ -48,7 +48,7 @@ pub enum InvalidLoad {
     /// Threads of all groups together.
     #[error("{found} threads: expected at most {most} in all")]
     ThreadsInAll {
-        /// What was asked for.
+        /// Requested number.
         found: u64,
         /// The highest number that is allowed.
         most: u32,
@@ -56,7 +56,7 @@ pub enum InvalidLoad {
     /// Flows of all groups together.
     #[error("{found} flows: expected at most {most} in all")]
     FlowsInAll {
-        /// What was asked for.
+        /// Requested number.
         found: u64,
         /// The highest number that is allowed.
         most: u32,
@@ -64,7 +64,7 @@ pub enum InvalidLoad {
     /// The payload size of one message.
     #[error("{found} bytes over {protocol}: expected {least} to {most}")]
     Size {
-        /// What was asked for.
+        /// Requested size.
         found: u32,
         /// `UDP` or `TCP`.
         protocol: &'static str,
@@ -76,7 +76,7 @@ pub enum InvalidLoad {
     /// Requests of a burst.
     #[error("{found} requests in flight per flow: expected 1 to {most}")]
     Burst {
-        /// What was asked for.
+        /// Requested number.
         found: u32,
         /// The highest number that is allowed.
         most: u32,
@@ -84,7 +84,7 @@ pub enum InvalidLoad {
     /// Zipf's exponent.
     #[error("skew {found}: expected 0 (all flows alike) to {most}")]
     Skew {
-        /// What was asked for.
+        /// Requested exponent.
         found: f64,
         /// The highest exponent that is allowed.
         most: f64,
@@ -100,7 +100,7 @@ pub enum InvalidLoad {
     /// An address that reaches more than one host.
     #[error("cannot send to {to}: {why}")]
     Target {
-        /// What was asked for.
+        /// Requested address.
         to: SocketAddr,
         /// What it is instead.
         why: NotOneHost,
@@ -122,7 +122,7 @@ pub enum LoadError {
     /// The end that answers was given an address that is not that of one host.
     #[error("not listening on {ip}: {why}")]
     BindAddress {
-        /// What was asked for.
+        /// Requested address.
         ip: IpAddr,
         /// What it is instead.
         why: NotOneHost,

@@ -14,7 +14,7 @@ pub enum PortFault {
     /// Length of the frames in bytes.
     #[error("frames of {found} bytes; expected {least} to {most}, without FCS")]
     FrameSize {
-        /// What was asked for.
+        /// Requested length.
         found: u32,
         /// The shortest frame.
         least: u32,
@@ -27,7 +27,7 @@ pub enum PortFault {
     /// How often each frame is sent.
     #[error("each frame sent {found} times; expected 1 to {most}")]
     Copies {
-        /// What was asked for.
+        /// Requested number.
         found: u32,
         /// The highest number.
         most: u32,
@@ -76,9 +76,9 @@ pub enum PktgenError {
     /// The measured time is 0, or the run is too long.
     #[error("pktgen: {warmup:?} of warm-up and {time:?} measured; expected up to {} s in all, and a measured time above 0", .most.as_secs())]
     Time {
-        /// Warm-up that was asked for.
+        /// Requested warm-up.
         warmup: Duration,
-        /// Measured time that was asked for.
+        /// Requested measured time.
         time: Duration,
         /// The longest time of both together.
         most: Duration,

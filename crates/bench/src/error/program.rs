@@ -56,16 +56,16 @@ pub enum ProgramError {
     PartOfSecond {
         /// The program.
         program: String,
-        /// Warm-up that was asked for.
+        /// Requested warm-up.
         warmup: Duration,
-        /// Measured time that was asked for.
+        /// Requested measured time.
         time: Duration,
     },
 
     /// The server was given an address that is not that of one host.
     #[error("not listening on {ip}: {why}")]
     BindAddress {
-        /// What was asked for.
+        /// Requested address.
         ip: IpAddr,
         /// What it is instead.
         why: NotOneHost,
@@ -162,12 +162,12 @@ pub enum ProgramError {
         /// Its value, in microseconds.
         found: f64,
     },
-    /// A rate in another unit than the one that was asked for.
+    /// A rate in another unit than the requested one.
     #[error("netperf reports its rate in {found}, not in {expected}")]
     Unit {
         /// The unit that it reports.
         found: String,
-        /// The unit that was asked for.
+        /// The requested unit.
         expected: &'static str,
     },
 

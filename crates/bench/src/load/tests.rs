@@ -97,7 +97,7 @@ fn a_stall_shows_at_intended_times_and_hides_without() {
     let open = Group { per_s: Some(1000.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) };
     let open = once(open, 1000).unwrap().latency.unwrap();
     // 200 of 1,000 were intended during the stall, evenly: a tenth of all waited 100 ms or more, 1 in 100 nearly 200.
-    // On a busy machine some are never sent (it says so), and the others wait longer.
+    // On a busy machine some are never sent, which the result reports, and the others wait longer.
     assert!(open.count > 500 && open.p90_us >= 50_000.0 && open.p99_us >= 150_000.0, "{open:?}");
     assert!(open.max_us >= 199_000.0);
     std::thread::sleep(Duration::from_millis(60));

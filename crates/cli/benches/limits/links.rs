@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::table::Table;
 use crate::{Result, program, shortest};
 
-/// Needs root, `unshare` and `ip`; without them the row says so and counts as nothing.
+/// Needs root, `unshare` and `ip`; without them the row shows what is missing, and is not counted.
 pub(crate) fn measure(table: &mut Table, program: &Path) -> Result<()> {
     let what = "thousands of software interfaces add to show, running kernel";
     let out = Command::new("unshare").arg("-n").arg(std::env::current_exe()?).arg("--links").arg(program).output();
@@ -49,7 +49,7 @@ pub(crate) fn child(program: &str) -> Result<()> {
 
 fn ip(batch: &str) -> Result<()> {
     let mut ip = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    // It may stop reading at its first error, which its status tells.
+    // `ip` may stop reading at its first error, and reports it with its exit status.
     let _ = ip.stdin.take().ok_or("no stdin")?.write_all(batch.as_bytes());
     let out = ip.wait_with_output()?;
     if out.status.success() {

@@ -99,8 +99,8 @@ fn only_watch() -> Result<Table> {
     Ok(table)
 }
 
-/// What a run took: on the clock, and of the CPUs (user and system time of this process and the programs that it
-/// started, on average: the kernel tells it in ticks of 10 ms). The second tells more where others work as well.
+/// Duration of a run, and its CPU time: user and system time of this process and of the programs that it started, on
+/// average, because the kernel reports it in ticks of 10 ms. If other programs use the machine, the CPU time is more reliable.
 #[derive(Clone, Copy)]
 struct Timed {
     wall: Duration,

@@ -34,7 +34,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     links::measure(table, &program)
 }
 
-/// To its end; an error says what it said.
+/// Runs a command to its end. An error contains its exit status and its error output.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let out = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     if out.status.success() {

@@ -26,11 +26,11 @@ pub(crate) struct Table {
 
 struct Row {
     what: String,
-    /// None: shown for comparison, nothing is asked of it.
+    /// None: shown for comparison, without a limit.
     limit: Option<String>,
     measured: String,
     ok: bool,
-    /// Measured by the limit; None: no share of it can be told.
+    /// The measured value divided by the limit; None: there is no such ratio.
     times: Option<f64>,
 }
 

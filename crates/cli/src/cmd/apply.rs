@@ -200,7 +200,7 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
     plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect::<BTreeMap<_, _>>()
 }
 
-/// The plan for the host as it is. On a terminal the user is asked about manual changes that it would undo; without a
+/// The plan for the host as it is. On a terminal the user decides about manual changes that it would undo; without a
 /// terminal they stay. `None`: at boot, when there is nothing to plan for yet.
 fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Planning, Take, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;

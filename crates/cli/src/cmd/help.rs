@@ -76,7 +76,7 @@ fn is_command(words: &[String]) -> bool {
     true
 }
 
-/// The page of a topic. Marks are in ASCII if the style says so.
+/// The page of a topic. Marks are in ASCII if the style requests it.
 fn page(topic: &Topic, a: &HelpArgs, common: &Common, style: &Style) -> Result<String> {
     let name = topic.names[0];
     let title = format!("{name}  {}", topic.title);

@@ -169,7 +169,7 @@ struct PersistDocument {
 }
 
 impl PersistDocument {
-    /// The document, with the state after the command. The state of this host says nothing about an image.
+    /// The document, with the state after the command. The state of this host does not describe an image.
     fn read(&self, a: &PersistArgs, state_dir: &Path, common: &Common) -> Result<Document<'static, Value>> {
         let root = a.root.as_deref().unwrap_or(Path::new("/"));
         let mut body = json!(self);

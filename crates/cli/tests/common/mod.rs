@@ -172,7 +172,7 @@ pub(crate) fn edge3() -> Snapshot {
     let eth1 = nic("eth1", 2, "igb", 0, &[0, 0, 0, 0, 9, 9, 2, 3], &all);
     let eth2 = nic("eth2", 3, "igb", 1, &[8, 8, 8, 8, 1, 1, 10, 11], &all);
     let mut eth3 = nic("eth3", 4, "vmxnet3", 0, &[0, 0, 0, 0], &all);
-    eth3.node = Fact::unknown("/sys/class/net/eth3/device/numa_node", "the firmware says -1");
+    eth3.node = Fact::unknown("/sys/class/net/eth3/device/numa_node", "the firmware reports -1");
     eth3.link.carrier = Fact::Known(false);
     eth3.link.operstate = Fact::Known("down".into());
     eth3.link.speed_mbps = Fact::Absent;

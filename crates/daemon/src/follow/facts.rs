@@ -1,4 +1,4 @@
-//! What a device says about its receive queues: the indirection table, what forbids to write it, and queues that others use.
+//! The receive queues of a device: the indirection table, what forbids writing it, and queues that programs use.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Follows the load once a second: says which indirection table, or which CPU for an interrupt, would be better, and asks for it to be
-//! written where the user requested that.
+//! Follows the load once a second: reports which indirection table, or which CPU for an interrupt, would be better, and requests the
+//! write where the user configured it.
 //!
 //! ```text
 //!   /proc/stat, NAPI threads ─► is a CPU of the queues busy? ─► all counters ─► Adapter ─► count packets by entry ─► Finding, LoadWrite
@@ -261,7 +261,7 @@ impl Follow {
         read.or(known)
     }
 
-    /// What each adapter says about these rates.
+    /// Passes these rates to the adapter of each interface, and collects its findings.
     pub(crate) fn pass_on(
         &mut self,
         host: &Arc<dyn Host>,

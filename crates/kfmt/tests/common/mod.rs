@@ -132,7 +132,7 @@ pub(crate) fn text(data: &[u8]) {
     if let Ok(mask) = ethtool_ioctl::fields::mask(&s) {
         assert_eq!(ethtool_ioctl::fields::mask(&ethtool_ioctl::fields::letters(mask)), Ok(mask));
     }
-    // What commands print: everything that is accepted can be told as the kernel would tell it.
+    // Output of commands: whatever is accepted can be encoded as a reply of the kernel.
     for l in ip_text::links(&s).unwrap_or_default() {
         let again = rtnl::link_reply(&l.info).ok().map(|m| rtnl::link(&m));
         assert!(again.is_none_or(|a| a.is_ok_and(|a| a.ifindex == l.info.ifindex)));

@@ -252,7 +252,7 @@ fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, (s,
                 None => "has no effect on forwarded packets".into(),
             };
             let by = if *accelerated {
-                "; accelerated: the kernel tells the device, and other queues may get it"
+                "; accelerated: the kernel programs the device, so another queue may receive it"
             } else {
                 ""
             };

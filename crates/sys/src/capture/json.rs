@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use ringwise_model::JsonFault;
+use serde::{Deserialize, Serialize};
 
 use super::recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply, from_hex, to_hex};
 

@@ -300,7 +300,7 @@ pub(super) fn os_release(text: &str, names: &mut Pseudonyms) -> String {
     kept(text, names, |line| line.split_once('=').is_some_and(|(k, _)| RELEASE.contains(&k)))
 }
 
-/// Only the version: the text after it tells who built the kernel, and where.
+/// Only the version: the text after it reveals who built the kernel, and where.
 pub(super) fn kernel_version(text: &str, names: &mut Pseudonyms) -> String {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.len() > 3 {

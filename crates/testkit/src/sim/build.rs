@@ -250,7 +250,7 @@ impl Build {
                 ]),
                 _ => params(&[("rx-usecs", 3), ("tx-usecs", 3)]),
             },
-            // lab: "pause frames as ethtool -a says them"
+            // lab: "pause frames as ethtool -a shows them"
             pause: match driver {
                 Driver::Virtio | Driver::Vmxnet3 => Fact::Absent,
                 _ => Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) }),

@@ -15,7 +15,7 @@ fn no(errno: i32) -> Error {
 }
 
 /// Names and states as `ethtool -k` prints them in the lab's guests: `+` on, `-` off, `=` fixed on, `!` fixed off.
-/// lab: "DEV: features as ethtool -k says them" compares whole sets; these are the ones that tests name.
+/// lab: "DEV: features as ethtool -k shows them" compares whole sets; these are the ones that tests name.
 pub(super) fn of_driver(driver: Driver) -> BTreeMap<String, Feature> {
     let all = "+rx-gro -rx-gro-list -rx-udp-gro-forwarding -tx-nocache-copy +tx-generic-segmentation";
     let own = match driver {
@@ -50,7 +50,7 @@ pub(super) fn of_driver(driver: Driver) -> BTreeMap<String, Feature> {
 }
 
 /// net/ethtool/features.c, `ethnl_set_features`: a name that this kernel does not know is an error, what is fixed
-/// is ignored silently. lab: "a feature that is fixed: the kernel says nothing"
+/// is ignored silently. lab: "a feature that is fixed: the kernel reports no error"
 pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let all = match &mut s.nics[i].features {

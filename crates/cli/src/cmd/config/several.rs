@@ -109,7 +109,7 @@ fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
     Ok(Checked { host: host.shortened(), parts, document })
 }
 
-/// An error tells why the file fails on this host.
+/// An error names the reason for which the file fails on this host.
 fn planned(
     input: &FileInput,
     name: &str,
