@@ -13,6 +13,15 @@ start() {
 	done
 	not_ok "irqbalance runs" "$(tail -n 3 /tmp/irqbalance | tr '\n' ' ')"
 }
+# running NAME: checks that irqbalance has not ended by itself
+running() {
+	if kill -0 "$pid" 2>/dev/null; then
+		ok "$1"
+	else
+		wait "$pid"
+		not_ok "$1" "it ended with status $?: $(tail -n 3 /tmp/irqbalance | tr '\n' ' ') $(dmesg | grep irqbalance | tail -n 2)"
+	fi
+}
 stop() {
 	kill "$pid"
 	wait "$pid" 2>/dev/null

@@ -16,6 +16,7 @@ links $devs
 start --interval=10
 # It moves the interrupts without a queue, which nothing pins, in its first rounds.
 sleep 25
+running "irqbalance runs for 25 s"
 status "the layout is applied" 0 ringwise apply --yes --goal forward $devs
 layout >/tmp/planned
 serve --config none
@@ -25,6 +26,7 @@ sleep 15
 _s=$(ticks $service) _i=$(ticks $pid)
 sleep 60
 echo "# CPU time in 60 s, ticks of 10 ms: service $(($(ticks $service) - _s)), irqbalance with its default interval of 10 s $(($(ticks $pid) - _i))"
+running "irqbalance still runs"
 same "beside irqbalance nothing is written" "$(journals)" "$n"
 
 stop

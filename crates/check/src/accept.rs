@@ -110,6 +110,9 @@ impl Baseline {
             }
         }
         r.findings = crate::causes::fold(left);
+        if !r.accepted.is_empty() {
+            r.name_main_problem();
+        }
         let text = |e: &&Entry| format!("{} was accepted until {} ({})", e.rule, e.until, e.reason);
         over.iter().map(text).collect()
     }

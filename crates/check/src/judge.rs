@@ -1,7 +1,7 @@
 //! Runs all rules and collects their findings in a report.
 
 use crate::finding_sink::FindingSink;
-use crate::report::{Report, SCHEMA, VERSION};
+use crate::report::{PlannedFix, Report, SCHEMA, VERSION};
 use crate::rule_context::{AuditInput, GoalOrigin, RuleContext};
 use crate::rules::rules;
 use crate::{causes, main_problem};
@@ -21,6 +21,7 @@ pub fn judge(i: &AuditInput) -> Report {
         goal_by_default: i.goal_from == GoalOrigin::Default,
         first: None,
         main_problem: None,
+        planned_fix: PlannedFix::default(),
         arguments: Vec::new(),
         findings: Vec::new(),
         accepted: Vec::new(),
@@ -46,10 +47,8 @@ pub fn judge(i: &AuditInput) -> Report {
     // Plan and drift cover the whole host, even if only some interfaces are to be judged.
     r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
     r.findings = causes::fold(std::mem::take(&mut r.findings));
-    if let Some(p) = main_problem::find(&cx, &r.findings) {
-        r.first = Some(p.command.iter().fold(p.text.clone(), |text, c| format!("{text} {c}")));
-        r.main_problem = Some(p);
-    }
+    r.planned_fix = main_problem::planned_fix(&cx);
+    r.name_main_problem();
     r.arguments = cx.arguments();
     r
 }

@@ -1,7 +1,7 @@
 //! The report's first sentence: the problem that limits this host most.
 
 use crate::fix::PlanArguments;
-use crate::report::{Finding, MainProblem};
+use crate::report::{Finding, MainProblem, PlannedFix, Report};
 use crate::rule_context::RuleContext;
 use crate::severity::Severity;
 
@@ -17,8 +17,27 @@ pub(crate) fn rank(rule: &str) -> usize {
     ORDER.iter().position(|o| *o == rule).unwrap_or(ORDER.len())
 }
 
-/// `findings` are sorted, worst first.
-pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem> {
+/// What the plan of this check would do.
+pub(crate) fn planned_fix(cx: &RuleContext) -> PlannedFix {
+    let is_asked = |s: &&ringwise_knob::Step| cx.is_asked(s.setting.address().as_ref().and_then(|a| a.dev()));
+    PlannedFix {
+        rules: cx.planned.keys().map(ToString::to_string).collect(),
+        changes: cx.i.plan.as_ref().map_or(0, |p| p.steps.iter().filter(is_asked).count()),
+        traffic_times: cx.plan_shares_for_locality(),
+        command: cx.command(&PlanArguments::planned()),
+    }
+}
+
+impl Report {
+    /// Names the main problem among the present findings, which are sorted, worst first.
+    pub(crate) fn name_main_problem(&mut self) {
+        self.main_problem = find(&self.planned_fix, &self.findings);
+        let text = |p: &MainProblem| p.command.iter().fold(p.text.clone(), |text, c| format!("{text} {c}"));
+        self.first = self.main_problem.as_ref().map(text);
+    }
+}
+
+fn find(fix: &PlannedFix, findings: &[Finding]) -> Option<MainProblem> {
     let bad = || findings.iter().filter(|f| f.severity > Severity::Info);
     let top = bad().next()?;
     let of = |f: &Finding| match &f.dev {
@@ -30,19 +49,18 @@ pub(crate) fn find(cx: &RuleContext, findings: &[Finding]) -> Option<MainProblem
     if let Some(wall) = bad().find(|f| f.rule == "D15" && f.rule != top.rule) {
         out += &format!(" {}.", of(wall).trim_end_matches('.'));
     }
-    let is_asked = |s: &&ringwise_knob::Step| cx.is_asked(s.setting.address().as_ref().and_then(|a| a.dev()));
-    let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.iter().filter(is_asked).count());
-    let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
+    let changes = fix.changes;
+    let planned = findings.iter().any(|f| f.remedy.is_some() && fix.rules.contains(&f.rule));
     let command = if planned && changes > 0 {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
-        out += &match cx.plan_shares_for_locality() {
+        out += &match fix.traffic_times {
             None => format!(" {n} would fix this and other findings:"),
             Some(part) => format!(
                 " {n} would fix this and other findings, but by the plan's model the host then carries {part:.1} times as \
                  much traffic. Measure before you keep it (ringwise bench forward --help):"
             ),
         };
-        Some(cx.command(&PlanArguments::planned()))
+        Some(fix.command.clone())
     } else {
         top.remedy.clone().inspect(|_| out += " Fix:")
     };

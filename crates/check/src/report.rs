@@ -40,6 +40,9 @@ pub struct Report {
     /// The parts of `first`.
     #[serde(skip)]
     pub main_problem: Option<MainProblem>,
+    /// What the plan would do about the findings, for a main problem among those that are left.
+    #[serde(skip)]
+    pub(crate) planned_fix: PlannedFix,
     /// The arguments of this check, for commands that repeat it.
     #[serde(skip)]
     pub arguments: Vec<String>,
@@ -202,6 +205,19 @@ pub struct RuleCounts {
     pub need_samples: usize,
     /// Need a value that could not be read, on one interface at least.
     pub unreadable: usize,
+}
+
+/// What the plan would do about the findings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct PlannedFix {
+    /// Rules whose findings the plan fixes.
+    pub rules: std::collections::BTreeSet<String>,
+    /// Its changes to the interfaces of the check.
+    pub changes: usize,
+    /// By its model, how many times as much traffic the host then carries, where queues share CPUs to be on their own node.
+    pub traffic_times: Option<f64>,
+    /// The command that shows it.
+    pub command: String,
 }
 
 /// The main problem of a host.
