@@ -57,7 +57,11 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
     }
     for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name) && !meant.contains(&k.name)) {
         let found = format!("{} lacks the key \"{}\"", spec.name, key.name);
-        let right = Some(format!("{} = {}", key.name, example(&key.kind)));
+        // Its values are names of policies of the file, too.
+        let right = Some(match (spec.name, key.name) {
+            ("[[interface.group]]", "policy") => r#"policy = "latency", "bulk", "cpu" or the name of a [[policy]]"#.into(),
+            _ => format!("{} = {}", key.name, example(&key.kind)),
+        });
         out.push(Fault { at: at.clone(), with: Vec::new(), found, right });
     }
 }
@@ -146,7 +150,11 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::Goal => {
             if let Err(unknown) = text.parse::<Goal>() {
                 let near = unknown.meant.map_or_else(|| say(kind), |g| format!("\"{g}\""));
-                wrong(format!("\"{text}\" is not a goal"), near);
+                let why = match text {
+                    "auto" => "\"auto\" is not a goal of a file: only --goal auto looks at the host and chooses one",
+                    _ => "",
+                };
+                wrong(if why.is_empty() { format!("\"{text}\" is not a goal") } else { why.into() }, near);
             }
         }
         Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {
@@ -329,6 +337,7 @@ fn example(kind: &Kind) -> String {
         Kind::Int(least, _) => least.to_string(),
         Kind::Table(spec) if std::ptr::eq(*spec, &crate::spec::HOST_MATCH) => "{ name = \"edge*\" }".into(),
         Kind::Table(_) => "{ name = \"eth0\" }".into(),
+        Kind::Word(all) => all.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "),
         _ => "\"...\"".into(),
     }
 }

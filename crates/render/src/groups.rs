@@ -63,7 +63,7 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         out.push_str(&hang(
             "  ",
             &format!(
-                "A program that uses several interfaces of one node: the same CPUs; of different nodes: no limit.{kept}"
+                "A program that uses several interfaces of one node: their CPUs together; of different nodes: no limit.{kept}"
             ),
             w,
         ));

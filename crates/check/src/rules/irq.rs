@@ -47,7 +47,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A03",
         title: "interrupt on a remote node",
-        other_severity: "error if the distance between the nodes is above 20 (another CPU socket) and a local CPU has no queue of the interface; info, without a fix, if every local CPU has one and the plan carries less traffic by its model",
+        other_severity: "error if the distance between the nodes is above 20 (another CPU socket) and a local CPU has no queue of the interface; info, without a fix, with goal forward if every local CPU has one and the plan carries less traffic by its model",
         reads: "numa_node, effective_affinity_list, node distances",
         needs: &[RequiredFact::Interrupts, RequiredFact::Node],
         guard: "the host has more than one node, and the node of the device is known",

@@ -13,8 +13,9 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &[
             "Why|A queue on a remote CPU loses speed: rule A03 reports it where the plan uses a local one.",
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
-            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default, every goal): first each \
-             local CPU that --smt allows gets a queue, then CPUs of nearby nodes, then queues share these CPUs. CPUs of \
+            "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default of every goal): first each \
+             local CPU that --smt allows gets a queue, then CPUs of nearby nodes, then queues share these CPUs. Goal forward \
+             uses idle cores of nearby nodes before local second threads. CPUs of \
              other sockets get queues only if no nearer CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). \
              Goal mixed alone uses them before queues share a CPU.",
             "Never|no queue on a CPU of another node: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
@@ -22,7 +23,8 @@ pub(super) const TOPICS: &[Topic] = &[
              the nearest node first",
             "Nodes|Nearby are other nodes of the same socket, or at a distance of at most 12. With --smt one-per-core (default \
              of rpc, stream and latency) they get queues while local second threads are idle: --far-node never or --smt all \
-             keeps more queues local. Goal forward prefers their idle cores to second threads; --far-node never keeps its queues local, too.",
+             keeps more queues local. Goal forward uses their idle cores before local second threads (its default is --smt all); \
+             --far-node never keeps its queues local, too.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
@@ -31,8 +33,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["local", "near", "local node", "near node", "local cpu", "local core"],
         title: "on the NUMA node of the interface",
         body: "A CPU is local (near) if it is on the NUMA node of the interface: memory and cache that the NIC writes to \
-         are close. Plans use nearby nodes (of the same socket) if every local CPU that --smt allows has a queue, and other sockets by \
-         default only if no nearer CPU may be used.",
+         are close. Plans use nearby nodes (of the same socket) if every local CPU that --smt allows has a queue; goal forward already \
+         if every local core has one. They use other sockets by default only if no nearer CPU may be used.",
         parts: &[
             "Kernel|/sys/class/net/DEV/device/local_cpulist",
             "Set|ringwise plan --far-node HOW: ringwise help far-node",
@@ -86,7 +88,8 @@ pub(super) const TOPICS: &[Topic] = &[
              the second threads still take none. Default of rpc, stream \
              and latency; if only one core may be used, these goals use both of its threads.",
             "Both|all: second threads take interrupts too, after every local core has a queue. Queues share a CPU only after \
-             every local thread, and every CPU of a nearby node, has one. Default of balanced, forward and mixed.",
+             every local thread, and every CPU of a nearby node, has one. Default of balanced, forward and mixed. Goal forward \
+             uses idle cores of nearby nodes before second threads; to prevent it: --far-node never.",
             "Sending|XPS is not limited by --smt: every CPU has a transmit queue",
             "Number|Goal rpc keeps at most one queue per physical core of the node; with --smt all, one per CPU. \
              The numbers of the other goals do not depend on it.",
