@@ -1,6 +1,7 @@
 //! Every command in the documents is run: the read-only ones here against a recorded host, those that change a host or
 //! need a live one in the lab. A command that is in neither class fails the test.
 
+mod lab;
 mod recorded;
 
 use std::collections::BTreeMap;
@@ -13,17 +14,19 @@ use crate::docs::{blocks, documents};
 /// Where and how a command is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    /// Its output stands in the document and is compared (`docs::output_is_what_the_document_shows`).
+    /// The document shows its output, which is compared (`docs::output_is_what_the_document_shows`).
     Shown,
     /// Here, against a recorded host.
     Recorded,
     /// In a guest of the lab (`lab/documented.sh`).
     Lab,
+    /// A measurement against another host.
+    Peer,
     /// Nowhere, see `EXCEPTIONS`.
     Exception,
 }
 
-/// A command as it stands in a document.
+/// A command of a document.
 pub(crate) struct Documented {
     /// The document, relative to the repository, and the line.
     file: String,
@@ -34,8 +37,18 @@ pub(crate) struct Documented {
     pub words: Vec<String>,
     /// Number of its block in the document: commands of a block are run one after the other in one directory.
     block: usize,
-    shown: bool,
-    script: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A line of a block of shell commands.
+    Line,
+    /// A line behind a prompt, above its output on a recorded host.
+    Fixture,
+    /// A line behind a prompt in a block of text: its output is an example, with what goes to standard error.
+    Example,
+    Script,
 }
 
 impl Documented {
@@ -55,29 +68,41 @@ impl Documented {
     }
 
     fn class(&self) -> Class {
-        if self.shown {
-            return Class::Shown;
-        }
         if EXCEPTIONS.iter().any(|(text, _)| self.text == *text) {
             return Class::Exception;
+        }
+        match self.kind {
+            Kind::Fixture => return Class::Shown,
+            // The example shows its progress on a terminal.
+            Kind::Example if self.has("capture") => return Class::Lab,
+            Kind::Example => return Class::Shown,
+            Kind::Line | Kind::Script => {}
         }
         // Paths of the system, samples of traffic, and findings that are accepted on this host.
         let live = ["--for", "--sample", "--accept"].iter().any(|w| self.has(w)) || self.text.contains(" /etc/");
         match self.verb()[..] {
+            [] if SYSTEMD.iter().any(|p| self.text.starts_with(p)) => Class::Lab,
             _ if self.has("--help") => Class::Recorded,
             _ if live => Class::Lab,
             [] | ["status" | "show" | "check" | "plan" | "explain" | "help"] | ["config", _] => Class::Recorded,
             ["bench", "report"] => Class::Recorded,
+            ["bench", _] => Class::Peer,
             ["watch"] if self.has("--replay") => Class::Recorded,
             _ => Class::Lab,
         }
     }
 }
 
-/// Commands that are not run, each with the reason.
-const EXCEPTIONS: &[(&str, &str)] = &[];
+/// Programs of systemd, whose commands about the service are run too.
+const SYSTEMD: [&str; 2] = ["systemctl ", "journalctl "];
 
-/// The arguments of the first ringwise on a command line. `None`: there is none.
+/// Commands that are not run, each with the reason.
+const EXCEPTIONS: &[(&str, &str)] = &[(
+    "ringwise bench rr eth1 --peer 192.0.2.7:4710 --driver netperf --size 64 --state 'tuned=--goal rpc'",
+    "the guests have no netperf",
+)];
+
+/// The arguments of the first ringwise on a command line. `None`: the line has no ringwise.
 fn arguments(line: &str) -> Option<Vec<String>> {
     let ends = |w: &String| matches!(w.as_str(), "|" | ">" | "&&" | "||" | ";" | "2>");
     let words = shell::split(line).unwrap_or_else(|| panic!("{line}: a quote has no end"));
@@ -103,40 +128,51 @@ fn indented(text: &str) -> Vec<(usize, Vec<&str>)> {
     out
 }
 
-/// Every command of ringwise in a block of a document, in order.
+/// Every command of ringwise or about its service in a block of a document, in order.
 pub(crate) fn commands() -> Vec<Documented> {
     let mut out: Vec<Documented> = Vec::new();
     for (path, text) in documents() {
         let file = path.strip_prefix(root().canonicalize().unwrap()).unwrap().display().to_string();
-        let mut found: BTreeMap<usize, (Vec<&str>, bool, bool)> = BTreeMap::new();
+        let mut found: BTreeMap<usize, (Vec<&str>, Kind)> = BTreeMap::new();
         for block in blocks(&text) {
-            let kind = block.info.split_whitespace().next().unwrap_or_default();
-            if matches!(kind, "sh" | "console") {
-                found.insert(block.first, (block.lines, kind == "console", block.info.contains("fixture=")));
-            }
+            let kind = match block.info.split_whitespace().next() {
+                Some("sh") => Kind::Line,
+                Some("console") if block.info.contains("fixture=") => Kind::Fixture,
+                Some("console") => panic!("{file}:{}: which host is shown?", block.first),
+                _ => Kind::Example,
+            };
+            found.insert(block.first, (block.lines, kind));
         }
-        found.extend(indented(&text).into_iter().map(|(first, lines)| (first, (lines, false, false))));
-        for (block, (first, (lines, prompt, shown))) in found.into_iter().enumerate() {
+        found.extend(indented(&text).into_iter().map(|(first, lines)| (first, (lines, Kind::Line))));
+        for (block, (first, (lines, kind))) in found.into_iter().enumerate() {
+            let new = |line: usize, text: &str, words: Vec<String>, kind: Kind| Documented {
+                file: file.clone(),
+                line,
+                text: text.to_string(),
+                words,
+                block,
+                kind,
+            };
             if lines.first().is_some_and(|l| l.starts_with("#!/bin/sh")) {
-                let (text, words) = (lines.join("\n"), Vec::new());
-                out.push(Documented { file: file.clone(), line: first, text, words, block, shown, script: true });
+                out.push(new(first, &lines.join("\n"), Vec::new(), Kind::Script));
                 continue;
             }
             let mut rows = lines.iter().enumerate();
             while let Some((n, row)) = rows.next() {
-                let Some(row) = (if prompt { row.strip_prefix("$ ") } else { Some(row.trim()) }) else { continue };
+                let row = if kind == Kind::Line { Some(row.trim()) } else { row.strip_prefix("$ ") };
+                let Some(row) = row.filter(|r| r.contains("ringwise")) else { continue };
                 let mut whole = row.trim_start_matches("sudo ").to_string();
                 while whole.ends_with('\\') {
                     whole.pop();
                     whole += rows.next().expect("a line follows").1.trim_start();
                 }
-                // A quote without an end is text of another program.
-                if !whole.contains("ringwise") || shell::split(&whole).is_none() {
+                // A quote without an end is part of another program's script.
+                if !whole.starts_with("ringwise") && shell::split(&whole).is_none() {
                     continue;
                 }
-                let Some(words) = arguments(&whole) else { continue };
-                let text = uncommented(&whole).to_string();
-                out.push(Documented { file: file.clone(), line: first + n, text, words, block, shown, script: false });
+                let systemd = SYSTEMD.iter().any(|p| whole.starts_with(p));
+                let Some(words) = arguments(&whole).or(systemd.then(Vec::new)) else { continue };
+                out.push(new(first + n, uncommented(&whole), words, kind));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use super::{Class, Documented, commands};
+use super::{Class, Documented, Kind, commands};
 use crate::bench::{Far, short};
 use crate::common::root;
 use crate::explain::{pcap, tcp_to};
@@ -49,7 +49,7 @@ fn interfaces(host: &str) -> Vec<String> {
 /// The first host that has every interface of the command: those that the page shows, then the usual one.
 fn host_for<'a>(c: &Documented, all: &'a [Documented]) -> String {
     let named = |w: &'a str| w.strip_prefix("fixtures/hosts/").and_then(|w| w.split('/').next()).map(str::to_string);
-    let of_page = all.iter().filter(|o| o.shown && o.file == c.file).flat_map(|o| o.words.iter());
+    let of_page = all.iter().filter(|o| o.kind == Kind::Fixture && o.file == c.file).flat_map(|o| o.words.iter());
     let mut hosts: Vec<String> = of_page.filter_map(|w| named(w)).collect();
     hosts.push(USUAL.into());
     let devs: Vec<&str> = c.text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| is_interface(w)).collect();
@@ -86,7 +86,7 @@ fn statuses(c: &Documented) -> &'static [i32] {
 }
 
 /// Fills a directory with everything that the documents name.
-fn fill(at: &Path, results: &Path) {
+fn fill(at: &Path, results: &str) {
     let (hosts, file) = (root().join("fixtures/hosts").canonicalize().unwrap(), |name: &str| at.join(name));
     symlink(root().join("fixtures").canonicalize().unwrap(), file("fixtures")).unwrap();
     fs::create_dir(file("caps")).unwrap();
@@ -95,7 +95,7 @@ fn fill(at: &Path, results: &Path) {
     {
         symlink(hosts.join(host).join("capture.tar.gz"), file("caps").join(format!("{name}.tar.gz"))).unwrap();
     }
-    for name in ["host.tar.gz", "before-the-upgrade.tar.gz"] {
+    for name in ["host.tar.gz", "edge3.tar.gz", "before-the-upgrade.tar.gz"] {
         symlink(hosts.join("lab-router16-6.12/capture.tar.gz"), file(name)).unwrap();
     }
     let report = root().join("fixtures/sos/edge7").canonicalize().unwrap();
@@ -108,7 +108,7 @@ fn fill(at: &Path, results: &Path) {
     }
     fs::write(file("tuned.conf"), "[net]\ntype = net\ndevices = eth0\nring = rx 1024\n").unwrap();
     for name in ["rr.jsonl", "old.jsonl", "new.jsonl", "before-upgrade.jsonl", "after-upgrade.jsonl", "try.jsonl"] {
-        fs::copy(results, file(name)).unwrap();
+        fs::write(file(name), results).unwrap();
     }
     fs::write(file("FILE"), pcap(&[tcp_to(1), tcp_to(2), tcp_to(2)])).unwrap();
     fs::create_dir(file("bin")).unwrap();
@@ -130,36 +130,80 @@ fn files(at: &Path) -> Vec<(String, u64)> {
     all
 }
 
-/// Runs the command as a reader would, in a shell. `Err`: what is wrong.
-fn run(c: &Documented, all: &[Documented], at: &Path) -> Result<(), String> {
-    let extra = if needs_host(c) { format!("--from {}", capture(&host_for(c, all))) } else { String::new() };
-    let before = files(at);
+/// What a command printed, and the statuses of ringwise and of the whole line.
+struct Printed {
+    out: String,
+    err: String,
+    status: Option<i32>,
+    line: Option<i32>,
+}
+
+/// Types the command into a shell.
+fn typed(c: &Documented, extra: &str, at: &Path) -> Printed {
     let kept = Dir::new();
     let mut sh = Command::new("sh");
     let path = format!("{}:{}", at.join("bin").display(), std::env::var("PATH").unwrap_or_default());
     sh.arg("-c").arg(&c.text).current_dir(at).env("PATH", path).env("PROGRAM", env!("CARGO_BIN_EXE_ringwise"));
-    sh.env("EXTRA", &extra).env("KEPT", &kept.0).env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
+    sh.env("EXTRA", extra).env("KEPT", &kept.0).env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
     sh.env("RINGWISE_DEVICE_DEADLINE_MS", "60000").stdin(std::process::Stdio::null());
-    let o = sh.output().unwrap();
+    let line = sh.output().unwrap().status.code();
     let read = |name: &str| fs::read_to_string(kept.0.join(name)).unwrap_or_default();
-    let (out, err, status) = (read("out"), read("err"), read("status"));
+    Printed { out: read("out"), err: read("err"), status: read("status").trim().parse().ok(), line }
+}
+
+/// Runs the command as a reader would. `Err`: what is wrong.
+fn run(c: &Documented, all: &[Documented], at: &Path) -> Result<(), String> {
+    let extra = if needs_host(c) { format!("--from {}", capture(&host_for(c, all))) } else { String::new() };
+    let before = files(at);
+    let p = typed(c, &extra, at);
     let faults = [
-        (!statuses(c).iter().any(|s| status.trim() == s.to_string()), format!("status {}", status.trim())),
-        (err.contains("error:") || err.contains("panicked"), "an error".into()),
-        (out.trim().is_empty() && files(at) == before, "no output".into()),
+        (!p.status.is_some_and(|s| statuses(c).contains(&s)), format!("status {:?}", p.status)),
+        (p.err.contains("error:") || p.err.contains("panicked"), "an error".into()),
+        (p.out.trim().is_empty() && files(at) == before, "no output".into()),
         // A script ends with a status of its own, a pipe with that of its last program.
-        (!c.script && !matches!(o.status.code(), Some(0 | 3)), format!("{:?}", o.status)),
+        (c.kind != Kind::Script && !matches!(p.line, Some(0 | 3)), format!("status of the line {:?}", p.line)),
     ];
     match faults.into_iter().find(|(wrong, _)| *wrong) {
-        Some((_, what)) => Err(format!(
-            "{}: {what}: {} {extra}\n{err}{}{}",
-            c.place(),
-            c.text,
-            out.chars().take(300).collect::<String>(),
-            String::from_utf8_lossy(&o.stderr)
-        )),
+        Some((_, what)) => {
+            let begin: String = p.out.chars().take(300).collect();
+            Err(format!("{}: {what}: {} {extra}\n{}{begin}", c.place(), c.text, p.err))
+        }
         None => Ok(()),
     }
+}
+
+/// Whether each part of the shown line that `…` separates is in the printed one, in order.
+fn is_like(shown: &str, printed: &str) -> bool {
+    let mut rest = printed;
+    shown.split('…').all(|part| {
+        let found = rest.find(part);
+        rest = found.map_or(rest, |at| &rest[at + part.len()..]);
+        found.is_some()
+    })
+}
+
+#[test]
+fn examples_in_text_print_what_is_shown() {
+    let (dir, all) = (Dir::new(), commands());
+    fill(&dir.0, "");
+    let mut tried = 0;
+    for c in all.iter().filter(|c| c.kind == Kind::Example && c.class() == Class::Shown) {
+        let p = typed(c, "", &dir.0);
+        let document = fs::read_to_string(root().join(&c.file)).unwrap();
+        let shown: Vec<&str> = document
+            .lines()
+            .skip(c.line)
+            .take_while(|l| !l.starts_with("$ ") && !l.starts_with("```"))
+            .filter(|l| !l.is_empty())
+            .collect();
+        let printed = p.out + &p.err;
+        for line in &shown {
+            assert!(printed.lines().any(|p| is_like(line, p)), "{}: {line} is not in\n{printed}", c.place());
+        }
+        assert!(!shown.is_empty(), "{}: no output is shown", c.place());
+        tried += 1;
+    }
+    assert!(tried > 0);
 }
 
 #[test]
@@ -170,6 +214,7 @@ fn commands_that_read_are_run_on_a_recorded_host() {
     let far = Far::start(&[]);
     let r = short(&["rr", "--size", "64,128", "--rate", "500"], &far.at, &results.display().to_string(), &[]);
     assert_eq!(r.status, Some(0), "{}", r.err);
+    let results = fs::read_to_string(results).unwrap();
 
     let mut blocks: Vec<Vec<&Documented>> = Vec::new();
     for c in all.iter().filter(|c| c.class() == Class::Recorded) {
