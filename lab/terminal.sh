@@ -32,7 +32,10 @@ judged() {
 	*"|$_got|"*) _fits=yes ;;
 	*) _fits= ;;
 	esac
-	if grep -q '^error:\|panicked' "/tmp/$1"; then _fits=; fi
+	# Status 4: the driver refused it, which is an error by its nature.
+	_no='^error:\|panicked'
+	[ "$2" != 4 ] || _no=panicked
+	if grep -q "$_no" "/tmp/$1"; then _fits=; fi
 	# Commands of systemd may print nothing, and some write into a file. The first line is what was typed.
 	case $3 in
 	systemctl* | *'>'* | *--textfile* | *'--out '*) ;;

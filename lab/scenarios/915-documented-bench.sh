@@ -72,6 +72,7 @@ run() {
 	esac
 	typed typed 300 "$2"
 	judged typed "$1" "$2"
+	[ "$1" != 4 ] || check "$PLACE: and why" grep -q 'does not support rules' /tmp/typed
 	if on_trial; then
 		not_ok "$PLACE: a trial is left" "$(ls $J/trial-*.json)"
 		ringwise rollback --yes 0

@@ -45,6 +45,8 @@ const NAMES: &[(&str, &str)] = &[
     ("--sink eth3", "--sink far0"),
     ("--latency-queues 4", "--latency-queues 2"),
     ("rps_cpus=0-7", "rps_cpus=0-3"),
+    // igb accepts 10 and more.
+    ("rx-usecs=5'", "rx-usecs=10'"),
 ];
 
 /// Trials of minutes become seconds: the commands are tested, and nothing is concluded from what they measure.
@@ -53,7 +55,7 @@ const SHORT: &[(&str, &str)] =
 
 /// Required changes are found only with some blocks.
 const SHORT_DETECT: &[(&str, &str)] =
-    &[("--pairs", "4"), ("--calibrate", "4"), ("--trial", "300ms"), ("--warm", "100ms"), ("--detect", "99")];
+    &[("--pairs", "12"), ("--calibrate", "4"), ("--trial", "300ms"), ("--warm", "100ms"), ("--detect", "99")];
 
 /// Statuses that are right for the command on a live host.
 fn statuses(c: &Documented) -> &'static str {
@@ -72,6 +74,8 @@ fn how(c: &Documented) -> String {
         ["export"] if !c.has("--textfile") => "serve".into(),
         ["export"] if c.has("--interval") => "keep_on".into(),
         ["watch"] if !c.has("--once") => "keep_on".into(),
+        // igb has no such rules: the state is refused, with the reason, and everything is restored.
+        _ if c.has("--lead") => "run 4".into(),
         _ => format!("run '{}'", statuses(c)),
     }
 }
@@ -130,6 +134,9 @@ fn adapted(c: &Documented) -> String {
     }
     if c.has("forward") && !c.has("--size") {
         text += " --frame 500";
+    }
+    if c.has("search") {
+        text += " --among moderation";
     }
     for (option, value) in if c.has("--detect") { SHORT_DETECT } else { SHORT } {
         match c.words.iter().position(|w| w == option) {
