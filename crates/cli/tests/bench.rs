@@ -22,10 +22,10 @@ fn ringwise(args: &[&str]) -> Command {
     c
 }
 
-struct Ran {
-    status: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Ran {
+    pub status: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
 fn run(args: &[&str]) -> Ran {
@@ -37,15 +37,15 @@ fn run(args: &[&str]) -> Ran {
 }
 
 /// A `bench serve` process.
-struct Far {
+pub(crate) struct Far {
     child: Child,
-    at: String,
+    pub at: String,
     /// Its further output.
     err: BufReader<std::process::ChildStderr>,
 }
 
 impl Far {
-    fn start(more: &[&str]) -> Self {
+    pub(crate) fn start(more: &[&str]) -> Self {
         let mut args = vec!["bench", "serve", "--listen", "127.0.0.1:0"];
         args.extend(more);
         let mut child = ringwise(&args).stderr(Stdio::piped()).spawn().unwrap();
@@ -74,7 +74,7 @@ impl Drop for Far {
 }
 
 /// Two short paced trials after a calibration. Options in `more` come first.
-fn short(what: &[&str], far: &str, file: &str, more: &[&str]) -> Ran {
+pub(crate) fn short(what: &[&str], far: &str, file: &str, more: &[&str]) -> Ran {
     let mut args = vec!["bench"];
     args.extend(what);
     args.extend(["lo", "--address", "127.0.0.1", "--peer", far, "--threads", "1", "--pairs", "2", "--calibrate", "1"]);

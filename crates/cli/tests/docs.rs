@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::documented::commands;
 use clap::Parser;
 use ringwise_cli::args::Cli;
 
@@ -14,7 +15,7 @@ fn root() -> PathBuf {
 }
 
 /// All documents for readers, with their texts. Recorded and generated texts below `fixtures` and `target` are none.
-fn documents() -> BTreeMap<PathBuf, String> {
+pub(crate) fn documents() -> BTreeMap<PathBuf, String> {
     let mut out = BTreeMap::new();
     let mut folders = vec![root().join("docs"), root().join("lab")];
     let top = fs::read_dir(root()).unwrap().map(|e| e.unwrap().path());
@@ -34,13 +35,13 @@ fn documents() -> BTreeMap<PathBuf, String> {
 }
 
 /// A fenced block: number of its first line, counted from 1, its info string and its lines.
-struct Block<'a> {
-    first: usize,
-    info: &'a str,
-    lines: Vec<&'a str>,
+pub(crate) struct Block<'a> {
+    pub first: usize,
+    pub info: &'a str,
+    pub lines: Vec<&'a str>,
 }
 
-fn blocks(text: &str) -> Vec<Block<'_>> {
+pub(crate) fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut out: Vec<Block> = Vec::new();
     let mut open = false;
     for (at, line) in text.lines().enumerate() {
@@ -72,34 +73,25 @@ fn command(line: &str) -> Option<Vec<String>> {
     Some(words[1..end].to_vec())
 }
 
-fn at(file: &Path, line: usize) -> String {
+pub(crate) fn at(file: &Path, line: usize) -> String {
     format!("{}:{line}", file.strip_prefix(root()).unwrap().display())
 }
 
 #[test]
 fn commands_parse() {
     let (mut tried, mut wrong) = (0, Vec::new());
-    for (file, text) in documents() {
-        for block in blocks(&text) {
-            if !matches!(block.info.split_whitespace().next(), Some("sh" | "console")) {
-                continue;
-            }
-            for (n, line) in block.lines.iter().enumerate() {
-                let is_command = block.info.starts_with("sh") || line.starts_with("$ ");
-                let Some(words) = command(line).filter(|_| is_command) else { continue };
-                tried += 1;
-                let argv = ["ringwise".to_string()].into_iter().chain(words);
-                if let Err(e) = Cli::try_parse_from(argv) {
-                    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
-                    if !matches!(e.kind(), DisplayHelp | DisplayVersion) {
-                        wrong.push(format!("{}: {line}\n    {e}", at(&file, block.first + n)));
-                    }
-                }
+    for c in commands() {
+        tried += 1;
+        let argv = ["ringwise".to_string()].into_iter().chain(c.words.clone());
+        if let Err(e) = Cli::try_parse_from(argv) {
+            use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
+            if !matches!(e.kind(), DisplayHelp | DisplayVersion) {
+                wrong.push(format!("{}: {e}", c.place()));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(tried >= 40, "only {tried} commands were found");
+    assert!(tried >= 200, "only {tried} commands were found");
 }
 
 /// What the document shows below a command. A line `…` stands for any number of lines.

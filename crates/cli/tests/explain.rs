@@ -165,7 +165,7 @@ fn a_proposal_without_some_flows() {
 }
 
 /// Little-endian pcap of Ethernet frames.
-fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     let w = |n: u32| n.to_le_bytes();
     let mut f = [w(0xa1b2_c3d4), w(0x0004_0002), w(0), w(0), w(65_535), w(1)].concat();
     for p in packets {
@@ -175,20 +175,22 @@ fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     f
 }
 
+/// An Ethernet frame of TCP from 10.0.0.1 to 10.0.0.`last`.
+pub(crate) fn tcp_to(last: u8) -> Vec<u8> {
+    let mut p = vec![0; 12];
+    p.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, last, 4, 0, 0, 80]);
+    p.resize(60, 0);
+    p
+}
+
 #[test]
 fn captures_whole_cut_and_wrong() {
     let dir = std::env::temp_dir().join(format!("ringwise-explain-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let host = host("lab-router16-6.12");
-    let tcp = |last: u8| {
-        let mut p = vec![0; 12];
-        p.extend([8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, last, 4, 0, 0, 80]);
-        p.resize(60, 0);
-        p
-    };
     let mut arp = vec![0; 60];
     arp[12..14].copy_from_slice(&[8, 6]);
-    let whole = pcap(&[tcp(1), tcp(2), tcp(2), arp]);
+    let whole = pcap(&[tcp_to(1), tcp_to(2), tcp_to(2), arp]);
     let file = dir.join("a.pcap").display().to_string();
     let with = |bytes: &[u8]| {
         std::fs::write(&file, bytes).unwrap();

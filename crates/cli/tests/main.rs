@@ -12,6 +12,7 @@ mod config_import;
 mod config_software;
 mod counts;
 mod docs;
+mod documented;
 mod error_documents;
 mod errors;
 mod explain;

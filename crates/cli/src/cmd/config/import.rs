@@ -9,7 +9,7 @@ use ringwise_config::import::{self, Chosen, ForeignFile, Imported, MAX_FILE_BYTE
 use ringwise_discover::Options;
 use ringwise_discover::foreign_files::{self, Program};
 use ringwise_model::words::visible;
-use ringwise_model::{ConfiguredBy, Goal, GoalChoice, Snapshot};
+use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Goal, GoalChoice, Snapshot};
 use ringwise_sys::trust::Beside;
 
 use super::{pinned, plannable};
@@ -141,6 +141,9 @@ fn read(program: Program, files: &[ForeignFile], s: &Snapshot, out: &mut Importe
 fn write(a: &ConfigImport, text: &str) -> Result<()> {
     let Some(path) = &a.out else { return out::file(text) };
     let failed = |e: &io::Error| Fail::io(path.display(), e).file(path);
+    // The directory of the configuration exists only where a package or `persist` has made it.
+    let own = Path::new(DEFAULT_CONFIG).parent().filter(|d| path.parent() == Some(d));
+    own.map_or(Ok(()), std::fs::create_dir_all).map_err(|e| failed(&e))?;
     if a.overwrite {
         let mut beside = Beside::create(path, MODE).map_err(|e| failed(&e))?;
         beside.file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
