@@ -61,10 +61,20 @@ pub fn main() -> ExitCode {
     {
         out::note(cli.common.quiet, &text);
     }
-    match cmd::run(cli) {
+    let quiet = cli.common.quiet;
+    let status = match cmd::run(cli) {
         Ok(status) => status.into(),
         Err(fail) => failed(&fail),
-    }
+    };
+    // irqbalance dies if it answers a process that has ended. By default it sleeps for 10 s at most before it answers.
+    let wait = std::time::Duration::from_secs(15);
+    ringwise_sys::irqbalance_answered(wait, || {
+        out::note(
+            quiet,
+            "ringwise: waiting for an answer of irqbalance, at most 15 s: it would die if ringwise ended now",
+        );
+    });
+    status
 }
 
 /// Prints an error, and its document if JSON is requested.

@@ -59,7 +59,9 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
         let found = format!("{} lacks the key \"{}\"", spec.name, key.name);
         // Its values are names of policies of the file, too.
         let right = Some(match (spec.name, key.name) {
-            ("[[interface.group]]", "policy") => r#"policy = "latency", "bulk", "cpu" or the name of a [[policy]]"#.into(),
+            ("[[interface.group]]", "policy") => {
+                r#"policy = "latency", "bulk", "cpu" or the name of a [[policy]]"#.into()
+            }
             _ => format!("{} = {}", key.name, example(&key.kind)),
         });
         out.push(Fault { at: at.clone(), with: Vec::new(), found, right });

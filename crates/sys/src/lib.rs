@@ -50,5 +50,5 @@ pub use host::{
 pub use ifindex::ifindex;
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
-pub use real::{Real, io_error};
+pub use real::{Real, io_error, irqbalance_answered};
 pub use redact::{Flag, FlagValue, Grammar, Knowledge};

@@ -207,6 +207,11 @@ pub(super) const TOPICS: &[Topic] = &[
             "rss contexts",
             "rss context",
             "context",
+            "table",
+            "fields",
+            "function",
+            "key",
+            "symmetric",
         ],
         title: "receive side scaling: the NIC spreads flows over queues",
         body: "The NIC computes a hash over fields of a packet (addresses, ports) and uses it to look up the queue in a \
@@ -226,7 +231,16 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Rss),
     },
     Topic {
-        names: &["flow rules", "flow rule", "rule of ethtool", "rule", "steering rule", "ntuple", "rx ntuple filter"],
+        names: &[
+            "flow rules",
+            "flow rule",
+            "rule of ethtool",
+            "rule",
+            "steering rule",
+            "ntuple",
+            "rx ntuple filter",
+            "location",
+        ],
         title: "rules in the NIC that send chosen flows to a queue",
         body: "A flow steering rule matches fields of a packet (protocol, addresses, ports) and sends the packet to a \
          queue or an RSS context, or drops it, before RSS decides. Most drivers need the feature ntuple for it.",
@@ -351,6 +365,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "defer hard irqs",
             "gro flush timeout",
             "irq suspend timeout",
+            "gro_flush_timeout_ns",
+            "irq_suspend_timeout_ns",
         ],
         title: "how the kernel polls a queue after its interrupt",
         body: "NAPI: after an interrupt the kernel polls the queue until it is empty. defer_hard_irqs and \

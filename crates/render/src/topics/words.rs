@@ -110,7 +110,7 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Interrupts),
     },
     word(
-        &["match", "interfaces", "interface"],
+        &["match", "interfaces", "interface", "bus", "mac", "label"],
         "which interfaces a plan or a configuration entry covers",
         "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \
          line; a bond, bridge or VLAN stands for the interfaces below it. In the file, interfaces in [host] \
@@ -119,7 +119,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|docs/config.md; ringwise config --help; ringwise help no link"],
     ),
     word(
-        &["ringwise.toml", "ringwise.toml(5)", "configuration file", "configuration", "config file"],
+        &["ringwise.toml", "ringwise.toml(5)", "configuration file", "configuration", "config file", "version"],
         "the configuration file of a host",
         "/etc/ringwise/ringwise.toml: what ringwise plan and apply do without options, and what every boot applies after \
          ringwise persist. --config FILE names another file.",
@@ -129,6 +129,29 @@ pub(super) const TOPICS: &[Topic] = &[
             "Keys|docs/config.md; man ringwise.toml, if a package installed it; ringwise config schema; for \
              one key: ringwise help and its name",
             "See|ringwise config --help; ringwise help match, boot",
+        ],
+    ),
+    word(
+        &["host_group", "host groups", "host group", "fits partly", "not set", "cpu_count", "node_count"],
+        "one configuration file for several kinds of hosts",
+        "A table [host_group.NAME] overrides keys of the file on the hosts that match: by host name, drivers, number of CPUs or \
+         number of nodes. ringwise config check FILE --from DIR shows which groups each recorded host is in, and what the file changes there.",
+        &[
+            "Columns|HOST GROUPS: the groups that match. CHANGES: settings that the file would change. NOT SET: settings of \
+             the file that are not set on the host, because the device does not support them or the change interrupts traffic.",
+            "Result|fits partly: some settings of the file are not set on this host. fails: the file cannot be planned there.",
+            "See|docs/config.md, docs/fleet.md; ringwise config check --help; ringwise help match",
+        ],
+    ),
+    word(
+        &["placement error", "could be better", "needs attention", "verdict", "first line"],
+        "the first line of ringwise: whether something is wrong",
+        "Needs attention: a transaction, a trial, the service or the host needs a decision. Placement error: rules \
+         of check report an error about the CPUs of interrupts. Could be better: they report a warning about them. \
+         Only the first that applies is shown, with the interface that is worst.",
+        &[
+            "Then|ringwise check shows every finding; ringwise plan the changes",
+            "See|ringwise help status, layout, stacked, remote",
         ],
     ),
     word(
@@ -256,7 +279,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["skipped", "proposed", "disruption", "allow disruption", "interrupts traffic"],
+        &["skipped", "considered", "proposed", "disruption", "allow disruption", "interrupts traffic"],
         "in the plan, but only made with --allow-disruption",
         "Changes of channels, rings, pause frames and most features restart the device: packets are lost, and the \
          link may go down for seconds. A plan lists those that the goal proposes under \"Skipped because it interrupts \
@@ -268,7 +291,7 @@ pub(super) const TOPICS: &[Topic] = &[
              interfaces that it names, or of all interfaces if it names none, not only the change above it. To allow \
              one interface, name it: ringwise plan eth1 --allow-disruption",
             "Status|plan --exit-code: 3 while a requested change is not planned. apply makes the other changes.",
-            "Heading|\"Skipped:\" behind \"Considered\" lists interfaces that are not part of the plan, with the \
+            "Heading|\"Considered\" lists the interfaces of the plan, and \"Skipped:\" behind it those that are not part of it, with the \
              reason. \"Number of queues not changed\": AF_XDP sockets, an XDP program or another user of the interface \
              depends on it. Everything else of the interface is planned.",
             "See|ringwise help channels, control path",
@@ -346,7 +369,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["policy", "policies", "bulk", "cpu policy"],
+        &["policy", "policies", "bulk", "cpu policy", "when"],
         "values of moderation for one purpose",
         "latency: 5 us receive, 10 us transmit. bulk: 62 and 122 us, for streams while the CPUs are lightly loaded. \
          cpu: 125 and 250 us, for streams while the CPUs are busy.",
@@ -428,12 +451,12 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["samples", "two samples", "not evaluated", "rates"],
+        &["samples", "sample", "two samples", "not evaluated", "rates"],
         "rules about rates need counters of two moments",
         "Some rules compare counters, such as lost packets per second. On this host check reads them twice (--for \
          5s). A capture has two samples only if it was made with ringwise capture --for 5s; otherwise these rules \
-         are not evaluated.",
-        &["See|ringwise check --help; ringwise help finding"],
+         are not evaluated. plan --goal mixed --sample 5s samples the traffic in another way: docs/groups.md.",
+        &["See|ringwise check --help; ringwise help finding, group"],
     ),
     word(
         &["squeeze", "squ/s", "squeezed", "softirq", "soft", "budget"],
@@ -453,6 +476,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "In ringwise watch a queue is hot if it had more than 1.5 times the mean of its direction, and at least 100 \
          packets in the interval.",
         &[
+            "Column|hot of ringwise watch --plain: the busiest CPU among those that take interrupts of the interface",
             "Then|ringwise watch --per-flow DEV shows its heaviest flows; ringwise explain --sockets DEV --balance \
              proposes a better RSS table",
             "See|docs/watch.md; rule Q23",

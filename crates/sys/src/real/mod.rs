@@ -24,6 +24,7 @@ use crate::host::{Clock, CountEntries, Error, Host, Request, Result, SampleHeade
 use crate::ifindex::ifindex;
 use crate::packets::Tap;
 
+pub use others::irqbalance_answered;
 pub(crate) use requests::{dump_once, group};
 
 /// The running machine, accessed through its files, netlink sockets and ioctls. Sockets are kept for the next request.

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::host::{Error, Request, Result};
@@ -13,6 +14,9 @@ use crate::with_deadline;
 
 /// irqbalance answers between two scans; a scan of a large machine takes a while.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long the connection stays open, while the caller waits for [`ANSWER`] only. irqbalance does not handle SIGPIPE: it dies when it
+/// answers on a connection that was closed (1.9.2). After a change of its bans it may sleep for its interval first, by default 10 s.
+const HELD: Duration = Duration::from_secs(120);
 const RELOAD: Duration = Duration::from_secs(30);
 /// The answer to `setup` on a machine with thousands of bans is far smaller.
 const LONGEST: u64 = 1 << 20;
@@ -25,16 +29,57 @@ fn failed(what: &str, e: &io::Error) -> Error {
     }
 }
 
+/// Connections on which irqbalance may still answer.
+static OPEN: Mutex<usize> = Mutex::new(0);
+static CLOSED: Condvar = Condvar::new();
+
+struct OpenConnection;
+
+impl OpenConnection {
+    fn new() -> Self {
+        *OPEN.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        *OPEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        CLOSED.notify_all();
+    }
+}
+
+/// Waits until irqbalance has answered everything it was sent, at most this long; a process that ends earlier kills it with SIGPIPE.
+/// Returns whether it has. `long` is called if that takes more than a second.
+pub fn irqbalance_answered(most: Duration, long: impl FnOnce()) -> bool {
+    let wait = |time| {
+        let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (open, _) = CLOSED.wait_timeout_while(open, time, |n| *n > 0).unwrap_or_else(PoisonError::into_inner);
+        *open == 0
+    };
+    let first = most.min(Duration::from_secs(1));
+    if wait(first) {
+        return true;
+    }
+    long();
+    wait(most - first)
+}
+
 /// One connection per message, as irqbalance expects; it closes the connection after its answer. The receiving socket has
 /// `SO_PASSCRED`, so the kernel identifies the sender.
 pub(super) fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec<Vec<u8>>> {
+    ask_irqbalance(socket, request, command, ANSWER)
+}
+
+fn ask_irqbalance(socket: &Path, request: &Request, command: &str, answer_within: Duration) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let (socket, command) = (socket.to_path_buf(), command.to_string());
     // Its queue holds two connections: if irqbalance is stopped, even connect(2) does not return.
-    let done = with_deadline(ANSWER, move || -> io::Result<Vec<u8>> {
+    let done = with_deadline(answer_within, move || -> io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_read_timeout(Some(HELD))?;
         stream.set_write_timeout(Some(ANSWER))?;
+        let _open = OpenConnection::new();
         stream.write_all(command.as_bytes())?;
         let mut answer = Vec::new();
         stream.take(LONGEST).read_to_end(&mut answer)?;
@@ -43,7 +88,7 @@ pub(super) fn irqbalance(socket: &Path, request: &Request, command: &str) -> Res
     match done {
         Some(Ok(answer)) => Ok(vec![answer]),
         Some(Err(e)) => Err(failed(&what, &e)),
-        None => Err(Error::late(what, ANSWER)),
+        None => Err(Error::late(what, answer_within)),
     }
 }
 
@@ -114,6 +159,32 @@ mod tests {
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
         dir
+    }
+
+    /// A peer that answers late finds the connection open. If it were closed, irqbalance would die of SIGPIPE.
+    #[test]
+    fn a_late_answer_is_still_taken() {
+        let dir = scratch("late");
+        let path = dir.join("irqbalance8.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let (ask, late) = std::sync::mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let mut buffer = [0; 500];
+            let _ = peer.read(&mut buffer).unwrap();
+            late.recv().unwrap();
+            peer.write_all(b"SLEEP 10 BANNED 0")
+        });
+        let request = Request::Irqbalance { socket: path.display().to_string(), command: "setup".into() };
+        let soon = Duration::from_millis(50);
+        assert!(ask_irqbalance(&path, &request, "setup", soon).is_err());
+        let mut reported = false;
+        assert!(!irqbalance_answered(soon, || reported = true), "it has not answered yet");
+        assert!(reported);
+        ask.send(()).unwrap();
+        server.join().unwrap().unwrap();
+        assert!(irqbalance_answered(Duration::from_secs(20), || {}));
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
