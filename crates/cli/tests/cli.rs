@@ -118,6 +118,20 @@ fn bad_input_is_reported_with_what_is_expected() {
     refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
 }
 
+fn host_fixture(name: &str) -> String {
+    let (_, file) = fixtures().into_iter().find(|(n, _)| n == name).expect(name);
+    file.display().to_string()
+}
+
+#[test]
+fn recommended_cpus_of_an_interface_without_a_known_node_name_no_node() {
+    for name in ["gve-guest", "ena-guest"] {
+        let r = run(&["plan", "--goal", "latency", "--from", &host_fixture(name)]);
+        assert!(r.out.contains("(12 of 16): the usable CPUs, except CPUs 8-11, which"), "{}", r.out);
+        assert!(!r.out.contains("CPUs of the node"), "{}", r.out);
+    }
+}
+
 /// Commands proposed for a recording name that recording, those that change the host are for the host itself.
 #[test]
 fn proposed_commands_carry_the_recording() {
