@@ -118,6 +118,20 @@ fn bad_input_is_reported_with_what_is_expected() {
     refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
 }
 
+/// What the directory lacks is reported, not that the record is elsewhere.
+#[test]
+fn a_state_directory_without_a_record_is_named() {
+    let (f, dir) = (article48(), temp("no-record"));
+    let (empty, missing) = (dir.display().to_string(), dir.join("nonesuch").display().to_string());
+    let none = format!("unknown: {empty} contains no record of a transaction\n");
+    refused(1, &[&none], &["verify", "--from", &f, "--state-dir", &empty]);
+    let none = format!("the state directory {missing} does not exist\n");
+    refused(1, &[&none], &["verify", "--from", &f, "--state-dir", &missing]);
+    refused(1, &[&none], &["history", "--state-dir", &missing]);
+    assert_eq!(run(&["history", "--state-dir", &empty]).out, "No transaction yet. Next: ringwise plan\n");
+    fs::remove_dir_all(&dir).unwrap();
+}
+
 fn host_fixture(name: &str) -> String {
     let (_, file) = fixtures().into_iter().find(|(n, _)| n == name).expect(name);
     file.display().to_string()
