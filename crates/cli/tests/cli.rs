@@ -146,6 +146,19 @@ fn recommended_cpus_of_an_interface_without_a_known_node_name_no_node() {
     }
 }
 
+/// CPUs 31 and 62 get queues of the same group; a queue of the other port gets CPU 30.
+#[test]
+fn moves_of_goal_mixed_name_who_gets_the_cpu() {
+    let r = run(&["plan", "--goal", "mixed", "--from", &host_fixture("mlx5")]);
+    for why in [
+        "queue 30: the plan gives CPU 30 to a queue of enp65s0f1np1 [R0.09]",
+        "queue 31: the plan gives CPU 31 to queue 30 [R0.09]",
+        "queue 62: the plan gives CPU 62 to queue 31 [R0.09]",
+    ] {
+        assert!(r.out.contains(why), "{why}: {}", r.out);
+    }
+}
+
 /// Commands proposed for a recording name that recording, those that change the host are for the host itself.
 #[test]
 fn proposed_commands_carry_the_recording() {
