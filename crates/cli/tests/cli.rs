@@ -250,12 +250,14 @@ fn rules_are_found_as_they_are_typed() {
 
 #[test]
 fn a_transaction_that_is_unknown_is_an_error_and_no_refusal() {
-    let none = empty_state().display().to_string();
+    let dir = temp("unknown-transaction");
+    let none = dir.display().to_string();
     for args in
         [&["history", "99"][..], &["rollback", "99", "-n"], &["rollback", "99", "-y"], &["report", "--since", "99"]]
     {
         refused(1, &["there is no transaction 99"], &[&["--state-dir", &none], args].concat());
     }
+    fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]
