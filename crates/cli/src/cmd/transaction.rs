@@ -31,7 +31,7 @@ pub(super) fn store(common: &Common) -> Store {
 /// The error if the user named a state directory that does not exist.
 pub(super) fn state_dir_missing(common: &Common) -> Option<Fail> {
     let dir = common.state_dir.as_ref()?;
-    let is_missing = std::fs::metadata(dir).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    let is_missing = dir.try_exists().is_ok_and(|exists| !exists);
     let message = || format!("the state directory {} does not exist", visible(&dir.to_string_lossy()));
     is_missing.then(|| Fail::error(message()).code("record_missing").file(dir))
 }
