@@ -118,6 +118,47 @@ fn bad_input_is_reported_with_what_is_expected() {
     refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
 }
 
+/// What the directory lacks is reported, not that the record is elsewhere.
+#[test]
+fn a_state_directory_without_a_record_is_named() {
+    let (f, dir) = (article48(), temp("no-record"));
+    let (empty, missing) = (dir.display().to_string(), dir.join("nonesuch").display().to_string());
+    let none = format!("unknown: {empty} contains no record of a transaction\n");
+    refused(1, &[&none], &["verify", "--from", &f, "--state-dir", &empty]);
+    let none = format!("the state directory {missing} does not exist\n");
+    refused(1, &[&none], &["verify", "--from", &f, "--state-dir", &missing]);
+    refused(1, &[&none], &["history", "--state-dir", &missing]);
+    assert_eq!(run(&["history", "--state-dir", &empty]).out, "No transaction yet. Next: ringwise plan\n");
+    fs::remove_dir_all(&dir).unwrap();
+}
+
+fn host_fixture(name: &str) -> String {
+    let (_, file) = fixtures().into_iter().find(|(n, _)| n == name).expect(name);
+    file.display().to_string()
+}
+
+#[test]
+fn recommended_cpus_of_an_interface_without_a_known_node_name_no_node() {
+    for name in ["gve-guest", "ena-guest"] {
+        let r = run(&["plan", "--goal", "latency", "--from", &host_fixture(name)]);
+        assert!(r.out.contains("(12 of 16): the usable CPUs, except CPUs 8-11, which"), "{}", r.out);
+        assert!(!r.out.contains("CPUs of the node"), "{}", r.out);
+    }
+}
+
+/// CPUs 31 and 62 get queues of the same group; a queue of the other port gets CPU 30.
+#[test]
+fn moves_of_goal_mixed_name_who_gets_the_cpu() {
+    let r = run(&["plan", "--goal", "mixed", "--from", &host_fixture("mlx5")]);
+    for why in [
+        "queue 30: the plan gives CPU 30 to a queue of enp65s0f1np1 [R0.09]",
+        "queue 31: the plan gives CPU 31 to queue 30 [R0.09]",
+        "queue 62: the plan gives CPU 62 to queue 31 [R0.09]",
+    ] {
+        assert!(r.out.contains(why), "{why}: {}", r.out);
+    }
+}
+
 /// Commands proposed for a recording name that recording, those that change the host are for the host itself.
 #[test]
 fn proposed_commands_carry_the_recording() {
@@ -209,12 +250,14 @@ fn rules_are_found_as_they_are_typed() {
 
 #[test]
 fn a_transaction_that_is_unknown_is_an_error_and_no_refusal() {
-    let none = empty_state().display().to_string();
+    let dir = temp("unknown-transaction");
+    let none = dir.display().to_string();
     for args in
         [&["history", "99"][..], &["rollback", "99", "-n"], &["rollback", "99", "-y"], &["report", "--since", "99"]]
     {
         refused(1, &["there is no transaction 99"], &[&["--state-dir", &none], args].concat());
     }
+    fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]

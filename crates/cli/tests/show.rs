@@ -91,8 +91,9 @@ fn the_layouts_of_two_kernels_from_captures() {
     let of = |name: &str| interfaces.iter().find(|i| i["name"] == name).unwrap();
     for i in interfaces {
         let (same, differs) = (i["same"].as_array().unwrap(), i["differs"].as_array().unwrap());
+        let unknown = i["unknown"].as_array().unwrap();
         match i["in"].as_array().unwrap().len() {
-            2 => assert_eq!(same.len() + differs.len(), 17, "{i}"),
+            2 => assert_eq!(same.len() + unknown.len() + differs.len(), 17, "{i}"),
             _ => assert!(same.is_empty() && differs.is_empty(), "{i}"),
         }
         for d in differs {
@@ -115,6 +116,43 @@ fn the_layouts_of_two_kernels_from_captures() {
     for (side, cpu) in [("old", "3"), ("new", "4")] {
         assert_eq!(layout[side][0], serde_json::json!({ "rx": [0], "tx": [0], "effective": { "known": cpu } }));
     }
+}
+
+/// What is unknown on both interfaces is not the same on both, and RPS that is off on each queue does not differ.
+#[test]
+fn unknown_settings_are_not_compared() {
+    let host = root().join("fixtures/hosts/virtio-iavf").display().to_string();
+    let run = |args: &[&str]| {
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+        assert_eq!(o.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
+        String::from_utf8(o.stdout).unwrap()
+    };
+    let unknown = "RSS, moderation, moderation of queues, NAPI, rings, pause, features, flow rules";
+    let page = run(&["show", "ens6", "eth0", "--from", &host]);
+    assert!(page.contains("\nsame     MTU, queues, RPS, RFS\n"), "{page}");
+    assert!(page.contains(&format!("\nunknown  node, {unknown}\n")), "{page}");
+    let page = run(&["show", "--from", &host, "--compare", &host]);
+    assert!(page.contains("\nnothing differs on  ens6, eth0, eth1\n"), "{page}");
+    assert!(page.contains(&format!("eth0: node, {unknown}\n")), "{page}");
+    let doc: serde_json::Value =
+        serde_json::from_str(&run(&["show", "ens6", "--from", &host, "--compare", &host, "-j"])).unwrap();
+    let one = &doc["interfaces"][0];
+    let named = |what: &str| -> Vec<&str> { one[what].as_array().unwrap().iter().filter_map(|n| n.as_str()).collect() };
+    assert_eq!(named("unknown").join(", "), format!("node, {unknown}"));
+    assert!(!named("same").iter().any(|n| named("unknown").contains(n)), "{one}");
+
+    let mut old = edge3();
+    for n in &mut old.nics {
+        n.rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(CpuSet::new()));
+    }
+    let mut s = old.clone();
+    let one = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
+    one.rx_queues.truncate(1);
+    let devs = ["eth1".to_string()];
+    let both = [Side { source: "a", host: &old }, Side { source: "b", host: &s }];
+    let doc = sides_json(&both, &devs);
+    let has = |what: &str| doc["interfaces"][0][what].as_array().unwrap().iter().any(|n| n == "RPS");
+    assert!(has("same") && !has("unknown"), "{doc}");
 }
 
 #[test]

@@ -117,6 +117,20 @@ pub enum Reason {
         /// CPU in question.
         cpu: CpuId,
     },
+    /// The plan gives the CPU to another queue of the same group.
+    CpuOfOtherQueue {
+        /// CPU in question.
+        cpu: CpuId,
+        /// Queue that gets it.
+        queue: u32,
+    },
+    /// The plan gives the CPU to another interface, and another CPU has room for this queue.
+    CpuForInterface {
+        /// CPU in question.
+        cpu: CpuId,
+        /// Interface that gets the CPU.
+        other: String,
+    },
     /// Queues with the same number on several ports share one CPU.
     SameNumberOneCpu,
     /// Its L3 cache serves more queues of the interface than a free cache nearby.

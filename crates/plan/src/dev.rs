@@ -88,6 +88,8 @@ pub(crate) struct Dev<'a> {
     pub cpu: Vec<Option<usize>>,
     /// Whether `--far-node ok` would give its queues more CPUs.
     pub remote_left: bool,
+    /// Whether `--smt all` would give its queues more CPUs.
+    pub threads_left: bool,
     /// Whether its queues share CPUs although it could have one for each queue: the others have more queues of other
     /// devices.
     pub crowded: bool,
@@ -132,6 +134,7 @@ impl<'a> Dev<'a> {
             stuck: vec![false; nic.vectors.len()],
             cpu: Vec::new(),
             remote_left: false,
+            threads_left: false,
             crowded: false,
             apart: false,
             table: None,

@@ -164,8 +164,9 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
 
 /// The benefit of more queues on one CPU or core, or of queues away from the device's node. `of_table`: of a larger share of the
 /// RSS table.
-fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String>, of_table: bool) -> Option<String> {
+fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String>, unit: &str) -> Option<String> {
     let said = |what: &str| Some(what.to_string());
+    let of_table = unit == OF_TABLE;
     let has_threads = m.cores.iter().any(|cpus| cpus.len() > 1);
     let fewer = d.channels.is_some() && d.rx < d.rx_now;
     let spread = || per_cpu(after(d)).into_values().all(|n| n == 1);
@@ -198,14 +199,19 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
         // Its queues would fit on cores of their own, so its node is not what makes them share one.
         Goal::Forward if d.apart => said(APART),
         Goal::Forward if devs.len() > 1 && fits_local_cores(m, d) => said(ALIKE),
-        _ if ends_far() => said("more of its interrupts are on its own node, which this number does not count"),
+        // Second threads would halve the share of the busiest CPU, but not the number of queues on a core.
+        _ if ends_far()
+            && (of_table || unit == OF_QUEUES)
+            && d.goal != Goal::Latency
+            && goal::takes_one_thread(intent, d.goal)
+            && has_threads =>
+        {
+            Some(format!("{NEARER}; {ONE_THREAD}"))
+        }
+        _ if ends_far() => said(NEARER),
         Goal::Latency => said("the other cores are left to programs"),
-        Goal::Rpc | Goal::Stream if intent.smt.is_none() && has_threads => {
-            said("one thread of each core takes queues: second threads are left to programs")
-        }
-        _ if intent.smt == Some(Smt::OnePerCore) && has_threads => {
-            said("one thread of each core takes queues: second threads are left to programs")
-        }
+        Goal::Rpc | Goal::Stream if intent.smt.is_none() && has_threads => said(ONE_THREAD),
+        _ if intent.smt == Some(Smt::OnePerCore) && has_threads => said(ONE_THREAD),
         Goal::Forward => said(ALIKE),
         Goal::Mixed => said("queues with different policies share no CPU"),
         _ => all.clone(),
@@ -238,9 +244,16 @@ fn withheld(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
 }
 
 const OF_TABLE: &str = "percent of the RSS table";
+const OF_QUEUES: &str = "percent of queues";
 
 /// The benefit of an RSS table with different shares.
 const OWN_CORE: &str = "a CPU with a core of its own carries more than a CPU that shares its core";
+
+/// The benefit of interrupts that leave remote nodes.
+const NEARER: &str = "more of its interrupts are on its own node, which this number does not count";
+
+/// The benefit of cores that take queues on one thread only.
+const ONE_THREAD: &str = "one thread of each core takes queues: second threads are left to programs";
 
 /// The benefit of layouts of their own.
 const APART: &str = "interfaces have different layouts, so that all of them together use more CPUs";
@@ -333,7 +346,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
         if a.len() > 1 || b.len() > 1 {
             let (what, unit, then) = match &d.table {
                 Some(table) => ("RSS table", OF_TABLE, percent_of_table(&a, table)),
-                None => ("queues", "percent of queues", busiest_percent(&a)),
+                None => ("queues", OF_QUEUES, busiest_percent(&a)),
             };
             let now = busiest_percent(&b);
             let alike = now.zip(then).is_some_and(|(b, a)| format!("{b:.1}") == format!("{a:.1}"));
@@ -360,8 +373,8 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
         }
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
         worse.for_each(|e| {
-            let of_table = e.unit == OF_TABLE;
-            tell(e, gain(m, d, devs, intent, &all, of_table));
+            let unit = e.unit.clone();
+            tell(e, gain(m, d, devs, intent, &all, &unit));
         });
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
@@ -385,7 +398,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
                 )
             });
             if let Some(e) = out.last_mut().filter(|_| is > was) {
-                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, false)));
+                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, unit)));
             }
         }
     }

@@ -193,7 +193,7 @@ impl<'a> Diagnosis<'a> {
         match &v.asked {
             Fact::Known(asked) if asked.len() > 1 => {
                 let among = asked.clone();
-                let reason = match self.why_at_all(d, now, to) {
+                let reason = match self.why_at_all(d, v, now, to) {
                     Reason::SameNumberOneCpu => Reason::PinAsOnOtherPorts { among },
                     reason => {
                         Reason::FreeToMove { among, arrived: false, moved: Some(self.move_cause(v, to, &reason)) }
@@ -201,7 +201,7 @@ impl<'a> Diagnosis<'a> {
                 };
                 with("A02", reason)
             }
-            _ => match self.why_at_all(d, now, to) {
+            _ => match self.why_at_all(d, v, now, to) {
                 Reason::SameNumberOneCpu
                 | Reason::CpuOfOtherInterface { .. }
                 | Reason::CrowdedCache { .. }
@@ -250,8 +250,24 @@ impl<'a> Diagnosis<'a> {
         self.m.l3s[self.m.l3[cpu]].iter().map(|c| self.per_cpu[*c] as usize).sum()
     }
 
+    /// Who gets the current CPU of a queue with goal `mixed`. `None`: no other queue.
+    fn given_away(&self, d: &Dev, v: &Vector, now: usize) -> Option<Reason> {
+        let cpu = self.m.cpus[now];
+        let own = v.rx().first().or(v.tx().first()).map(|q| *q as usize)?;
+        let others = || (0..d.cpu.len()).filter(|q| *q != own && d.cpu[*q] == Some(now));
+        if others().any(|q| d.urgent.get(q) != d.urgent.get(own)) {
+            return Some(Reason::CpuOfOtherGroup { cpu });
+        }
+        match others().next() {
+            Some(queue) => Some(Reason::CpuOfOtherQueue { cpu, queue: queue as u32 }),
+            None => {
+                self.now.other_on(now, d.name()).map(|other| Reason::CpuForInterface { cpu, other: other.to_string() })
+            }
+        }
+    }
+
     /// The reason for a move if nothing is wrong with the current CPU itself.
-    fn why_at_all(&self, d: &Dev, now: usize, to: usize) -> Reason {
+    fn why_at_all(&self, d: &Dev, v: &Vector, now: usize, to: usize) -> Reason {
         let (m, goal, cpu, planned) = (self.m, d.goal, self.m.cpus[now], self.m.cpus[to]);
         if !self.usable[now] {
             return Reason::ExcludedCpu { cpu };
@@ -276,8 +292,10 @@ impl<'a> Diagnosis<'a> {
         if self.zone.distance[now] > self.zone.distance[to] {
             return Reason::DistantNode { cpu, planned };
         }
-        if !d.urgent.is_empty() {
-            return Reason::CpuOfOtherGroup { cpu };
+        if !d.urgent.is_empty()
+            && let Some(reason) = self.given_away(d, v, now)
+        {
+            return reason;
         }
         if goal::ports_alike(d.goal) && !d.apart && self.now.devices > 1 {
             return Reason::SameNumberOneCpu;

@@ -30,6 +30,8 @@ pub(crate) struct Placement {
     pub far_instead: bool,
     /// Whether remote CPUs are left that only `--far-node ok` would use.
     pub remote_left: bool,
+    /// Whether second threads are left that only `--smt all` would use.
+    pub threads_left: bool,
     /// Which CPUs of other nodes the user permits.
     pub far_node: FarNode,
 }
@@ -103,9 +105,25 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
+        // Goal latency leaves local cores to programs, not only threads.
+        let threads_left = smt == Smt::OnePerCore
+            && !smt_named
+            && intent.goal != Goal::Latency
+            && cands.iter().any(|c| m.cores[c.core].iter().filter(|t| usable[**t]).count() > c.threads.len());
+        let far_node = far;
         out.insert(
             at,
-            Placement { zone, cands, home_cores, home_cpus, permitted, far_instead, remote_left, far_node: far },
+            Placement {
+                zone,
+                cands,
+                home_cores,
+                home_cpus,
+                permitted,
+                far_instead,
+                remote_left,
+                threads_left,
+                far_node,
+            },
         );
     }
     Ok(out)
@@ -232,7 +250,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
-        d.remote_left = places[&d.zone()].remote_left;
+        (d.remote_left, d.threads_left) = (places[&d.zone()].remote_left, places[&d.zone()].threads_left);
         for u in &d.units {
             if let Some(at) = u.fixed {
                 u.queues.iter().for_each(|q| d.cpu[*q] = at);

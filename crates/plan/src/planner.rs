@@ -455,8 +455,9 @@ struct Stack<'a> {
 enum StackCause {
     /// Queues share interrupts, and each interrupt has a CPU of its own.
     FewInterrupts,
-    /// There are fewer CPUs for the interrupts than interrupts. `remote`: `--far-node ok` would give them more.
-    FewCpus { remote: bool },
+    /// There are fewer CPUs for the interrupts than interrupts. `remote`: `--far-node ok` would give them more,
+    /// `threads`: `--smt all` would.
+    FewCpus { remote: bool, threads: bool },
     /// There are enough CPUs, but some of them have more queues of other devices.
     OtherDevices,
 }
@@ -510,7 +511,10 @@ impl StackCause {
         match shared().next() {
             None if d.units.len() < d.cpu.len() => Self::FewInterrupts,
             _ if d.crowded => Self::OtherDevices,
-            _ => Self::FewCpus { remote: d.remote_left && shared().any(|(_, movable)| *movable > 0) },
+            _ => {
+                let movable = shared().any(|(_, movable)| *movable > 0);
+                Self::FewCpus { remote: d.remote_left && movable, threads: d.threads_left && movable }
+            }
         }
     }
 }
@@ -538,11 +542,20 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
             StackCause::FewInterrupts => {
                 (plural(s.cpus, "interrupt"), format!("queues that share an interrupt also share its CPU{reduce}"))
             }
-            StackCause::FewCpus { remote: true } => {
-                let or = if s.fixed.is_some() { "; use" } else { ", or use" };
-                (on, format!("queues share CPUs{reduce}{or} remote CPUs too (--far-node ok)"))
+            StackCause::FewCpus { remote, threads } => {
+                let more = match (remote, threads) {
+                    (true, true) => " remote CPUs too (--far-node ok), or second threads (--smt all)",
+                    (true, false) => " remote CPUs too (--far-node ok)",
+                    (false, true) => " second threads too (--smt all)",
+                    (false, false) => "",
+                };
+                let or = match s.fixed {
+                    _ if more.is_empty() => "",
+                    Some(_) => "; use",
+                    None => ", or use",
+                };
+                (on, format!("queues share CPUs{reduce}{or}{more}"))
             }
-            StackCause::FewCpus { remote: false } => (on, format!("queues share CPUs{reduce}")),
             StackCause::OtherDevices => {
                 let or = if s.fixed.is_some() { ";" } else { ", or" };
                 let alone =

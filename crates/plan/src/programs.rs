@@ -113,6 +113,8 @@ fn one(
         return Found::Nothing;
     }
     let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).collect();
+    // Otherwise the groups of CPUs in `m.l3` are nodes or packages.
+    let l3s_known = own.iter().all(|c| m.topo.cpu(m.cpus[*c]).is_some_and(|c| c.l3.is_known()));
     // Which of several nodes is the device's is unknown.
     let nodeless = d.near == Near::All && m.has_nodes();
     let mut nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).collect();
@@ -130,11 +132,16 @@ fn one(
     let (cpus, why) = match kind {
         Kind::Requests => (
             m.set(own.iter().copied().filter(|c| usable[*c])),
-            if l3s.len() == 1 {
+            if l3s_known && l3s.len() == 1 {
                 "the CPUs of its interrupts: request and answer stay in one cache as long as the CPUs have headroom"
             } else if own.iter().map(|c| m.node[*c]).collect::<BTreeSet<_>>().len() == 1 {
-                "the CPUs of its interrupts, in several L3 caches: request and answer stay in one cache if the program runs \
-                 on the CPU that takes the interrupt"
+                if l3s_known {
+                    "the CPUs of its interrupts, in several L3 caches: request and answer stay in one cache if the program \
+                     runs on the CPU that takes the interrupt"
+                } else {
+                    "the CPUs of its interrupts: request and answer stay in one cache if the program runs on the CPU that \
+                     takes the interrupt"
+                }
             } else {
                 "the CPUs of its interrupts, on several nodes: request and answer stay in one cache if the program runs on \
                  the CPU that takes the interrupt"

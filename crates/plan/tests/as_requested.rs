@@ -209,6 +209,27 @@ fn outages_of_interfaces_with_a_link() {
     assert_eq!(p.outages.iter().map(|o| o.dev.as_str()).collect::<Vec<_>>(), ["eth0"]);
 }
 
+/// Second threads are proposed where the goal leaves them idle, and not if the user excluded them.
+#[test]
+fn the_warning_about_shared_cpus_names_second_threads() {
+    let nic = NicSpec { irqs: Irqs::Round, ..NicSpec::new("eth0", "mqnic", Some(0), 16, 16) };
+    let warned = |cpu: CpuSpec, smt| {
+        let mut s = machines::host("db1", cpu, vec![nic.clone()]).snapshot();
+        s.nics[0].channels = Fact::Absent;
+        let p = ok(&s, &Intent { goal: Goal::Rpc, smt, ..Intent::default() });
+        p.warnings.iter().find(|w| w.contains("queues share CPUs")).expect("a warning").clone()
+    };
+    let two = || CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let text = warned(two(), None);
+    assert!(text.ends_with("; use remote CPUs too (--far-node ok), or second threads (--smt all)"), "{text}");
+    let text = warned(CpuSpec::flat(4, 2), None);
+    assert!(text.ends_with("; use second threads too (--smt all)"), "{text}");
+    for text in [warned(two(), Some(Smt::OnePerCore)), warned(two(), Some(Smt::All)), warned(CpuSpec::flat(4, 1), None)]
+    {
+        assert!(!text.contains("--smt"), "{text}");
+    }
+}
+
 /// The reserved CPUs are the reason only if the interface could have used them.
 #[test]
 fn costs_name_reserved_cpus_of_the_interface_alone() {
@@ -222,7 +243,10 @@ fn costs_name_reserved_cpus_of_the_interface_alone() {
         all.into_iter().collect::<Vec<_>>().join("; ")
     };
     let plain = costs("", None, false);
-    assert_eq!(plain, "more of its interrupts are on its own node, which this number does not count");
+    // Second threads would halve the share of the busiest CPU, but not the number of queues on one core.
+    let nearer = "more of its interrupts are on its own node, which this number does not count";
+    let threads = "one thread of each core takes queues: second threads are left to programs";
+    assert_eq!(plain, format!("{nearer}; {nearer}; {threads}"));
     // A CPU of the other node, and one whose core has another thread for the queue.
     assert_eq!((costs("8", None, false), costs("0", None, false)), (plain.clone(), plain));
     assert_eq!(costs("0-1", None, false), "CPUs 0-1 are kept free of queues, as requested");

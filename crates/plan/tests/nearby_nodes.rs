@@ -155,9 +155,12 @@ fn cpus_for_programs_of_several_nodes_name_no_single_one() {
     assert_eq!(program.node_drop_in.as_deref(), Some(of(&node, "NUMAPolicy=preferred\nNUMAMask=0\n").as_str()));
     assert_eq!(program.node_cpus, Some(node));
     // On one node, in two caches.
-    let p = ok(&host(vec![ice("eth0", 2)]), &rpc());
-    let why = &p.programs[0].why;
-    assert!(why.starts_with("the CPUs of its interrupts, in several L3 caches: "), "{why}");
+    let mut s = host(vec![ice("eth0", 2)]);
+    let why = |s: &Snapshot| ok(s, &rpc()).programs[0].why.clone();
+    assert!(why(&s).starts_with("the CPUs of its interrupts, in several L3 caches: "), "{}", why(&s));
+    // Without a known cache, none is named.
+    s.topology.cpus.values_mut().for_each(|c| c.l3 = Fact::unknown("cache", "not in this capture"));
+    assert!(why(&s).starts_with("the CPUs of its interrupts: ") && !why(&s).contains("L3"), "{}", why(&s));
 }
 
 /// With `--smt all` the interrupts use every CPU of the node, which is half of the host: other programs get these CPUs too.

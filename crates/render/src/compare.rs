@@ -36,18 +36,21 @@ pub(crate) fn render(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
 fn table(columns: &[Column], all: bool, style: &Style) -> String {
     let mut out = by_cpu(columns, all);
     out.push('\n');
-    let (same, differ) = facts(columns, style);
-    if !same.is_empty() {
-        out.push_str(&hang("same     ", &same.join(", "), style.width));
+    let found = facts(columns, style);
+    for (what, names) in [("same     ", &found.same), ("unknown  ", &found.unknown)] {
+        if !names.is_empty() {
+            out.push_str(&hang(what, &names.join(", "), style.width));
+        }
     }
-    if differ.is_empty() {
+    if found.differ.is_empty() {
         out.push_str("differs  nothing\n");
     }
-    for line in differ {
+    for line in found.differ {
         out.push_str(&format!("differs  {}\n", line.name));
         let w = columns.iter().map(|c| c.name.len()).max().unwrap_or(0);
         for (c, text) in columns.iter().zip(&line.texts) {
-            out.push_str(&hang(&format!("         {:w$}  ", c.name), text, style.width));
+            let print = if matches!(line.name, "RPS" | "XPS") { steering::hang_pairs } else { hang };
+            out.push_str(&print(&format!("         {:w$}  ", c.name), text, style.width));
         }
     }
     out
@@ -63,8 +66,16 @@ struct Line {
     value: fn(&Column) -> Value,
 }
 
-/// Names of the lines in which all columns agree, and the other lines.
-type Agreement = (Vec<&'static str>, Vec<Line>);
+/// How the columns compare, by line.
+#[derive(Default)]
+struct Agreement {
+    /// Lines in which all columns agree.
+    same: Vec<&'static str>,
+    /// Lines that cannot be compared: unknown in all columns, or shown alike although a value is unknown.
+    unknown: Vec<&'static str>,
+    /// The other lines.
+    differ: Vec<Line>,
+}
 
 fn facts(columns: &[Column], style: &Style) -> Agreement {
     let line = |name, value: fn(&Column) -> Value, text: &dyn Fn(&Column) -> String| Line {
@@ -92,8 +103,21 @@ fn facts(columns: &[Column], style: &Style) -> Agreement {
         line("features", |c| json!(c.nic.features), &|c| shown(super::facts::features(c.nic))),
         line("flow rules", |c| values::flow_rules(c.nic), &|c| shown(rules::line(c.nic))),
     ];
-    let (same, differ): (Vec<_>, Vec<_>) = lines.into_iter().partition(|l| l.texts.iter().all(|x| *x == l.texts[0]));
-    (same.into_iter().map(|l| l.name).collect(), differ)
+    let mut out = Agreement::default();
+    for l in lines {
+        let wholly_unknown = |c: &Column| values::is_unknown(l.name, &(l.value)(c), true);
+        let partly_unknown = |c: &Column| values::is_unknown(l.name, &(l.value)(c), false);
+        let is_alike = l.texts.iter().all(|x| *x == l.texts[0]);
+        // The number of queues is a line of its own.
+        let is_off = |c: &Column| values::is_off(l.name, c.nic);
+        match () {
+            () if columns.iter().all(wholly_unknown) => out.unknown.push(l.name),
+            () if is_alike && columns.iter().any(partly_unknown) => out.unknown.push(l.name),
+            () if is_alike || columns.iter().all(is_off) => out.same.push(l.name),
+            () => out.differ.push(l),
+        }
+    }
+    out
 }
 
 /// A host at one moment.
@@ -126,16 +150,33 @@ pub fn sides(both: &[Side; 2], devs: &[String], named: bool, style: &Style) -> S
         out.push_str(&hang(&format!("{name}  "), &side.describe(), style.width));
     }
     let mut equal: Vec<&str> = Vec::new();
+    // Equal interfaces by the lines that are unknown on them.
+    let mut unknown: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
     for dev in devs {
         let found = pair(both, dev);
         match &found[..] {
             [one] => out.push_str(&format!("\n{dev}: only in {}\n", one.name)),
-            columns if !named && facts(columns, style).1.is_empty() => equal.push(dev),
-            columns => out.push_str(&format!("\n{dev}\n\n{}", table(columns, false, style))),
+            columns => {
+                let found = facts(columns, style);
+                if named || !found.differ.is_empty() {
+                    out.push_str(&format!("\n{dev}\n\n{}", table(columns, false, style)));
+                    continue;
+                }
+                equal.push(dev);
+                match unknown.iter_mut().find(|(names, _)| *names == found.unknown) {
+                    _ if found.unknown.is_empty() => {}
+                    Some((_, devs)) => devs.push(dev),
+                    None => unknown.push((found.unknown, vec![dev])),
+                }
+            }
         }
     }
     if !equal.is_empty() {
         out.push_str(&format!("\n{}", hang("nothing differs on  ", &equal.join(", "), style.width)));
+    }
+    for (names, devs) in unknown {
+        let text = format!("{}: {}", devs.join(", "), names.join(", "));
+        out.push_str(&hang("unknown on          ", &text, style.width));
     }
     out
 }
@@ -145,13 +186,14 @@ pub fn sides_json(both: &[Side; 2], devs: &[String]) -> Value {
     let side = |s: &Side| json!({ "source": s.source, "kernel": s.host.host.kernel, "name": s.host.host.name });
     let one = |dev: &String| {
         let found = pair(both, dev);
-        let (same, differ) = if found.len() == 2 { facts(&found, &Style::plain(None)) } else { Agreement::default() };
+        let both = if found.len() == 2 { facts(&found, &Style::plain(None)) } else { Agreement::default() };
         let entry = |l: &Line| json!({ "what": l.name, "old": (l.value)(&found[0]), "new": (l.value)(&found[1]) });
         json!({
             "name": dev,
             "in": found.iter().map(|c| c.name).collect::<Vec<_>>(),
-            "same": same,
-            "differs": differ.iter().map(entry).collect::<Vec<_>>(),
+            "same": both.same,
+            "unknown": both.unknown,
+            "differs": both.differ.iter().map(entry).collect::<Vec<_>>(),
         })
     };
     json!({

@@ -125,9 +125,9 @@ fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String
         let nodeless = plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
         let (cpus, why) = match &p.node_cpus {
             Some(cpus) if plan.intent.goal_of(&p.dev) == Goal::Stream => {
-                (cpus_of(cpus, s), "the physical cores of the node without a queue".to_string())
+                (cpus_of(cpus, s), format!("the physical cores{} without a queue", of_node(nodeless)))
             }
-            Some(cpus) => (cpus_of(cpus, s), of_the_node(&p.beside_interrupts)),
+            Some(cpus) => (cpus_of(cpus, s), usable(nodeless, &p.beside_interrupts)),
             None if nodeless => ("no limit, because its node is unknown".to_string(), String::new()),
             None => ("no limit, because all CPUs of the host are local".to_string(), String::new()),
         };
@@ -139,15 +139,20 @@ fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String
     lines
 }
 
+fn of_node(nodeless: bool) -> &'static str {
+    if nodeless { "" } else { " of the node" }
+}
+
 /// `beside`: the CPUs that are left out because they share a core with an interrupt.
-fn of_the_node(beside: &CpuSet) -> String {
+fn usable(nodeless: bool, beside: &CpuSet) -> String {
+    let of_node = of_node(nodeless);
     let (them, share) = match beside.len() {
-        0 => return "the usable CPUs of the node, with and without a queue".to_string(),
+        0 => return format!("the usable CPUs{of_node}, with and without a queue"),
         1 => (format!("CPU {beside}"), "shares"),
         _ => (format!("CPUs {beside}"), "share"),
     };
     format!(
-        "the usable CPUs of the node, except {them}, which {share} a core with an interrupt: a program there and the interrupt \
+        "the usable CPUs{of_node}, except {them}, which {share} a core with an interrupt: a program there and the interrupt \
          would slow each other down (a rule of thumb, not measured on this host)"
     )
 }

@@ -33,6 +33,8 @@ struct Shape {
     folded: bool,
     /// CPU numbers are written from top to bottom.
     upright: bool,
+    /// A number of two digits in the row `per CPU` is written as `+`.
+    overflow: bool,
 }
 
 /// The matrix with its legend, or the list on a host with many CPUs.
@@ -65,7 +67,11 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
         let tries = [full(&cols, digits), compact(&cols), folded(&cols, &rows, style)];
         match tries.into_iter().find(|c| fits(c)) {
             Some(cells) => {
-                shape = Shape { folded: cells.iter().any(|c| c.folded), upright: !is_wide(&cells) && digits > 1 };
+                shape = Shape {
+                    folded: cells.iter().any(|c| c.folded),
+                    upright: !is_wide(&cells) && digits > 1,
+                    overflow: cells.iter().any(|c| overflows(c, deliveries(&rows, c))),
+                };
                 grid(&cols, &cells, &rows, label, &ranks, style)
             }
             None => list(t, nic, &vectors, &ranks, style),
@@ -199,10 +205,9 @@ fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ran
     }
     let mut line = pad("per CPU", label);
     for cell in cells {
-        let n = rows.iter().filter(|r| r.marks[cell.columns[0]].is_delivery()).count();
-        let text = match n {
+        let text = match deliveries(rows, cell) {
             0 => style.mark(Mark::Could).to_string(),
-            n if cell.width == 1 && n > 9 => "+".into(),
+            n if overflows(cell, n) => "+".into(),
             n => n.to_string(),
         };
         let text = if cell.folded { pad(&text, cell.width) } else { right(&text, cell.width) };
@@ -212,6 +217,16 @@ fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ran
     out.push_str(line.trim_end());
     out.push('\n');
     out
+}
+
+/// Interrupts that are delivered to the first CPU of the cell.
+fn deliveries(rows: &[Row], cell: &Cell) -> usize {
+    rows.iter().filter(|r| r.marks[cell.columns[0]].is_delivery()).count()
+}
+
+/// Whether the number `n` of the row `per CPU` is wider than the cell.
+fn overflows(cell: &Cell, n: usize) -> bool {
+    cell.width == 1 && n > 9
 }
 
 /// Writes text at a column, unless there is text already.
@@ -409,6 +424,9 @@ fn legend(t: &Topology, nic: &Nic, rows: &[Row], shape: Shape, style: &Style) ->
     }
     if shape.folded {
         notes.push("·(16) 16 such CPUs".replace('·', &style.mark(Mark::Could).to_string()));
+    }
+    if shape.overflow {
+        notes.push("+ 10 or more".to_string());
     }
     if shape.upright {
         notes.push("CPU numbers are written downwards".to_string());

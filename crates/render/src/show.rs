@@ -127,7 +127,8 @@ pub fn device(s: &Snapshot, n: &Nic, style: &Style) -> String {
     }
     let lines = lines(s, n, style);
     for (name, text) in lines {
-        out.push_str(&hang(&pad(name, 13), &text, style.width));
+        let line = if matches!(name, "RPS" | "XPS") { steering::hang_pairs } else { hang };
+        out.push_str(&line(&pad(name, 13), &text, style.width));
     }
     if style.verbose > 0 && !n.vectors.is_empty() {
         out.push('\n');

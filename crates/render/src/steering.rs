@@ -6,7 +6,7 @@ use ringwise_model::order::Order;
 use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, RingKind, RingPart, Rss, RssContext};
 
 use ringwise_text::Style;
-use ringwise_text::{mask, numbers, plural, sentence, set};
+use ringwise_text::{hang, len, mask, numbers, plural, sentence, set};
 
 /// Groups of queues with the same value, in the order of their first queue.
 fn groups<T: PartialEq + Clone>(of: impl Iterator<Item = (u32, T)>) -> Vec<(Vec<u32>, T)> {
@@ -164,6 +164,17 @@ pub(crate) fn rps(n: &Nic, style: &Style) -> String {
         [(_, v)] if total > 1 => format!("{}{}", all(total), one(v)),
         gs => gs.iter().map(|(q, v)| format!("rx-{} {}", numbers(q.clone()), one(v))).collect::<Vec<_>>().join("; "),
     }
+}
+
+/// Like [`hang`], but a line breaks between the pairs of `tx-0 0-1; tx-1 2-3`, and within one only if it is longer than half
+/// of a line.
+pub(crate) fn hang_pairs(head: &str, text: &str, width: Option<usize>) -> String {
+    const NO_BREAK: &str = "\u{a0}";
+    let columns = width.unwrap_or(usize::MAX).saturating_sub(len(head)) / 2;
+    let is_pair = |part: &str| (part.starts_with("rx-") || part.starts_with("tx-")) && len(part) <= columns;
+    let keep = |part: &str| if is_pair(part) { part.replace(' ', NO_BREAK) } else { part.to_string() };
+    let parts: Vec<String> = text.split("; ").map(keep).collect();
+    hang(head, &parts.join("; "), width).replace(NO_BREAK, " ")
 }
 
 fn all(total: usize) -> String {

@@ -178,14 +178,25 @@ fn unknown(arg: &str) -> String {
 fn unknown_argument(arg: &str, name: &str, command: &Command, root: &Command) -> String {
     let Some(word) = arg.strip_prefix("--") else { return unknown(arg) };
     let has = |c: &Command| longs(c).any(|l| l == word);
-    let others: Vec<&str> =
-        root.get_subcommands().filter(|c| !c.is_hide_set() && has(c)).map(Command::get_name).collect();
+    let others = commands(root, "", &has);
     let of = format!("{name} has no option {arg}");
     match nearest(word, longs(command).chain(longs(root))) {
         _ if !others.is_empty() => format!("{of}; it is an option of {}", list(&others, "and")),
         Some(near) => format!("{of}; did you mean --{near}?"),
         None => of,
     }
+}
+
+/// Names of the visible commands below `root` for which `has` is true: `plan`, `config show`.
+fn commands(root: &Command, above: &str, has: &dyn Fn(&Command) -> bool) -> Vec<String> {
+    let mut out = Vec::new();
+    for c in root.get_subcommands().filter(|c| !c.is_hide_set()) {
+        let name = format!("{above}{}", c.get_name());
+        let below = commands(c, &format!("{name} "), has);
+        out.extend(has(c).then_some(name));
+        out.extend(below);
+    }
+    out
 }
 
 /// Names of visible options. Those of every command belong to the root only.
@@ -284,6 +295,11 @@ mod tests {
         for (line, message) in [
             ("plan --goall rpc", "ringwise plan has no option --goall; did you mean --goal?"),
             ("--queues 4", "ringwise has no option --queues; it is an option of plan, apply, watch and persist"),
+            (
+                "watch --from x",
+                "ringwise watch has no option --from; it is an option of status, show, check, explain, plan, verify, config \
+                 check, config show, config init, config import, config export and help",
+            ),
             ("show --unknown", "ringwise show has no option --unknown"),
             ("show -x", "there is no option -x"),
         ] {

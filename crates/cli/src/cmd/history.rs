@@ -1,6 +1,6 @@
 //! `ringwise history`
 
-use super::transaction::{fail, store};
+use super::transaction::{fail, state_dir_missing, store};
 use crate::args::{Common, HistoryArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -9,6 +9,9 @@ use ringwise_render::json::Document;
 use ringwise_render::verify_history;
 
 pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
+    if let Some(missing) = state_dir_missing(common) {
+        return Err(missing);
+    }
     let source = source::live()?;
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let mut list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;

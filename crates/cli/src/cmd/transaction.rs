@@ -17,7 +17,7 @@ use crate::logbook::Logbook;
 use crate::out;
 use ringwise_render::outcome::{self, Before, Run};
 use ringwise_text::Style;
-use ringwise_text::when;
+use ringwise_text::{visible, when};
 
 pub(super) fn store(common: &Common) -> Store {
     let quiet = common.quiet;
@@ -26,6 +26,14 @@ pub(super) fn store(common: &Common) -> Store {
         let most = most.as_secs();
         out::note(quiet, &format!("ringwise: waiting until {transaction} of the service ends, at most {most} s"));
     }))
+}
+
+/// The error if the user named a state directory that does not exist.
+pub(super) fn state_dir_missing(common: &Common) -> Option<Fail> {
+    let dir = common.state_dir.as_ref()?;
+    let is_missing = dir.try_exists().is_ok_and(|exists| !exists);
+    let message = || format!("the state directory {} does not exist", visible(&dir.to_string_lossy()));
+    is_missing.then(|| Fail::error(message()).code("record_missing").file(dir))
 }
 
 /// What devices were found to refuse or ignore. If it cannot be read, that is reported, and the list is empty.

@@ -11,7 +11,7 @@ use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, R
 
 use super::manual_changes;
 use super::progress::Countdown;
-use super::transaction::{fail, store};
+use super::transaction::{fail, state_dir_missing, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -36,12 +36,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let (mut v, mut journals) = look(&s)?;
     if source.recorded && v.settings.is_empty() && v.unfinished.is_none() {
         // The state directory has nothing about that host, which does not mean that nothing was applied there.
-        return Err(Fail::error(format!(
-            "what was applied on {} is unknown: the record is on the host itself (below /var/lib/ringwise)",
-            visible(&host_name(&s))
-        ))
-        .code("record_missing")
-        .next("ringwise verify --from FILE --state-dir DIR, with a copy of its record in DIR"));
+        return Err(record_missing(&s, &journals, common));
     }
     let mut counted = None;
     if let Some(time) = a.r#for {
@@ -70,6 +65,33 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
     out::answer(&verify_history::verify(&host_name(&s), &v, counted, &advice, &style))?;
     Ok(status)
+}
+
+/// Nothing in the state directory is in effect on the recorded host. If the user named the directory, it is the subject.
+fn record_missing(s: &Snapshot, journals: &Journals, common: &Common) -> Fail {
+    let host = visible(&host_name(s)).into_owned();
+    let unknown = format!("what was applied on {host} is unknown");
+    let copy = "a copy of the host's /var/lib/ringwise";
+    let Some(dir) = &common.state_dir else {
+        return Fail::error(format!("{unknown}: the record is on the host itself (below /var/lib/ringwise)"))
+            .code("record_missing")
+            .next("ringwise verify --from FILE --state-dir DIR, with a copy of its record in DIR");
+    };
+    let name = visible(&dir.to_string_lossy()).into_owned();
+    if let Some(missing) = state_dir_missing(common) {
+        return Fail { message: format!("{unknown}: {}", missing.message), ..missing }
+            .next(format!("ringwise verify --from FILE --state-dir DIR, where DIR is {copy}"));
+    }
+    if journals.history(&s.host).is_empty() {
+        return Fail::error(format!("{unknown}: {name} contains no record of a transaction"))
+            .code("record_missing")
+            .file(dir)
+            .next(format!("ringwise verify --from FILE --state-dir DIR, where DIR is {copy}"));
+    }
+    Fail::error(format!("{unknown}: no transaction that is recorded in {name} is in effect on it"))
+        .code("record_missing")
+        .file(dir)
+        .next(format!("ringwise history --state-dir {}", ringwise_model::shell::quote(&dir.to_string_lossy())))
 }
 
 struct Watched {

@@ -67,6 +67,8 @@ fn text(r: &Reason) -> String {
         R::SlowerCore { cpu, planned } => format!("CPU {cpu} is on a slower core than CPU {planned}"),
         R::DistantNode { cpu, planned } => format!("CPU {cpu} is on a more distant node than CPU {planned}"),
         R::CpuOfOtherGroup { cpu } => format!("CPU {cpu} handles a queue of another group"),
+        R::CpuOfOtherQueue { cpu, queue } => format!("the plan gives CPU {cpu} to queue {queue}"),
+        R::CpuForInterface { cpu, other } => format!("the plan gives CPU {cpu} to a queue of {other}"),
         R::SameNumberOneCpu => "queues with the same number share a CPU, so that a forwarded packet stays on it".into(),
         R::CrowdedCache { dev } => format!("its L3 cache serves more queues of {dev} than that of the planned CPU"),
         R::CpuOfOtherInterface { other, node } => {

@@ -3,7 +3,7 @@
 //! Each value contains at least what its line of `show` is made from, so two lines that differ have values that differ.
 
 use ringwise_knob::features::NTUPLE;
-use ringwise_model::{Fact, Feature, Host, Nic};
+use ringwise_model::{CpuSet, Fact, Feature, Host, Nic};
 use serde_json::{Value, json};
 
 /// What depends on the queues: unknown for the same reason as the queues.
@@ -54,4 +54,41 @@ pub(super) fn flow_rules(n: &Nic) -> Value {
         Fact::Unknown(why) => Fact::Unknown(why.clone()),
     };
     json!({ "rules": n.rules, "ntuple": ntuple })
+}
+
+/// Whether the value of the line `name` is unknown. `wholly`: on every queue; otherwise one queue or one part is enough.
+pub(super) fn is_unknown(name: &str, value: &Value, wholly: bool) -> bool {
+    let unknown = |v: &Value| v.get("unknown").is_some();
+    let of_list = |list: &Value, member: &str| {
+        let (is_unknown, all) = (|q: &Value| unknown(&q[member]), list.as_array().map_or(&[][..], Vec::as_slice));
+        if wholly { !all.is_empty() && all.iter().all(is_unknown) } else { all.iter().any(is_unknown) }
+    };
+    let of_queues = |v: &Value, member: &str| unknown(v) || v.get("known").is_some_and(|q| of_list(q, member));
+    match name {
+        // The state of a link without a known speed is `down`, `up` or unknown.
+        "link" => unknown(&value["carrier"]) && unknown(&value["operstate"]) && unknown(&value["speed_mbps"]),
+        "queue on CPU" => value.as_array().is_none_or(Vec::is_empty) || of_list(value, "effective"),
+        "RPS" => of_queues(value, "rps_cpus"),
+        "RFS" => {
+            let (host, queues) = (&value["rps_sock_flow_entries"], of_queues(&value["rx_queues"], "rps_flow_cnt"));
+            if wholly { unknown(host) && queues } else { unknown(host) || queues }
+        }
+        "XPS" => of_queues(value, "xps_cpus"),
+        "moderation of queues" => unknown(&value["queue_coalesce"]),
+        "flow rules" => unknown(&value["rules"]),
+        _ => unknown(value),
+    }
+}
+
+/// Whether the line `name` is about a setting that is off on every queue of the device.
+pub(super) fn is_off(name: &str, n: &Nic) -> bool {
+    let empty = |f: &Fact<CpuSet>| f.known().is_some_and(CpuSet::is_empty);
+    match name {
+        "RPS" => !n.rx_queues.is_empty() && n.rx_queues.iter().all(|q| empty(&q.rps_cpus)),
+        "XPS" => {
+            let is_set = |q: &ringwise_model::TxQueue| q.xps_rxqs.known().is_some_and(|r| !r.is_empty());
+            !n.tx_queues.is_empty() && n.tx_queues.iter().all(|q| empty(&q.xps_cpus) && !is_set(q))
+        }
+        _ => false,
+    }
 }
