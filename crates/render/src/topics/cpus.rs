@@ -15,7 +15,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/class/net/DEV/device/numa_node and /sys/devices/system/node/nodeN/cpulist",
             "Set|ringwise plan --far-node HOW; configuration key far_node in [host]. last (default of every goal): first each \
              local CPU that --smt allows gets a queue, then CPUs of nearby nodes, then queues share these CPUs. Goal forward \
-             uses idle cores of nearby nodes before local second threads. CPUs of \
+             uses idle cores of nearby nodes before local second threads (to prevent it: never). CPUs of \
              other sockets get queues only if no nearer CPU may be used (--cpus, --reserve, --exclude-cpus, isolated CPUs). \
              Goal mixed alone uses them before queues share a CPU.",
             "Never|no queue on a CPU of another node: without a usable local CPU the plan is refused; goal mixed shares local CPUs",
@@ -23,8 +23,7 @@ pub(super) const TOPICS: &[Topic] = &[
              the nearest node first",
             "Nodes|Nearby are other nodes of the same socket, or at a distance of at most 12. With --smt one-per-core (default \
              of rpc, stream and latency) they get queues while local second threads are idle: --far-node never or --smt all \
-             keeps more queues local. Goal forward uses their idle cores before local second threads (its default is --smt all); \
-             --far-node never keeps its queues local, too.",
+             keeps more queues local.",
             "See|rules A03 Q07; ringwise help local, numa",
         ],
         knob: Some(KnobValues::RemoteQueues),
