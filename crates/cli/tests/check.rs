@@ -102,12 +102,23 @@ fn one_command_for_what_is_alike() {
     let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
     let command = format!("  ringwise plan --set eth0.rps_flow_cnt=0 --from {file}");
     let head = |of: &str| format!("Findings of {of} are fixed by this, and the same for eth2 eth3 mq0:\n{command}\n");
-    assert!(page.contains(&head("1 rule")), "{page}");
-    // Lists of rules are counts; `-v` has the ids.
+    assert!(page.contains(&head("Q10")), "{page}");
+    // Lists of more than three rules are counts; `-v` has the ids.
     let hint = format!("  ringwise check -v --from {file}");
     assert!(page.lines().any(|l| l == hint) && page.contains("Not evaluated, needs two samples (capture --for 5s): "));
     let listed = text(&run(&["check", "-v", "--fail-on", "never", "--from", &file]));
     assert!(listed.contains(&head("Q10")) && !listed.contains("List these rules"), "{listed}");
+}
+
+/// A reader learns which findings a command fixes without a second run.
+#[test]
+fn up_to_three_fixed_rules_are_named() {
+    let file = capture("lab-router3-6.12");
+    let page = text(&run(&["check", "--goal", "forward", "--fail-on", "never", "--from", &file]));
+    let plan = format!("  ringwise plan --goal forward --from {file}");
+    assert!(page.contains(&format!("Findings of A02 and Q14 are fixed by this:\n{plan}\n")), "{page}");
+    let disruptive = "Findings of R1.07 are fixed by this:\n  ringwise plan --goal forward --allow-disruption";
+    assert!(page.contains(disruptive), "{page}");
 }
 
 /// The check of one interface has findings of the host, and the plan that removes them names that interface.
