@@ -136,13 +136,18 @@ fn wanted_of(
     let intent = |devs: &[String], args: &IntentArgs| {
         let quiet = Common { quiet: true, ..common.clone() };
         // A wrong or contradictory file is reported by `plan`; the host is checked all the same.
-        wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, s, &quiet)).unwrap_or_else(|e| {
-            out::note(
-                common.quiet,
-                &format!("ringwise: checked against the goal alone, because the request cannot be used: {}", e.message),
-            );
-            Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
-        })
+        wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, source, s, &quiet)).unwrap_or_else(
+            |e| {
+                out::note(
+                    common.quiet,
+                    &format!(
+                        "ringwise: checked against the goal alone, because the request cannot be used: {}",
+                        e.message
+                    ),
+                );
+                Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
+            },
+        )
     };
     if asked.is_some() {
         let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
