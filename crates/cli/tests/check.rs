@@ -185,6 +185,48 @@ fn statuses_and_what_is_accepted() {
     }
 }
 
+/// An acceptance that has ended already would have no effect.
+#[test]
+fn a_day_in_the_past_is_refused_with_the_present_day() {
+    let baseline = temp("past.json");
+    let b = baseline.display().to_string();
+    let accept = |day: &str| run(&["check", "--accept", "Q14", "--reason", "x", "--until", day, "--baseline", &b]);
+    let o = accept("2020-01-01");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!((o.status.code(), baseline.exists()), (Some(2), false), "{err}");
+    let start = "error: Q14: 2020-01-01 is in the past; expected the last day of the acceptance, ";
+    let today = err.strip_prefix(start).and_then(|t| t.strip_suffix(" (today) or later\n")).expect(&err);
+    assert!(ringwise_check::accept::is_date(today), "{err}");
+    assert_eq!(accept(today).status.code(), Some(0));
+    std::fs::remove_file(&baseline).unwrap();
+}
+
+/// The command after a damaged baseline has everything that it needs, and does not fail for the same reason.
+#[test]
+fn a_damaged_baseline_is_moved_away_first() {
+    let baseline = temp("damaged.json");
+    let b = baseline.display().to_string();
+    std::fs::write(&baseline, "{").unwrap();
+    let file = capture("lab-router16-6.12");
+    let next = |o: &std::process::Output| {
+        let err = String::from_utf8_lossy(&o.stderr).into_owned();
+        assert_eq!(o.status.code(), Some(1), "{err}");
+        err.lines().find_map(|l| l.strip_prefix("Try: ")).expect(&err).to_string()
+    };
+    let read = next(&run(&["check", "--from", &file, "--baseline", &b]));
+    assert!(
+        read.starts_with(&format!("mv {b} {b}.damaged  ")) && read.contains("--accept RULE --reason \"...\" --until ")
+    );
+    let accept =
+        ["check", "eth1", "--accept", "Q14", "--reason", "it is known", "--until", "2999-01-01", "--baseline", &b];
+    let begin = format!(
+        "mv {b} {b}.damaged      (then begin a new one: ringwise check eth1 --accept Q14 --reason 'it is known' --until \
+         2999-01-01 --baseline {b})"
+    );
+    assert_eq!(next(&run(&accept)), begin);
+    std::fs::remove_file(&baseline).unwrap();
+}
+
 #[test]
 fn formats() {
     let file = capture("lab-router16-6.12");
