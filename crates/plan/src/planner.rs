@@ -127,6 +127,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
+    name_proposed_devices(&intent, &mut out);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &intent, &learned, &mut out);
@@ -173,6 +174,7 @@ fn on_one_cpu(
     wishes::configure(s, &devs, laid, &intent, learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
+    name_proposed_devices(&intent, &mut out);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
@@ -314,7 +316,6 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuild
             l.command = channels::command(intent, &devs, channels::queues_of_flags(intent));
         }
     }
-    name_proposed_devices(intent, out);
 }
 
 /// Settings that the goal proposes share one command. It names their devices if it would otherwise change others too.
