@@ -59,8 +59,14 @@ fn key(id: &str) -> String {
     out
 }
 
-/// Suggests a rule for an unknown id: the one with the same letters and the nearest number.
+/// Suggests a rule for an unknown id: the one that differs in punctuation only (`R009` is R0.09), or else the one with the
+/// same letter and the nearest number.
 pub fn nearest(id: &str) -> Option<&'static str> {
+    let plain = |id: &str| id.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_ascii_uppercase();
+    let typed = plain(id);
+    if let Some(rule) = rules().find(|r| plain(r.id) == typed) {
+        return Some(rule.id);
+    }
     let parts = |id: &str| {
         let mut chars = id.trim().chars();
         let letter = chars.next()?.to_ascii_uppercase();
@@ -93,5 +99,8 @@ mod tests {
     fn the_nearest_id() {
         assert_eq!((nearest("a5"), nearest("A99"), nearest("Q100")), (Some("A05"), Some("A20"), Some("Q34")));
         assert_eq!((nearest("Z1"), nearest("irq"), nearest("")), (None, None, None));
+        for id in ["R009", "r009", "R0-09", "R.0.09"] {
+            assert_eq!(nearest(id), Some("R0.09"), "{id}");
+        }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
                 1 => format!("CPU {helpers} could help, the nearest one"),
                 _ => format!("CPUs {helpers} could help, the nearest ones"),
             };
-            format!("one receive queue: one CPU handles all interrupts; {help} outside its own core")
+            format!("one receive queue: one CPU handles all received packets; {help} outside its own core")
         }
         R::QueuesCoverCores { queues, cores } => format!(
             "{queues} queues already spread over {}; RPS adds an inter-processor interrupt for each packet burst",
@@ -175,7 +175,7 @@ mod tests {
         check(
             Reason::OneQueue { cpu: Some(CpuId(0)), helpers: "1".parse().unwrap() },
             "queue 0",
-            "one receive queue: one CPU handles all interrupts; CPU 1 could help, the nearest one outside its own core",
+            "one receive queue: one CPU handles all received packets; CPU 1 could help, the nearest one outside its own core",
         );
         let other = |node| Reason::CpuOfOtherInterface { other: "eth0v0".into(), node };
         check(

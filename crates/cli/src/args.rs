@@ -489,8 +489,8 @@ pub fn command() -> clap::Command {
         "{{about}}
 Usage: ringwise [COMMAND] [OPTIONS]   without a command: status; version: -V
 {text}Options of all commands: -j (JSON), -q (no notes), -v (more), -h, --color WHEN,
-  --ascii, --utc, --state-dir DIR. Of commands that read: --from FILE (a
-  recording). Of commands that change the host: -n (show), -y (yes).
+  --ascii, --utc, --state-dir DIR. Of commands that read: --from FILE.
+  Of apply, rollback, adopt, persist, recover, bench: -n (show), -y (yes).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: help --topics
 "

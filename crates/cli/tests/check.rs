@@ -102,12 +102,23 @@ fn one_command_for_what_is_alike() {
     let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
     let command = format!("  ringwise plan --set eth0.rps_flow_cnt=0 --from {file}");
     let head = |of: &str| format!("Findings of {of} are fixed by this, and the same for eth2 eth3 mq0:\n{command}\n");
-    assert!(page.contains(&head("1 rule")), "{page}");
-    // Lists of rules are counts; `-v` has the ids.
+    assert!(page.contains(&head("Q10")), "{page}");
+    // Lists of more than three rules are counts; `-v` has the ids.
     let hint = format!("  ringwise check -v --from {file}");
     assert!(page.lines().any(|l| l == hint) && page.contains("Not evaluated, needs two samples (capture --for 5s): "));
     let listed = text(&run(&["check", "-v", "--fail-on", "never", "--from", &file]));
     assert!(listed.contains(&head("Q10")) && !listed.contains("List these rules"), "{listed}");
+}
+
+/// A reader learns which findings a command fixes without a second run.
+#[test]
+fn up_to_three_fixed_rules_are_named() {
+    let file = capture("lab-router3-6.12");
+    let page = text(&run(&["check", "--goal", "forward", "--fail-on", "never", "--from", &file]));
+    let plan = format!("  ringwise plan --goal forward --from {file}");
+    assert!(page.contains(&format!("Findings of A02 and Q14 are fixed by this:\n{plan}\n")), "{page}");
+    let disruptive = "Findings of R1.07 are fixed by this:\n  ringwise plan --goal forward --allow-disruption";
+    assert!(page.contains(disruptive), "{page}");
 }
 
 /// The check of one interface has findings of the host, and the plan that removes them names that interface.
@@ -180,6 +191,48 @@ fn statuses_and_what_is_accepted() {
     ] {
         assert_eq!(run(&bad).status.code(), Some(2), "{bad:?}");
     }
+}
+
+/// An acceptance that has ended already would have no effect.
+#[test]
+fn a_day_in_the_past_is_refused_with_the_present_day() {
+    let baseline = temp("past.json");
+    let b = baseline.display().to_string();
+    let accept = |day: &str| run(&["check", "--accept", "Q14", "--reason", "x", "--until", day, "--baseline", &b]);
+    let o = accept("2020-01-01");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!((o.status.code(), baseline.exists()), (Some(2), false), "{err}");
+    let start = "error: Q14: 2020-01-01 is in the past; expected the last day of the acceptance, ";
+    let today = err.strip_prefix(start).and_then(|t| t.strip_suffix(" (today) or later\n")).expect(&err);
+    assert!(ringwise_check::accept::is_date(today), "{err}");
+    assert_eq!(accept(today).status.code(), Some(0));
+    std::fs::remove_file(&baseline).unwrap();
+}
+
+/// The command after a damaged baseline has everything that it needs, and does not fail for the same reason.
+#[test]
+fn a_damaged_baseline_is_moved_away_first() {
+    let baseline = temp("damaged.json");
+    let b = baseline.display().to_string();
+    std::fs::write(&baseline, "{").unwrap();
+    let file = capture("lab-router16-6.12");
+    let next = |o: &std::process::Output| {
+        let err = String::from_utf8_lossy(&o.stderr).into_owned();
+        assert_eq!(o.status.code(), Some(1), "{err}");
+        err.lines().find_map(|l| l.strip_prefix("Try: ")).expect(&err).to_string()
+    };
+    let read = next(&run(&["check", "--from", &file, "--baseline", &b]));
+    assert!(
+        read.starts_with(&format!("mv {b} {b}.damaged  ")) && read.contains("--accept RULE --reason \"...\" --until ")
+    );
+    let accept =
+        ["check", "eth1", "--accept", "Q14", "--reason", "it is known", "--until", "2999-01-01", "--baseline", &b];
+    let begin = format!(
+        "mv {b} {b}.damaged      (then begin a new one: ringwise check eth1 --accept Q14 --reason 'it is known' --until \
+         2999-01-01 --baseline {b})"
+    );
+    assert_eq!(next(&run(&accept)), begin);
+    std::fs::remove_file(&baseline).unwrap();
 }
 
 #[test]

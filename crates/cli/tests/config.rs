@@ -246,7 +246,9 @@ fn a_goal_that_contradicts_the_file_needs_a_word() {
 fn single_keys_go_before_the_file() {
     let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth9.rings.rx=512"]));
     assert_eq!(code, Some(1));
-    assert!(err.contains("no interface with queues of its own matches name eth9"), "{err}");
+    let (meant, next) = ("did you mean eth0? There are eth0 ", format!("Try: ringwise show --all --from {}\n", host()));
+    assert!(err.contains(&format!("error: --set eth9.rings.rx=512: there is no interface \"eth9\"; {meant}")), "{err}");
+    assert!(err.ends_with(&next), "{err}");
     let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth1.rings.rx=many"]));
     assert_eq!(code, Some(2));
     assert!(err.contains("rx = \"many\" is not known"), "{err}");

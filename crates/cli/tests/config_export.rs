@@ -40,3 +40,27 @@ fn an_export_without_any_setting_is_an_error() {
         assert!(err.contains("e.toml has nothing that this format can express:\n    goal forward"), "{format}: {err}");
     }
 }
+
+/// Each key of the file that is not in the result is listed, and the proposed command can be run as it is.
+#[test]
+fn an_export_lists_every_key_of_the_host_that_it_drops() {
+    let d = Dir::named("config-export-host");
+    let host = "version = 1\n[host]\ngoal = \"rpc\"\nqueues = 4\nreserve = \"0\"\nfar_node = \"ok\"\n\
+                act_on_load = [\"eth*\"]\n";
+    let some =
+        d.file("some.toml", &format!("{host}[[interface]]\nmatch = {{ name = \"eth1\" }}\nrings = {{ rx = 512 }}\n"));
+    let none = d.file("none.toml", host);
+    let from = capture("lab-router16-6.12");
+    let keys =
+        ["goal rpc", "host queues = 4", "host reserve = \"0\"", "host far_node = \"ok\"", "host act_on_load = eth*"];
+    for (file, format, code) in [(&some, "link", 0), (&some, "tuned", 0), (&some, "nmstate", 0), (&none, "link", 1)] {
+        let (got, _, err) = ringwise(&["config", "export", file, "--as", format, "--from", &from]);
+        assert_eq!(got, Some(code), "{format}: {err}");
+        for key in keys {
+            assert!(err.contains(&format!("\n    {key}")), "{format}: {key} is not in\n{err}");
+        }
+        let script = err.lines().find_map(|l| l.split_once(": ringwise plan ")).expect("a command");
+        let words: Vec<&str> = script.1.split("    (").next().unwrap().split(' ').collect();
+        assert_eq!(words, ["-o", "sh", "--config", file, "--from", &from], "{err}");
+    }
+}

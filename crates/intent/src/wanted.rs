@@ -246,7 +246,19 @@ impl Wanted {
     ///
     /// Errors: an entry is ambiguous or matches nothing; two host groups contradict each other.
     pub fn bound(&self, s: &Snapshot) -> Result<Bound> {
+        let unknown = self.unknown_names(s);
+        if !unknown.is_empty() {
+            return Err(Error::Unbound(unknown));
+        }
         ringwise_config::bind(&self.config, &self.over, s).map_err(Error::Unbound)
+    }
+
+    /// An error for each `--set` whose interface does not exist, with the name that was probably meant.
+    fn unknown_names(&self, s: &Snapshot) -> Vec<String> {
+        let exact = self.over.iter().flat_map(|o| &o.entries).filter(|e| e.matcher.is_one());
+        let names = exact.filter_map(|e| Some((&e.by, e.matcher.name.as_deref()?)));
+        let unknown = names.filter(|(_, name)| s.nic(name).is_none());
+        unknown.map(|(by, name)| format!("{by}: {}", ringwise_discover::Error::not_in(s, name))).collect()
     }
 
     /// Fills each member that is not configured with the goal's value.

@@ -127,6 +127,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
+    name_proposed_devices(&intent, &mut out);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &intent, &learned, &mut out);
@@ -173,6 +174,7 @@ fn on_one_cpu(
     wishes::configure(s, &devs, laid, &intent, learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
+    name_proposed_devices(&intent, &mut out);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
@@ -316,6 +318,29 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuild
     }
 }
 
+/// Settings that the goal proposes share one command. It names their devices if it would otherwise change others too.
+fn name_proposed_devices(intent: &Intent, out: &mut PlanBuilder) {
+    let dev = |l: &ProposedChange| l.setting.address().and_then(|a| a.dev().map(str::to_string));
+    let shared = channels::with_word(intent, &[]);
+    let mut mine: Vec<String> = Vec::new();
+    for d in out.left_out.iter().filter(|l| l.command == shared).filter_map(dev) {
+        if !mine.contains(&d) {
+            mine.push(d);
+        }
+    }
+    let is_other = |d: &String| !mine.contains(d);
+    // The command repeats `--set`, which may be for another device.
+    let configured = intent.wishes.iter().filter_map(|w| w.dev.clone()).any(|d| is_other(&d));
+    if mine.is_empty() || configured || !out.left_out.iter().filter_map(dev).any(|d| is_other(&d)) {
+        return;
+    }
+    let devs: Vec<&str> = mine.iter().map(String::as_str).collect();
+    let command = channels::command(intent, &devs, channels::queues_of_flags(intent));
+    for l in out.left_out.iter_mut().filter(|l| l.command == shared && dev(l).is_some()) {
+        l.command.clone_from(&command);
+    }
+}
+
 fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
     let mut out: BTreeMap<&str, Vec<&Group>> = BTreeMap::new();
     for g in groups {
@@ -444,8 +469,6 @@ struct Stack<'a> {
     /// The number of queues to propose.
     fewer: u32,
     goal: Goal,
-    /// Whether the user permits remote CPUs (`--far-node ok`).
-    remote: bool,
     /// Why the number of queues cannot be changed.
     fixed: Option<String>,
     why: StackCause,
@@ -493,7 +516,7 @@ impl<'a> Stack<'a> {
             _ => Some(crate::Obstacle::NoChannelCount.to_string()),
         };
         let as_proposed = !named && goal == Some(fewer);
-        Some(Self { dev, queues, cpus, most, fewer, as_proposed, goal: d.goal, remote, fixed, why })
+        Some(Self { dev, queues, cpus, most, fewer, as_proposed, goal: d.goal, fixed, why })
     }
 }
 
@@ -524,13 +547,11 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
     for s in stacks {
         let same = |o: &&Stack| (o.fewer, o.goal, &o.fixed) == (s.fewer, s.goal, &s.fixed);
         let alike: Vec<&str> = stacks.iter().filter(same).map(|o| o.dev).collect();
-        // --queues is for all interfaces of the command, so others must not be part of it.
+        // --queues is for all interfaces of the command, so others must not be part of it. The rest of the command, such as
+        // --from and --config, stays, so it is not repeated here.
         let command = match alike.len() == devices {
             true => "add ".to_string(),
-            false => {
-                let remote = if s.remote { "--far-node ok " } else { "" };
-                format!("ringwise plan {} --goal {} {remote}", alike.join(" "), s.goal)
-            }
+            false => format!("plan only {} and add ", alike.join(" ")),
         };
         let reduce = match &s.fixed {
             None if s.as_proposed => format!(": reduce the queues ({command}--allow-disruption)"),
@@ -558,8 +579,7 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
             }
             StackCause::OtherDevices => {
                 let or = if s.fixed.is_some() { ";" } else { ", or" };
-                let alone =
-                    format!("plan it alone (ringwise plan {} --goal {}) to give each queue a CPU", s.dev, s.goal);
+                let alone = format!("plan only {} to give each queue a CPU", s.dev);
                 let why = "the other CPUs have more queues of other interfaces";
                 (on, format!("queues share CPUs, because {why}{reduce}{or} {alone}"))
             }

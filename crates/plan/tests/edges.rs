@@ -391,16 +391,33 @@ fn a_number_of_queues_for_some_interfaces_names_them() {
     };
     let many = |name: &str, node| NicSpec::new(name, "mqnic", Some(node), 16, 16);
     let both = warning(vec![many("eth1", 0), many("eth2", 1)]);
-    assert!(
-        both.iter().any(|w| w.contains("(ringwise plan eth1 --goal balanced --queues 8 --allow-disruption)")),
-        "{both:?}"
-    );
-    assert!(
-        both.iter().any(|w| w.contains("(ringwise plan eth2 --goal balanced --queues 4 --allow-disruption)")),
-        "{both:?}"
-    );
+    assert!(both.iter().any(|w| w.contains("(plan only eth1 and add --queues 8 --allow-disruption)")), "{both:?}");
+    assert!(both.iter().any(|w| w.contains("(plan only eth2 and add --queues 4 --allow-disruption)")), "{both:?}");
     let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
     assert!(alike.iter().all(|w| w.contains("(add --queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
+}
+
+/// The goal proposes pause frames off on eth0 alone. The command for it names eth0 if a command without a name would also
+/// change the number of queues of eth1.
+#[test]
+fn a_proposed_change_names_its_interface_beside_changes_of_others() {
+    let pause = |n: &mut ringwise_model::Nic| {
+        n.pause = Fact::Known(ringwise_model::Pause { autoneg: Some(true), rx: Some(true), tx: Some(true) });
+    };
+    let commands = |eth1_queues| {
+        let nics =
+            vec![NicSpec::new("eth0", "igb", Some(0), 4, 4), NicSpec::new("eth1", "mqnic", Some(0), eth1_queues, 16)];
+        let mut s = host(nics);
+        s.nics.iter_mut().filter(|n| n.name() == "eth0").for_each(pause);
+        s.nics.iter_mut().filter(|n| n.name() == "eth1").for_each(|n| n.pause = Fact::Absent);
+        let p = ok(&s, &Intent { goal: Goal::Forward, ..Intent::default() });
+        p.left_out.into_iter().map(|l| (l.setting.address().unwrap().dev().unwrap().to_string(), l.command)).collect()
+    };
+    let own = |dev: &str| (dev.to_string(), format!("ringwise plan {dev} --goal forward --allow-disruption"));
+    let beside: BTreeSet<(String, String)> = commands(16);
+    assert_eq!(beside, [own("eth0"), own("eth1")].into());
+    let alone: BTreeSet<(String, String)> = commands(8);
+    assert_eq!(alone, [("eth0".into(), "ringwise plan --goal forward --allow-disruption".into())].into());
 }
 
 /// Nodes of one socket at a distance of 12: goal forward prefers their idle cores to second threads, unless it must not.
@@ -446,7 +463,7 @@ fn queues_that_share_cpus_because_of_another_interface() {
     let about = |p: &Plan| p.warnings.iter().find(|w| w.starts_with("eth1 (8 queues on")).cloned();
     let warning = about(&both).expect("two queues on each CPU");
     assert!(warning.contains("because the other CPUs have more queues of other interfaces"), "{warning}");
-    assert!(warning.contains("(ringwise plan eth1 --goal rpc) to give each queue a CPU"), "{warning}");
+    assert!(warning.ends_with("or plan only eth1 to give each queue a CPU"), "{warning}");
     let worth = both.expected.iter().find_map(|e| e.worth.clone().filter(|_| e.dev.as_deref() == Some("eth1")));
     let spread = "queues of all interfaces together are spread evenly, at most 2 on a CPU instead of 3";
     assert_eq!(worth.as_deref(), Some(spread));

@@ -85,7 +85,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
             [] => String::new(),
             devs => format!(", and the same for {}", devs.join(" ")),
         };
-        out += &wrap(&format!("Findings of {} are fixed by this{likewise}:", rules(&f.ids, style)), 2, style);
+        out += &wrap(&format!("Findings of {} are fixed by this{likewise}:", few_or_number(&f.ids, style)), 2, style);
         // A command is never folded, so that it can be copied.
         out += &format!("\n  {}\n", style.recording.reads(&f.command));
     }
@@ -134,6 +134,17 @@ fn rules<T: AsRef<str>>(ids: &[T], style: &Style) -> String {
     match style.verbose {
         0 => plural(ids.len(), "rule"),
         _ => ids.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// The ids of up to three rules as part of a sentence: `A02, Q14 and Q18`. Of more than three the number; with `-v` their
+/// ids.
+fn few_or_number<T: AsRef<str>>(ids: &[T], style: &Style) -> String {
+    match ids {
+        [one] => one.as_ref().to_string(),
+        [one, two] => format!("{} and {}", one.as_ref(), two.as_ref()),
+        [one, two, three] => format!("{}, {} and {}", one.as_ref(), two.as_ref(), three.as_ref()),
+        _ => rules(ids, style),
     }
 }
 

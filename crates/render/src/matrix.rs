@@ -46,7 +46,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
         return String::new();
     }
     let isolated = t.isolated_all();
-    let rows: Vec<Row> = vectors
+    let mut rows: Vec<Row> = vectors
         .iter()
         .map(|v| Row {
             label: vector_label(v),
@@ -56,7 +56,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
         .collect();
     let mut shape = Shape::default();
     let body = if cols.len() > MAX_MATRIX_CPUS {
-        list(t, nic, &vectors, &ranks, style)
+        None
     } else {
         let label = rows.iter().map(|r| len(&r.label) + 1).chain([15]).max().unwrap_or(15);
         let tail = 3 + rows.iter().map(|r| len(&r.asked)).chain([8]).max().unwrap_or(8);
@@ -72,11 +72,18 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
                     upright: !is_wide(&cells) && digits > 1,
                     overflow: cells.iter().any(|c| overflows(c, deliveries(&rows, c))),
                 };
-                grid(&cols, &cells, &rows, label, &ranks, style)
+                Some(grid(&cols, &cells, &rows, label, &ranks, style))
             }
-            None => list(t, nic, &vectors, &ranks, style),
+            None => None,
         }
     };
+    let body = body.unwrap_or_else(|| {
+        // A line of the list has one mark only.
+        for (row, v) in rows.iter_mut().zip(&vectors) {
+            row.marks = vec![list_line(t, nic, v, &ranks, &isolated).1];
+        }
+        list(t, nic, &vectors, &ranks, style)
+    });
     format!("{body}\n{}", legend(t, nic, &rows, shape, style))
 }
 

@@ -176,14 +176,17 @@ fn unknown(arg: &str) -> String {
 }
 
 fn unknown_argument(arg: &str, name: &str, command: &Command, root: &Command) -> String {
-    let Some(word) = arg.strip_prefix("--") else { return unknown(arg) };
-    let has = |c: &Command| longs(c).any(|l| l == word);
+    let Some(word) = arg.strip_prefix('-') else { return unknown(arg) };
+    let (word, has): (_, Box<dyn Fn(&Command) -> bool>) = match word.strip_prefix('-') {
+        Some(long) => (long, Box::new(move |c| longs(c).any(|l| l == long))),
+        None => (word, Box::new(move |c| shorts(c).any(|s| word.chars().eq([s])))),
+    };
     let others = commands(root, "", &has);
     let of = format!("{name} has no option {arg}");
     match nearest(word, longs(command).chain(longs(root))) {
         _ if !others.is_empty() => format!("{of}; it is an option of {}", list(&others, "and")),
-        Some(near) => format!("{of}; did you mean --{near}?"),
-        None => of,
+        Some(near) if arg.starts_with("--") => format!("{of}; did you mean --{near}?"),
+        _ => of,
     }
 }
 
@@ -197,6 +200,11 @@ fn commands(root: &Command, above: &str, has: &dyn Fn(&Command) -> bool) -> Vec<
         out.extend(below);
     }
     out
+}
+
+/// Letters of visible options.
+fn shorts(c: &Command) -> impl Iterator<Item = char> {
+    c.get_arguments().filter(|a| !a.is_hide_set()).filter_map(|a| a.get_short())
 }
 
 /// Names of visible options. Those of every command belong to the root only.
@@ -301,7 +309,11 @@ mod tests {
                  check, config show, config init, config import, config export and help",
             ),
             ("show --unknown", "ringwise show has no option --unknown"),
-            ("show -x", "there is no option -x"),
+            ("show -x", "ringwise show has no option -x"),
+            (
+                "confirm -n",
+                "ringwise confirm has no option -n; it is an option of apply, rollback, adopt, persist, recover and support",
+            ),
         ] {
             assert_eq!(error(line).0, message, "{line}");
         }
@@ -328,6 +340,21 @@ mod tests {
         let message =
             "ringwise config: expected check, show, init, import, export or schema; found \"shw\", did you mean show?";
         assert_eq!(error("config shw"), (message.into(), "ringwise config show".into()));
+    }
+
+    /// The first screen names the commands that have both -n and -y.
+    #[test]
+    fn the_first_screen_names_the_commands_that_can_show_and_agree() {
+        let mut root = crate::args::command();
+        let both = |c: &Command| ['n', 'y'].iter().all(|o| shorts(c).any(|s| s == *o));
+        let has = |c: &&Command| !c.is_hide_set() && (both(c) || c.get_subcommands().any(both));
+        let mut having: Vec<String> = root.get_subcommands().filter(has).map(|c| c.get_name().to_string()).collect();
+        let help = root.render_help().to_string();
+        let named = help.split("Of apply, ").nth(1).and_then(|t| t.split(": -n").next()).unwrap();
+        let mut named: Vec<String> = named.split(", ").chain(["apply"]).map(str::to_string).collect();
+        having.sort();
+        named.sort();
+        assert_eq!(named, having);
     }
 
     #[test]

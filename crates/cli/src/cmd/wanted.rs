@@ -10,15 +10,23 @@ use crate::args::{Common, IntentArgs};
 use crate::error_details::FaultPlace;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
+use crate::source::Source;
 use ringwise_text::when;
+
+/// Lists the names of all interfaces.
+const SHOW_ALL: &str = "ringwise show --all";
 
 pub(super) fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
     Ok(ringwise_intent::read(&a.flags(devs), a.config.as_deref(), recorded)?)
 }
 
 /// The intent for this host.
-pub(super) fn intent(w: &Wanted, s: &Snapshot, common: &Common) -> Result<Intent> {
-    let (intent, notes) = w.intent(s)?;
+pub(super) fn intent(w: &Wanted, source: &Source, s: &Snapshot, common: &Common) -> Result<Intent> {
+    let (intent, notes) = w.intent(s).map_err(|e| {
+        let is_about_names = matches!(e, Error::Unbound(_));
+        let fail = Fail::from(e);
+        if is_about_names { fail.next(source.recording.reads(SHOW_ALL)) } else { fail }
+    })?;
     print(&notes, common);
     Ok(intent)
 }
@@ -61,7 +69,7 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Error::Config { error, .. } if error.kind() == ErrorKind::NotFound => {
             Some("ringwise config init > FILE      (makes one from this host)".into())
         }
-        Error::Unbound(_) => Some("ringwise show --all".into()),
+        Error::Unbound(_) => Some(SHOW_ALL.into()),
         Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => {
             Some("ringwise show      (lists the CPUs of each node)".into())
         }

@@ -44,12 +44,16 @@ fn nic<'a>(nics: &'a [Nic], dev: &str) -> Option<&'a Nic> {
 }
 
 impl Exported {
-    /// What no format can express: the goal is resolved on the host, and groups follow programs.
+    /// What no format can express: the goal and the other keys of `[host]` are resolved on the host, and groups follow
+    /// programs.
     fn beyond(i: &Intent) -> Self {
-        let mut left_out = vec![format!(
-            "goal {}: ringwise computes its settings on the host; to export them: ringwise plan -o sh",
-            i.goal
-        )];
+        let mut left_out = vec![format!("goal {}: ringwise computes its settings on the host", i.goal)];
+        // `interfaces` is in effect already: the settings of other interfaces are not exported.
+        let whole = crate::Config::of_intent(i).host;
+        let keys = crate::HostPart { goal: None, interfaces: Vec::new(), wishes: Vec::new(), ..whole };
+        left_out.extend(crate::print_host_keys(&keys).lines().map(|key| format!("host {key}")));
+        left_out.extend(i.dev_goals.iter().map(|(dev, goal)| format!("{dev} goal {goal}")));
+        left_out.extend(i.policies.iter().map(|p| format!("policy \"{}\"", p.name)));
         left_out.extend(i.groups.iter().map(|g| format!("{} group \"{}\" ({})", g.dev, g.name, g.by)));
         Self { files: Vec::new(), left_out }
     }

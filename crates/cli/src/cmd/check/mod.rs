@@ -9,9 +9,10 @@ mod several;
 
 use std::path::{Path, PathBuf};
 
-use ringwise_check::accept::{Baseline, Entry};
+use ringwise_check::accept::{self, Baseline, Entry};
 use ringwise_check::{AuditInput, GoalOrigin, Report, capability, formats, judge};
 use ringwise_intent::{Part, Standing};
+use ringwise_model::shell::quote;
 use ringwise_model::{Goal, GoalChoice, Intent, Snapshot};
 
 use super::transaction::{learned, store};
@@ -136,13 +137,18 @@ fn wanted_of(
     let intent = |devs: &[String], args: &IntentArgs| {
         let quiet = Common { quiet: true, ..common.clone() };
         // A wrong or contradictory file is reported by `plan`; the host is checked all the same.
-        wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, s, &quiet)).unwrap_or_else(|e| {
-            out::note(
-                common.quiet,
-                &format!("ringwise: checked against the goal alone, because the request cannot be used: {}", e.message),
-            );
-            Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
-        })
+        wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, source, s, &quiet)).unwrap_or_else(
+            |e| {
+                out::note(
+                    common.quiet,
+                    &format!(
+                        "ringwise: checked against the goal alone, because the request cannot be used: {}",
+                        e.message
+                    ),
+                );
+                Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
+            },
+        )
     };
     if asked.is_some() {
         let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
@@ -246,7 +252,7 @@ fn baseline(a: &CheckArgs) -> Result<Baseline> {
     match std::fs::read_to_string(&path) {
         Ok(text) => Baseline::parse(&text).map_err(|e| {
             let fail = Fail::error(format!("{}: {e}", path.display()));
-            fail.next("ringwise check --accept RULE --baseline FILE      (creates FILE)")
+            fail.next(begin_anew(a, &path))
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && (a.baseline.is_none() || a.accept.is_some()) => {
             Ok(Baseline::default())
@@ -255,11 +261,34 @@ fn baseline(a: &CheckArgs) -> Result<Baseline> {
     }
 }
 
+/// What to do about a damaged baseline: keep it under another name, and begin a new one.
+fn begin_anew(a: &CheckArgs, path: &Path) -> String {
+    let file = path.display().to_string();
+    let rule = a.accept.as_deref().unwrap_or("RULE");
+    let reason = a.reason.as_deref().map_or_else(|| "\"...\"".to_string(), quote);
+    let day = a.until.clone().or_else(|| until().ok()).unwrap_or_else(|| "DAY".into());
+    let devs: String = a.devs.iter().map(|d| format!("{} ", quote(d))).collect();
+    let baseline = a.baseline.as_ref().map_or_else(String::new, |_| format!(" --baseline {}", quote(&file)));
+    format!(
+        "mv {} {}      (then begin a new one: ringwise check {devs}--accept {rule} --reason {reason} --until {}{baseline})",
+        quote(&file),
+        quote(&format!("{file}.damaged")),
+        quote(&day)
+    )
+}
+
 fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
     let Some(path) = path(a) else { return Err(Fail::usage("--accept with --from needs --baseline FILE")) };
     let mut b = baseline(a)?;
     let rule = ringwise_check::find(rule).ok_or_else(|| no_such_rule(rule))?.id.to_string();
     let (reason, until) = (a.reason.clone().unwrap_or_default(), a.until.clone().unwrap_or_default());
+    let today = today()?;
+    if accept::is_date(&until) && until < today {
+        let message = format!(
+            "{rule}: {until} is in the past; expected the last day of the acceptance, {today} (today) or later"
+        );
+        return Err(Fail::usage(message));
+    }
     let devs: Vec<Option<String>> =
         if a.devs.is_empty() { vec![None] } else { a.devs.iter().cloned().map(Some).collect() };
     for dev in devs {

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use ringwise_config::{Bound, Config, Entry, HostPart, export};
 use ringwise_discover::Options;
 use ringwise_knob::features;
+use ringwise_model::shell::quote;
 use ringwise_model::{Goal, Knob, Snapshot};
 
 use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
-use ringwise_text::{hang, plural};
+use ringwise_text::{Recording, hang, plural};
 
 pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {
@@ -151,25 +152,34 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
 fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> Result<Status> {
     let (path, c) = load(f)?;
     let s = host(from, c.named(), common)?;
-    let i = bound(&c, &s, common)?.intent;
-    let e = match format {
+    let b = bound(&c, &s, common)?;
+    let i = b.intent;
+    let mut e = match format {
         ExportAs::Link => export::link(&i, &s.nics),
         ExportAs::Nmstate => export::nmstate(&i, &s.nics),
         ExportAs::Tuned => export::tuned(&i, &s.nics),
         ExportAs::Udev => export::udev(&i, &s.nics),
     };
+    if !b.host.act_on_load.is_empty() {
+        e.left_out.push(format!("host act_on_load = {}", b.host.act_on_load.join(" ")));
+    }
     let list = || e.left_out.iter().map(|l| format!("\n    {l}")).collect::<String>();
+    // The default file of this host does not apply to a recorded host.
+    let named = f.file.is_some() || from.from.is_some();
+    let file = if named { format!(" --config {}", quote(&path.display().to_string())) } else { String::new() };
+    let script = Recording::of(from.from.as_deref()).reads(format!("ringwise plan -o sh{file}"));
     if e.files.is_empty() {
         let what = if e.left_out.is_empty() { " no settings".into() } else { list() };
         return Err(Fail::error(format!("{} has nothing that this format can express:{what}", path.display()))
             .code("nothing_to_export")
-            .next("ringwise plan -o sh    (a script with the settings of the plan)"));
+            .next(format!("{script}    (a script with the settings of the plan)")));
     }
     let many = e.files.len() > 1;
     let text = e.files.iter().map(|(name, text)| if many { format!("# ==> {name}\n{text}\n") } else { text.clone() });
     out::answer(&text.collect::<String>())?;
     if !e.left_out.is_empty() {
-        out::note(common.quiet, &format!("ringwise: this format cannot express:{}", list()));
+        let text = format!("ringwise: this format cannot express:{}\nA script with all settings: {script}", list());
+        out::note(common.quiet, &text);
     }
     Ok(Status::Ok)
 }

@@ -120,7 +120,7 @@ pub(super) fn make(
     if let Some(dev) = devs.iter().find(|d| !at_boot && s.nic(d).is_none()) {
         return Err(source.no_such_device(dev, &s));
     }
-    let mut requested = wanted::intent(&wanted, &s, common)?;
+    let mut requested = wanted::intent(&wanted, source, &s, common)?;
     requested.sample = args.sample.map(|time| sample::take(source, &s, &requested, time, common));
     let planning = planning(source, s, options, learned, requested, (args.goal.is_some(), at_boot), common)?;
     for m in planning.missing.iter().filter(|_| at_boot) {
