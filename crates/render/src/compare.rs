@@ -11,6 +11,8 @@ use ringwise_text::{hang, link, numbers, vector_label, word};
 
 mod values;
 
+use values::LineKind;
+
 fn queues(n: &Nic) -> String {
     match n.queues_unread() {
         Some(_) => "unknown".into(),
@@ -46,10 +48,10 @@ fn table(columns: &[Column], all: bool, style: &Style) -> String {
         out.push_str("differs  nothing\n");
     }
     for line in found.differ {
-        out.push_str(&format!("differs  {}\n", line.name));
+        out.push_str(&format!("differs  {}\n", line.kind.name()));
         let w = columns.iter().map(|c| c.name.len()).max().unwrap_or(0);
         for (c, text) in columns.iter().zip(&line.texts) {
-            let print = if matches!(line.name, "RPS" | "XPS") { steering::hang_pairs } else { hang };
+            let print = if matches!(line.kind, LineKind::Rps | LineKind::Xps) { steering::hang_pairs } else { hang };
             out.push_str(&print(&format!("         {:w$}  ", c.name), text, style.width));
         }
     }
@@ -61,7 +63,7 @@ const NOTHING: &str = "not shown";
 
 /// One line of the comparison: the text that `show` prints for each column, and the value behind it.
 struct Line {
-    name: &'static str,
+    kind: LineKind,
     texts: Vec<String>,
     value: fn(&Column) -> Value,
 }
@@ -78,42 +80,42 @@ struct Agreement {
 }
 
 fn facts(columns: &[Column], style: &Style) -> Agreement {
-    let line = |name, value: fn(&Column) -> Value, text: &dyn Fn(&Column) -> String| Line {
-        name,
+    let line = |kind, value: fn(&Column) -> Value, text: &dyn Fn(&Column) -> String| Line {
+        kind,
         texts: columns.iter().map(text).collect(),
         value,
     };
     let shown = |text: Option<String>| text.unwrap_or_else(|| NOTHING.into());
     let lines = vec![
-        line("driver", |c| json!(c.nic.driver), &|c| word(&c.nic.driver, String::clone)),
-        line("node", |c| json!(c.nic.node), &|c| word(&c.nic.node, |k: &NodeId| k.to_string())),
-        line("link", |c| values::link(c.nic), &|c| link(c.nic)),
-        line("MTU", |c| json!(c.nic.link.mtu), &|c| word(&c.nic.link.mtu, u32::to_string)),
-        line("queues", |c| values::queues(c.nic), &|c| queues(c.nic)),
-        line("queue on CPU", |c| values::layout(c.nic), &|c| layout(c.nic)),
-        line("RSS", |c| json!(c.nic.rss), &|c| steering::rss(&c.nic.rss)),
-        line("RPS", |c| values::rps(c.nic), &|c| steering::rps(c.nic, style)),
-        line("RFS", |c| values::rfs(c.nic, &c.host.host), &|c| steering::rfs(c.nic, &c.host.host)),
-        line("XPS", |c| values::xps(c.nic), &|c| steering::xps(c.nic, style)),
-        line("moderation", |c| json!(c.nic.coalesce), &|c| steering::moderation(&c.nic.coalesce)),
-        line("moderation of queues", |c| values::moderation(c.nic), &|c| shown(moderation::of_queues(c.nic))),
-        line("NAPI", |c| json!(c.nic.napi), &|c| shown(moderation::napi(c.nic))),
-        line("rings", |c| json!(c.nic.rings), &|c| steering::rings(c.nic)),
-        line("pause", |c| json!(c.nic.pause), &|c| steering::pause(c.nic)),
-        line("features", |c| json!(c.nic.features), &|c| shown(super::facts::features(c.nic))),
-        line("flow rules", |c| values::flow_rules(c.nic), &|c| shown(rules::line(c.nic))),
+        line(LineKind::Plain("driver"), |c| json!(c.nic.driver), &|c| word(&c.nic.driver, String::clone)),
+        line(LineKind::Plain("node"), |c| json!(c.nic.node), &|c| word(&c.nic.node, |k: &NodeId| k.to_string())),
+        line(LineKind::Link, |c| values::link(c.nic), &|c| link(c.nic)),
+        line(LineKind::Plain("MTU"), |c| json!(c.nic.link.mtu), &|c| word(&c.nic.link.mtu, u32::to_string)),
+        line(LineKind::Plain("queues"), |c| values::queues(c.nic), &|c| queues(c.nic)),
+        line(LineKind::QueueCpus, |c| values::layout(c.nic), &|c| layout(c.nic)),
+        line(LineKind::Plain("RSS"), |c| json!(c.nic.rss), &|c| steering::rss(&c.nic.rss)),
+        line(LineKind::Rps, |c| values::rps(c.nic), &|c| steering::rps(c.nic, style)),
+        line(LineKind::Rfs, |c| values::rfs(c.nic, &c.host.host), &|c| steering::rfs(c.nic, &c.host.host)),
+        line(LineKind::Xps, |c| values::xps(c.nic), &|c| steering::xps(c.nic, style)),
+        line(LineKind::Plain("moderation"), |c| json!(c.nic.coalesce), &|c| steering::moderation(&c.nic.coalesce)),
+        line(LineKind::QueueModeration, |c| values::moderation(c.nic), &|c| shown(moderation::of_queues(c.nic))),
+        line(LineKind::Plain("NAPI"), |c| json!(c.nic.napi), &|c| shown(moderation::napi(c.nic))),
+        line(LineKind::Plain("rings"), |c| json!(c.nic.rings), &|c| steering::rings(c.nic)),
+        line(LineKind::Plain("pause"), |c| json!(c.nic.pause), &|c| steering::pause(c.nic)),
+        line(LineKind::Plain("features"), |c| json!(c.nic.features), &|c| shown(super::facts::features(c.nic))),
+        line(LineKind::FlowRules, |c| values::flow_rules(c.nic), &|c| shown(rules::line(c.nic))),
     ];
     let mut out = Agreement::default();
     for l in lines {
-        let wholly_unknown = |c: &Column| values::is_unknown(l.name, &(l.value)(c), true);
-        let partly_unknown = |c: &Column| values::is_unknown(l.name, &(l.value)(c), false);
+        let wholly_unknown = |c: &Column| values::is_unknown(l.kind, &(l.value)(c), true);
+        let partly_unknown = |c: &Column| values::is_unknown(l.kind, &(l.value)(c), false);
         let is_alike = l.texts.iter().all(|x| *x == l.texts[0]);
         // The number of queues is a line of its own.
-        let is_off = |c: &Column| values::is_off(l.name, c.nic);
+        let is_off = |c: &Column| values::is_off(l.kind, c.nic);
         match () {
-            () if columns.iter().all(wholly_unknown) => out.unknown.push(l.name),
-            () if is_alike && columns.iter().any(partly_unknown) => out.unknown.push(l.name),
-            () if is_alike || columns.iter().all(is_off) => out.same.push(l.name),
+            () if columns.iter().all(wholly_unknown) => out.unknown.push(l.kind.name()),
+            () if is_alike && columns.iter().any(partly_unknown) => out.unknown.push(l.kind.name()),
+            () if is_alike || columns.iter().all(is_off) => out.same.push(l.kind.name()),
             () => out.differ.push(l),
         }
     }
@@ -187,7 +189,8 @@ pub fn sides_json(both: &[Side; 2], devs: &[String]) -> Value {
     let one = |dev: &String| {
         let found = pair(both, dev);
         let both = if found.len() == 2 { facts(&found, &Style::plain(None)) } else { Agreement::default() };
-        let entry = |l: &Line| json!({ "what": l.name, "old": (l.value)(&found[0]), "new": (l.value)(&found[1]) });
+        let entry =
+            |l: &Line| json!({ "what": l.kind.name(), "old": (l.value)(&found[0]), "new": (l.value)(&found[1]) });
         json!({
             "name": dev,
             "in": found.iter().map(|c| c.name).collect::<Vec<_>>(),

@@ -56,36 +56,65 @@ pub(super) fn flow_rules(n: &Nic) -> Value {
     json!({ "rules": n.rules, "ntuple": ntuple })
 }
 
-/// Whether the value of the line `name` is unknown. `wholly`: on every queue; otherwise one queue or one part is enough.
-pub(super) fn is_unknown(name: &str, value: &Value, wholly: bool) -> bool {
+/// A line, and how its value is unknown or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineKind {
+    Link,
+    QueueCpus,
+    Rps,
+    Rfs,
+    Xps,
+    QueueModeration,
+    FlowRules,
+    /// One value.
+    Plain(&'static str),
+}
+
+impl LineKind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::QueueCpus => "queue on CPU",
+            Self::Rps => "RPS",
+            Self::Rfs => "RFS",
+            Self::Xps => "XPS",
+            Self::QueueModeration => "moderation of queues",
+            Self::FlowRules => "flow rules",
+            Self::Plain(name) => name,
+        }
+    }
+}
+
+/// Whether the value of this line is unknown. `wholly`: on every queue; otherwise one queue or one part is enough.
+pub(super) fn is_unknown(kind: LineKind, value: &Value, wholly: bool) -> bool {
     let unknown = |v: &Value| v.get("unknown").is_some();
     let of_list = |list: &Value, member: &str| {
         let (is_unknown, all) = (|q: &Value| unknown(&q[member]), list.as_array().map_or(&[][..], Vec::as_slice));
         if wholly { !all.is_empty() && all.iter().all(is_unknown) } else { all.iter().any(is_unknown) }
     };
     let of_queues = |v: &Value, member: &str| unknown(v) || v.get("known").is_some_and(|q| of_list(q, member));
-    match name {
+    match kind {
         // The state of a link without a known speed is `down`, `up` or unknown.
-        "link" => unknown(&value["carrier"]) && unknown(&value["operstate"]) && unknown(&value["speed_mbps"]),
-        "queue on CPU" => value.as_array().is_none_or(Vec::is_empty) || of_list(value, "effective"),
-        "RPS" => of_queues(value, "rps_cpus"),
-        "RFS" => {
+        LineKind::Link => unknown(&value["carrier"]) && unknown(&value["operstate"]) && unknown(&value["speed_mbps"]),
+        LineKind::QueueCpus => value.as_array().is_none_or(Vec::is_empty) || of_list(value, "effective"),
+        LineKind::Rps => of_queues(value, "rps_cpus"),
+        LineKind::Rfs => {
             let (host, queues) = (&value["rps_sock_flow_entries"], of_queues(&value["rx_queues"], "rps_flow_cnt"));
             if wholly { unknown(host) && queues } else { unknown(host) || queues }
         }
-        "XPS" => of_queues(value, "xps_cpus"),
-        "moderation of queues" => unknown(&value["queue_coalesce"]),
-        "flow rules" => unknown(&value["rules"]),
+        LineKind::Xps => of_queues(value, "xps_cpus"),
+        LineKind::QueueModeration => unknown(&value["queue_coalesce"]),
+        LineKind::FlowRules => unknown(&value["rules"]),
         _ => unknown(value),
     }
 }
 
-/// Whether the line `name` is about a setting that is off on every queue of the device.
-pub(super) fn is_off(name: &str, n: &Nic) -> bool {
+/// Whether this line is about a setting that is off on every queue of the device.
+pub(super) fn is_off(kind: LineKind, n: &Nic) -> bool {
     let empty = |f: &Fact<CpuSet>| f.known().is_some_and(CpuSet::is_empty);
-    match name {
-        "RPS" => !n.rx_queues.is_empty() && n.rx_queues.iter().all(|q| empty(&q.rps_cpus)),
-        "XPS" => {
+    match kind {
+        LineKind::Rps => !n.rx_queues.is_empty() && n.rx_queues.iter().all(|q| empty(&q.rps_cpus)),
+        LineKind::Xps => {
             let is_set = |q: &ringwise_model::TxQueue| q.xps_rxqs.known().is_some_and(|r| !r.is_empty());
             !n.tx_queues.is_empty() && n.tx_queues.iter().all(|q| empty(&q.xps_cpus) && !is_set(q))
         }
