@@ -177,11 +177,16 @@ fn unknown(arg: &str) -> String {
 
 fn unknown_argument(arg: &str, name: &str, command: &Command, root: &Command) -> String {
     let Some(word) = arg.strip_prefix('-') else { return unknown(arg) };
-    let (word, has): (_, Box<dyn Fn(&Command) -> bool>) = match word.strip_prefix('-') {
-        Some(long) => (long, Box::new(move |c| longs(c).any(|l| l == long))),
-        None => (word, Box::new(move |c| shorts(c).any(|s| word.chars().eq([s])))),
+    let (long, word) = (word.strip_prefix('-'), word.strip_prefix('-').unwrap_or(word));
+    let has = |c: &Command| match long {
+        Some(long) => longs(c).any(|l| l == long),
+        None => shorts(c).any(|s| word.chars().eq([s])),
     };
-    let others = commands(root, "", &has);
+    let mut others = commands(root, "", &has);
+    if long.is_none() {
+        // A letter is common to many commands; those of bench are no example.
+        others.retain(|name| !name.contains(' '));
+    }
     let of = format!("{name} has no option {arg}");
     match nearest(word, longs(command).chain(longs(root))) {
         _ if !others.is_empty() => format!("{of}; it is an option of {}", list(&others, "and")),
@@ -312,7 +317,7 @@ mod tests {
             ("show -x", "ringwise show has no option -x"),
             (
                 "confirm -n",
-                "ringwise confirm has no option -n; it is an option of apply, rollback, adopt, persist, recover and support",
+                "ringwise confirm has no option -n; it is an option of apply, rollback, adopt, recover, support and persist",
             ),
         ] {
             assert_eq!(error(line).0, message, "{line}");

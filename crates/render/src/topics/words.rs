@@ -132,7 +132,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["host_group", "host groups", "host group", "fits partly", "not set", "cpu_count", "node_count"],
+        &["host_group", "host groups", "fits partly", "not set", "cpu_count", "node_count"],
         "one configuration file for several kinds of hosts",
         "A table [host_group.NAME] overrides keys of the file on the hosts that match: by host name, drivers, number of CPUs or \
          number of nodes. ringwise config check FILE --from DIR shows which groups each recorded host is in, and what the file changes there.",
@@ -144,14 +144,14 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["placement error", "could be better", "needs attention", "verdict", "first line"],
+        &["placement error", "could be better", "verdict", "first line"],
         "the first line of ringwise: whether something is wrong",
         "Needs attention: a transaction, a trial, the service or the host needs a decision. Placement error: rules \
          of check report an error about the CPUs of interrupts. Could be better: they report a warning about them. \
          Only the first that applies is shown, with the interface that is worst.",
         &[
             "Then|ringwise check shows every finding; ringwise plan the changes",
-            "See|ringwise help status, layout, stacked, remote",
+            "See|ringwise help layout, stacked, remote",
         ],
     ),
     word(
