@@ -70,8 +70,8 @@ pub struct Service {
     pub manual: u64,
     /// How often it lost notifications.
     pub lost: u64,
-    /// Notifications that it received, by source.
-    pub notifications: [(&'static str, u64); 5],
+    /// Notifications that it received, by source: rtnetlink, ethtool, netdev, uevents, files.
+    pub notifications: [u64; 5],
     /// Interfaces whose load is uneven.
     pub uneven: Vec<String>,
     /// RSS tables that would have been better.
@@ -90,6 +90,7 @@ pub struct Service {
     pub last_unix: Option<u64>,
 }
 
+const SOURCES: [&str; 5] = ["links", "ethtool", "netdev", "uevents", "files"];
 const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
 
 /// Adds the state of the settings that were applied; without a readable record, only that it is unreadable.
@@ -131,7 +132,7 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     page.add(&t::SERVICE_WRITTEN, &[], Value::Int(s.written));
     page.add(&t::SERVICE_MANUAL, &[], Value::Int(s.manual));
     page.add(&t::SERVICE_LOST, &[], Value::Int(s.lost));
-    for (source, n) in s.notifications {
+    for (source, n) in SOURCES.into_iter().zip(s.notifications) {
         page.add(&t::SERVICE_NOTIFICATIONS, &[("source", source)], Value::Int(n));
     }
     for device in &s.uneven {

@@ -315,13 +315,10 @@ fn numbers(s: &ServiceState) -> Service {
         written: s.totals.settings,
         manual: s.totals.manual,
         lost: s.totals.overflows,
-        notifications: [
-            ("links", s.totals.heard.links),
-            ("ethtool", s.totals.heard.ethtool),
-            ("netdev", s.totals.heard.netdev),
-            ("uevents", s.totals.heard.uevents),
-            ("files", s.totals.heard.files),
-        ],
+        notifications: {
+            let heard = &s.totals.heard;
+            [heard.links, heard.ethtool, heard.netdev, heard.uevents, heard.files]
+        },
         uneven: s.loads.iter().map(|l| l.interface.clone()).collect(),
         better_tables: s.totals.better_tables,
         moved_entries: s.totals.moved_entries,
