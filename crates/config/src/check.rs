@@ -152,11 +152,11 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::Goal => {
             if let Err(unknown) = text.parse::<Goal>() {
                 let near = unknown.meant.map_or_else(|| say(kind), |g| format!("\"{g}\""));
-                let why = match text {
-                    "auto" => "\"auto\" is not a goal of a file: only --goal auto looks at the host and chooses one",
+                let only_an_option = match text {
+                    "auto" => " of a file: only --goal auto looks at the host and chooses one",
                     _ => "",
                 };
-                wrong(if why.is_empty() { format!("\"{text}\" is not a goal") } else { why.into() }, near);
+                wrong(format!("\"{text}\" is not a goal{only_an_option}"), near);
             }
         }
         Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {
@@ -339,7 +339,6 @@ fn example(kind: &Kind) -> String {
         Kind::Int(least, _) => least.to_string(),
         Kind::Table(spec) if std::ptr::eq(*spec, &crate::spec::HOST_MATCH) => "{ name = \"edge*\" }".into(),
         Kind::Table(_) => "{ name = \"eth0\" }".into(),
-        Kind::Word(all) => all.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", "),
         _ => "\"...\"".into(),
     }
 }

@@ -208,6 +208,11 @@ fn faults_of_the_host_part() {
         ("[host]\nsmt = \"both\"", "smt = \"both\" is not known"),
         ("[host]\ncpu_latency = { \"0\" = -1 }", "cpu_latency = -1 is out of range"),
         ("[[interface]]\ngoal = \"rpc\"", "[[interface]] lacks the key \"match\""),
+        (
+            "[[interface]]\nmatch = { name = \"a\" }\n[[interface.group]]\nname = \"latency\"",
+            "policy = \"latency\", \"bulk\", \"cpu\" or the name of a [[policy]]",
+        ),
+        ("[host]\ngoal = \"auto\"", "\"auto\" is not a goal of a file: only --goal auto looks at the host"),
         ("[[interface]]\nmatch = {}", "match has no criteria"),
         ("[[interface]]\nmatch = { mac = \"1:2\" }", "\"1:2\" is not a MAC address"),
         ("[[interface]]\nmatch = {name=\"a\"}\n[[interface]]\nmatch = {name=\"a\"}", "two entries for name a"),

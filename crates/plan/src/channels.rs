@@ -87,6 +87,29 @@ fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     }
 }
 
+/// Settings that the goal proposes share one command. It names their devices if it would otherwise change others too.
+pub(crate) fn name_proposed_devices(intent: &Intent, out: &mut PlanBuilder) {
+    let dev = |l: &ProposedChange| l.setting.address().and_then(|a| a.dev().map(str::to_string));
+    let shared = with_word(intent, &[]);
+    let mut mine: Vec<String> = Vec::new();
+    for d in out.left_out.iter().filter(|l| l.command == shared).filter_map(dev) {
+        if !mine.contains(&d) {
+            mine.push(d);
+        }
+    }
+    let is_other = |d: &String| !mine.contains(d);
+    // The command repeats `--set`, which may be for another device.
+    let configured = intent.wishes.iter().filter_map(|w| w.dev.clone()).any(|d| is_other(&d));
+    if mine.is_empty() || configured || !out.left_out.iter().filter_map(dev).any(|d| is_other(&d)) {
+        return;
+    }
+    let devs: Vec<&str> = mine.iter().map(String::as_str).collect();
+    let command = command(intent, &devs, queues_of_flags(intent));
+    for l in out.left_out.iter_mut().filter(|l| l.command == shared && dev(l).is_some()) {
+        l.command.clone_from(&command);
+    }
+}
+
 /// The number of queues that was requested, unless the configuration file states it.
 pub(crate) fn queues_of_flags(intent: &Intent) -> Option<u32> {
     intent.given.as_ref().map_or(intent.queues, |given| given.queues)

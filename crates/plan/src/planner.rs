@@ -127,7 +127,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
-    name_proposed_devices(&intent, &mut out);
+    channels::name_proposed_devices(&intent, &mut out);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &intent, &learned, &mut out);
@@ -174,7 +174,7 @@ fn on_one_cpu(
     wishes::configure(s, &devs, laid, &intent, learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
-    name_proposed_devices(&intent, &mut out);
+    channels::name_proposed_devices(&intent, &mut out);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
@@ -315,29 +315,6 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuild
         for l in &mut out.left_out {
             l.command = channels::command(intent, &devs, channels::queues_of_flags(intent));
         }
-    }
-}
-
-/// Settings that the goal proposes share one command. It names their devices if it would otherwise change others too.
-fn name_proposed_devices(intent: &Intent, out: &mut PlanBuilder) {
-    let dev = |l: &ProposedChange| l.setting.address().and_then(|a| a.dev().map(str::to_string));
-    let shared = channels::with_word(intent, &[]);
-    let mut mine: Vec<String> = Vec::new();
-    for d in out.left_out.iter().filter(|l| l.command == shared).filter_map(dev) {
-        if !mine.contains(&d) {
-            mine.push(d);
-        }
-    }
-    let is_other = |d: &String| !mine.contains(d);
-    // The command repeats `--set`, which may be for another device.
-    let configured = intent.wishes.iter().filter_map(|w| w.dev.clone()).any(|d| is_other(&d));
-    if mine.is_empty() || configured || !out.left_out.iter().filter_map(dev).any(|d| is_other(&d)) {
-        return;
-    }
-    let devs: Vec<&str> = mine.iter().map(String::as_str).collect();
-    let command = channels::command(intent, &devs, channels::queues_of_flags(intent));
-    for l in out.left_out.iter_mut().filter(|l| l.command == shared && dev(l).is_some()) {
-        l.command.clone_from(&command);
     }
 }
 
