@@ -11,9 +11,10 @@ fi
 # shellcheck disable=SC2034 # for scenarios
 notified=9 compared=19
 
-# serve OPTION...: starts the service and waits for its first look.
+# serve OPTION...: starts the service and waits for its first look. `as`: the program that starts it, with its options, such as setpriv.
+as=
 serve() {
-	/usr/bin/ringwise -v daemon "$@" 2>$log &
+	$as /usr/bin/ringwise -v daemon "$@" 2>$log &
 	service=$!
 	check "the service starts" logged "started"
 }

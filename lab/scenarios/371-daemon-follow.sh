@@ -3,7 +3,7 @@
 # hosts: router16
 # kernels: 5.10 6.12 newest
 # areas: daemon
-# timeout: 600
+# timeout: 900
 # needs: mqnic
 # needs: cost
 . /h/lib.sh
@@ -47,6 +47,42 @@ check "the load is even again" logged "mq0: the load is even again" 60
 memory
 status "stop" 0 ringwise daemon stop
 wait $service
+
+# Counting packets by table entry is what the unit has CAP_BPF for, where programs without it may not load filters.
+echo "# kernel.unprivileged_bpf_disabled = $(cat /proc/sys/kernel/unprivileged_bpf_disabled)"
+ringwise __units /tmp/units371
+caps=$(sed -n 's/^CapabilityBoundingSet=\(.\)/\1/p' /tmp/units371/usr/lib/systemd/system/ringwise-daemon.service | sed 's/CAP_//g' | tr 'A-Z\n' 'a-z ')
+echo "# capabilities of the unit: $caps"
+# counts REFUSED CAPABILITY...: starts the service with these, and whether the kernel refuses the count of packets
+counts() {
+	_refused=$1
+	shift
+	# shellcheck disable=SC2034 # for serve
+	as="/usr/bin/setpriv --bounding-set -all$(printf ',+%s' "$@")"
+	serve --config none
+	# shellcheck disable=SC2034
+	as=
+	load
+	check "the uneven load is found" logged "mq0: uneven load: CPU 0 " 40
+	case $_refused in
+	yes)
+		check "without CAP_BPF the count is refused" logged "CAP_BPF is needed" 15
+		grep -F "CAP_BPF is needed" $log | head -n 2
+		check "with EPERM" grep -q "EPERM.*CAP_BPF is needed" $log
+		;;
+	no)
+		check "with all capabilities of the unit a better table is found" logged "mq0: another RSS table would be better: " 15
+		check "and nothing is refused" sh -c "! grep -q CAP_BPF $log"
+		;;
+	esac
+	send_end
+	status "stop" 0 ringwise daemon stop
+	wait $service
+}
+# shellcheck disable=SC2086 # a list of names
+counts no $caps
+# shellcheck disable=SC2046 # a list of names
+counts yes $(echo "$caps" | tr ' ' '\n' | grep -vx bpf)
 
 # RPS moves the work to other CPUs: the table does not decide where it is done.
 echo 30 >/sys/class/net/mq0/queues/rx-0/rps_cpus

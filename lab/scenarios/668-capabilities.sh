@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each capability of the service's unit is needed: without it, the kernel refuses what the unit's comments say.
+# Each capability of the service's unit is needed: without it, the kernel refuses what the unit's comments say. CAP_BPF is in 371-daemon-follow.sh, under load.
 # hosts: remote
 # kernels: 6.12
 # areas: daemon persist

@@ -45,7 +45,7 @@ const NEEDED: &[&str] = &["9p", "9pnet_virtio"];
 /// Programs of this machine. Guests of another machine have only those of busybox.
 fn tools(arch: Arch) -> &'static [&'static str] {
     match arch {
-        Arch::Amd64 => &["ethtool", "ip", "tc"],
+        Arch::Amd64 => &["ethtool", "ip", "setpriv", "tc"],
         Arch::Arm64 => &[],
     }
 }

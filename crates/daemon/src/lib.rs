@@ -16,6 +16,8 @@
 
 mod act;
 mod compared;
+#[cfg(test)]
+mod competing_tests;
 mod control;
 mod event;
 pub mod evidence;
