@@ -1,6 +1,6 @@
 //! What was heard about each interface since it was looked at. It decides whether a value was lost or is a manual change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
 use ringwise_model::DevId;
@@ -46,6 +46,8 @@ pub struct Evidence {
     incomplete: bool,
     /// CPUs went online or offline, or other CPUs are isolated.
     pub cpus: bool,
+    /// Interfaces with a group whose program has started, or listens on other ports.
+    pub programs: BTreeSet<String>,
 }
 
 impl Evidence {

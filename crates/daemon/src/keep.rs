@@ -23,6 +23,8 @@ pub struct Look<'a> {
     pub base: &'a Verify,
     /// Settings in effect that the service has moved because of the load.
     pub balanced: &'a [BalancedSetting],
+    /// Interfaces with a group that names a program or unit.
+    pub programs: &'a BTreeSet<String>,
     /// What was heard since the last look.
     pub evidence: &'a Evidence,
     /// Interfaces that were set up again since they were written to.
@@ -47,6 +49,8 @@ pub struct Todo {
     pub held: Vec<Setting>,
     /// Interfaces that need a new plan, because what was applied does not fit them any more.
     pub plan: BTreeSet<String>,
+    /// Interfaces whose flows need a new plan, because a program has started, or listens on another port.
+    pub flows: BTreeSet<String>,
     /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,
     /// Interfaces of which something was lost, and why.
@@ -62,7 +66,9 @@ pub fn todo(look: Look) -> Todo {
         // While it is paused, what was heard is forgotten: what differs is judged when the pause ends.
         let Some(nic) = look.now.nic(dev).filter(|_| !look.resting.contains(dev)) else { continue };
         let mut found = losses(look, nic, &settings);
-        let fits = base.get(dev).is_some_and(|b| fits(b, nic, look));
+        // What steers flows to a program may differ from what was applied; with other CPUs it is planned again.
+        let other_plan = look.programs.contains(dev) && look.evidence.cpus;
+        let fits = !other_plan && base.get(dev).is_some_and(|b| fits(b, nic, look));
         let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
         let manual: Vec<ManualChange> =
             found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
@@ -78,13 +84,26 @@ pub fn todo(look: Look) -> Todo {
         let lost = first.is_some();
         let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
         let heard = look.evidence.of(&nic.dev);
+        if look.evidence.programs.contains(dev) {
+            out.flows.insert(dev.to_string());
+        }
         if fits {
             // Also brings queues home that had to leave while a CPU was offline.
             let own = base.get(dev).into_iter().flatten().filter(|s| !s.how.holds());
             let wanted = own.filter_map(|s| Some((s.want.address()?, s.want.clone())));
             let moved = |a: &Address| balanced(look, a).is_some_and(|t| t.is_in_effect(look.now));
-            target.extend(wanted.filter(|(a, _)| !stays.contains(a) && !moved(a) && may_write(a, look, dev)));
-            target.extend(only_by_the_service(look, dev).filter(|(a, _)| !stays.contains(a)));
+            let kept =
+                |a: &Address| !stays.contains(a) && !moved(a) && !follows_program(look, a) && may_write(a, look, dev);
+            target.extend(wanted.filter(|(a, _)| kept(a)));
+            // A program may listen elsewhere than when its rules were applied: what is in effect counts.
+            let steering =
+                settings.iter().filter(|s| !s.how.holds()).filter_map(|s| Some((s.want.address()?, s.want.clone())));
+            target.extend(
+                steering.filter(|(a, _)| !stays.contains(a) && follows_program(look, a) && may_write(a, look, dev)),
+            );
+            target.extend(
+                only_by_the_service(look, dev).filter(|(a, _)| !stays.contains(a) && !follows_program(look, a)),
+            );
             if first == Some(Loss::Ban) {
                 let holds = base.get(dev).into_iter().flatten().filter(|s| s.how.holds());
                 out.held.extend(holds.map(|s| &s.want).filter(|s| matches!(s, Setting::IrqCpus { .. })).cloned());
@@ -125,7 +144,7 @@ fn take_undone(found: &mut Vec<(&Standing, Loss)>, look: Look) -> Vec<Setting> {
     let before = |a: &Address| balanced(look, a).map(|t| &t.base).or_else(|| made(a));
     let is_undone = |(s, loss): &(&Standing, Loss)| {
         let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return false };
-        let made = before(&address).filter(|_| !in_base(look, &address));
+        let made = before(&address).filter(|_| !in_base(look, &address) && !follows_program(look, &address));
         made.is_some_and(|before| now == before || *loss == Loss::Reset)
     };
     found.extract_if(.., |l| is_undone(l)).filter_map(|(s, _)| s.now.known().cloned()).collect()
@@ -136,6 +155,19 @@ fn balanced<'a>(look: Look<'a>, address: &Address) -> Option<&'a BalancedSetting
     look.balanced.iter().find(|t| t.address == *address)
 }
 
+/// What decides which queue a flow gets.
+pub(crate) fn steers_flows(address: &Address) -> bool {
+    matches!(
+        address,
+        Address::FlowRule { .. } | Address::RssContext { .. } | Address::RssTable { .. } | Address::Ntuple { .. }
+    )
+}
+
+/// Whether the service may have written another value than the one that was applied, because a program listens elsewhere.
+fn follows_program(look: Look, address: &Address) -> bool {
+    steers_flows(address) && address.dev().is_some_and(|d| look.programs.contains(d))
+}
+
 /// Whether people or the configuration have applied this setting.
 fn in_base(look: Look, address: &Address) -> bool {
     look.base.settings.iter().any(|s| s.want.address().as_ref() == Some(address))
@@ -143,7 +175,8 @@ fn in_base(look: Look, address: &Address) -> bool {
 
 /// What belongs to a layout stays marked as such, so that the plan for another layout removes it.
 fn rule(look: Look, address: &Address) -> &'static str {
-    match look.base.made.iter().any(|m| m.address().as_ref() == Some(address)) {
+    let mut made = look.base.made.iter().chain(look.in_effect.made.iter().filter(|_| follows_program(look, address)));
+    match made.any(|m| m.address().as_ref() == Some(address)) {
         true if matches!(address, Address::RssTable { .. }) => FOR_SHARES,
         true => FOR_GROUPS[0],
         false => "keep",

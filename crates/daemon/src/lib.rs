@@ -10,7 +10,7 @@
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
 //! the loop (`run`), what it knows (`service`), one look (`look`), what is read
 //! before it (`prepare`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
-//! published (`state`); which CPUs an interrupt may move to (`permitted`).
+//! published (`state`); which CPUs an interrupt may move to (`permitted`); where programs of groups listen (`programs`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -34,6 +34,9 @@ pub mod losses;
 pub mod pauses;
 mod permitted;
 mod prepare;
+mod programs;
+#[cfg(test)]
+mod programs_tests;
 mod replan;
 mod run;
 pub mod schedule;

@@ -13,7 +13,7 @@ use crate::act::Work;
 use crate::compared::{Compared, Planned, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
-use crate::keep::{Look, Todo, todo};
+use crate::keep::{Look, Todo, steers_flows, todo};
 use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
@@ -35,7 +35,8 @@ impl Service<'_> {
             full || self.unsettled
         };
         let read = self.to_read.as_mut().and_then(|r| r.read(self.host));
-        if !full && self.is_unchanged(read.as_ref()) {
+        let programs = self.notice_programs();
+        if !full && !programs && self.is_unchanged(read.as_ref()) {
             let now = self.now();
             self.schedule.looked(now);
             return;
@@ -122,6 +123,8 @@ impl Service<'_> {
         let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
         self.note_permitted(&seen);
+        self.note_programs(&seen);
+        self.notice_programs();
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
         {
@@ -149,6 +152,7 @@ impl Service<'_> {
             in_effect: &seen.in_effect,
             base: &seen.base,
             balanced: &seen.balanced,
+            programs: &self.devices_of_programs(),
             evidence: &self.evidence,
             anew: &seen.anew,
             resting,
@@ -260,6 +264,7 @@ impl Service<'_> {
         let mut plan = t.plan.clone();
         let appeared = if full { self.appeared(seen, &basis) } else { BTreeSet::new() };
         plan.extend(appeared.iter().cloned());
+        plan.extend(t.flows.iter().cloned());
         plan.retain(|d| !paused.contains(d));
         let mut undone = t.undone;
         undone.retain(|s| s.dev().is_none_or(|d| !paused.contains(d)));
@@ -270,6 +275,7 @@ impl Service<'_> {
         work.cause = match t.lost.values().next() {
             Some(loss) => Cause::of(*loss),
             None if self.evidence.cpus => Cause::Cpus,
+            None if t.plan.is_empty() && !t.flows.is_empty() => Cause::Programs,
             None if t.plan.is_empty() && !appeared.is_empty() => Cause::Appeared,
             None => Cause::Reset,
         };
@@ -278,8 +284,12 @@ impl Service<'_> {
                 Some(p) => p.result?,
                 None => plan_again(&plan, &basis)?,
             };
-            work.steps.extend(again.steps);
-            work.already.extend(again.already);
+            let flows_only = |s: &Setting| {
+                s.dev().is_some_and(|d| t.flows.contains(d) && !t.plan.contains(d) && !appeared.contains(d))
+            };
+            let taken = |s: &Setting| !flows_only(s) || s.address().as_ref().is_some_and(steers_flows);
+            work.steps.extend(again.steps.into_iter().filter(|s| taken(&s.setting)));
+            work.already.extend(again.already.into_iter().filter(taken));
             work.notes = again.why_not;
         }
         Ok(work)

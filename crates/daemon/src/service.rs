@@ -19,6 +19,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
 use crate::pauses::{Moment, Pauses};
+use crate::programs::NamedFlow;
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
 use crate::unchanged::{Seen, ToRead};
@@ -75,6 +76,8 @@ pub(crate) struct Service<'a> {
     pub known: SettingMap,
     /// Why interfaces had no new plan at the last look.
     pub noted: Vec<String>,
+    /// Flows of groups that name a program or unit, as last compared.
+    pub named_flows: Vec<NamedFlow>,
     /// CPUs that were isolated at the last look.
     pub isolated: Option<CpuSet>,
     /// Receive and transmit queues of each interface at the last look.
@@ -164,6 +167,7 @@ impl<'a> Service<'a> {
             prepared: None,
             known: known.collect(),
             noted: Vec::new(),
+            named_flows: Vec::new(),
             isolated: None,
             queue_counts: BTreeMap::new(),
             isolated_at_first: None,

@@ -94,6 +94,8 @@ pub enum Cause {
     Irqbalance,
     /// The interface appeared.
     Appeared,
+    /// A program whose flows are steered to a group has started, or listens on another port.
+    Programs,
     /// The load was uneven.
     Load,
     /// A change because of the load is taken back.
@@ -117,6 +119,7 @@ impl Cause {
             Self::Cpus => "CPUs went online or offline, or were isolated",
             Self::Irqbalance => "irqbalance was restarted",
             Self::Appeared => "an interface appeared",
+            Self::Programs => "a program was started, or listens on another port",
             Self::Load => "the load was uneven",
             Self::LoadRestored => "a change because of the load was taken back",
         }

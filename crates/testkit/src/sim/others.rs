@@ -2,6 +2,7 @@
 //! lab: the checks of `530-irqbalance` and `560-irqbalance-systemd`
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use ringwise_kfmt::irqbalance::parse_ban_order;
 use ringwise_model::errno::ENOENT;
@@ -19,6 +20,8 @@ pub(crate) struct Others {
     /// Files that were placed, by path.
     pub placed: BTreeMap<String, String>,
     pub reloads: usize,
+    /// Programs that listen on one TCP port each, by name.
+    pub listening: BTreeMap<String, u16>,
 }
 
 #[derive(Clone)]
@@ -92,6 +95,15 @@ impl Sim {
         s.stale_all();
     }
 
+    /// This program runs and listens on this TCP port of any IPv4 address. `None`: it ends.
+    pub fn listens(&self, program: &str, port: Option<u16>) {
+        let listening = &mut self.lock().others.listening;
+        match port {
+            Some(port) => _ = listening.insert(program.into(), port),
+            None => _ = listening.remove(program),
+        }
+    }
+
     /// The content of a file that was placed.
     pub fn placed(&self, path: &str) -> Option<String> {
         self.lock().others.placed.get(path).cloned()
@@ -150,6 +162,14 @@ pub(super) fn files(s: &State, t: &mut Tree) {
     for (path, text) in &s.others.placed {
         t.file(path, text);
     }
+    let mut sockets = String::from("sl local rem st queues timer retransmits uid timeout inode");
+    for (i, (name, port)) in s.others.listening.iter().enumerate() {
+        let (pid, inode) = (800 + i, 5000 + i);
+        t.file(format!("/proc/{pid}/comm"), name);
+        t.link(format!("/proc/{pid}/fd/3"), format!("socket:[{inode}]"));
+        write!(sockets, "\n{i}: 00000000:{port:04X} 00000000:0000 0A 0:0 0:0 0 0 0 {inode}").expect("a string");
+    }
+    t.file("/proc/net/tcp", sockets);
     let Some(d) = &s.others.irqbalance else { return };
     let p = format!("/proc/{}", d.pid);
     t.file(format!("{p}/comm"), "irqbalance");

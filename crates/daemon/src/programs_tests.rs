@@ -1,0 +1,72 @@
+//! Flow rules follow a program that starts, listens elsewhere and ends. The lab has the same in 378-daemon-programs.sh.
+
+use std::sync::Arc;
+
+use ringwise_model::Goal;
+use ringwise_testkit::dir::Dir;
+use ringwise_testkit::sim::{Sim, build};
+
+use crate::event::Event;
+use crate::service_tests::{Rig, later};
+use crate::state::Cause;
+
+const GROUP: &str = "
+[[interface]]
+match = { name = \"mq0\" }
+goal = \"mixed\"
+[[interface.group]]
+name = \"cache\"
+policy = \"latency\"
+queues = 2
+flows = [{ program = \"cached\" }]
+";
+
+/// The TCP ports that rules of `mq0` steer.
+fn steered(rig: &Rig) -> Vec<String> {
+    let now = rig.now();
+    let rules = now.nic("mq0").unwrap().rules.known().unwrap();
+    rules.rules.values().filter_map(|r| r.fields.get("dst-port").cloned()).collect()
+}
+
+#[test]
+fn rules_follow_a_program_that_starts_and_listens_elsewhere() {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("mq0", 0, 8).done()));
+    let mut rig = Rig::of(sim, Goal::Balanced);
+    let dir = Dir::new();
+    rig.setup.store =
+        ringwise_apply::Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
+    let file = dir.0.join("ringwise.toml");
+    std::fs::write(&file, format!("version = 1\n{GROUP}")).unwrap();
+    rig.setup.config = Some(file);
+    let mut events = Vec::new();
+    let mut log = |e: &Event| events.push(e.clone());
+    let process = ringwise_apply::ProcessId { pid: std::process::id(), started: 1 };
+    let signals = ringwise_sys::proc::install_signal_flag().unwrap();
+    let mut service = crate::service::Service::new(&rig.host, &rig.setup, process, signals, &mut log);
+    service.load();
+    service.look(true);
+    assert_eq!((rig.journals(), steered(&rig)), (1, Vec::new()), "{:?}", service.state);
+
+    // It starts after the host: the rule is added, and nothing else is changed.
+    for (transactions, port) in [(2, 7000), (3, 7001)] {
+        rig.sim.listens("cached", Some(port));
+        later(&mut service);
+        service.look(false);
+        assert_eq!((rig.journals(), steered(&rig)), (transactions, vec![port.to_string()]), "{:?}", service.state);
+        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(Cause::Programs));
+        later(&mut service);
+        service.look(false);
+        service.look(true);
+        assert_eq!(rig.journals(), transactions, "then there is nothing to do");
+    }
+
+    // While it does not run, its rule stays.
+    rig.sim.listens("cached", None);
+    later(&mut service);
+    service.look(false);
+    service.look(true);
+    assert_eq!((rig.journals(), steered(&rig)), (3, vec!["7001".to_string()]));
+    rig.sim.listens("cached", Some(7001));
+    service.look(false);
+    assert_eq!(rig.journals(), 3, "it listens where it did");
+}
