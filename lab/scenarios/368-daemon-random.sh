@@ -20,6 +20,7 @@ minutes=5
 [ -z "$LONG" ] || minutes=60
 read -r _now _ </proc/uptime
 end=$((${_now%.*} + minutes * 60))
+half=$((${_now%.*} + minutes * 30))
 seed=${SEED:-$$}
 echo "# seed $seed, $minutes minutes"
 
@@ -82,7 +83,8 @@ while read -r _now _ </proc/uptime && [ ${_now%.*} -lt $end ]; do
 		kill -CONT $service
 		;;
 	6)
-		# A crash: whoever starts it again finds what it left.
+		# A crash: whoever starts it again finds what it left. In the second half there is none, so that one process sees many events.
+		[ ${_now%.*} -lt $half ] || continue
 		kill -KILL $service
 		wait $service 2>/dev/null
 		pick 4

@@ -30,7 +30,7 @@ queues = 2
 flows = [{ program = "nc" }]
 END
 # busybox chooses what it does by the name of its file.
-cp "$(command -v busybox)" /tmp/nc
+ln -sf "$(readlink -f /bin/busybox)" /tmp/nc
 # listen PORT
 listen() {
 	/tmp/nc -l -p "$1" </dev/null >/dev/null 2>&1 &
@@ -68,6 +68,8 @@ pci=$(basename "$(pci_of mq1)")
 driver=$(readlink -f /sys/bus/pci/devices/$pci/driver)
 echo $pci >$driver/unbind
 echo $pci >$driver/bind
+# It comes back under the next free name.
+/usr/bin/ip link set "$(ls "/sys/bus/pci/devices/$pci/net")" name mq1
 ip link set mq1 up
 links mq0 mq1
 soon "after the reset the rule is there again" $compared steers "7001 "

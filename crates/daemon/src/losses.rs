@@ -74,6 +74,8 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
             }
             (renewed || about.heard.may_reset()) && default
         }
+        // A driver that is bound again has no context; one that was removed otherwise was removed by a person or program.
+        Family::Rss if matches!(address, Address::RssContext { .. }) => about.anew,
         Family::Rss => (renewed || about.heard.link) && is_default(now, &address, nic, about.now),
         // A queue that was created again has the values of the driver.
         Family::Napi | Family::Coalesce => {

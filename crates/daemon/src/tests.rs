@@ -297,6 +297,25 @@ fn a_table_is_lost_only_if_it_is_the_default_and_something_came_before() {
 }
 
 #[test]
+fn a_context_is_lost_only_when_the_device_was_set_up_again() {
+    let mut now = host();
+    let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
+    nic.rss = Fact::Known(Rss {
+        table: vec![0; 128],
+        function: Fact::Absent,
+        key: Fact::Absent,
+        fields: BTreeMap::new(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Known(BTreeMap::new()),
+    });
+    let base = [Setting::RssContext { dev: "eth0".into(), context: 1, table: Some(vec![0, 1]), key: None }];
+    let t = look(&now, &base, &Evidence::default(), &["eth0"]);
+    assert_eq!((t.steps.len(), t.manual.len()), (1, 0), "{t:?}");
+    let t = look(&now, &base, &heard(Change::Link), &[]);
+    assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "a person removed it");
+}
+
+#[test]
 fn traffic_is_interrupted_only_where_the_device_was_set_up_again() {
     let now = host();
     let channels = |n: u32| Setting::Channels { dev: "eth0".into(), rx: None, tx: None, combined: Some(n) };
