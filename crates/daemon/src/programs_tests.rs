@@ -1,4 +1,4 @@
-//! Flow rules follow a program that starts, listens elsewhere and ends. The lab has the same in 378-daemon-programs.sh.
+//! Flow rules follow a program that starts, listens elsewhere and ends. The lab has the same in 379-daemon-programs.sh.
 
 use std::sync::Arc;
 
