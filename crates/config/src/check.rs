@@ -57,14 +57,8 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
     }
     for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name) && !meant.contains(&k.name)) {
         let found = format!("{} lacks the key \"{}\"", spec.name, key.name);
-        // Its values are names of policies of the file, too.
-        let right = Some(match (spec.name, key.name) {
-            ("[[interface.group]]", "policy") => {
-                r#"policy = "latency", "bulk", "cpu" or the name of a [[policy]]"#.into()
-            }
-            _ => format!("{} = {}", key.name, example(&key.kind)),
-        });
-        out.push(Fault { at: at.clone(), with: Vec::new(), found, right });
+        let right = key.if_absent.map_or_else(|| format!("{} = {}", key.name, example(&key.kind)), str::to_string);
+        out.push(Fault { at: at.clone(), with: Vec::new(), found, right: Some(right) });
     }
 }
 
@@ -337,7 +331,6 @@ pub fn say(kind: &Kind) -> String {
 fn example(kind: &Kind) -> String {
     match kind {
         Kind::Int(least, _) => least.to_string(),
-        Kind::Table(spec) if std::ptr::eq(*spec, &crate::spec::HOST_MATCH) => "{ name = \"edge*\" }".into(),
         Kind::Table(_) => "{ name = \"eth0\" }".into(),
         _ => "\"...\"".into(),
     }

@@ -59,14 +59,22 @@ pub struct Key {
     pub required: bool,
     /// What the key means, for the reference and the schema.
     pub about: &'static str,
+    /// What a message expects in place of an absent required key: `policy = "latency"`. `None`: an example of its kind.
+    pub if_absent: Option<&'static str>,
 }
 
 const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, required: false, about }
+    Key { name, kind, required: false, about, if_absent: None }
 }
 
 const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, required: true, about }
+    Key { name, kind, required: true, about, if_absent: None }
+}
+
+impl Key {
+    const fn if_absent(self, expected: &'static str) -> Self {
+        Self { if_absent: Some(expected), ..self }
+    }
 }
 
 const U32: Kind = Kind::Int(0, u32::MAX as u64);
@@ -92,7 +100,8 @@ pub static FILE: Spec = Spec {
 pub static HOST_GROUP: Spec = Spec {
     name: "[host_group.NAME]",
     keys: &[
-        must("match", Kind::Table(&HOST_MATCH), "which hosts; all criteria must match, and what is unknown never does"),
+        must("match", Kind::Table(&HOST_MATCH), "which hosts; all criteria must match, and what is unknown never does")
+            .if_absent("match = { name = \"edge*\" }"),
         key("host", Kind::Table(&HOST), "keys of [host] that override those of the top level"),
         key(
             "interface",
@@ -415,7 +424,8 @@ pub static GROUP: Spec = Spec {
     name: "[[interface.group]]",
     keys: &[
         must("name", Kind::Text, "name of the group"),
-        must("policy", Kind::Text, "latency, bulk, cpu, or a policy of this file"),
+        must("policy", Kind::Text, "latency, bulk, cpu, or a policy of this file")
+            .if_absent("policy = \"latency\", \"bulk\", \"cpu\" or the name of a [[policy]]"),
         key(
             "queues",
             Kind::Any(&[COUNT, Kind::List(&Kind::Int(0, 4095)), Kind::Text]),
