@@ -8,6 +8,7 @@ use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
 use crate::goal::Share;
+use crate::proposals::CommandScope;
 use crate::target::PlanBuilder;
 use crate::{NotPossible, Obstacle, ProposedChange, channels};
 
@@ -79,14 +80,17 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut P
                     blocked_by: None,
                     settings: 1,
                 }),
-                (None, Some(reason)) => out.left_out.push(ProposedChange {
-                    from: ringwise_knob::channels::live(d.nic),
-                    setting,
-                    rule: "bond".into(),
-                    reason: reason.clone(),
-                    command: channels::command(intent, &[d.name()], Some(want)),
-                    outage: format!("{name} would be cut off"),
-                }),
+                (None, Some(reason)) => {
+                    let change = ProposedChange {
+                        from: ringwise_knob::channels::live(d.nic),
+                        setting,
+                        rule: "bond".into(),
+                        reason: reason.clone(),
+                        command: channels::command(intent, &[d.name()], Some(want)),
+                        outage: format!("{name} would be cut off"),
+                    };
+                    out.left_out.push(change, CommandScope::ThisChange);
+                }
                 (None, None) => {}
             }
         }

@@ -9,6 +9,7 @@ use ringwise_model::{
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Share;
+use crate::proposals::CommandScope;
 use crate::select::channel_users;
 use crate::target::PlanBuilder;
 use crate::wishes::{self, ConfiguredSettings};
@@ -35,12 +36,13 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], queues: Option<u32>) -> St
 }
 
 /// The command that includes the settings configured in `by`, with permission to interrupt traffic.
-pub(crate) fn with_word(intent: &Intent, by: &[ConfiguredBy]) -> String {
+pub(crate) fn with_word(intent: &Intent, by: &[ConfiguredBy]) -> (String, CommandScope) {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
     let mut flags = IntentFlags { queues: queues_of_flags(intent), ..request(intent, &devs) };
     let more: Vec<String> = by.iter().filter_map(argument).filter(|a| !flags.set.contains(a)).collect();
+    let scope = if more.is_empty() { CommandScope::Request } else { CommandScope::ThisChange };
     flags.set.extend(more);
-    plan_with(flags)
+    (plan_with(flags), scope)
 }
 
 /// The argument of `--set`; `None`: it was configured otherwise.
@@ -84,29 +86,6 @@ fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
         far_node: intent.far_node.filter(|_| intent.far_node != plain.far_node),
         latency_queues: intent.latency_queues,
         ..IntentFlags::default()
-    }
-}
-
-/// Settings that the goal proposes share one command. It names their devices if it would otherwise change others too.
-pub(crate) fn name_proposed_devices(intent: &Intent, out: &mut PlanBuilder) {
-    let dev = |l: &ProposedChange| l.setting.address().and_then(|a| a.dev().map(str::to_string));
-    let shared = with_word(intent, &[]);
-    let mut mine: Vec<String> = Vec::new();
-    for d in out.left_out.iter().filter(|l| l.command == shared).filter_map(dev) {
-        if !mine.contains(&d) {
-            mine.push(d);
-        }
-    }
-    let is_other = |d: &String| !mine.contains(d);
-    // The command repeats `--set`, which may be for another device.
-    let configured = intent.wishes.iter().filter_map(|w| w.dev.clone()).any(|d| is_other(&d));
-    if mine.is_empty() || configured || !out.left_out.iter().filter_map(dev).any(|d| is_other(&d)) {
-        return;
-    }
-    let devs: Vec<&str> = mine.iter().map(String::as_str).collect();
-    let command = command(intent, &devs, queues_of_flags(intent));
-    for l in out.left_out.iter_mut().filter(|l| l.command == shared && dev(l).is_some()) {
-        l.command.clone_from(&command);
     }
 }
 
@@ -214,14 +193,15 @@ pub(crate) fn decide(
     }
     let (rule, reason) = reason(intent, now, share);
     out.skipped_counts += 1;
-    out.left_out.push(ProposedChange {
+    let change = ProposedChange {
         from: ringwise_knob::channels::live(d.nic),
         setting,
         rule: rule.to_string(),
         reason,
         command: command(intent, &[&name], asked),
         outage: control::outage(d.nic.driver.known().map(String::as_str)).to_string(),
-    });
+    };
+    out.left_out.push(change, CommandScope::ThisChange);
     Ok(())
 }
 
@@ -266,7 +246,7 @@ fn configured_counts(
     let live = ringwise_knob::channels::live(d.nic);
     if !intent.allow_disruption {
         laid.will_have(&name, counts.0, counts.1.unwrap_or(0));
-        out.left_out.push(wishes::left_out(intent, &setting, live, &by, Some(d.nic)));
+        wishes::propose(intent, &setting, live, &by, Some(d.nic), out);
         return;
     }
     if out.keep.channels(d.name(), &setting) {

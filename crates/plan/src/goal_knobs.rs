@@ -209,14 +209,16 @@ fn propose(cx: &mut GroupPlanner, intent: &Intent, w: GroupSetting) {
     let untried = std::iter::once(&w.setting).chain(&w.instead).find(|s| cx.learned.why(cx.d.nic, s).is_none());
     let harms = address.interrupts_traffic_of(Some(cx.d.nic)) && !compare(&w.setting, cx.s).holds();
     let Some(setting) = untried.filter(|_| harms && !intent.allow_disruption).cloned() else { return cx.want(w) };
-    cx.out.left_out.push(ProposedChange {
+    let (command, scope) = channels::with_word(intent, &[]);
+    let change = ProposedChange {
         setting,
         from: live(cx.s, &address),
         rule: w.rule.into(),
         reason: w.reason,
-        command: channels::with_word(intent, &[]),
+        command,
         outage: control::outage(driver(cx.d.nic)).to_string(),
-    });
+    };
+    cx.out.left_out.push(change, scope);
 }
 
 fn moderation(cx: &mut GroupPlanner, intent: &Intent, notes: &mut ImpossibleSettings) {

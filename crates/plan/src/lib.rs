@@ -42,6 +42,7 @@ mod place;
 mod planner;
 pub mod policies;
 mod programs;
+mod proposals;
 mod refusal;
 mod rfs;
 mod rps;

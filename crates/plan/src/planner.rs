@@ -127,7 +127,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
-    channels::name_proposed_devices(&intent, &mut out);
+    out.left_out.name_devices(&intent);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &intent, &learned, &mut out);
@@ -174,7 +174,7 @@ fn on_one_cpu(
     wishes::configure(s, &devs, laid, &intent, learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
-    channels::name_proposed_devices(&intent, &mut out);
+    out.left_out.name_devices(&intent);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
@@ -310,11 +310,8 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
 
 /// Uses one command for all devices if it would change nothing else.
 fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuilder) {
-    if out.left_out.len() == devices && out.skipped_counts == devices {
-        let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
-        for l in &mut out.left_out {
-            l.command = channels::command(intent, &devs, channels::queues_of_flags(intent));
-        }
+    if out.left_out.as_slice().len() == devices && out.skipped_counts == devices {
+        out.left_out.share_one_command(intent);
     }
 }
 
@@ -373,7 +370,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
     let stacks = devs
         .iter()
         .filter(|d| !out.keep.moves(d.name()))
-        .filter_map(|d| Stack::of(d, &out.left_out, intent.queues.is_some(), remote));
+        .filter_map(|d| Stack::of(d, out.left_out.as_slice(), intent.queues.is_some(), remote));
     warn_about_stacks(&stacks.collect::<Vec<_>>(), devs.len(), &mut out.warnings);
     let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
@@ -398,7 +395,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         steps,
         layout: devs.iter().map(|d| effect::layout(m, d)).collect(),
         target,
-        left_out: out.left_out,
+        left_out: out.left_out.into_changes(),
         refused,
         warnings: out.warnings.into_texts(),
         expected,

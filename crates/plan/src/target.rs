@@ -10,6 +10,7 @@ use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::manual_changes::{KeptSettings, MadeByDevice};
 use crate::messages::Messages;
+use crate::proposals::{CommandScope, Proposals};
 use crate::rules::source_of;
 use crate::sampled_groups::GroupSizes;
 use crate::wanted::RequestedSetting;
@@ -55,10 +56,10 @@ pub(crate) struct PlanBuilder {
     /// Objects that earlier plans created for groups.
     pub made: MadeByDevice,
     pub entries: Entries,
-    pub left_out: Vec<ProposedChange>,
+    pub left_out: Proposals,
     /// The command that permits to interrupt traffic; `None`: it is permitted. Settings that interrupt it on some devices
     /// only, the RSS table, are skipped then. The others ask before they are entered.
-    pub permission: Option<String>,
+    pub permission: Option<(String, CommandScope)>,
     /// Numbers of queues that the goal or `--queues` requests, and that are among the skipped changes.
     pub skipped_counts: usize,
     pub left_alone: Vec<SkippedInterface>,
@@ -159,16 +160,17 @@ impl PlanBuilder {
             return;
         }
         let restarts = !holds && address.interrupts_traffic_of(nic) && !address.interrupts_traffic();
-        if let (true, Some(command)) = (restarts, &self.permission) {
+        if let (true, Some((command, scope))) = (restarts, &self.permission) {
             let (why, outage) = (why(), control::outage(nic.and_then(|n| n.driver.known()).map(String::as_str)));
-            self.left_out.push(ProposedChange {
+            let change = ProposedChange {
                 setting: w.setting,
                 from: w.live,
                 rule: why.rule.into(),
                 reason: why.reason,
                 command: command.clone(),
                 outage: outage.to_string(),
-            });
+            };
+            self.left_out.push(change, *scope);
             return;
         }
         let step = (!holds).then(|| {

@@ -22,7 +22,7 @@ use crate::dev::{Dev, named};
 use crate::words::list;
 use crate::{AfterChange, InvalidSetting, Mistake, NotPossible, Obstacle, Refusal, SkippedInterface};
 
-pub(crate) use configure::{configure, left_out, source};
+pub(crate) use configure::{configure, propose, source};
 
 pub(crate) const RULE: &str = "W01";
 

@@ -232,7 +232,7 @@ pub(crate) fn configure(
             && !intent.allow_disruption
             && !matches!(live, Fact::Unknown(_))
         {
-            out.left_out.push(left_out(intent, &setting, live, &one.by, dev.map(|d| d.nic)));
+            propose(intent, &setting, live, &one.by, dev.map(|d| d.nic), out);
             continue;
         }
         if !holds && let Some(n) = address.dev() {
@@ -258,21 +258,24 @@ pub(crate) fn configure(
     }
 }
 
-/// A configured setting that interrupts traffic, without the user's permission for that.
-pub(crate) fn left_out(
+/// Proposes a configured setting that interrupts traffic, without the user's permission for that.
+pub(crate) fn propose(
     intent: &Intent,
     setting: &Setting,
     from: Fact<Setting>,
     by: &[ConfiguredBy],
     nic: Option<&ringwise_model::Nic>,
-) -> ProposedChange {
+    out: &mut PlanBuilder,
+) {
     let driver = nic.and_then(|n| n.driver.known()).map(String::as_str);
-    ProposedChange {
+    let (command, scope) = channels::with_word(intent, by);
+    let change = ProposedChange {
         setting: setting.clone(),
         from,
         rule: RULE.into(),
         reason: Reason::Configured { by: by.to_vec(), with: None },
-        command: channels::with_word(intent, by),
+        command,
         outage: control::outage(driver).to_string(),
-    }
+    };
+    out.left_out.push(change, scope);
 }
