@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::report::Finding;
+use crate::severity::Severity;
 use crate::{main_problem, rules};
 use ringwise_model::order::Order;
 
@@ -37,9 +38,20 @@ impl<'a> FindingIndex<'a> {
     }
 }
 
+/// The order of a report; `docs/check.md` describes it.
+fn order(f: &Finding) -> impl Ord + use<> {
+    let from_settings = !rules::find(&f.rule).is_some_and(|r| r.rates);
+    (Reverse(f.severity), from_settings, main_problem::rank(&f.rule), f.rule.clone(), f.dev.clone())
+}
+
+/// Whether `cause` can explain `f`. What needs no action explains no fault: an interrupt that the goal would move is not
+/// why XPS is wrong at its present CPU.
+fn can_cause(cause: &Finding, f: &Finding) -> bool {
+    cause.severity > Severity::Info || f.severity == Severity::Info
+}
+
 /// Sorts findings and moves consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
-    let order = |f: &Finding| (Reverse(f.severity), main_problem::rank(&f.rule), f.rule.clone(), f.dev.clone());
     all.order_by_key(order);
     let mut places: BTreeMap<&str, FindingIndex> = BTreeMap::new();
     for (i, f) in all.iter().enumerate() {
@@ -51,7 +63,8 @@ pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
         // The cause is a finding of the first rule in `under` that has one at the same interface, or where one of the
         // two is the host's.
         let others = under.iter().filter(|id| **id != f.rule);
-        cause[i] = others.filter_map(|id| places.get(id)?.first_for(f.dev.as_deref())).next();
+        let mut causes = others.filter_map(|id| places.get(id)?.first_for(f.dev.as_deref()));
+        cause[i] = causes.find(|c| can_cause(&all[*c], f));
     }
     // Follow the chain to its root. A finding in a cycle stays where it is. No chain is longer than the list of rules.
     let longest = all.len().min(rules::rules().count());
@@ -83,4 +96,35 @@ pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = out.into_iter().flatten().collect();
     out.order_by_key(order);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(rule: &str, severity: Severity) -> Finding {
+        let template = rules::find(rule).unwrap().finding();
+        Finding { severity, dev: Some("eth0".into()), ..template }
+    }
+
+    fn order_of(all: &[(&str, Severity)]) -> Vec<String> {
+        let all = all.iter().map(|(rule, severity)| finding(rule, *severity)).collect();
+        let one = |f: Finding| f.consequences.iter().fold(f.rule.clone(), |out, c| format!("{out} > {}", c.rule));
+        fold(all).into_iter().map(one).collect()
+    }
+
+    #[test]
+    fn severity_then_measurements_then_settings() {
+        use Severity::{Error, Info, Warning};
+        let all = [("H26", Info), ("Q14", Warning), ("D10", Warning), ("A08", Error), ("D01", Error)];
+        assert_eq!(order_of(&all), ["D01", "A08", "D10", "Q14", "H26"]);
+    }
+
+    #[test]
+    fn what_needs_no_action_causes_no_fault() {
+        use Severity::{Info, Warning};
+        assert_eq!(order_of(&[("R0.09", Info), ("Q15", Warning)]), ["Q15", "R0.09"]);
+        assert_eq!(order_of(&[("R0.09", Info), ("Q15", Info)]), ["R0.09 > Q15"]);
+        assert_eq!(order_of(&[("A01", Warning), ("R0.09", Info), ("Q15", Warning)]), ["A01 > Q15", "R0.09"]);
+    }
 }

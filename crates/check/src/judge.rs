@@ -6,7 +6,7 @@ use crate::rule_context::{AuditInput, GoalOrigin, RuleContext};
 use crate::rules::rules;
 use crate::{causes, main_problem};
 
-/// Judges the host. Findings are sorted: worst first, then by priority, rule and interface.
+/// Judges the host. Findings are sorted: worst first, then what was measured, then by priority, rule and interface.
 pub fn judge(i: &AuditInput) -> Report {
     let cx = RuleContext::new(i);
     let mut r = Report {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ringwise_check::{GoalOrigin, Report, Severity};
+use ringwise_check::{Finding, GoalOrigin, Report, Severity};
 use ringwise_model::*;
 
 use crate::world::World;
@@ -108,4 +108,25 @@ fn a_pending_interrupt_move_counts_as_done() {
         v.asked = v.effective.clone();
     }
     assert!(far(&w.judge()));
+}
+
+/// The order that `docs/check.md` describes: by severity, and what was measured before what follows from settings. What needs
+/// no action is never shown as the cause of a fault.
+#[test]
+fn findings_with_consequences_come_first() {
+    let mut seen = 0;
+    for h in hosts() {
+        for goal in [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency] {
+            let r = world(&h, goal).judge();
+            let rates = |f: &Finding| ringwise_check::find(&f.rule).unwrap().rates;
+            let key = |f: &Finding| (std::cmp::Reverse(f.severity), !rates(f));
+            assert!(r.findings.is_sorted_by_key(key), "{} {goal}", h.display());
+            // R0.09 is about a CPU that is no fault.
+            for f in r.findings.iter().filter(|f| f.rule == "R0.09") {
+                assert_eq!(f.severity, Severity::Info, "{} {goal}: {}", h.display(), f.text);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 0);
 }
