@@ -58,7 +58,8 @@ for module in $(awk '!seen[$3]++ { print $3 }' nics); do
 	name_nics
 done
 
-export PATH="/h:$PATH" COLUMNS
+# Scripts search the output for whole lines, so ringwise must not fold it.
+export PATH="/h:$PATH" COLUMNS RINGWISE_COLUMNS=0
 case $MODE in
 demo)
 	sh ./demo.sh

@@ -75,7 +75,8 @@ impl FindingSink {
     pub fn unread(&mut self, u: &Unread) {
         if self.noted.insert((self.dev.clone(), u.what.clone(), u.why.clone())) {
             let rule = self.template.rule.clone();
-            self.unread.push(Unreadable { rule, dev: self.dev.clone(), what: u.what.clone(), why: u.why.clone() });
+            let (what, why) = (u.what.clone(), u.why.clone());
+            self.unread.push(Unreadable { rule, dev: self.dev.clone(), what, why, cause: u.cause });
         }
     }
 

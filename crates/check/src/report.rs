@@ -1,6 +1,7 @@
 //! The result of an audit.
 
 use ringwise_knob::Reason;
+use ringwise_model::Cause;
 use serde::{Deserialize, Serialize};
 
 use crate::found::Found;
@@ -125,6 +126,9 @@ pub struct Unreadable {
     pub what: String,
     /// The permission or kernel that is needed, or why there is no answer.
     pub why: String,
+    /// The same for programs.
+    #[serde(skip)]
+    pub cause: Cause,
 }
 
 /// A capture, one of several, that could not be read. It is not judged and never counts as fine.

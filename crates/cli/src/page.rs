@@ -59,6 +59,21 @@ pub(crate) const ROOT: Page = Page::new(
   6  refused before anything was changed",
 );
 
+/// Variables of the environment that decide how pages look, for the man page of `ringwise`.
+pub(crate) const ENVIRONMENT: [(&str, &str); 4] = [
+    (
+        "COLUMNS",
+        "Columns of a page that does not go to a terminal; without it, lines are not folded. A terminal has its own width, and \
+         COLUMNS counts only if the terminal does not report one.",
+    ),
+    (
+        "RINGWISE_COLUMNS",
+        "Overrides COLUMNS for ringwise where the output is not a terminal. 0: lines are not folded, for scripts.",
+    ),
+    ("NO_COLOR", "If it is set and not empty, the output has no colours, unless --color always is given."),
+    ("LC_ALL, LC_CTYPE, LANG", "Unless they name UTF-8, the output has only ASCII characters, as with --ascii."),
+];
+
 /// A file or directory, what it is for, and the commands that use it. No command: every one.
 pub(crate) struct File {
     pub path: &'static str,

@@ -4,17 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringwise_discover::Options;
-use ringwise_model::Snapshot;
 use ringwise_model::errno::{EACCES, EPERM};
 use ringwise_model::shell::quote;
+use ringwise_model::{Cause, Nic, Snapshot};
 use ringwise_sys::{Captured, Host, Real, proc};
 
 use crate::args::{Common, From};
 use crate::exit::{Fail, Result};
 use crate::out;
-use ringwise_render::explain::RecordedBy;
-use ringwise_text::Recording;
 use ringwise_text::plural;
+use ringwise_text::{RecordedBy, Recording};
 
 pub(crate) struct Source {
     pub host: Arc<dyn Host>,
@@ -108,6 +107,21 @@ impl Source {
     /// `--passive`
     pub(crate) fn by_files_alone(self) -> Self {
         Self { host: ringwise_discover::passive(self.host), passive: true, ..self }
+    }
+
+    /// The last line of a page: why the recording lacks values of these causes. Empty where it lacks none of them.
+    pub(crate) fn remark(&self, mut causes: impl Iterator<Item = Cause>, width: Option<usize>) -> String {
+        let by = self.recorded_by.as_ref().filter(|_| causes.any(|c| c == Cause::NotRecorded));
+        by.map_or_else(String::new, |by| by.remark(width))
+    }
+
+    /// [`Self::remark`] for a page about these interfaces.
+    pub(crate) fn remark_on<'a>(&self, nics: impl IntoIterator<Item = &'a Nic>, width: Option<usize>) -> String {
+        let unread = |n: &'a Nic| {
+            let own = [n.napi.unread(), n.features.unread(), n.rules.unread(), n.channels.unread()];
+            n.unread.iter().chain(own.into_iter().flatten()).map(|u| u.cause)
+        };
+        self.remark(nics.into_iter().filter(|n| n.has_own_queues()).flat_map(unread), width)
     }
 
     pub(crate) fn cannot_read(&self, e: &ringwise_discover::Error) -> Fail {

@@ -21,18 +21,54 @@ pub(crate) fn detect(c: &Common) -> Style {
     }
     let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG")).unwrap_or_default();
     let utf8 = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
-    let width = match terminal {
-        true => Some(proc::terminal_size(&out).map_or(80, |(w, _)| usize::from(w))),
-        // Not COLUMNS, which some systems export everywhere: scripts would see folded lines.
-        false => env("RINGWISE_COLUMNS").and_then(|w| w.parse::<usize>().ok()),
-    };
+    let number = |k: &str| env(k).and_then(|w| w.parse::<usize>().ok());
     Style {
-        width: width.map(|w| if w == 0 { 80 } else { w.max(40) }),
+        width: width(
+            terminal,
+            proc::terminal_size(&out).map(|(w, _)| usize::from(w)),
+            number("RINGWISE_COLUMNS"),
+            number("COLUMNS"),
+        ),
         color,
         ascii: c.ascii || !utf8,
         verbose: c.verbose,
         utc: c.utc,
         raw: false,
         recording: Recording::default(),
+    }
+}
+
+/// The columns of a page. `None`: lines are not folded. `size`: what the terminal reports, which is 0 on some serial lines.
+/// `own` is `RINGWISE_COLUMNS`, which overrides `columns`, `COLUMNS`, where the output is not a terminal; 0 does not fold, for
+/// scripts on systems that export `COLUMNS`.
+fn width(terminal: bool, size: Option<usize>, own: Option<usize>, columns: Option<usize>) -> Option<usize> {
+    let given = |w: Option<usize>| w.filter(|w| *w > 0);
+    let width = match terminal {
+        true => Some(given(size).or(given(columns)).unwrap_or(80)),
+        false => given(own.or(columns)),
+    };
+    width.map(|w| w.max(40))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::width;
+
+    #[test]
+    fn a_terminal_has_its_own_width() {
+        assert_eq!(width(true, Some(120), Some(60), Some(70)), Some(120));
+        assert_eq!(width(true, Some(0), Some(60), Some(70)), Some(70));
+        assert_eq!(width(true, None, None, Some(0)), Some(80));
+        assert_eq!(width(true, Some(10), None, None), Some(40));
+    }
+
+    #[test]
+    fn a_pipe_is_folded_only_where_a_width_is_given() {
+        assert_eq!(width(false, Some(120), None, None), None);
+        assert_eq!(width(false, None, None, Some(70)), Some(70));
+        assert_eq!(width(false, None, Some(60), Some(70)), Some(60));
+        assert_eq!(width(false, None, Some(0), Some(70)), None);
+        assert_eq!(width(false, None, None, Some(0)), None);
+        assert_eq!(width(false, None, None, Some(1)), Some(40));
     }
 }

@@ -7,6 +7,7 @@
 
 mod label;
 pub mod propose;
+mod recorded_by;
 mod style;
 pub mod unread;
 pub mod visible;
@@ -17,5 +18,6 @@ pub use label::{
     queues, sentence, set, source, user, vector_label, word,
 };
 pub use propose::Recording;
+pub use recorded_by::RecordedBy;
 pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
 pub use style::{Mark, Style, Tint};

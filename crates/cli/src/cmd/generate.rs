@@ -105,6 +105,12 @@ fn behind(command: &str) -> String {
             out += &format!(".SH NOTES\n{}", filled(p.notes));
         }
     }
+    if command.is_empty() {
+        out += ".SH ENVIRONMENT\n";
+        for (name, about) in crate::page::ENVIRONMENT {
+            out += &format!(".TP\n.B {}\n{}\n", roff(name), roff(about));
+        }
+    }
     out += ".SH FILES\n";
     for f in crate::page::files(command) {
         out += &format!(".TP\n.I {}\n{}\n", roff(f.path), roff(f.about));

@@ -32,7 +32,8 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     }
     let style = Style { raw: a.raw, ..crate::style::detect(common) }.about(&source.recording);
     if !a.devs.is_empty() {
-        out::answer(&show::devices(&s, &nics, &style))?;
+        let remark = source.remark_on(nics.iter().copied(), style.width);
+        out::answer(&(show::devices(&s, &nics, &style) + &remark))?;
         return Ok(Status::Ok);
     }
     let mut page = text::host_line(&s, style.width);
@@ -42,6 +43,7 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     if let Some(n) = first {
         page.push_str(&format!("\nNext: {}\n", style.recording.reads(format!("ringwise show {}", n.name()))));
     }
+    page.push_str(&source.remark_on(s.nics.iter().filter(|n| text::is_listed(n)), style.width));
     out::answer(&page)?;
     Ok(Status::Ok)
 }

@@ -58,7 +58,8 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     }
     let style = crate::style::detect(common).about(&source.recording);
     let how = StatusOptions { recorded: source.recorded, all: a.all, passive: source.passive };
-    out::answer(&page::page(&s, &st, how, &style))?;
+    let remark = source.remark_on(s.nics.iter().filter(|n| ringwise_text::is_listed(n)), style.width);
+    out::answer(&(page::page(&s, &st, how, &style) + &remark))?;
     Ok(status)
 }
 

@@ -8,9 +8,9 @@ use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot, Vector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-use super::{RecordedBy, hang, missing, wrap};
+use super::{hang, missing, wrap};
 use ringwise_text::Style;
-use ringwise_text::{numbers, plural, right, thousands, visible};
+use ringwise_text::{RecordedBy, numbers, plural, right, thousands, visible};
 
 /// A flow rule for each heavy flow, and an RSS table without the queues of these rules.
 pub struct Isolated {
@@ -186,7 +186,7 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     let why = m.now.undecided_why.as_ref().filter(|_| m.then.is_none());
     if missing::is_not_recorded(why, None) {
-        out.push_str(&missing::remark(m.recorded_by, w));
+        out.extend(m.recorded_by.map(|by| by.remark(w)));
     }
     if let Some(prints) = missing::prints_key(why, nic.name()) {
         let place = missing::place(style);

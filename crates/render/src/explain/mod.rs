@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use super::columns::Ranks;
 use super::json::Document;
+use ringwise_text::RecordedBy;
 use ringwise_text::Style;
 use ringwise_text::numbers;
 
 pub use draw::svg;
-pub use missing::RecordedBy;
 
 /// Name of the document.
 pub const SCHEMA: &str = "ringwise.explain";
@@ -129,7 +129,7 @@ fn next(o: &OneFlow, style: &Style) -> String {
     let (st, why) = (&a.steering, a.steering.why_not.as_ref());
     let mut out = String::new();
     if missing::is_not_recorded(why, o.host.nic(&a.dev)) {
-        out.push_str(&missing::remark(o.recorded_by, style.width));
+        out.extend(o.recorded_by.map(|by| by.remark(style.width)));
     }
     if st.by != QueueDecision::NotDecidable {
         return out;

@@ -49,7 +49,8 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         return several::run(a, &baseline, common);
     }
     let from = From { from: a.from.first().cloned(), passive: a.passive };
-    let mut r = one(a, &source::open(&from)?, common)?;
+    let source = source::open(&from)?;
+    let mut r = one(a, &source, common)?;
     r.file = from.from.as_ref().map(|f| f.display().to_string());
     for over in baseline.lay_over(&mut r, &today()?) {
         out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
@@ -63,7 +64,8 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         (CheckOutput::Html, _) => return Err(fleet::no_captures("check")),
         (CheckOutput::Text, false) => {
             let style = crate::style::detect(common).about(&Recording::of(from.from.as_deref()));
-            out::answer(&page::report(&r, &until()?, &style))?;
+            let remark = source.remark(r.unreadable.iter().map(|u| u.cause), style.width);
+            out::answer(&(page::report(&r, &until()?, &style) + &remark))?;
         }
     }
     Ok(if failed { Status::Findings } else { Status::Ok })

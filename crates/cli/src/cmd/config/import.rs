@@ -9,7 +9,7 @@ use ringwise_config::import::{self, Chosen, ForeignFile, Imported, MAX_FILE_BYTE
 use ringwise_discover::Options;
 use ringwise_discover::foreign_files::{self, Program};
 use ringwise_model::words::visible;
-use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Goal, GoalChoice, Snapshot};
+use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Goal, GoalChoice, Snapshot, shell};
 use ringwise_sys::trust::Beside;
 
 use super::{pinned, plannable};
@@ -65,6 +65,9 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     ringwise_config::parse("the imported configuration", &text).map_err(|f| Fail::error(f.to_string()))?;
     write(a, &text)?;
     report(&chosen, &notes, common);
+    if let Some(path) = &a.out {
+        out::answer(&written(path, &chosen))?;
+    }
     Ok(Status::Ok)
 }
 
@@ -155,6 +158,17 @@ fn write(a: &ConfigImport, text: &str) -> Result<()> {
         Err(e) => return Err(failed(&e)),
     };
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| failed(&e))
+}
+
+/// What was written, and what to do next. Entries that are left out are listed on stderr, and counted here.
+fn written(path: &Path, c: &Chosen) -> String {
+    let left_out = match c.not_carried.len() {
+        0 => String::new(),
+        n => format!(", {n} not carried over"),
+    };
+    let path = path.display().to_string();
+    let check = shell::join(["ringwise", "config", "check", &path].map(str::to_string));
+    format!("{}: goal {}, {}{left_out}\nNext: {check}\n", visible(&path), c.goal, plural(c.choices.len(), "setting"))
 }
 
 fn report(c: &Chosen, notes: &[String], common: &Common) {

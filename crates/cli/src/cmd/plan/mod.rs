@@ -68,7 +68,9 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
                 config_refused: config_refused(&plan, !source.recorded),
                 not_in_file: not_in_file::of(&plan),
             };
-            out::answer(&page::text(&plan, Some(&s), &how, &style))?;
+            let considered = s.nics.iter().filter(|n| plan.considered.iter().any(|dev| dev == n.name()));
+            let remark = source.remark_on(considered, style.width);
+            out::answer(&(page::text(&plan, Some(&s), &how, &style) + &remark))?;
         }
     }
     // A requested setting that is not planned still differs from the request.
