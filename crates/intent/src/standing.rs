@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Entry, Kind, Store, Verify};
 use ringwise_knob::{CreatedObject, Learned, ManualChange, Match};
-use ringwise_model::{CpuSet, Fact, Intent, Nic, Requested, Snapshot, Topology, shell};
+use ringwise_model::{CpuId, CpuSet, Fact, Intent, Nic, Requested, Snapshot, Topology, shell};
 use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,11 @@ impl Part {
     /// CPUs that may serve the queues of this interface ([`ringwise_plan::permitted_cpus`]). `None`: unknown, or the layout decides more.
     pub fn permitted_cpus(&self, topology: &Topology, nic: &Nic) -> Option<CpuSet> {
         ringwise_plan::permitted_cpus(topology, nic, &self.intent)
+    }
+
+    /// CPUs that may help the only receive queue of this interface ([`ringwise_plan::rps_helpers`]).
+    pub fn rps_helpers(&self, topology: &Topology, nic: &Nic, cpu: CpuId) -> Option<CpuSet> {
+        ringwise_plan::rps_helpers(topology, nic, &self.intent, cpu)
     }
 }
 

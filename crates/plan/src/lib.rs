@@ -70,6 +70,7 @@ pub use obstacle::{AfterChange, Obstacle};
 pub use permitted::permitted_cpus;
 pub use planner::{plan, plan_around};
 pub use refusal::{InvalidSetting, Refusal};
+pub use rps::rps_helpers;
 pub use rules::{RuleText, explain_rule, rules};
 pub use sampled_groups::{
     BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SMALL_FRAME_BYTES, SampledGroups, Undecided,

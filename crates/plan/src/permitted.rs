@@ -18,8 +18,7 @@ pub fn permitted_cpus(topology: &Topology, nic: &Nic, intent: &Intent) -> Option
     let own = |dev: &Option<String>| dev.as_ref().is_none_or(|d| d == nic.name());
     let configured = intent.wishes.iter().any(|w| own(&w.dev) && matches!(w.knob, Knob::IrqCpus { .. }));
     let t = topology;
-    let isolated = [&t.isolated, &t.nohz_full, &t.cgroup_isolated, &t.pods_exclusive];
-    if by_layout || configured || isolated.iter().any(|f| matches!(f, Fact::Unknown(_))) {
+    if by_layout || configured || !isolation_is_known(t) {
         return None;
     }
     let intent = goal::resolve(&Intent { goal, ..intent.clone() });
@@ -43,6 +42,11 @@ pub fn permitted_cpus(topology: &Topology, nic: &Nic, intent: &Intent) -> Option
         cpus = cores.into_iter().collect();
     }
     Some(cpus)
+}
+
+pub(crate) fn isolation_is_known(t: &Topology) -> bool {
+    let isolated = [&t.isolated, &t.nohz_full, &t.cgroup_isolated, &t.pods_exclusive];
+    !isolated.iter().any(|f| matches!(f, Fact::Unknown(_)))
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! Receive packet steering: other CPUs help only devices with one receive queue.
 
 use ringwise_knob::{Match, Reason, Setting, rps as knob_rps};
-use ringwise_model::{CpuId, CpuSet, Fact, Intent, Smt, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, Knob, Nic, Smt, Snapshot, Topology};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal;
-use crate::machine::{Class, Machine};
+use crate::machine::{Class, Machine, Zone};
+use crate::permitted::isolation_is_known;
 use crate::place::Placement;
 use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
 
 /// CPUs that help the single queue: those that share the L3 with its interrupt, without the interrupt's own core (rules
 /// Q06 Q08); if an L3 has only one core, those of the node, else any near ones.
-fn helpers(m: &Machine, at: Option<usize>, place: &Placement, may: &[bool], one_per_core: bool) -> CpuSet {
+fn helpers(m: &Machine, at: Option<usize>, zone: &Zone, may: &[bool], one_per_core: bool) -> CpuSet {
     let core = at.map(|c| m.core[c]);
     let ring = |f: &dyn Fn(usize) -> bool| -> Vec<usize> {
         (0..m.cpus.len()).filter(|c| may[*c] && Some(m.core[*c]) != core && f(*c)).collect()
@@ -20,16 +21,41 @@ fn helpers(m: &Machine, at: Option<usize>, place: &Placement, may: &[bool], one_
     let l3 = at.map(|c| m.l3[c]);
     let mut found = if l3.is_some() { ring(&|c| Some(m.l3[c]) == l3) } else { Vec::new() };
     if found.is_empty() {
-        found = ring(&|c| place.zone.home[c]);
+        found = ring(&|c| zone.home[c]);
     }
     if found.is_empty() {
-        found = ring(&|c| place.zone.class[c] == Class::Near);
+        found = ring(&|c| zone.class[c] == Class::Near);
     }
     if one_per_core {
         let mut seen = vec![false; m.cores.len()];
         found.retain(|c| !std::mem::replace(&mut seen[m.core[*c]], true));
     }
     m.set(found)
+}
+
+/// The kernel silently drops isolated CPUs from the mask, so the plan never requests them.
+fn allowed(m: &Machine, usable: impl Fn(usize) -> bool) -> Vec<bool> {
+    (0..m.cpus.len()).map(|c| usable(c) && !m.isolated.contains(m.cpus[c])).collect()
+}
+
+/// The CPUs that may help the only receive queue of this interface while `cpu` serves its interrupt, for the service that changes masks
+/// because of the load. `None`: the interface has several queues, or the goal, a group of queues or the configuration decides its
+/// mask, or which CPUs are isolated is unknown.
+pub fn rps_helpers(topology: &Topology, nic: &Nic, intent: &Intent, cpu: CpuId) -> Option<CpuSet> {
+    let goal = intent.goal_of(nic.name());
+    let own = |dev: &Option<String>| dev.as_ref().is_none_or(|d| d == nic.name());
+    let configured = intent.wishes.iter().any(|w| own(&w.dev) && matches!(w.knob, Knob::RpsCpus { .. }));
+    let by_layout = goal == Goal::Mixed || intent.pair_as_article || intent.groups.iter().any(|g| g.dev == nic.name());
+    let one = nic.rx_queues.len() == 1 && goal::rps_for_one_queue(goal);
+    if !one || configured || by_layout || !isolation_is_known(topology) {
+        return None;
+    }
+    let intent = goal::resolve(&Intent { goal, ..intent.clone() });
+    let m = Machine::new(topology);
+    let usable = goal::usable(topology, &intent).cpus;
+    let zone = m.zone(&m.near(nic), goal::near_is_wide(goal));
+    let may = allowed(&m, |c| usable.contains(m.cpus[c]));
+    Some(helpers(&m, Some(m.at(cpu)?), &zone, &may, intent.smt == Some(Smt::OnePerCore)))
 }
 
 #[allow(clippy::too_many_arguments, reason = "inputs from different parts of the planner")]
@@ -46,10 +72,9 @@ pub(crate) fn plan(
     let name = d.name();
     let one = d.rx == 1 && place.home_cores > 1 && goal::rps_for_one_queue(d.goal);
     let mask = if one {
-        // The kernel silently drops isolated CPUs from the mask, so the plan never requests them.
-        let may: Vec<bool> = (0..usable.len()).map(|c| usable[c] && !m.isolated.contains(m.cpus[c])).collect();
+        let may = allowed(m, |c| usable[c]);
         let at = d.cpu.first().copied().flatten();
-        helpers(m, at, place, &may, intent.smt == Some(Smt::OnePerCore))
+        helpers(m, at, &place.zone, &may, intent.smt == Some(Smt::OnePerCore))
     } else {
         CpuSet::new()
     };
@@ -96,4 +121,62 @@ fn why(d: &Dev, place: &Placement, mask: &CpuSet, cpu: Option<CpuId>) -> StepRea
             false => Reason::DeviceSpreads { queues: d.rx },
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::Wish;
+    use ringwise_testkit::sim::build;
+
+    use super::*;
+
+    fn of(s: &Snapshot, intent: &Intent, cpu: u32) -> Option<String> {
+        rps_helpers(&s.topology, s.nic("eth0").unwrap(), intent, CpuId(cpu)).map(|c| c.to_string())
+    }
+
+    /// The mask of the plan for the same interface.
+    fn planned(s: &Snapshot, intent: &Intent) -> CpuSet {
+        let plan = crate::plan(s, intent, &[]).unwrap();
+        let mask = |s: &ringwise_knob::Step| match &s.setting {
+            Setting::RpsCpus { cpus, .. } => Some(cpus.clone()),
+            _ => None,
+        };
+        plan.steps.iter().find_map(mask).unwrap()
+    }
+
+    #[test]
+    fn the_service_uses_the_cpus_of_the_plan() {
+        let s = build::host(8, 1).igb("eth0", 0, 1).isolated("7").done();
+        for goal in [Goal::Balanced, Goal::Forward, Goal::Stream] {
+            let intent = Intent { goal, reserve: CpuSet::one(CpuId(6)), ..Intent::default() };
+            let plan = crate::plan(&s, &intent, &[]).unwrap();
+            let at = plan.steps.iter().find_map(|x| match &x.setting {
+                Setting::IrqCpus { cpus, .. } => cpus.first(),
+                _ => None,
+            });
+            let at = at.or_else(|| s.nics[0].queue_vectors().next()?.taken_by()?.first()).unwrap();
+            assert_eq!(of(&s, &intent, at.0), Some(planned(&s, &intent).to_string()), "{goal:?}");
+        }
+    }
+
+    #[test]
+    fn no_cpus_if_something_else_decides_the_mask() {
+        let s = build::host(8, 1).igb("eth0", 0, 1).done();
+        let intent = |goal| Intent { goal, ..Intent::default() };
+        assert!(of(&s, &intent(Goal::Forward), 0).is_some_and(|c| !c.is_empty()));
+        assert_eq!((of(&s, &intent(Goal::Latency), 0), of(&s, &intent(Goal::Mixed), 0)), (None, None));
+        let wish = |dev: &str| Wish {
+            dev: Some(dev.into()),
+            knob: Knob::RpsCpus { queues: None, cpus: CpuSet::new() },
+            by: Default::default(),
+            params_by: Default::default(),
+        };
+        let with = |dev| Intent { wishes: vec![wish(dev)], ..intent(Goal::Forward) };
+        assert_eq!((of(&s, &with("eth0"), 0), of(&s, &with("eth1"), 0).is_some()), (None, true));
+        let many = build::host(8, 1).igb("eth0", 0, 4).done();
+        assert_eq!(of(&many, &intent(Goal::Forward), 0), None);
+        let mut unknown = s.clone();
+        unknown.topology.isolated = Fact::unknown("isolated CPUs", "not read");
+        assert_eq!(of(&unknown, &intent(Goal::Forward), 0), None);
+    }
 }
