@@ -33,7 +33,7 @@ pub enum Action {
         /// Until when, since boot.
         until: Duration,
     },
-    /// Move these entries, or this interrupt, and call `settled`.
+    /// Move these entries, or this interrupt, or change this RPS mask, and call `settled`.
     Propose(Proposal),
     /// Move them back, and call `settled`.
     Restore {
@@ -80,6 +80,8 @@ pub enum RestReason {
     },
     /// A CPU that serves queues is busy, and no interrupt moves now.
     NoInterruptMoves,
+    /// A CPU that processes the packets of the only queue is busy, and the RPS mask stays now.
+    MaskStays,
     /// The caller has not reported yet whether it wrote.
     WritePending,
     /// The last step is judged soon.
@@ -146,7 +148,7 @@ pub enum OffReason {
     ToAndFro,
     /// Two steps were restored within an hour.
     Restored,
-    /// Another program or a user changed the table, or an interrupt, after a step.
+    /// Another program or a user changed the table, an interrupt or an RPS mask after a step.
     ChangedOutside,
     /// Writes failed.
     WriteRefused,
@@ -158,11 +160,11 @@ pub enum OffReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
-    /// The table has these entries now, or the interrupt this CPU.
+    /// The table has these entries now, the interrupt this CPU, or the queue this RPS mask.
     Written,
     /// The write failed; all is as before.
     Refused,
-    /// The table, or the interrupt, was not as expected, so nothing was written.
+    /// The table, the interrupt or the mask was not as expected, so nothing was written.
     ChangedOutside,
     /// Nothing was written, because the caller only observes or another interface has a step under way.
     NotWritten,

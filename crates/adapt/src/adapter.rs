@@ -7,6 +7,7 @@
 //! ```
 
 mod interrupt_step;
+mod rps_step;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,12 +17,13 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Action, Forbidden, OffReason, RestReason, Settled, Waiting};
 use crate::buckets::{CountMethod, EntryEvidence, Unusable};
 use crate::judge::{AFTER, ENOUGH, Measured, RestoreReason, SAMPLES, judge};
-use crate::limits::Limits;
+use crate::limits::{LimitReached, Limits};
 use crate::load::{LoadState, LoadWindow, Sample, SuspectReason, busiest};
 use crate::moves::{Moves, TableMove};
 use crate::propose::{Elephant, NoProposal, Proposal, Situation, propose};
 
 use interrupt_step::Interrupts;
+use rps_step::Masks;
 
 /// How long entries are counted.
 pub const COUNT: Duration = Duration::from_secs(3);
@@ -48,8 +50,21 @@ pub struct Signals<'a> {
     pub forbidden: &'a [Forbidden],
     /// CPUs that may serve the queues.
     pub permitted: Permitted<'a>,
+    /// The RPS mask of its only receive queue. `None`: there are several queues, or the mask must not be changed.
+    pub rps: Option<Mask<'a>>,
     /// The counts, once [`Action::CountEntries`] is done.
     pub counts: Option<&'a EntryEvidence>,
+}
+
+/// The RPS mask of an interface with one receive queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Mask<'a> {
+    /// The receive queue.
+    pub queue: u32,
+    /// The CPUs of the mask. Empty: RPS is off.
+    pub cpus: &'a BTreeSet<u32>,
+    /// The CPUs that the plan would put into it. `None`: their times, and facts about the device, were not read yet.
+    pub helpers: Option<&'a BTreeSet<u32>>,
 }
 
 /// Which CPUs may serve the queues of an interface.
@@ -123,6 +138,8 @@ pub struct Adapter {
     off: Option<(Option<Duration>, OffReason)>,
     #[serde(default)]
     interrupts: Interrupts,
+    #[serde(default)]
+    masks: Masks,
 }
 
 impl Adapter {
@@ -152,14 +169,17 @@ impl Adapter {
         if let Some(off) = signals.sample.and_then(|s| self.compare_interrupts(s)) {
             return off;
         }
-        if let Some(forbidden) = signals.forbidden.first().filter(|_| !self.judges_interrupt()) {
+        if let Some(off) = signals.rps.and_then(|m| self.compare_mask(&m)) {
+            return off;
+        }
+        if let Some(forbidden) = signals.forbidden.first().filter(|_| !self.judges_elsewhere()) {
             self.phase = Phase::Watching;
             let action = match state {
                 LoadState::Suspect(why) => Action::Suspect { why, waiting: Waiting::Forbidden(*forbidden) },
                 LoadState::Even => Action::Rest(RestReason::Even),
                 LoadState::Unknown { .. } => Action::Rest(RestReason::Forbidden(*forbidden)),
             };
-            return self.or_interrupt(now, signals, action);
+            return self.or_elsewhere(now, signals, action);
         }
         match std::mem::take(&mut self.phase) {
             Phase::Judging { proposal, before, written, calls } => {
@@ -203,6 +223,7 @@ impl Adapter {
             (Phase::Proposed { proposal, .. }, Settled::NotWritten) => match proposal.moves {
                 Moves::Table(_) => _ = self.wait(now, |until| Waiting::NotWritten { until }),
                 Moves::Interrupt(_) => self.interrupts.wait(now),
+                Moves::Rps(_) => self.masks.wait(now),
             },
             // A restoration is requested again in the next second.
             (Phase::Restoring { moves, why, .. }, Settled::NotWritten) => {
@@ -212,26 +233,40 @@ impl Adapter {
         }
     }
 
-    /// Continues a stored state in another process: what became of a write that was not reported is read from the table, or from the
-    /// CPU of a queue. `None`: unknown.
-    pub fn handed_over(&mut self, now: Duration, table: Option<&[u32]>, cpu_of: &dyn Fn(u32) -> Option<u32>) {
+    /// Continues a stored state in another process: what became of a write that was not reported is read from the table, from the CPU of
+    /// a queue, or from its RPS mask. `None`: unknown.
+    pub fn handed_over(
+        &mut self,
+        now: Duration,
+        table: Option<&[u32]>,
+        cpu_of: &dyn Fn(u32) -> Option<u32>,
+        mask_of: &dyn Fn(u32) -> Option<BTreeSet<u32>>,
+    ) {
         let moves = match &self.phase {
             Phase::Proposed { proposal, .. } => &proposal.moves,
             Phase::Restoring { moves, .. } => moves,
             _ => return,
         };
-        // Each move, and where its entry or queue is now.
-        let moves: Vec<(u32, u32, Option<u32>)> = match moves {
+        // For each move, whether it was written; `None`: something else is there.
+        let found = |from: u32, to: u32, now: Option<u32>| match now {
+            Some(now) if now == to => Some(true),
+            // If it was written nevertheless, the adapter does not count it as moved, so its base is restored.
+            now => now.is_none_or(|now| now == from).then_some(false),
+        };
+        let all: Vec<Option<bool>> = match moves {
             Moves::Table(list) => {
                 let queue = |m: &TableMove| table.and_then(|t| t.get(m.entry)).copied();
-                list.iter().map(|m| (m.from, m.to, queue(m))).collect()
+                list.iter().map(|m| found(m.from, m.to, queue(m))).collect()
             }
-            Moves::Interrupt(m) => m.queues.iter().map(|q| (m.from, m.to, cpu_of(*q))).collect(),
+            Moves::Interrupt(m) => m.queues.iter().map(|q| found(m.from, m.to, cpu_of(*q))).collect(),
+            Moves::Rps(m) => vec![match mask_of(m.queue) {
+                Some(now) if now == m.to => Some(true),
+                now => now.is_none_or(|now| now == m.from).then_some(false),
+            }],
         };
         let settled = match () {
-            () if moves.iter().all(|(_, to, now)| *now == Some(*to)) => Settled::Written,
-            // If it was written nevertheless, the adapter does not count it as moved, so its base is restored.
-            () if moves.iter().all(|(from, _, now)| now.is_none_or(|now| now == *from)) => Settled::NotWritten,
+            () if all.iter().all(|a| *a == Some(true)) => Settled::Written,
+            () if all.iter().all(|a| *a == Some(false)) => Settled::NotWritten,
             () => Settled::ChangedOutside,
         };
         self.settled(now, settled);
@@ -252,12 +287,18 @@ impl Adapter {
         self.interrupts.moved()
     }
 
+    /// The receive queue whose RPS mask this adapter has changed.
+    pub fn changed_mask(&self) -> Option<u32> {
+        self.masks.changed()
+    }
+
     /// Ends [`Action::Off`], unless a write is suspected to reset the device. What is in effect now is the new base.
     pub fn resume(&mut self) {
         self.off = self.off.filter(|(_, why)| *why == OffReason::LinkInterrupted);
         self.phase = Phase::Watching;
         (self.table, self.wrote, self.refusals) = (None, false, 0);
         self.interrupts.begin_again();
+        self.masks.begin_again();
     }
 
     /// The link went down, or the device was set up again. Right after a step was written, the write is the likely cause: then nothing
@@ -274,6 +315,7 @@ impl Adapter {
         match moves {
             Moves::Table(_) => &mut self.limits,
             Moves::Interrupt(_) => self.interrupts.limits(),
+            Moves::Rps(_) => self.masks.limits(),
         }
     }
 
@@ -292,6 +334,7 @@ impl Adapter {
                 self.wrote = self.table != self.base;
             }
             Moves::Interrupt(m) => self.interrupts.written(m),
+            Moves::Rps(m) => self.masks.written(m),
         }
         (self.refusals, self.retry) = (0, None);
         self.window.clear();
@@ -318,9 +361,10 @@ impl Adapter {
         calls: u32,
     ) -> Action {
         let after = self.window.since(written + OVERLAP, SAMPLES);
-        let after = match proposal.moves.interrupt() {
-            Some(m) => Measured::of_all_time(&after, &[m.from, m.to]),
-            None => Measured::new(&after),
+        let after = match &proposal.moves {
+            Moves::Table(_) => Measured::new(&after),
+            Moves::Interrupt(_) => Measured::of_all_time(&after, &proposal.involved()),
+            Moves::Rps(_) => Measured::of_steering(&after, &proposal.involved()),
         };
         let verdict = match after {
             Some(after) if now >= written + AFTER => judge(&proposal, &before, &after),
@@ -348,15 +392,15 @@ impl Adapter {
             LoadState::Suspect(why) => why,
             LoadState::Unknown { known } => {
                 self.phase = phase;
-                return self.or_interrupt(now, signals, Action::Rest(RestReason::TooFewSamples { known }));
+                return self.or_elsewhere(now, signals, Action::Rest(RestReason::TooFewSamples { known }));
             }
             LoadState::Even => {
                 (self.retry, self.named) = (None, None);
-                return self.or_interrupt(now, signals, Action::Rest(RestReason::Even));
+                return self.or_elsewhere(now, signals, Action::Rest(RestReason::Even));
             }
         };
         let Some(table) = signals.table else {
-            return self.or_interrupt(now, signals, Action::Rest(RestReason::TableUnknown));
+            return self.or_elsewhere(now, signals, Action::Rest(RestReason::TableUnknown));
         };
         match phase {
             Phase::Counting { method, until, calls, first } => {
@@ -384,7 +428,7 @@ impl Adapter {
             }
             _ => match self.waiting(now) {
                 Some(waiting @ (Waiting::NoStep { .. } | Waiting::Unusable { .. })) => {
-                    self.or_interrupt(now, signals, Action::Suspect { why, waiting })
+                    self.or_elsewhere(now, signals, Action::Suspect { why, waiting })
                 }
                 Some(waiting) => Action::Suspect { why, waiting },
                 None => self.count(now, CountMethod::Filter, why, None),
@@ -408,7 +452,14 @@ impl Adapter {
         }
         // The counts are ready when the limit ends.
         let limit = self.limits.may_step(now + COUNT).err();
-        limit.or_else(|| self.interrupts.is_apart(now + COUNT).err()).map(Waiting::Limit)
+        limit.or_else(|| self.is_apart(now + COUNT).err()).map(Waiting::Limit)
+    }
+
+    /// Whether the last step of each kind is long enough ago.
+    fn is_apart(&self, now: Duration) -> Result<(), LimitReached> {
+        self.limits.is_apart(now)?;
+        self.interrupts.is_apart(now)?;
+        self.masks.is_apart(now)
     }
 
     fn busiest_cpu(&self) -> Option<u32> {
@@ -424,7 +475,7 @@ impl Adapter {
     }
 
     fn decide(&mut self, now: Duration, table: &[u32], counts: &EntryEvidence, why: SuspectReason) -> Action {
-        let most = match self.interrupts.is_apart(now).and_then(|()| self.limits.may_step(now)) {
+        let most = match self.is_apart(now).and_then(|()| self.limits.may_step(now)) {
             Ok(most) => most,
             Err(limit) => return Action::Suspect { why, waiting: Waiting::Limit(limit) },
         };

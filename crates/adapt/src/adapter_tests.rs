@@ -76,6 +76,7 @@ impl Host {
             forbidden: &self.forbidden,
             counts: counts.as_ref(),
             permitted: Permitted::NotRead,
+            rps: None,
         };
         let action = self.adapter.step(self.now, &signals);
         self.counting = match action {
@@ -323,31 +324,31 @@ fn the_next_process_finds_out_whether_a_step_was_written() {
     };
     // The process ended before the write.
     let (mut h, _) = proposed();
-    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
     assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
     // After it.
     let (mut h, moves) = proposed();
     moves.entries().iter().for_each(|m| h.table[m.entry] = m.to);
-    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
     assert!(matches!(h.second(), Action::Rest(RestReason::Judging { .. })));
     h.until(6, |a| matches!(a, Action::Rest(RestReason::Kept(_))));
     // Another program wrote meanwhile.
     let (mut h, moves) = proposed();
     let first = moves.entries()[0];
     h.table[first.entry] = 7 - first.to;
-    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
     assert_eq!(h.second(), Action::Off { until: None, why: OffReason::ChangedOutside });
     // The table cannot be read: the step is not waited for, and does not count as moved, so the service restores the base.
     let (mut h, _) = proposed();
-    h.adapter.handed_over(h.now, None, &|_| None);
+    h.adapter.handed_over(h.now, None, &|_| None, &|_| None);
     assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
     let (mut h, moves) = proposed();
     moves.entries().iter().for_each(|m| h.table[m.entry] = m.to);
-    h.adapter.handed_over(h.now, None, &|_| None);
+    h.adapter.handed_over(h.now, None, &|_| None, &|_| None);
     assert_ne!(h.second(), Action::Rest(RestReason::WritePending));
     assert!(!h.adapter.has_moved_entries());
     // Nothing to find out.
     let mut h = Host::uneven();
-    h.adapter.handed_over(h.now, Some(&h.table), &|_| None);
+    h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
     h.proposal(20);
 }

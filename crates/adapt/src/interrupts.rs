@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::judge::SAMPLES;
 use crate::load::{CpuSample, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, Sample};
 use crate::moves::{Crowded, InterruptMove, Moves};
-use crate::propose::{BELOW_DONOR_POINTS, Gain, Gains, Predicted, Proposal, RECEIVER_PERCENT, RECEIVER_POINTS};
+use crate::propose::{Gain, Gains, Predicted, Proposal};
+use crate::receiver::{beside, has_room, limit, points_beside};
 
 /// A queue whose packets take less of a CPU than this is left where it is: what it gains cannot be measured.
 pub const LEAST_POINTS: f64 = 5.0;
@@ -86,6 +87,11 @@ impl Means<'_> {
 
     fn node(&self, cpu: u32) -> Option<u32> {
         self.last.cpus.get(&cpu)?.node
+    }
+
+    /// All time of the busiest other thread of its core, in percent; 0 if there is none.
+    fn beside(&self, cpu: u32) -> f64 {
+        beside(self.samples, cpu)
     }
 
     fn queues_on(&self, cpu: u32) -> usize {
@@ -177,7 +183,7 @@ fn worth(means: &Means<'_>, load: f64, m: InterruptMove) -> Option<Proposal> {
     let received = means.total.get(&m.to)?;
     let of = |loads: &[(u32, f64)]| Predicted { loads: loads.iter().copied().collect(), ..Predicted::default() };
     let before = of(&[(m.from, load), (m.to, *received)]);
-    let after = (m.to, received + m.points);
+    let after = (m.to, received + points_beside(m.points, means.beside(m.to)));
     let (predicted, why) = match m.why {
         // Programs take the time that it leaves, so only its new CPU counts.
         Crowded::Programs { .. } => (of(&[after]), Gain::Maximum { points: load - after.1 }),
@@ -194,16 +200,21 @@ fn worth(means: &Means<'_>, load: f64, m: InterruptMove) -> Option<Proposal> {
 fn receiver(s: &Situation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>, points: f64) -> Option<u32> {
     let of_queues: Vec<f64> = serving.iter().filter_map(|c| means.total.get(c).copied()).collect();
     let mean = of_queues.iter().sum::<f64>() / of_queues.len().max(1) as f64;
-    let most = RECEIVER_PERCENT.max(mean + RECEIVER_POINTS).min(means.total.get(&donor)? - BELOW_DONOR_POINTS);
+    let most = limit(mean, *means.total.get(&donor)?);
     // A program that polls a queue, or an AF_XDP socket, uses its CPU in its own way.
     let others = |cpu: u32| means.last.queues.iter().any(|q| q.cpu == Some(cpu) && q.excluded.is_some());
     let free = s.permitted.iter().copied().filter(|c| *c != donor && !others(*c));
-    let accepts = free.filter_map(|c| Some((c, *means.total.get(&c)?))).filter(|(_, l)| l + points <= most);
+    let free = free.filter(|c| has_room(&means.last.cpus, *c, donor, means.beside(*c), most));
+    let with = |c: u32, l: f64| l + points_beside(points, means.beside(c));
+    let accepts = free.filter_map(|c| Some((c, *means.total.get(&c)?))).filter(|(c, l)| with(*c, *l) <= most);
     let home = means.node(donor);
     let near = |cpu: u32| home.is_some() && means.node(cpu) == home;
     let rank = |a: &(u32, f64), b: &(u32, f64)| {
         let by = |(cpu, _): &(u32, f64)| (!near(*cpu), means.queues_on(*cpu));
-        by(a).0.cmp(&by(b).0).then(a.1.total_cmp(&b.1)).then(by(a).1.cmp(&by(b).1)).then(a.0.cmp(&b.0))
+        // Both threads of a core count, so that an idle core comes before an idle thread of a busy one.
+        let core = |(cpu, load): &(u32, f64)| load + means.beside(*cpu);
+        let loads = core(a).total_cmp(&core(b)).then(a.1.total_cmp(&b.1));
+        by(a).0.cmp(&by(b).0).then(loads).then(by(a).1.cmp(&by(b).1)).then(a.0.cmp(&b.0))
     };
     accepts.min_by(rank).map(|(cpu, _)| cpu)
 }

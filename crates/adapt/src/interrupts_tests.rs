@@ -32,7 +32,16 @@ impl Host {
         let cpu = |(i, (packets, programs)): (u32, &(f64, f64))| {
             let node = Some(i / 4);
             let total_percent = Some(packets + programs);
-            (i, CpuSample { busy_percent: Some(*packets), total_percent, other_packets: Some(0), node })
+            (
+                i,
+                CpuSample {
+                    busy_percent: Some(*packets),
+                    total_percent,
+                    other_packets: Some(0),
+                    node,
+                    ..CpuSample::default()
+                },
+            )
         };
         Sample {
             at: std::time::Duration::from_secs(second),
@@ -210,4 +219,41 @@ fn packets_of_other_interfaces_stay_on_the_cpu() {
     let p = h.of(&samples).unwrap();
     let m = p.moves.interrupt().unwrap();
     assert_eq!((m.points, m.why), (20.0, Crowded::Queues), "a quarter of its packets");
+}
+
+/// The samples of this host with cores of two threads each.
+fn with_cores(h: &Host) -> Vec<Sample> {
+    let pair = |s: &mut Sample| {
+        let totals: Vec<Option<f64>> = s.cpus.values().map(|c| c.total_percent).collect();
+        for (i, c) in &mut s.cpus {
+            (c.core, c.sibling_percent) = (Some(i & !1), totals[(i ^ 1) as usize]);
+        }
+    };
+    let mut samples: Vec<Sample> = (1..=10).map(|n| h.sample(n)).collect();
+    samples.iter_mut().for_each(pair);
+    samples
+}
+
+#[test]
+fn an_idle_core_comes_before_an_idle_thread_of_a_busy_one() {
+    // CPU 3 is the least busy one of the node, but CPU 2 beside it is not idle; CPU 0 is beside the donor.
+    let mut h = Host::new(&[1, 1], &[(0.0, 1.0), (80.0, 2.0), (0.0, 50.0), (0.0, 1.0)]);
+    h.permitted = (0..8).collect();
+    let to = |h: &Host| h.of(&with_cores(h)).map(|p| p.moves.interrupt().unwrap().to);
+    assert_eq!(h.moved().to, 0, "nothing is known about cores");
+    assert_eq!(to(&h), Ok(3), "the thread beside the donor gets nothing");
+    let p = h.of(&with_cores(&h)).unwrap();
+    assert_eq!(p.predicted.loads[&3], 1.0 + 40.0 * 1.25, "half of the time it shares its core");
+    // Both CPUs of another core are idler together.
+    h.loads[4..8].copy_from_slice(&[(0.0, 8.0), (0.0, 8.0), (0.0, 0.0), (0.0, 40.0)]);
+    h.permitted = (4..8).collect();
+    assert_eq!(to(&h), Ok(4), "CPU 6 is idle, but beside CPU 7");
+    // A busy core has no room, however idle its other thread is.
+    h.permitted = [1, 6].into();
+    for (load, moves) in [(28.0, true), (73.0, false)] {
+        h.loads[7] = (0.0, load);
+        assert_eq!(to(&h).is_ok(), moves, "{load} %: 10 points below the donor is the limit");
+    }
+    h.permitted = [0, 1].into();
+    assert_eq!(to(&h), Err(NoMove::NotWorthIt), "only the donor's own core is permitted");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{Sample, busiest, mean_loads};
-use crate::moves::{Crowded, InterruptMove};
+use crate::moves::{BusyFor, Crowded, InterruptMove, RpsMove};
 use crate::propose::{Gain, Proposal, variance};
 
 /// A step is judged this long after it was written.
@@ -93,6 +93,20 @@ impl Measured {
         let known: Vec<u64> = samples.iter().filter_map(|s| s.out_of_order).collect();
         let out_of_order_per_s = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
         (!loads.is_empty()).then_some(Self { loads, drops_per_s, out_of_order_per_s })
+    }
+
+    /// The same with the packets that full backlogs lost: RPS passes packets on through these.
+    pub fn of_steering(samples: &[&Sample], cpus: &[u32]) -> Option<Self> {
+        let mut all = Self::of_all_time(samples, cpus)?;
+        for cpu in cpus {
+            let known: Vec<u64> = samples.iter().filter_map(|s| s.cpus.get(cpu)?.backlog_drops).collect();
+            let lost = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
+            match (all.drops_per_s.get_mut(cpu), lost) {
+                (Some(drops), Some(lost)) => *drops += lost,
+                _ => _ = all.drops_per_s.remove(cpu),
+            }
+        }
+        Some(all)
     }
 
     /// Drops per second of all these CPUs. `None`: those of one are unknown.
@@ -179,6 +193,9 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
     if let Some((m, Crowded::Programs { .. })) = proposal.moves.interrupt().map(|m| (m, m.why)) {
         return judge_beside_programs(proposal, m, before, after);
     }
+    if let Some(m) = proposal.moves.rps() {
+        return judge_mask(proposal, m, before, after, drops.0.is_some() && drops.1.is_some());
+    }
     let of = |loads: &BTreeMap<u32, f64>| -> Option<BTreeMap<u32, f64>> {
         involved.iter().map(|cpu| Some((*cpu, *loads.get(cpu)?))).collect()
     };
@@ -233,6 +250,33 @@ fn judge_beside_programs(
     else {
         return Err(RestoreReason::NotMeasured);
     };
+    let (predicted, measured) = (proposal.why, Gain::Maximum { points: was - is });
+    match was - is >= KEPT * points {
+        true => Ok(KeepReason::Gained { predicted, measured }),
+        false => Err(RestoreReason::TooLittle { predicted, measured }),
+    }
+}
+
+/// The busiest CPU that processes packets, before and after: RPS itself costs time, so the sum of the loads changes, too.
+fn judge_mask(
+    proposal: &Proposal,
+    m: &RpsMove,
+    before: &Measured,
+    after: &Measured,
+    drops_known: bool,
+) -> Result<KeepReason, RestoreReason> {
+    let most = |loads: &BTreeMap<u32, f64>, of: bool| -> Option<f64> {
+        let all: Option<Vec<f64>> = m.processing(of).iter().map(|cpu| loads.get(cpu).copied()).collect();
+        Some(all?.into_iter().fold(0.0, f64::max))
+    };
+    let (Some(was), Some(is), Gain::Maximum { points }) =
+        (most(&before.loads, true), most(&after.loads, false), proposal.why)
+    else {
+        return Err(RestoreReason::NotMeasured);
+    };
+    if !drops_known && m.why == BusyFor::Queue && was >= SATURATED_PERCENT && is >= SATURATED_PERCENT {
+        return Ok(KeepReason::Saturated);
+    }
     let (predicted, measured) = (proposal.why, Gain::Maximum { points: was - is });
     match was - is >= KEPT * points {
         true => Ok(KeepReason::Gained { predicted, measured }),

@@ -55,11 +55,11 @@ pub enum LimitReached {
 /// What moved from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shift {
-    /// Index of an entry of the table; of an interrupt, its first receive queue.
+    /// Index of an entry of the table; of an interrupt, its first receive queue; of a mask, its receive queue.
     pub entry: usize,
-    /// The queue, or CPU, that it leaves.
+    /// The queue, or CPU, that it leaves, or a number for its old mask.
     pub from: u32,
-    /// Its new queue, or CPU.
+    /// Its new queue, or CPU, or a number for its new mask.
     pub to: u32,
 }
 

@@ -19,11 +19,11 @@ pub(crate) const HOT_PERCENT: f64 = 65.0;
 /// The busiest CPU is hot if it is this far above the mean, in points.
 pub(crate) const HOT_POINTS: f64 = 15.0;
 /// In this many samples of the window a hot queue drops packets before the load is suspect.
-const DROP_SAMPLES: usize = 3;
+pub(crate) const DROP_SAMPLES: usize = 3;
 /// A queue that drops is hot if its CPU has at least this load, in percent.
-const DROP_PERCENT: f64 = 50.0;
+pub(crate) const DROP_PERCENT: f64 = 50.0;
 /// The load is even again when the busiest CPU is less than this above the mean, in points.
-const EVEN_POINTS: f64 = 7.0;
+pub(crate) const EVEN_POINTS: f64 = 7.0;
 /// Samples whose means decide that the load is even again.
 const ENOUGH: usize = 5;
 
@@ -71,6 +71,16 @@ pub struct CpuSample {
     pub other_packets: Option<u64>,
     /// Its NUMA node.
     pub node: Option<u32>,
+    /// The first thread of its core. `None`: unknown.
+    #[serde(default)]
+    pub core: Option<u32>,
+    /// All time in which the busiest other thread of its core is not idle, in percent of the second. `None`: the core has no other thread,
+    /// or this is unknown.
+    #[serde(default)]
+    pub sibling_percent: Option<f64>,
+    /// Packets that were dropped because its backlog was full.
+    #[serde(default)]
+    pub backlog_drops: Option<u64>,
 }
 
 /// One second of one interface.

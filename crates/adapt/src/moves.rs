@@ -1,10 +1,13 @@
 //! What a step moves.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Shift;
 
-/// What a step moves. In JSON the entries are a list and an interrupt is an object, so states of earlier versions can be read.
+/// What a step moves. In JSON the entries are a list, and an interrupt and a mask are objects with different keys, so states of earlier
+/// versions can be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Moves {
@@ -12,6 +15,8 @@ pub enum Moves {
     Table(Vec<TableMove>),
     /// The interrupt of one or more receive queues.
     Interrupt(InterruptMove),
+    /// The RPS mask of a device with one receive queue.
+    Rps(RpsMove),
 }
 
 /// An entry of the table that gets another queue.
@@ -44,6 +49,50 @@ pub struct InterruptMove {
     pub why: Crowded,
 }
 
+/// An RPS mask that changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RpsMove {
+    /// The receive queue.
+    pub queue: u32,
+    /// The CPUs of its mask: if it has others when it is written, another program has changed it. Empty: RPS is off.
+    pub from: BTreeSet<u32>,
+    /// The CPUs of its new mask.
+    pub to: BTreeSet<u32>,
+    /// The CPU that is too busy.
+    pub cpu: u32,
+    /// Why it changes.
+    pub why: BusyFor,
+}
+
+/// What a CPU that is too busy does for a device with one receive queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BusyFor {
+    /// It serves the queue, and RPS is off.
+    Queue,
+    /// It is in the mask.
+    Mask,
+}
+
+impl RpsMove {
+    /// The CPUs that process packets before (`true`) or after the step.
+    pub(crate) fn processing(&self, before: bool) -> BTreeSet<u32> {
+        let mask = if before { &self.from } else { &self.to };
+        match self.why {
+            // The CPU of the queue keeps a part of the work.
+            BusyFor::Queue => mask.iter().copied().chain([self.cpu]).collect(),
+            BusyFor::Mask => mask.clone(),
+        }
+    }
+}
+
+/// Two masks have the same value only by chance (FNV-1a).
+fn fingerprint(mask: &BTreeSet<u32>) -> u32 {
+    mask.iter()
+        .flat_map(|cpu| cpu.to_le_bytes())
+        .fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// What a queue shares its CPU with.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -64,10 +113,11 @@ impl Moves {
         match self {
             Self::Table(list) => Self::Table(list.iter().map(|m| TableMove { from: m.to, to: m.from, ..*m }).collect()),
             Self::Interrupt(m) => Self::Interrupt(InterruptMove { from: m.to, to: m.from, ..m.clone() }),
+            Self::Rps(m) => Self::Rps(RpsMove { from: m.to.clone(), to: m.from.clone(), ..m.clone() }),
         }
     }
 
-    /// Entries with their queues, or queues with their CPUs.
+    /// Entries with their queues, queues with their CPUs, or a queue with its masks.
     pub fn shifts(&self) -> Vec<Shift> {
         match self {
             Self::Table(list) => list.iter().map(|m| Shift { entry: m.entry, from: m.from, to: m.to }).collect(),
@@ -76,6 +126,9 @@ impl Moves {
                 let first = m.queues.first().map(|q| Shift { entry: *q as usize, from: m.from, to: m.to });
                 first.into_iter().collect()
             }
+            Self::Rps(m) => {
+                vec![Shift { entry: m.queue as usize, from: fingerprint(&m.from), to: fingerprint(&m.to) }]
+            }
         }
     }
 
@@ -83,15 +136,23 @@ impl Moves {
     pub fn entries(&self) -> &[TableMove] {
         match self {
             Self::Table(list) => list,
-            Self::Interrupt(_) => &[],
+            Self::Interrupt(_) | Self::Rps(_) => &[],
         }
     }
 
     /// The interrupt that moves.
     pub fn interrupt(&self) -> Option<&InterruptMove> {
         match self {
-            Self::Table(_) => None,
+            Self::Table(_) | Self::Rps(_) => None,
             Self::Interrupt(m) => Some(m),
+        }
+    }
+
+    /// The mask that changes.
+    pub fn rps(&self) -> Option<&RpsMove> {
+        match self {
+            Self::Table(_) | Self::Interrupt(_) => None,
+            Self::Rps(m) => Some(m),
         }
     }
 }
@@ -114,5 +175,14 @@ mod tests {
         assert_eq!(serde_json::from_str::<Moves>(&text).unwrap(), one);
         assert_eq!(one.shifts(), [Shift { entry: 2, from: 1, to: 5 }]);
         assert_eq!(one.back().back(), one);
+        let mask = |cpus: &[u32]| cpus.iter().copied().collect();
+        let m = RpsMove { queue: 0, from: mask(&[]), to: mask(&[2, 3]), cpu: 0, why: BusyFor::Queue };
+        let m = Moves::Rps(m);
+        let text = serde_json::to_string(&m).unwrap();
+        assert_eq!(serde_json::from_str::<Moves>(&text).unwrap(), m);
+        assert_eq!(m.back().back(), m);
+        let (there, back) = (m.shifts()[0], m.back().shifts()[0]);
+        assert_eq!((there.from, there.to), (back.to, back.from));
+        assert_ne!(there.from, there.to, "the limits distinguish both masks");
     }
 }

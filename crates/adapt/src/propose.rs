@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::CheckedEvidence;
 use crate::load::{Sample, busiest};
 use crate::moves::{Moves, TableMove};
+use crate::receiver::{beside, has_room, limit};
 
 /// Entries that a step may move if the table has [`USUAL_TABLE`] entries.
 const STEP_ENTRIES: f64 = 4.0;
@@ -18,7 +19,7 @@ const USUAL_TABLE: f64 = 128.0;
 /// Share of the packets that a step may move, in percent.
 const STEP_PACKETS_PERCENT: u64 = 10;
 /// A step is worth it if it lowers the load of the busiest CPU by this much, in points.
-const MAXIMUM_FALL_POINTS: f64 = 10.0;
+pub(crate) const MAXIMUM_FALL_POINTS: f64 = 10.0;
 /// A step is worth it if it lowers the variance of the loads by this much, in percent.
 const VARIANCE_FALL_PERCENT: f64 = 25.0;
 /// A fall of the variance counts only if it is at least the square of this, in points: twice the error of loads that were
@@ -42,8 +43,8 @@ const UNITS: f64 = 10_000.0;
 pub struct Proposal {
     /// What moves.
     pub moves: Moves,
-    /// The load of each CPU before, in percent. The CPU of a named elephant is left out. For an interrupt: the time of its old and
-    /// its new CPU that is not idle.
+    /// The load of each CPU before, in percent. The CPU of a named elephant is left out. For an interrupt or a mask: the time of the CPUs
+    /// that lose or get packets that is not idle.
     pub before: Predicted,
     /// Its load after the step, in percent.
     pub predicted: Predicted,
@@ -56,6 +57,9 @@ impl Proposal {
     pub fn involved(&self) -> Vec<u32> {
         if let Some(m) = self.moves.interrupt() {
             return vec![m.from, m.to];
+        }
+        if let Some(m) = self.moves.rps() {
+            return m.processing(true).union(&m.processing(false)).copied().collect();
         }
         let changes = |(cpu, load): (&u32, &f64)| {
             let predicted = self.predicted.loads.get(cpu)?;
@@ -270,10 +274,13 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
     let pinned = |entry: usize| kept(entry) || (s.pinned)(entry);
     let start = bins.predict(&bins.table, mean, None);
     let load_before = |bin: u32| bins.cpus.get(bin as usize).map_or(0.0, |c| start.loads[c]);
-    let accepts = |from: u32, _: u32, load: u64| {
-        let load = load as f64 / UNITS;
-        let most = RECEIVER_PERCENT.max(mean + RECEIVER_POINTS).min(load_before(from) - BELOW_DONOR_POINTS);
-        load <= most
+    let most = |from: u32| limit(mean, load_before(from));
+    let accepts = |from: u32, _: u32, load: u64| load as f64 / UNITS <= most(from);
+    let may_pass = |from: u32, to: u32| {
+        let cpu = |bin: u32| bins.cpus.get(bin as usize).copied();
+        let most = most(from);
+        let room = |(to, from)| has_room(&s.sample.cpus, to, from, beside(&[s.sample], to), most);
+        cpu(to).zip(cpu(from)).is_some_and(room)
     };
     let node = |bin: u32| bins.cpus.get(bin as usize).and_then(|c| s.sample.cpus.get(c)?.node);
     let near = |a: u32, b: u32| node(a).is_some() && node(a) == node(b);
@@ -283,7 +290,15 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
         bins.cpus.get(bin as usize).is_some_and(|c| Some(*c) != left_out && !start.unavoidable.contains_key(c))
     };
     let balanced = |entries: usize, cost: u64| {
-        let limits = MoveLimits { entries, pinned: &pinned, costs: &packets, cost, accepts: &accepts, near: &near };
+        let limits = MoveLimits {
+            entries,
+            pinned: &pinned,
+            costs: &packets,
+            cost,
+            accepts: &accepts,
+            may_pass: &may_pass,
+            near: &near,
+        };
         balance_within(&bins.table, &weights, &bins.fixed, n, may, TARGET, &limits)
     };
     let step = step_entries(s.table.len()).min(s.most);

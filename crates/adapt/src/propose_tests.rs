@@ -245,3 +245,25 @@ fn the_cpu_of_an_elephant_receives_nothing() {
     let p = c.propose().unwrap();
     assert!(p.moves.entries().iter().all(|m| m.from == 1 && m.to >= 2), "{p:?}");
 }
+
+#[test]
+fn the_other_thread_of_a_busy_core_gets_no_entries() {
+    let cores = |c: &mut Case| {
+        let loads = c.loads.clone();
+        for (i, cpu) in &mut c.sample.cpus {
+            (cpu.core, cpu.sibling_percent) = (Some(i & !1), loads.get(&(i ^ 1)).copied());
+        }
+    };
+    let to = |c: &Case| c.propose().map(|p| p.moves.entries().iter().map(|m| m.to).collect::<Vec<_>>());
+    let entries: [&[u64]; 4] = [&[100; 40], &[10; 4], &[50; 10], &[50; 10]];
+    let mut c = Case::new(&entries, &[90.0, 5.0, 30.0, 30.0]);
+    assert!(to(&c).unwrap().iter().all(|q| *q == 1), "nothing is known about cores");
+    cores(&mut c);
+    let moved = to(&c).unwrap();
+    assert!(!moved.is_empty() && moved.iter().all(|q| *q > 1), "CPU 1 shares the core of the donor: {moved:?}");
+    // CPU 3 has room, but a program fills the other thread of its core.
+    let mut c = Case::new(&entries, &[90.0, 5.0, 30.0, 30.0]);
+    cores(&mut c);
+    c.sample.cpus.get_mut(&3).unwrap().sibling_percent = Some(100.0);
+    assert!(to(&c).unwrap().iter().all(|q| *q == 2));
+}

@@ -159,6 +159,9 @@ impl Display for RestReason {
                 write!(f, "the times of the CPUs that may serve the queues are known in {known} of 10 samples")
             }
             Self::NoInterruptMoves => f.write_str("a CPU that serves queues is busy, and no interrupt moves now"),
+            Self::MaskStays => f.write_str(
+                "a CPU that processes the packets of the queue is busy, and the RPS mask stays as it is now",
+            ),
             Self::WritePending => f.write_str("the last step is being written"),
             Self::Judging { .. } => f.write_str("the last step is judged soon"),
             Self::Kept(why) => write!(f, "the last step stays: {why}"),

@@ -55,6 +55,8 @@ pub struct MoveLimits<'a> {
     pub cost: u64,
     /// Whether queue `to` may have this load after it got an entry of queue `from`: `accepts(from, to, load)`.
     pub accepts: &'a dyn Fn(u32, u32, u64) -> bool,
+    /// Whether queue `to` may get entries of queue `from` at all: `may_pass(from, to)`. Another queue is tried instead.
+    pub may_pass: &'a dyn Fn(u32, u32) -> bool,
     /// Whether two queues are near each other: a near queue is tried before the others.
     pub near: &'a dyn Fn(u32, u32) -> bool,
 }
@@ -67,6 +69,7 @@ impl MoveLimits<'_> {
         costs: &[],
         cost: u64::MAX,
         accepts: &|_, _, _| true,
+        may_pass: &|_, _| true,
         near: &|_, _| true,
     };
 }
@@ -125,7 +128,7 @@ pub fn balance_within(
             break;
         }
         let emptiest = |near: bool| {
-            let others = (0..n).filter(|q| may(*q as u32) && *q != from);
+            let others = (0..n).filter(|q| may(*q as u32) && *q != from && (limits.may_pass)(from as u32, *q as u32));
             let others = others.filter(|q| !near || (limits.near)(from as u32, *q as u32));
             others.min_by_key(|q| (load[*q], *q))
         };

@@ -11,7 +11,7 @@ use crate::interrupts::{NoMove, Situation, is_busy, propose};
 use crate::judge::{Measured, SAMPLES};
 use crate::limits::{LimitReached, Limits};
 use crate::load::{Sample, WINDOW};
-use crate::moves::InterruptMove;
+use crate::moves::{InterruptMove, Moves};
 use crate::propose::Proposal;
 
 /// The interrupts of one interface.
@@ -33,10 +33,19 @@ struct Place {
     first: u32,
 }
 
+/// A wait after a decision that led to no step.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Retry {
-    until: Duration,
+pub(super) struct Retry {
+    pub until: Duration,
     pause: Duration,
+}
+
+impl Retry {
+    /// The first one, or one that is twice as long as the last.
+    pub(super) fn after(last: Option<Self>, now: Duration) -> Self {
+        let pause = last.map_or(RETRY, |r| (r.pause * 2).min(LONGEST_RETRY));
+        Self { until: now + pause, pause }
+    }
 }
 
 impl Interrupts {
@@ -69,8 +78,7 @@ impl Interrupts {
     }
 
     pub(super) fn wait(&mut self, now: Duration) {
-        let pause = self.retry.map_or(RETRY, |r| (r.pause * 2).min(LONGEST_RETRY));
-        self.retry = Some(Retry { until: now + pause, pause });
+        self.retry = Some(Retry::after(self.retry, now));
     }
 }
 
@@ -88,16 +96,26 @@ impl Adapter {
         Some(Action::Off { until: None, why: OffReason::ChangedOutside })
     }
 
-    pub(super) fn judges_interrupt(&self) -> bool {
-        matches!(&self.phase, Phase::Judging { proposal, .. } if proposal.moves.interrupt().is_some())
+    /// Whether the step that is judged changed no table.
+    pub(super) fn judges_elsewhere(&self) -> bool {
+        matches!(&self.phase, Phase::Judging { proposal, .. } if !matches!(proposal.moves, Moves::Table(_)))
     }
 
-    /// The move of an interrupt, if one is worth it; otherwise what the table led to.
-    pub(super) fn or_interrupt(&mut self, now: Duration, signals: &Signals<'_>, otherwise: Action) -> Action {
+    /// The move of an interrupt, or another RPS mask, if one is worth it; otherwise what the table led to.
+    pub(super) fn or_elsewhere(&mut self, now: Duration, signals: &Signals<'_>, otherwise: Action) -> Action {
         if !matches!(self.phase, Phase::Watching) {
             return otherwise;
         }
-        match (self.interrupt_step(now, signals), &otherwise) {
+        let step = self.interrupt_step(now, signals).or_else(|why_not| {
+            // What still has to be read comes first.
+            let first = |why: &RestReason| match why {
+                RestReason::CpusNotRead => 0,
+                RestReason::TooFewTimes { .. } => 1,
+                _ => 2,
+            };
+            self.rps_step(now, signals).map_err(|other| why_not.into_iter().chain(other).min_by_key(first))
+        });
+        match (step, &otherwise) {
             (Ok((proposal, before)), _) => {
                 self.phase = Phase::Proposed { proposal: proposal.clone(), before };
                 Action::Propose(proposal)
@@ -123,7 +141,7 @@ impl Adapter {
             return Err(None);
         }
         let waits = self.interrupts.retry.is_some_and(|r| now < r.until);
-        let too_early = self.limits.is_apart(now).is_err() || self.interrupts.limits.may_step(now).is_err();
+        let too_early = self.is_apart(now).is_err() || self.interrupts.limits.may_step(now).is_err();
         if waits || too_early {
             return Err(Some(RestReason::NoInterruptMoves));
         }

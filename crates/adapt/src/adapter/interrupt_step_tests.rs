@@ -55,6 +55,7 @@ impl Host {
                 total_percent: Some(total),
                 other_packets: Some(0),
                 node: Some(0),
+                ..CpuSample::default()
             };
             (cpu, known)
         };
@@ -193,7 +194,7 @@ fn the_state_is_continued_by_the_next_process() {
     let stored = serde_json::to_string(&h.adapter).unwrap();
     h.adapter = serde_json::from_str(&stored).unwrap();
     h.cpus[0] = m.to;
-    h.adapter.handed_over(h.now, None, &|_| Some(m.to));
+    h.adapter.handed_over(h.now, None, &|_| Some(m.to), &|_| None);
     h.now += s(20);
     assert!((0..12).any(|_| matches!(h.second(), Action::Restore { .. })));
     // A state of a version that moved no interrupts.

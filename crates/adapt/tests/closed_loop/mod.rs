@@ -39,7 +39,16 @@ impl Policy for Adaptive {
         let cpu = |(i, busy): (u32, &f64)| {
             let total = Some(seen.total_percent[i as usize]);
             let node = Some(0);
-            (i, CpuSample { busy_percent: Some(*busy), total_percent: total, other_packets: Some(0), node })
+            (
+                i,
+                CpuSample {
+                    busy_percent: Some(*busy),
+                    total_percent: total,
+                    other_packets: Some(0),
+                    node,
+                    ..CpuSample::default()
+                },
+            )
         };
         let sample = Sample {
             at: now,
@@ -69,6 +78,7 @@ impl Policy for Adaptive {
             forbidden: self.forbidden.as_slice(),
             counts: counts.as_ref(),
             permitted: Permitted::Cpus(&permitted),
+            rps: None,
         };
         let action = self.adapter.step(now, &signals);
         let kind = std::mem::discriminant(&action);
@@ -104,6 +114,8 @@ impl Policy for Adaptive {
                 assert!(list.iter().all(|m| interface.table[m.entry] == m.from));
                 Change { entries: list.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
             }
+            // No mask is known here.
+            Moves::Rps(_) => unreachable!("the adapter changes no mask that it was not given"),
             Moves::Interrupt(m) => {
                 assert!(m.queues.iter().all(|q| interface.cpus[*q as usize] == m.from));
                 Change { entries: Vec::new(), interrupts: m.queues.iter().map(|q| (*q, m.to)).collect() }
