@@ -1,5 +1,5 @@
-//! Settings that the service has moved because of the load: indirection tables in which it moved entries, and the CPUs of
-//! interrupts. The value from before the first move is the *base*: it is restored when the service no longer follows the load.
+//! Settings that the service has moved because of the load: indirection tables in which it moved entries, the CPUs of interrupts
+//! with the XPS masks that follow them, and RPS masks. The value from before the first move is the *base*: it is restored when the service no longer follows the load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +72,10 @@ pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedSetting> {
 }
 
 fn may_be_moved(address: &Address) -> bool {
-    matches!(address, Address::RssTable { .. } | Address::IrqCpus { .. })
+    matches!(
+        address,
+        Address::RssTable { .. } | Address::IrqCpus { .. } | Address::RpsCpus { .. } | Address::XpsCpus { .. }
+    )
 }
 
 /// Restores the base of what the service has moved, of this interface or of all. A value that something else has replaced stays as

@@ -10,6 +10,29 @@ use crate::replan::Replanned;
 /// CPUs that may serve the queues of each interface. Those of interfaces that are not in it are unknown.
 pub(crate) type PermittedCpus = BTreeMap<String, BTreeSet<u32>>;
 
+/// What the load depends on besides the counters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LoadLayout {
+    /// The first thread of the core of each online CPU. CPUs whose core is unknown are missing.
+    pub core: BTreeMap<u32, u32>,
+    /// RPS masks that may be changed, by interface.
+    pub masks: BTreeMap<String, MaskRule>,
+    /// Interfaces whose XPS masks follow the interrupts: all of them are as applied, and the configuration requests no others.
+    pub xps: BTreeSet<String>,
+}
+
+/// The RPS mask of the only receive queue of an interface.
+#[derive(Debug, Clone)]
+pub(crate) struct MaskRule {
+    pub queue: u32,
+    /// The CPU that serves the queue; `helpers` are for this one.
+    pub cpu: u32,
+    /// The CPUs that the plan would put into the mask.
+    pub helpers: BTreeSet<u32>,
+    /// The CPUs that were applied. Any other mask is a manual change.
+    pub applied: BTreeSet<u32>,
+}
+
 /// The host, compared.
 pub(crate) struct Compared {
     pub now: Snapshot,

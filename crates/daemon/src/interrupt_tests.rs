@@ -79,7 +79,12 @@ fn seconds(rig: &Rig, service: &mut Service, program: Program, n: u32) {
         let mut follow = service.follow.take().unwrap_or_default();
         let mut news = News::default();
         let resting: BTreeSet<String> = service.pauses.names();
-        let rules = Rules { left_alone: &resting, acts: &|d| service.acts_on(d), permitted: &service.permitted };
+        let rules = Rules {
+            left_alone: &resting,
+            acts: &|d| service.acts_on(d),
+            permitted: &service.permitted,
+            machine: &service.machine,
+        };
         follow.pass_on(&rig.host, &layout, &rates(&of_queues, program), rules, &mut news);
         service.follow = Some(follow);
         service.act_on_news(news);

@@ -51,7 +51,7 @@ mod tests;
 
 pub use control::{Answer, Ask, ask};
 pub use event::Event;
-pub use follow::{EntryMove, Finding, InterruptMoved, LoadFinding};
+pub use follow::{EntryMove, Finding, InterruptMoved, LoadFinding, MaskChanged};
 pub use run::run;
 pub use service::Setup;
 pub use state::{Action, ActionEnding, Cause, Notifications, ServiceState, Totals};

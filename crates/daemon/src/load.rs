@@ -36,7 +36,7 @@ impl Service<'_> {
             true => follow.skip(self.now()),
             false => {
                 let (left_alone, acts) = (&self.pauses.names(), &|dev: &str| self.acts_on(dev));
-                follow.second(self.host, Rules { left_alone, acts, permitted: &self.permitted })
+                follow.second(self.host, Rules { left_alone, acts, permitted: &self.permitted, machine: &self.machine })
             }
         };
         self.follow = Some(follow);
@@ -95,6 +95,9 @@ impl Service<'_> {
             Finding::WouldMoveInterrupt { .. } => self.state.totals.better_interrupts += 1,
             Finding::MovedInterrupt { .. } => self.state.totals.moved_interrupts += 1,
             Finding::InterruptTakenBack { .. } => self.state.totals.interrupts_taken_back += 1,
+            Finding::WouldChangeMask { .. } => self.state.totals.better_masks += 1,
+            Finding::ChangedMask { .. } => self.state.totals.changed_masks += 1,
+            Finding::MaskTakenBack { .. } => self.state.totals.masks_taken_back += 1,
             _ => {}
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
@@ -155,7 +158,12 @@ impl Service<'_> {
         let resting = self.pauses.names();
         for dev in devices(&seen.balanced).into_iter().filter(|dev| !resting.contains(dev)) {
             let own: Vec<&BalancedSetting> = seen.balanced.iter().filter(|t| t.dev == dev).collect();
-            let by_adapter = |t: &&BalancedSetting| moved.get(&dev).is_some_and(|all| all.contains(&t.address));
+            // XPS follows interrupts.
+            let followed = |all: &BTreeSet<Address>| all.iter().any(|a| matches!(a, Address::IrqCpus { .. }));
+            let by_adapter = |t: &&BalancedSetting| match t.address {
+                Address::XpsCpus { .. } => moved.get(&dev).is_some_and(followed),
+                _ => moved.get(&dev).is_some_and(|all| all.contains(&t.address)),
+            };
             // Another run held the lock when it was to be restored.
             let left = !own.iter().all(by_adapter);
             let heard = self.hear_interruption(seen, &dev).may_reset();

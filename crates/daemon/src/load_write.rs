@@ -1,13 +1,15 @@
-//! Writes what an adapter wants: a table, or the CPU of an interrupt, as a transaction.
+//! Writes what an adapter wants, as a transaction: a table, the CPU of an interrupt with the XPS masks that follow it, or an RPS mask.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ringwise_adapt::Settled;
 use ringwise_adapt::moves::InterruptMove;
 use ringwise_apply::{BalancedSetting, Refusal, Request, Verdict, balance_step};
-use ringwise_knob::{Address, Reason, Setting, irq};
+use ringwise_discover::Options;
+use ringwise_knob::{Address, Reason, Setting, VectorName, irq};
 use ringwise_model::words::with_causes;
-use ringwise_model::{CpuId, CpuSet, Dir, Title};
+use ringwise_model::{CpuId, CpuSet, Dir, Nic, Title, TxQueue};
 
 use crate::act::action;
 use crate::event::Event;
@@ -31,12 +33,13 @@ impl Service<'_> {
     /// Writes what an adapter wants, and reports to it what became of that.
     pub(crate) fn write_move(&mut self, write: &LoadWrite) {
         let settled = match self.guard_of_tables() {
-            Ok(()) => self.change(write).map_or_else(|settled| settled, |change| self.try_write(write, change)),
+            Ok(()) => self.changes(write).map_or_else(|settled| settled, |changes| self.try_write(write, changes)),
             Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => Settled::NotWritten,
             Err(e) => {
                 let what = match write.change {
                     LoadChange::Table { .. } => "the RSS table is not changed",
                     LoadChange::Interrupt(_) => "no interrupt is moved",
+                    LoadChange::Rps(_) => "no RPS mask is changed",
                 };
                 self.note_once(format!("{}: {what}: {}", write.dev, with_causes(&e)));
                 Settled::Refused
@@ -52,8 +55,10 @@ impl Service<'_> {
         }
     }
 
+    /// The setting that follows the load, and those that follow it.
+    ///
     /// Errors: nothing can be written.
-    fn change(&self, write: &LoadWrite) -> Result<Change, Settled> {
+    fn changes(&self, write: &LoadWrite) -> Result<Vec<Change>, Settled> {
         let dev = || write.dev.clone();
         let base_of = |address: &Address, from: &Setting| {
             let earlier = self.balanced.iter().find(|t| t.address == *address && t.moved == *from);
@@ -64,10 +69,23 @@ impl Service<'_> {
                 let table = |queues: &[u32]| Setting::RssTable { dev: dev(), table: queues.to_vec() };
                 let (address, from, to) = (Address::RssTable { dev: dev() }, table(from), table(to));
                 let base = base_of(&address, &from).unwrap_or_else(|| from.clone());
-                Ok(Change { address, from, to, base })
+                Ok(vec![Change { address, from, to, base }])
+            }
+            LoadChange::Rps(m) => {
+                let mask = |cpus: &BTreeSet<u32>| Setting::RpsCpus {
+                    dev: dev(),
+                    queue: m.queue,
+                    cpus: cpus.iter().map(|c| CpuId(*c)).collect(),
+                };
+                let address = Address::RpsCpus { dev: dev(), queue: m.queue };
+                let (from, to) = (mask(&m.from), mask(&m.to));
+                let base = base_of(&address, &from).unwrap_or_else(|| from.clone());
+                Ok(vec![Change { address, from, to, base }])
             }
             LoadChange::Interrupt(m) => {
-                let (of, mask) = self.interrupt(&write.dev, m)?;
+                let nic =
+                    ringwise_discover::device(self.host, &write.dev, DEADLINE).map_err(|_| Settled::NotWritten)?;
+                let (of, mask) = interrupt(&nic, m)?;
                 let address = Address::IrqCpus { dev: dev(), of };
                 let cpus = |cpus: CpuSet, on| Setting::IrqCpus { dev: dev(), of, cpus, on };
                 let from = cpus(mask.clone(), None);
@@ -81,30 +99,45 @@ impl Service<'_> {
                     }
                     _ => cpus(CpuSet::one(next), None),
                 };
-                Ok(Change { address, from, to, base })
+                let mut out = vec![Change { address, from, to, base }];
+                for (address, from, to) in self.xps(&nic, m).unwrap_or_default() {
+                    let base = base_of(&address, &from).unwrap_or_else(|| from.clone());
+                    out.push(Change { address, from, to, base });
+                }
+                Ok(out)
             }
         }
     }
 
-    /// The name of the interrupt, and the CPUs that it may use now.
-    ///
-    /// Errors: another CPU serves the queues than when the step was made, or this is unknown.
-    fn interrupt(&self, dev: &str, m: &InterruptMove) -> Result<(ringwise_knob::VectorName, CpuSet), Settled> {
-        let nic = ringwise_discover::device(self.host, dev, DEADLINE).map_err(|_| Settled::NotWritten)?;
-        let vectors = m.queues.iter().map(|q| nic.vector_of(Dir::Rx, *q));
-        let vectors: Vec<_> = vectors.collect::<Option<_>>().ok_or(Settled::ChangedOutside)?;
-        let vector = vectors.first().ok_or(Settled::NotWritten)?;
-        let of = irq::canonical(vector).ok_or(Settled::NotWritten)?;
-        let mask = vector.asked.known().ok_or(Settled::NotWritten)?;
-        let there = vector.taken_by().is_some_and(|cpus| *cpus == CpuSet::one(CpuId(m.from)));
-        match there && vectors.iter().all(|v| v.irq == vector.irq) {
-            true => Ok((of, mask.clone())),
-            false => Err(Settled::ChangedOutside),
+    /// XPS masks that follow the interrupt: as the plan would lay them out, if they are so for the present CPUs. `None`: they stay.
+    fn xps(&self, nic: &Nic, m: &InterruptMove) -> Option<Vec<(Address, Setting, Setting)>> {
+        if !self.machine.xps.contains(nic.name()) {
+            return None;
         }
+        let host = ringwise_discover::snapshot(self.host, &Options::layout(&[nic.name().to_string()])).ok()?;
+        let vector = |q: &TxQueue| nic.vector_of(Dir::Tx, q.id);
+        let moved = nic.vector_of(Dir::Rx, *m.queues.first()?)?.irq;
+        let cpu = |q: &TxQueue| vector(q)?.taken_by().filter(|c| c.len() == 1)?.first();
+        let next = |q: &TxQueue| if vector(q)?.irq == moved { Some(CpuId(m.to)) } else { cpu(q) };
+        let of = |cpu: &dyn Fn(&TxQueue) -> Option<CpuId>| -> Option<Vec<CpuSet>> {
+            let cpus: Vec<CpuId> = nic.tx_queues.iter().map(cpu).collect::<Option<_>>()?;
+            Some(ringwise_intent::xps_masks(&host.topology, &cpus))
+        };
+        let (now, next) = (of(&cpu)?, of(&next)?);
+        let live: Vec<CpuSet> = nic.tx_queues.iter().map(|q| q.xps_cpus.known().cloned()).collect::<Option<_>>()?;
+        if live != now {
+            return None;
+        }
+        let changes = nic.tx_queues.iter().zip(live.into_iter().zip(next)).filter(|(_, (from, to))| from != to);
+        let mask = |q: &TxQueue, cpus| Setting::XpsCpus { dev: nic.name().into(), queue: q.id, cpus };
+        let of = |(q, (from, to)): (&TxQueue, (CpuSet, CpuSet))| {
+            let address = Address::XpsCpus { dev: nic.name().into(), queue: q.id };
+            (address, mask(q, from), mask(q, to))
+        };
+        Some(changes.map(of).collect())
     }
 
-    fn try_write(&mut self, write: &LoadWrite, change: Change) -> Settled {
-        let Change { address, from, to, base } = change;
+    fn try_write(&mut self, write: &LoadWrite, changes: Vec<Change>) -> Settled {
         let (cause, reason) = match &write.why {
             WriteReason::Better { before_percent, predicted_percent, .. } => {
                 let (before_percent, predicted_percent) = (*before_percent, *predicted_percent);
@@ -113,15 +146,22 @@ impl Service<'_> {
                     LoadChange::Interrupt(m) => {
                         Reason::InterruptOnBusyCpu { cpu: m.from, before_percent, predicted_percent }
                     }
+                    LoadChange::Rps(m) => Reason::MaskWithBusyCpu { cpu: m.cpu, before_percent, predicted_percent },
                 };
                 (Cause::Load, reason)
             }
             WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
         };
+        let of = |change: &Change| match (&change.address, &write.change, &write.why) {
+            (Address::XpsCpus { .. }, LoadChange::Interrupt(m), WriteReason::Better { .. }) => {
+                Reason::XpsFollowsInterrupt { cpu: m.to }
+            }
+            _ => reason.clone(),
+        };
         let request = Request {
             title: Title::Balance { dev: write.dev.clone() },
-            base: vec![base.clone()],
-            steps: vec![balance_step(to.clone(), from, reason)],
+            base: changes.iter().map(|c| c.base.clone()).collect(),
+            steps: changes.iter().map(|c| balance_step(c.to.clone(), c.from.clone(), of(c))).collect(),
             ..by_service()
         };
         let result = self.run(&request, &self.policy());
@@ -134,9 +174,11 @@ impl Service<'_> {
         let action = action(self.host.unix_time(), cause, vec![write.dev.clone()], &result);
         let settled = match action.ending {
             ActionEnding::Kept => {
-                self.balanced.retain(|t| t.address != address);
                 let first = action.transaction.unwrap_or_default();
-                self.balanced.push(BalancedSetting { dev: write.dev.clone(), address, base, moved: to, first });
+                for Change { address, to, base, .. } in changes {
+                    self.balanced.retain(|t| t.address != address);
+                    self.balanced.push(BalancedSetting { dev: write.dev.clone(), address, base, moved: to, first });
+                }
                 Settled::Written
             }
             // The adapter waits before the next one; corrections of the interface go on.
@@ -148,5 +190,21 @@ impl Service<'_> {
         };
         self.remember(action);
         settled
+    }
+}
+
+/// The name of the interrupt, and the CPUs that it may use now.
+///
+/// Errors: another CPU serves the queues than when the step was made, or this is unknown.
+fn interrupt(nic: &Nic, m: &InterruptMove) -> Result<(VectorName, CpuSet), Settled> {
+    let vectors = m.queues.iter().map(|q| nic.vector_of(Dir::Rx, *q));
+    let vectors: Vec<_> = vectors.collect::<Option<_>>().ok_or(Settled::ChangedOutside)?;
+    let vector = vectors.first().ok_or(Settled::NotWritten)?;
+    let of = irq::canonical(vector).ok_or(Settled::NotWritten)?;
+    let mask = vector.asked.known().ok_or(Settled::NotWritten)?;
+    let there = vector.taken_by().is_some_and(|cpus| *cpus == CpuSet::one(CpuId(m.from)));
+    match there && vectors.iter().all(|v| v.irq == vector.irq) {
+        true => Ok((of, mask.clone())),
+        false => Err(Settled::ChangedOutside),
     }
 }

@@ -10,7 +10,7 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
 use crate::act::Work;
-use crate::compared::{Compared, Planned, Prepared};
+use crate::compared::{Compared, LoadLayout, Planned, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, steers_flows, todo};
@@ -107,6 +107,7 @@ impl Service<'_> {
         self.unrecorded = seen.is_none();
         let Some(mut seen) = seen else {
             self.permitted.clear();
+            self.machine = LoadLayout::default();
             return Ok(next);
         };
         self.state.keeps = seen.in_effect.settings.len();

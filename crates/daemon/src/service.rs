@@ -14,7 +14,7 @@ use ringwise_sys::proc::SignalFlag;
 use ringwise_sys::service::Manager;
 use ringwise_sys::{Host, io_text};
 
-use crate::compared::{PermittedCpus, Prepared};
+use crate::compared::{LoadLayout, PermittedCpus, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
@@ -107,6 +107,8 @@ pub(crate) struct Service<'a> {
     pub restored: bool,
     /// CPUs that may serve the queues of each interface, as last compared.
     pub permitted: PermittedCpus,
+    /// Cores and RPS masks, as last compared.
+    pub machine: LoadLayout,
     /// Settings that were moved because of the load, as last compared or written.
     pub balanced: Vec<BalancedSetting>,
     /// A table or an interrupt could not be restored, because another run holds the lock.
@@ -183,6 +185,7 @@ impl<'a> Service<'a> {
             rolled_back: BTreeSet::new(),
             restored: false,
             permitted: PermittedCpus::new(),
+            machine: LoadLayout::default(),
             balanced: Vec::new(),
             retry: false,
             noted_moves: None,

@@ -169,6 +169,15 @@ pub struct Totals {
     /// Moves of interrupts that were taken back.
     #[serde(default)]
     pub interrupts_taken_back: u64,
+    /// RPS masks that would have been better.
+    #[serde(default)]
+    pub better_masks: u64,
+    /// RPS masks that were changed because of the load.
+    #[serde(default)]
+    pub changed_masks: u64,
+    /// Changes of RPS masks that were taken back.
+    #[serde(default)]
+    pub masks_taken_back: u64,
     /// How often notifications were lost.
     pub overflows: u64,
     /// Notifications that can matter, by source.

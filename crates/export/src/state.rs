@@ -86,6 +86,12 @@ pub struct Service {
     pub moved_interrupts: u64,
     /// Moves of interrupts that were taken back.
     pub interrupts_taken_back: u64,
+    /// RPS masks that would have been better.
+    pub better_masks: u64,
+    /// RPS masks that were changed because of the load.
+    pub changed_masks: u64,
+    /// Changes of RPS masks that it has taken back.
+    pub masks_taken_back: u64,
     /// Its last transaction, seconds since 1970. `None`: there was none.
     pub last_unix: Option<u64>,
 }
@@ -144,6 +150,9 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     page.add(&t::SERVICE_BETTER_INTERRUPTS, &[], Value::Int(s.better_interrupts));
     page.add(&t::SERVICE_MOVED_INTERRUPTS, &[], Value::Int(s.moved_interrupts));
     page.add(&t::SERVICE_INTERRUPTS_TAKEN_BACK, &[], Value::Int(s.interrupts_taken_back));
+    page.add(&t::SERVICE_BETTER_MASKS, &[], Value::Int(s.better_masks));
+    page.add(&t::SERVICE_CHANGED_MASKS, &[], Value::Int(s.changed_masks));
+    page.add(&t::SERVICE_MASKS_TAKEN_BACK, &[], Value::Int(s.masks_taken_back));
     if let Some(at) = s.last_unix {
         page.add(&t::SERVICE_ACTION, &[], Value::Int(at));
     }

@@ -112,6 +112,12 @@ families! {
         "Interrupts that the service has moved to another CPU because of the load since it was started.";
     SERVICE_INTERRUPTS_TAKEN_BACK = "ringwise_service_interrupt_moves_taken_back_total" Counter "" []
         "Moves of interrupts that the service has taken back since it was started, because they did not help as predicted.";
+    SERVICE_BETTER_MASKS = "ringwise_service_better_rps_masks_total" Counter "" []
+        "RPS masks that would have been better, found by the service since it was started, where it does not change the mask itself.";
+    SERVICE_CHANGED_MASKS = "ringwise_service_changed_rps_masks_total" Counter "" []
+        "RPS masks that the service has changed because of the load since it was started.";
+    SERVICE_MASKS_TAKEN_BACK = "ringwise_service_rps_mask_changes_taken_back_total" Counter "" []
+        "Changes of RPS masks that the service has taken back since it was started, because they did not help as predicted.";
     SERVICE_ACTION = "ringwise_service_last_action_timestamp_seconds" Gauge "seconds" []
         "Unix time of the last transaction of the service, refused ones included. Absent if there was none in this boot.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]

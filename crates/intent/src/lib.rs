@@ -35,5 +35,6 @@ pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
 pub use planning::{Planning, PlanningHost};
 pub use replan::{already, without_names};
 pub use request::request;
+pub use ringwise_plan::xps_masks;
 pub use standing::{Applied, FILE as STANDING_FILE, Part, Parts, Standing, again, join, plan as plan_in_effect};
 pub use wanted::{Wanted, load as load_config, names, of_flags, read};

@@ -129,6 +129,11 @@ impl Part {
         ringwise_plan::permitted_cpus(topology, nic, &self.intent)
     }
 
+    /// Whether the plan chose the XPS masks of this interface ([`ringwise_plan::lays_xps_out`]).
+    pub fn lays_xps_out(&self, nic: &Nic) -> bool {
+        ringwise_plan::lays_xps_out(nic, &self.intent)
+    }
+
     /// CPUs that may help the only receive queue of this interface ([`ringwise_plan::rps_helpers`]).
     pub fn rps_helpers(&self, topology: &Topology, nic: &Nic, cpu: CpuId) -> Option<CpuSet> {
         ringwise_plan::rps_helpers(topology, nic, &self.intent, cpu)

@@ -421,6 +421,21 @@ pub enum Reason {
         /// As predicted with the step.
         predicted_percent: u32,
     },
+    /// A CPU that processes the packets of the only receive queue is busy, and others are less busy. Shares of the time of the busiest of
+    /// these CPUs.
+    MaskWithBusyCpu {
+        /// The busy CPU.
+        cpu: u32,
+        /// As measured, programs included.
+        before_percent: u32,
+        /// As predicted with the step.
+        predicted_percent: u32,
+    },
+    /// The interrupt of a queue moves because of the load, and the CPUs near it transmit through its queue.
+    XpsFollowsInterrupt {
+        /// The new CPU of the interrupt.
+        cpu: u32,
+    },
     /// The last move because of the load did not help as predicted.
     MoveTakenBack,
     /// The service no longer follows the load of the interface, so it restores the value from before.

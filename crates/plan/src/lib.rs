@@ -75,3 +75,4 @@ pub use rules::{RuleText, explain_rule, rules};
 pub use sampled_groups::{
     BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SMALL_FRAME_BYTES, SampledGroups, Undecided,
 };
+pub use xps::{lays_xps_out, xps_masks};

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Match, Reason, Setting, xps as knob_xps};
-use ringwise_model::{CpuId, CpuSet, Fact};
+use ringwise_model::{CpuId, CpuSet, Fact, Intent, Knob, Nic, Topology};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
@@ -139,6 +139,31 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
     }
 }
 
+/// The CPUs of each transmit queue; `cpu` is the interrupt's CPU of each queue.
+fn masks(m: &Machine, cpu: &[Option<usize>]) -> Vec<CpuSet> {
+    let mut masks = vec![CpuSet::new(); cpu.len()];
+    for (c, q) in spread(m, cpu).iter().enumerate() {
+        if let Some(q) = q {
+            masks[*q].insert(m.cpus[c]);
+        }
+    }
+    masks
+}
+
+/// The XPS masks that a plan lays out for transmit queues whose interrupts have these CPUs, for the service that moves interrupts.
+pub fn xps_masks(topology: &Topology, cpus: &[CpuId]) -> Vec<CpuSet> {
+    let m = Machine::new(topology);
+    masks(&m, &cpus.iter().map(|c| m.at(*c)).collect::<Vec<_>>())
+}
+
+/// Whether the plan chooses the XPS masks of this interface: no group of queues and no configured value decides them.
+pub fn lays_xps_out(nic: &Nic, intent: &Intent) -> bool {
+    let own = |dev: &Option<String>| dev.as_ref().is_none_or(|d| d == nic.name());
+    let named = |k: &Knob| matches!(k, Knob::XpsCpus { .. } | Knob::XpsRxqs { .. });
+    let configured = intent.wishes.iter().any(|w| own(&w.dev) && named(&w.knob));
+    !configured && !intent.pair_as_article && !intent.groups.iter().any(|g| g.dev == nic.name())
+}
+
 pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanBuilder) {
     let name = d.name();
     let cannot = |out: &mut PlanBuilder, why: Obstacle| {
@@ -153,13 +178,7 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
     if d.cpu.iter().take(tx).all(Option::is_none) {
         return cannot(out, Obstacle::InterruptCpusUnknown);
     }
-    let of = spread(m, &d.cpu[..tx]);
-    let mut masks = vec![CpuSet::new(); tx];
-    for (c, q) in of.iter().enumerate() {
-        if let Some(q) = q {
-            masks[*q].insert(m.cpus[c]);
-        }
-    }
+    let masks = masks(m, &d.cpu[..tx]);
     let anew = d.channels.is_some();
     let found: usize =
         (0..n).filter(|q| d.tx_queue(*q).is_some_and(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()))).count();

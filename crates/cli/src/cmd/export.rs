@@ -326,6 +326,9 @@ fn numbers(s: &ServiceState) -> Service {
         better_interrupts: s.totals.better_interrupts,
         moved_interrupts: s.totals.moved_interrupts,
         interrupts_taken_back: s.totals.interrupts_taken_back,
+        better_masks: s.totals.better_masks,
+        changed_masks: s.totals.changed_masks,
+        masks_taken_back: s.totals.masks_taken_back,
         last_unix: s.actions.last().map(|a| a.unix_time),
     }
 }

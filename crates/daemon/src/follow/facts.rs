@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub table: Option<Vec<u32>>,
     pub forbidden: Vec<Forbidden>,
     pub excluded: BTreeMap<u32, Exclusion>,
+    /// The RPS mask of its only receive queue. `None`: unknown, or there are several.
+    pub mask: Option<BTreeSet<u32>>,
     /// Interrupts that cannot be moved.
     pub immovable: BTreeSet<IrqId>,
     /// Computes the entry of a packet from its header.
@@ -34,6 +36,10 @@ pub(crate) fn facts(nic: &Nic, host_key: &Fact<String>) -> Facts {
         table,
         forbidden: forbidden(nic),
         excluded: excluded(nic),
+        mask: match nic.rx_queues.as_slice() {
+            [only] => only.rps_cpus.known().map(|cpus| cpus.iter().map(|c| c.0).collect()),
+            _ => None,
+        },
         immovable: fixed.map(|v| v.irq).collect(),
         steering: Some(Steering::new(nic, host_key)),
     }

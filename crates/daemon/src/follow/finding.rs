@@ -1,12 +1,13 @@
 //! What the load of an interface suggests, as it is published.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use ringwise_adapt::judge::RestoreReason;
 use ringwise_adapt::load::SuspectReason;
-use ringwise_adapt::moves::{Crowded, InterruptMove, Moves, TableMove};
+use ringwise_adapt::moves::{Crowded, InterruptMove, Moves, RpsMove, TableMove};
 use ringwise_adapt::propose::{Elephant, Proposal};
+use ringwise_model::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
 use super::Subject;
@@ -92,6 +93,29 @@ pub enum Finding {
         /// Why.
         why: String,
     },
+    /// Another RPS mask of the only receive queue would be better.
+    WouldChangeMask {
+        /// The mask.
+        mask: MaskChanged,
+        /// How busy the busiest CPU is that processes packets, programs included.
+        before_percent: u32,
+        /// How busy the busiest of them would be.
+        predicted_percent: u32,
+    },
+    /// The service has changed the RPS mask of the only receive queue.
+    ChangedMask {
+        /// The mask.
+        mask: MaskChanged,
+        /// How busy the busiest CPU was that processed packets, programs included.
+        before_percent: u32,
+        /// How busy the busiest of them is, as predicted.
+        predicted_percent: u32,
+    },
+    /// The service has restored the RPS mask from before its last change.
+    MaskTakenBack {
+        /// Why.
+        why: String,
+    },
     /// The service moves nothing on this interface at present.
     Off {
         /// Why.
@@ -140,6 +164,56 @@ impl fmt::Display for InterruptMoved {
         let s = if self.queues.len() == 1 { "" } else { "s" };
         let queues = self.queues.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         write!(f, "the interrupt of receive queue{s} {queues} from CPU {} to {}", self.from_cpu, self.to_cpu)
+    }
+}
+
+/// An RPS mask that changes, or would.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskChanged {
+    /// The receive queue.
+    pub queue: u32,
+    /// CPUs of the mask before, ascending. Empty: RPS is off.
+    pub from_cpus: Vec<u32>,
+    /// CPUs of the mask afterwards, ascending.
+    pub to_cpus: Vec<u32>,
+    /// The CPU that is too busy.
+    pub busy_cpu: u32,
+}
+
+impl MaskChanged {
+    fn of(m: &RpsMove) -> Self {
+        let list = |cpus: &BTreeSet<u32>| cpus.iter().copied().collect();
+        Self { queue: m.queue, from_cpus: list(&m.from), to_cpus: list(&m.to), busy_cpu: m.cpu }
+    }
+}
+
+impl fmt::Display for MaskChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set = |cpus: &[u32]| cpus.iter().map(|c| CpuId(*c)).collect::<CpuSet>();
+        let from = match self.from_cpus.is_empty() {
+            true => "off".to_string(),
+            false => format!("CPUs {}", set(&self.from_cpus)),
+        };
+        write!(f, "the RPS mask of receive queue {} from {from} to CPUs {}", self.queue, set(&self.to_cpus))
+    }
+}
+
+/// What another mask changes.
+struct MaskGain<'a> {
+    mask: &'a MaskChanged,
+    before_percent: u32,
+    predicted_percent: u32,
+}
+
+impl fmt::Display for MaskGain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mask, before_percent, predicted_percent } = self;
+        write!(
+            f,
+            "{mask}: CPU {} is busy for {before_percent} % of its time; the busiest CPU with packets will be busy for \
+             {predicted_percent} % (predicted)",
+            mask.busy_cpu
+        )
     }
 }
 
@@ -215,6 +289,10 @@ impl Finding {
                 let (before_percent, predicted_percent) = (most(&p.before.loads), most(&p.predicted.loads));
                 Self::WouldMoveInterrupt { interrupt: InterruptMoved::of(m), before_percent, predicted_percent }
             }
+            Moves::Rps(m) => {
+                let (before_percent, predicted_percent) = (most(&p.before.loads), most(&p.predicted.loads));
+                Self::WouldChangeMask { mask: MaskChanged::of(m), before_percent, predicted_percent }
+            }
         }
     }
 
@@ -226,6 +304,9 @@ impl Finding {
             Self::WouldMoveInterrupt { interrupt, before_percent, predicted_percent } => {
                 Self::MovedInterrupt { interrupt, before_percent, predicted_percent }
             }
+            Self::WouldChangeMask { mask, before_percent, predicted_percent } => {
+                Self::ChangedMask { mask, before_percent, predicted_percent }
+            }
             other => other,
         }
     }
@@ -236,6 +317,7 @@ impl Finding {
         match moves {
             Moves::Table(_) => Self::TakenBack { why },
             Moves::Interrupt(_) => Self::InterruptTakenBack { why },
+            Moves::Rps(_) => Self::MaskTakenBack { why },
         }
     }
 
@@ -245,7 +327,9 @@ impl Finding {
             Self::WouldMove { before_percent, predicted_percent, .. }
             | Self::Moved { before_percent, predicted_percent, .. }
             | Self::WouldMoveInterrupt { before_percent, predicted_percent, .. }
-            | Self::MovedInterrupt { before_percent, predicted_percent, .. } => {
+            | Self::MovedInterrupt { before_percent, predicted_percent, .. }
+            | Self::WouldChangeMask { before_percent, predicted_percent, .. }
+            | Self::ChangedMask { before_percent, predicted_percent, .. } => {
                 Some((*before_percent, *predicted_percent))
             }
             _ => None,
@@ -258,8 +342,11 @@ impl Finding {
 
     pub(super) fn subject(&self) -> Subject {
         match self {
-            Self::WouldMoveInterrupt { .. } => Subject::BetterCpu,
-            Self::MovedInterrupt { .. } | Self::InterruptTakenBack { .. } => Subject::MovedInterrupt,
+            Self::WouldMoveInterrupt { .. } | Self::WouldChangeMask { .. } => Subject::BetterElsewhere,
+            Self::MovedInterrupt { .. }
+            | Self::InterruptTakenBack { .. }
+            | Self::ChangedMask { .. }
+            | Self::MaskTakenBack { .. } => Subject::ChangedElsewhere,
             _ => Subject::Table,
         }
     }
@@ -278,6 +365,8 @@ impl Finding {
                     | Self::Moved { .. }
                     | Self::WouldMoveInterrupt { .. }
                     | Self::MovedInterrupt { .. }
+                    | Self::WouldChangeMask { .. }
+                    | Self::ChangedMask { .. }
                     | Self::Elephant { .. },
                 ),
             ) => false,
@@ -285,7 +374,9 @@ impl Finding {
                 Self::Moved { .. }
                 | Self::TakenBack { .. }
                 | Self::MovedInterrupt { .. }
-                | Self::InterruptTakenBack { .. },
+                | Self::InterruptTakenBack { .. }
+                | Self::ChangedMask { .. }
+                | Self::MaskTakenBack { .. },
                 _,
             ) => true,
             (Self::Even, None) => false,
@@ -294,6 +385,7 @@ impl Finding {
             (Self::WouldMoveInterrupt { interrupt, .. }, Some(Self::WouldMoveInterrupt { interrupt: earlier, .. })) => {
                 interrupt != earlier
             }
+            (Self::WouldChangeMask { mask, .. }, Some(Self::WouldChangeMask { mask: earlier, .. })) => mask != earlier,
             (Self::Elephant { entry, .. }, Some(Self::Elephant { entry: earlier, .. })) => entry != earlier,
             (now, earlier) => Some(now) != earlier,
         }
@@ -340,6 +432,15 @@ impl fmt::Display for Finding {
                 write!(f, "moved {interrupt}: {gain}")
             }
             Self::InterruptTakenBack { why } => write!(f, "moved the last interrupt back to its CPU: {why}"),
+            Self::WouldChangeMask { mask, before_percent, predicted_percent } => {
+                let gain = MaskGain { mask, before_percent: *before_percent, predicted_percent: *predicted_percent };
+                write!(f, "it would be better to change {gain}")
+            }
+            Self::ChangedMask { mask, before_percent, predicted_percent } => {
+                let gain = MaskGain { mask, before_percent: *before_percent, predicted_percent: *predicted_percent };
+                write!(f, "changed {gain}")
+            }
+            Self::MaskTakenBack { why } => write!(f, "restored the RPS mask from before the last change: {why}"),
             Self::Off { why } => write!(f, "nothing is moved at present: {why}"),
             Self::Elephant { entry, queue, percent } => write!(
                 f,

@@ -21,22 +21,24 @@ use std::time::Duration;
 
 use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
 use ringwise_adapt::limits::OneAtATime;
-use ringwise_adapt::moves::{InterruptMove, Moves, TableMove};
-use ringwise_adapt::{Action, Adapter, Permitted, RestReason, Settled, Signals};
+use ringwise_adapt::moves::{InterruptMove, Moves, RpsMove, TableMove};
+use ringwise_adapt::{Action, Adapter, Mask, Permitted, RestReason, Settled, Signals};
 use ringwise_discover::flow_path::host_key;
 use ringwise_discover::{Options, device, snapshot, table_now};
-use ringwise_knob::{Address, VectorName};
+use ringwise_kfmt::cpumask;
+use ringwise_knob::{Address, VectorName, path};
+use ringwise_model::CpuId;
 use ringwise_observe::{Counters, Layout, Rates, Sampler};
 use ringwise_sys::{Host, Result};
 
-use crate::compared::PermittedCpus;
+use crate::compared::{LoadLayout, PermittedCpus};
 
 use count::{Counting, CountingAll};
 use facts::{Facts, facts};
 use headers::HeaderSampling;
 use sample::{Reading, followed, may_be_suspect, packets_by_cpu, sample, served};
 
-pub use finding::{EntryMove, Finding, InterruptMoved, LoadFinding};
+pub use finding::{EntryMove, Finding, InterruptMoved, LoadFinding, MaskChanged};
 
 /// How often the load is read.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
@@ -71,21 +73,35 @@ pub(super) enum Subject {
     /// The table, or the load.
     #[default]
     Table,
-    /// A CPU that would be better for an interrupt.
-    BetterCpu,
-    /// An interrupt that was moved.
-    MovedInterrupt,
+    /// A CPU that would be better for an interrupt, or another RPS mask.
+    BetterElsewhere,
+    /// An interrupt that was moved, or an RPS mask that was changed.
+    ChangedElsewhere,
 }
 
 impl Subject {
-    /// Whether the last finding, about this, is still the one that matters: an interrupt is looked at only when nothing can be done about
-    /// the table.
+    /// Whether the last finding, about this, is still the one that matters: interrupts and masks are looked at only when nothing can be
+    /// done about the table.
     fn outlasts(self, action: &Action) -> bool {
         match action {
-            Action::Rest(RestReason::NoInterruptMoves) => self != Self::Table,
-            Action::Suspect { .. } | Action::CountEntries { .. } => self == Self::BetterCpu,
+            Action::Rest(RestReason::NoInterruptMoves | RestReason::MaskStays) => self != Self::Table,
+            Action::Suspect { .. } | Action::CountEntries { .. } => self == Self::BetterElsewhere,
             _ => false,
         }
+    }
+}
+
+/// The RPS mask of the only receive queue, as it was read.
+struct ReadMask {
+    queue: u32,
+    cpus: BTreeSet<u32>,
+    /// `None`: facts about the device were not read yet.
+    helpers: Option<BTreeSet<u32>>,
+}
+
+impl ReadMask {
+    fn known(&self) -> Mask<'_> {
+        Mask { queue: self.queue, cpus: &self.cpus, helpers: self.helpers.as_ref() }
     }
 }
 
@@ -128,6 +144,8 @@ pub(crate) enum LoadChange {
     Table { from: Vec<u32>, to: Vec<u32> },
     /// An interrupt gets another CPU.
     Interrupt(InterruptMove),
+    /// The RPS mask of the only receive queue changes.
+    Rps(RpsMove),
 }
 
 /// What the service decides about interfaces.
@@ -139,6 +157,7 @@ pub(crate) struct Rules<'a> {
     pub acts: &'a dyn Fn(&str) -> bool,
     /// CPUs that may serve the queues of each interface.
     pub permitted: &'a PermittedCpus,
+    pub machine: &'a LoadLayout,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +199,9 @@ impl Follow {
         let of = |(dev, f): (&String, &Followed)| {
             let table = f.adapter.has_moved_entries().then(|| Address::RssTable { dev: dev.clone() });
             let interrupt = |q| Address::IrqCpus { dev: dev.clone(), of: VectorName::Rx(q) };
-            let all: BTreeSet<Address> = table.into_iter().chain(f.adapter.moved_interrupts().map(interrupt)).collect();
+            let mask = f.adapter.changed_mask().map(|queue| Address::RpsCpus { dev: dev.clone(), queue });
+            let mut all: BTreeSet<Address> = table.into_iter().chain(mask).collect();
+            all.extend(f.adapter.moved_interrupts().map(interrupt));
             (!all.is_empty()).then(|| (dev.clone(), all))
         };
         self.followed.iter().filter_map(of).collect()
@@ -209,7 +230,8 @@ impl Follow {
             _ if settled != Settled::Written => {}
             LoadChange::Table { to, .. } => f.facts.iter_mut().for_each(|facts| facts.table = Some(to.clone())),
             // Read again: the queue has another CPU.
-            LoadChange::Interrupt(_) => (self.layout, f.about) = (None, Subject::MovedInterrupt),
+            LoadChange::Rps(_) => (f.facts, f.about) = (None, Subject::ChangedElsewhere),
+            LoadChange::Interrupt(_) => (self.layout, f.about) = (None, Subject::ChangedElsewhere),
         }
     }
 
@@ -225,7 +247,8 @@ impl Follow {
             let table = table_now(host.as_ref(), &dev, 0);
             let cpus = layout.as_ref().and_then(|l| l.links.get(&dev)).map(served).unwrap_or_default();
             let cpu_of = |queue: u32| cpus.get(&queue).copied().flatten().map(|c| c.0);
-            adapter.handed_over(host.since_boot(), table.as_deref(), &cpu_of);
+            let mask_of = |queue: u32| mask_now(host.as_ref(), &dev, queue);
+            adapter.handed_over(host.since_boot(), table.as_deref(), &cpu_of, &mask_of);
             self.followed.insert(dev, Followed { adapter, ..Followed::default() });
         }
     }
@@ -238,7 +261,7 @@ impl Follow {
         let Some(layout) = self.present_layout(host, now) else { return news };
         if followed(&layout).next().is_some() {
             self.followed.retain(|dev, _| layout.links.contains_key(dev));
-            if let Some(rates) = self.rates(host.as_ref(), &layout, now) {
+            if let Some(rates) = self.rates(host.as_ref(), &layout, rules.machine, now) {
                 self.pass_on(host, &layout, &rates, rules, &mut news);
             }
         }
@@ -275,19 +298,20 @@ impl Follow {
             let one = self.followed.entry(dev.clone()).or_default();
             let turn = (rules.acts)(dev).then_some(&mut self.turn);
             let (packets, permitted) = (packets.as_ref(), rules.permitted.get(dev));
-            one.second(host, &Reading { dev, wiring, rates, packets, permitted }, turn, news);
+            let read = Reading { dev, wiring, rates, packets, permitted, machine: rules.machine };
+            one.second(host, &read, turn, news);
         }
     }
 
     /// The rates of the last second: those of all counters if a CPU is busy, otherwise those of the CPUs.
-    fn rates(&mut self, host: &dyn Host, layout: &Layout, now: Duration) -> Option<Rates> {
+    fn rates(&mut self, host: &dyn Host, layout: &Layout, machine: &LoadLayout, now: Duration) -> Option<Rates> {
         let counters = match &mut self.sampler {
             Some(sampler) => sampler.read(host),
             None => ringwise_observe::cpu_times(host, layout),
         };
         let before = self.before.replace(counters);
         let rates = Rates::between(layout, before.as_ref()?, self.before.as_ref()?)?;
-        if may_be_suspect(layout, &rates) {
+        if may_be_suspect(layout, &rates, machine) {
             self.busy_at = Some(now);
         }
         match self.busy_at.is_some_and(|at| now < at + STAYS) {
@@ -304,7 +328,31 @@ pub(crate) fn layout(host: &Arc<dyn Host>) -> Option<Layout> {
     snapshot(host, &Options::layout(&[])).ok().map(|s| Layout::of(&s, &[]))
 }
 
+/// The CPUs of the RPS mask of this queue. `None`: unknown.
+pub(crate) fn mask_now(host: &dyn Host, dev: &str, queue: u32) -> Option<BTreeSet<u32>> {
+    let text = host.read_text(&path::of_rx(dev, queue, "rps_cpus")).ok()?;
+    Some(cpumask::parse(&text).ok()?.iter().map(|c| c.0).collect())
+}
+
 impl Followed {
+    /// The RPS mask, as the adapter has to know it. `None`: it is unknown, or must not be changed.
+    fn mask(&self, host: &dyn Host, read: &Reading<'_>) -> Option<ReadMask> {
+        let served = served(read.wiring);
+        let rule = read.machine.masks.get(read.dev);
+        let helpers = rule.filter(|r| served.get(&r.queue) == Some(&Some(CpuId(r.cpu)))).map(|r| r.helpers.clone());
+        if let Some(queue) = self.adapter.changed_mask() {
+            // Another mask is a manual change, whether or not a CPU is busy.
+            let cpus = mask_now(host, read.dev, queue)?;
+            return Some(ReadMask { queue, cpus, helpers: Some(helpers.unwrap_or_default()) });
+        }
+        let rule = rule.filter(|_| helpers.is_some())?;
+        let (queue, cpus) = (rule.queue, rule.applied.clone());
+        match &self.facts {
+            None => Some(ReadMask { queue, cpus, helpers: None }),
+            Some(facts) => (facts.mask.as_ref() == Some(&cpus)).then_some(ReadMask { queue, cpus, helpers }),
+        }
+    }
+
     /// `turn`: the table and the interrupts of this interface may be written.
     fn second(&mut self, host: &Arc<dyn Host>, read: &Reading<'_>, turn: Option<&mut OneAtATime>, news: &mut News) {
         let (now, dev) = (host.since_boot(), read.dev);
@@ -323,6 +371,7 @@ impl Followed {
         let outside = moved.filter(|t| Some(t.as_slice()) != self.adapter.table());
         let s = sample(read, self.facts.as_ref(), now);
         let counts = self.counts.take();
+        let mask = self.mask(host.as_ref(), read);
         let action = self.adapter.step(
             now,
             &Signals {
@@ -335,6 +384,7 @@ impl Followed {
                     (Some(_), None) => Permitted::Unknown,
                     (Some(_), Some(cpus)) => Permitted::Cpus(cpus),
                 },
+                rps: mask.as_ref().map(ReadMask::known),
             },
         );
         // A restoration is written in any case: the step is in effect because it was requested before.
@@ -382,6 +432,7 @@ impl Followed {
                 LoadChange::Table { from, to }
             }
             Moves::Interrupt(m) => LoadChange::Interrupt(m.clone()),
+            Moves::Rps(m) => LoadChange::Rps(m.clone()),
         };
         Some(LoadWrite { dev: dev.into(), change, why })
     }
@@ -392,7 +443,12 @@ impl Followed {
             Action::Rest(RestReason::TableUnknown | RestReason::CpusNotRead) if self.facts.is_none() => {
                 self.read_facts(host, dev, now, news);
             }
-            Action::Rest(RestReason::Even | RestReason::TooFewSamples { .. } | RestReason::NoInterruptMoves) => {
+            Action::Rest(
+                RestReason::Even
+                | RestReason::TooFewSamples { .. }
+                | RestReason::NoInterruptMoves
+                | RestReason::MaskStays,
+            ) => {
                 (self.facts, self.counting) = (None, None);
             }
             Action::CountEntries { method, until, .. } => {
@@ -472,7 +528,7 @@ impl Followed {
 /// `None`: nothing that a person has to know.
 fn finding_of(action: &Action) -> Option<Finding> {
     match action {
-        Action::Rest(RestReason::Even | RestReason::NoInterruptMoves) => Some(Finding::Even),
+        Action::Rest(RestReason::Even | RestReason::NoInterruptMoves | RestReason::MaskStays) => Some(Finding::Even),
         Action::CountEntries { why, .. } => Some(Finding::uneven(*why, None)),
         Action::Suspect { why, waiting } => match waiting {
             ringwise_adapt::Waiting::NotWritten { .. } => None,

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use ringwise_adapt::interrupts::may_be_crowded;
 use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
-use ringwise_model::{CpuId, CpuSet, Dir, IrqId};
+use ringwise_model::{CpuCounter, CpuId, CpuSet, Dir, IrqId};
 use ringwise_observe::{CpuRates, Layout, QueueRates, Rates, Wiring};
 
 use super::facts::Facts;
+use crate::compared::LoadLayout;
 
 /// Below this load with packets of every CPU no table can be suspect. In percent.
 const BUSY_PERCENT: f64 = 45.0;
@@ -34,8 +35,10 @@ pub(crate) fn followed(layout: &Layout) -> impl Iterator<Item = (&String, &Wirin
 }
 
 /// Whether the load of a CPU of these interfaces may be suspect, so that all counters have to be read.
-pub(crate) fn may_be_suspect(layout: &Layout, rates: &Rates) -> bool {
-    let cpus: BTreeSet<CpuId> = followed(layout).flat_map(|(_, w)| served(w).into_values().flatten()).collect();
+pub(crate) fn may_be_suspect(layout: &Layout, rates: &Rates, machine: &LoadLayout) -> bool {
+    let mut cpus: BTreeSet<CpuId> = followed(layout).flat_map(|(_, w)| served(w).into_values().flatten()).collect();
+    let masks = followed(layout).filter_map(|(dev, _)| machine.masks.get(dev));
+    cpus.extend(masks.flat_map(|m| &m.applied).map(|c| CpuId(*c)));
     let suspect = |c: &CpuRates| c.busy_percent().is_some_and(|p| p >= BUSY_PERCENT) || may_be_crowded(&cpu_sample(c));
     cpus.iter().filter_map(|c| rates.cpus.get(c)).any(suspect)
 }
@@ -84,6 +87,7 @@ pub(super) struct Reading<'a> {
     pub packets: Option<&'a PacketsByCpu>,
     /// CPUs that may serve its queues. `None`: unknown.
     pub permitted: Option<&'a BTreeSet<u32>>,
+    pub machine: &'a LoadLayout,
 }
 
 /// The sample of one interface. Counters that were not read are unknown. `facts`: `None` before they are read.
@@ -115,12 +119,20 @@ pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sa
         let all = r.packets?.get(&cpu).copied().unwrap_or(Some(0))?;
         Some(all.saturating_sub(own))
     };
+    let core = |c: u32| r.machine.core.get(&c).copied();
+    let beside = |c: CpuId| {
+        let others = r.rates.cpus.iter().filter(|(other, _)| **other != c && core(other.0) == core(c.0));
+        others.filter_map(|(_, rates)| cpu_sample(rates).total_percent).reduce(f64::max)
+    };
     let cpu = |c: CpuId| {
         let known = r.rates.cpus.get(&c).map(cpu_sample).unwrap_or_default();
-        (c.0, CpuSample { other_packets: others(c), ..known })
+        let sibling_percent = core(c.0).and_then(|_| beside(c));
+        (c.0, CpuSample { other_packets: others(c), core: core(c.0), sibling_percent, ..known })
     };
-    let permitted = facts.and(r.permitted).into_iter().flatten().map(|c| CpuId(*c));
-    let cpus = cpus.values().flatten().copied().chain(permitted).map(cpu).collect();
+    let permitted = facts.and(r.permitted).into_iter().flatten();
+    let mask = r.machine.masks.get(r.dev).into_iter().flat_map(|m| m.applied.union(&m.helpers));
+    let more = permitted.chain(mask).map(|c| CpuId(*c));
+    let cpus = cpus.values().flatten().copied().chain(more).map(cpu).collect();
     Sample { at, cpus, queues, out_of_order: r.rates.traffic.get(OUT_OF_ORDER).copied() }
 }
 
@@ -129,8 +141,9 @@ fn cpu_sample(r: &CpuRates) -> CpuSample {
         // A load without the time of its NAPI threads would be too low.
         busy_percent: r.napi_threads_percent.and(r.busy_percent()),
         total_percent: r.idle_percent.map(|idle| (100.0 - idle).clamp(0.0, 100.0)),
-        other_packets: None,
         node: r.node.map(|n| n.0),
+        backlog_drops: r.counts.get(CpuCounter::SoftnetDropped),
+        ..CpuSample::default()
     }
 }
 

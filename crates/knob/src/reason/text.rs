@@ -236,6 +236,11 @@ fn text(r: &Reason) -> String {
             "CPU {cpu}, which serves the queue, is busy for {before_percent} % of its time, predicted with this CPU: \
              {predicted_percent} %"
         ),
+        R::MaskWithBusyCpu { cpu, before_percent, predicted_percent } => format!(
+            "CPU {cpu}, which processes the packets of the queue, is busy for {before_percent} % of its time, predicted with \
+             these CPUs: {predicted_percent} %"
+        ),
+        R::XpsFollowsInterrupt { cpu } => format!("the interrupt of a queue moves to CPU {cpu}, and XPS follows it"),
         R::MoveTakenBack => "the last change did not help as predicted".into(),
         R::BeforeUnevenLoad { transaction } => format!("as before transaction {transaction}, which followed the load"),
         R::AppliedBefore { transaction } => format!("as applied in transaction {transaction}"),
