@@ -44,7 +44,7 @@ fn document() -> Value {
         ],
         "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1, "moved_entries": 7, "taken_back": 1,
             "heard": { "links": 7, "ethtool": 2, "netdev": 4, "uevents": 3, "files": 0 },
-            "better_interrupts": 1, "moved_interrupts": 3, "interrupts_taken_back": 2 },
+            "better_interrupts": 1, "moved_interrupts": 3, "interrupts_taken_back": 2, "better_masks": 1, "changed_masks": 2, "masks_taken_back": 1 },
         "problem": null, "deaf": ["netdev: ENOENT (No such file or directory)"],
         "loads": [
             { "interface": "eth1", "unix_time": 1_795_187_400, "finding": { "would_move": {
@@ -239,10 +239,15 @@ fn documents_of_a_service() {
     // What the service finds about interrupts.
     let interrupt = json!({ "queues": [3], "from_cpu": 3, "to_cpu": 9, "programs_percent": 71 });
     let shared = json!({ "queues": [3, 5], "from_cpu": 3, "to_cpu": 9, "programs_percent": null });
+    let off = json!({ "queue": 0, "from_cpus": [], "to_cpus": [2, 3, 4, 5], "busy_cpu": 0 });
+    let mask = json!({ "queue": 0, "from_cpus": [2, 3, 4, 5], "to_cpus": [2, 3, 5], "busy_cpu": 4 });
     let findings = [
         json!({ "would_move_interrupt": { "interrupt": interrupt, "before_percent": 100, "predicted_percent": 34 } }),
         json!({ "moved_interrupt": { "interrupt": shared, "before_percent": 82, "predicted_percent": 45 } }),
         json!({ "interrupt_taken_back": { "why": "the loads after the step are unknown" } }),
+        json!({ "would_change_mask": { "mask": off, "before_percent": 90, "predicted_percent": 45 } }),
+        json!({ "changed_mask": { "mask": mask, "before_percent": 100, "predicted_percent": 14 } }),
+        json!({ "mask_taken_back": { "why": "the loads after the step are unknown" } }),
     ];
     let texts = findings.map(|finding| {
         let service = service(|d| d["loads"][0]["finding"] = finding);
@@ -258,6 +263,11 @@ fn documents_of_a_service() {
             "moved the interrupt of receive queues 3, 5 from CPU 3 to 9: CPU 3 serves several queues and is busy for 82 % of its \
              time; the busier of both CPUs will be busy for 45 % (predicted)",
             "moved the last interrupt back to its CPU: the loads after the step are unknown",
+            "it would be better to change the RPS mask of receive queue 0 from off to CPUs 2-5: CPU 0 is busy for 90 % of its \
+             time; the busiest CPU with packets will be busy for 45 % (predicted)",
+            "changed the RPS mask of receive queue 0 from CPUs 2-5 to CPUs 2-3,5: CPU 4 is busy for 100 % of its time; the \
+             busiest CPU with packets will be busy for 14 % (predicted)",
+            "restored the RPS mask from before the last change: the loads after the step are unknown",
         ]
     );
     let dir = Dir::new();
@@ -318,6 +328,9 @@ fn metrics_of_a_service() {
         "ringwise_service_better_interrupts_total 1",
         "ringwise_service_moved_interrupts_total 3",
         "ringwise_service_interrupt_moves_taken_back_total 2",
+        "ringwise_service_better_rps_masks_total 1",
+        "ringwise_service_changed_rps_masks_total 2",
+        "ringwise_service_rps_mask_changes_taken_back_total 1",
         "ringwise_service_last_action_timestamp_seconds 1795187427",
     ];
     assert_eq!(page(), expected);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Journals, Policy, Request, restore_balanced};
 use ringwise_kfmt::notification::{Change, Uevent};
-use ringwise_model::{CpuId, Dir, Goal};
+use ringwise_model::{CpuId, CpuSet, Dir, Goal};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
@@ -38,6 +38,11 @@ fn cpus(rig: &Rig) -> Vec<u32> {
     let nic = ringwise_discover::device(&rig.host, DEV, Duration::from_secs(20)).unwrap();
     let cpu = |q| nic.vector_of(Dir::Rx, q).unwrap().taken_by().unwrap().first().unwrap().0;
     (0..4).map(cpu).collect()
+}
+
+fn xps(rig: &Rig) -> Vec<CpuSet> {
+    let nic = ringwise_discover::device(&rig.host, DEV, Duration::from_secs(20)).unwrap();
+    nic.tx_queues.iter().map(|q| q.xps_cpus.known().unwrap().clone()).collect()
 }
 
 /// A second in which each queue takes a quarter of its CPU, and a program the rest of the time of one CPU.
@@ -115,7 +120,7 @@ fn a_queue_moves_away_from_a_program_and_the_base_comes_back() {
         assert_eq!((now[0], now[2], now[3]), (first[0], first[2], first[3]));
         assert_eq!((service.state.totals.moved_interrupts, service.state.totals.interrupts_taken_back), (1, 0));
         assert!(rig.holds(), "what the service moved is in effect");
-        assert_eq!(balanced(&rig), 1);
+        assert_eq!(balanced(&rig), 1, "its transmit queue has an interrupt of its own, which stays, so XPS stays");
         // Looks without an event leave it alone.
         service.look(false);
         later(service);
@@ -130,6 +135,54 @@ fn a_queue_moves_away_from_a_program_and_the_base_comes_back() {
     restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
     assert_eq!((cpus(&rig), balanced(&rig), in_effect()), (first, 0, before));
     assert!(rig.holds());
+}
+
+/// Receive and transmit queues share an interrupt.
+fn combined() -> Rig {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).vmxnet3(DEV, 0, 4).done()));
+    let mut rig = Rig::of(sim, Goal::Forward);
+    (rig.setup.follow, rig.setup.act_on_load) = (true, vec![DEV.into()]);
+    rig
+}
+
+#[test]
+fn xps_follows_an_interrupt_and_returns_with_it() {
+    let rig = combined();
+    let (first, masks) = (cpus(&rig), xps(&rig));
+    assert!(masks.iter().all(|m| !m.is_empty()), "{masks:?}");
+    rig.serve(|service| {
+        seconds(&rig, service, Program::On(first[QUEUE as usize]), 30);
+        let (now, moved) = (cpus(&rig), xps(&rig));
+        assert_ne!(now, first, "{:?}", service.state);
+        // Each CPU with a queue of its own sends through it.
+        assert!((0..4).all(|q| moved[q].contains(CpuId(now[q]))), "{now:?}: {moved:?}");
+        let changed = masks.iter().zip(&moved).filter(|(a, b)| a != b).count();
+        assert!(changed > 0);
+        assert_eq!(balanced(&rig), 1 + changed);
+        assert!(rig.holds());
+        service.look(false);
+        later(service);
+        service.look(true);
+        assert_eq!(xps(&rig), moved, "{:?}", service.state.actions);
+    });
+    let by = Request { who: "guard".into(), ..Request::default() };
+    restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+    assert_eq!((cpus(&rig), xps(&rig), balanced(&rig)), (first, masks, 0));
+}
+
+#[test]
+fn xps_masks_of_a_user_do_not_follow() {
+    let rig = combined();
+    let first = cpus(&rig);
+    rig.serve(|service| {
+        let path = format!("/sys/class/net/{DEV}/queues/tx-3/xps_cpus");
+        rig.sim.outside(|h| h.write(&path, b"1").unwrap());
+        service.look(false);
+        let masks = xps(&rig);
+        seconds(&rig, service, Program::On(first[QUEUE as usize]), 30);
+        assert_ne!(cpus(&rig), first);
+        assert_eq!((xps(&rig), balanced(&rig)), (masks, 1));
+    });
 }
 
 #[test]

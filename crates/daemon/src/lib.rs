@@ -38,6 +38,8 @@ mod programs;
 #[cfg(test)]
 mod programs_tests;
 mod replan;
+#[cfg(test)]
+mod rps_tests;
 mod run;
 pub mod schedule;
 mod service;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringwise_adapt::Settled;
 use ringwise_adapt::moves::InterruptMove;
 use ringwise_apply::{BalancedSetting, Refusal, Request, Verdict, balance_step};
-use ringwise_discover::Options;
+use ringwise_discover::{Options, Parts};
 use ringwise_knob::{Address, Reason, Setting, VectorName, irq};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Title, TxQueue};
@@ -114,7 +114,10 @@ impl Service<'_> {
         if !self.machine.xps.contains(nic.name()) {
             return None;
         }
-        let host = ringwise_discover::snapshot(self.host, &Options::layout(&[nic.name().to_string()])).ok()?;
+        let devs = [nic.name().to_string()];
+        let parts = Parts { cores: true, ..Parts::LEAST };
+        let options = Options { parts, ..Options::layout(&devs) };
+        let host = ringwise_discover::snapshot(self.host, &options).ok()?;
         let vector = |q: &TxQueue| nic.vector_of(Dir::Tx, q.id);
         let moved = nic.vector_of(Dir::Rx, *m.queues.first()?)?.irq;
         let cpu = |q: &TxQueue| vector(q)?.taken_by().filter(|c| c.len() == 1)?.first();

@@ -1,5 +1,6 @@
 //! What may change on each interface when it follows the load: the CPUs that may serve its queues, its RPS mask, and its XPS masks.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use ringwise_apply::Standing;
@@ -29,9 +30,13 @@ impl Service<'_> {
             let (nic, part) = decided(dev)?;
             Some(numbers(&part.permitted_cpus(t, nic)?))
         };
+        // A look reads no caches. The plan chose the CPUs of a mask by these.
+        let whole = OnceCell::new();
         let mask = |dev: &str| {
             let (nic, part) = decided(dev)?;
-            let queue = nic.rx_queues.first()?.id;
+            let [only] = nic.rx_queues.as_slice() else { return None };
+            let queue = only.id;
+            let t = whole.get_or_init(|| ringwise_discover::topology(self.host.as_ref()).0);
             let cpu = nic.vector_of(Dir::Rx, queue)?.taken_by().filter(|c| c.len() == 1)?.first()?;
             let helpers = numbers(&part.rps_helpers(t, nic, cpu)?);
             let address = Address::RpsCpus { dev: dev.into(), queue };

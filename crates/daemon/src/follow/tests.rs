@@ -11,6 +11,7 @@ use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
 
 use super::sample::{Reading, followed, served};
 use super::{Finding, Followed, News};
+use crate::compared::LoadLayout;
 
 const DEV: &str = "eth0";
 
@@ -55,7 +56,8 @@ impl Rig {
                 self.sim.receive(DEV, Arrival { hash, queue, packets, bytes: packets * 100, segments: packets });
             }
             let rates = uneven(DEV, busy_cpu);
-            let read = Reading { dev: DEV, wiring, rates: &rates, packets: None, permitted: None };
+            let machine = &LoadLayout::default();
+            let read = Reading { dev: DEV, wiring, rates: &rates, packets: None, permitted: None, machine };
             self.followed.second(&self.host, &read, None, &mut all);
         }
         all
