@@ -1,5 +1,5 @@
 #!/bin/sh
-# The service moves the interrupt of a queue where the user requested it: away from a program that takes the queue's CPU, and from a CPU that serves two queues while the table may not be written. When it is killed, its guard moves the interrupt back; a restart hands over; an interrupt that a user moves stays.
+# The service moves the interrupt of a queue where the user requested it: away from a program that takes the queue's CPU, and from a CPU that serves two queues while the table may not be written. XPS follows. When it is killed, its guard moves the interrupt back; a restart hands over; an interrupt that a user moves stays.
 # hosts: router16
 # kernels: 5.10 6.12 newest
 # areas: daemon
@@ -61,8 +61,14 @@ moved() {
 	check "$1" test "$_now" != "$base"
 }
 
+# xps: the XPS masks of mq0
+xps() {
+	cat /sys/class/net/mq0/queues/tx-*/xps_cpus
+}
+
 file=$(affinity_of 0)
 look base "$file"
+xps >/tmp/xps
 program "$base"
 
 # Without the request of the user it only reports.
@@ -95,10 +101,15 @@ serve --config none --act mq0
 load
 check "the next service moves it, too" logged "mq0: moved the interrupt of receive queue 0 from CPU $base to " 90
 moved "the interrupt has moved again"
+look now "$file"
+look own /sys/class/net/mq0/queues/tx-0/xps_cpus
+check "XPS has followed it: CPU $now sends through queue 0 ($own)" test "$((0x$(echo "$own" | tr -d ,) & (1 << now)))" != 0
 read -r _killed _ </proc/uptime
 kill -KILL $service
 wait $service 2>/dev/null
 check "its guard moves the interrupt back" goes "$file" "$base" 10
+xps >/tmp/now
+unchanged "the XPS masks are back, too" /tmp/xps /tmp/now
 echo "# moved back $(awk "BEGIN { print $(cat /tmp/at) - $_killed }") s after the kill"
 free || not_ok "the guard ends" "the lock is still held"
 status "as recorded" 0 ringwise verify
