@@ -89,7 +89,7 @@ impl Means<'_> {
         self.last.cpus.get(&cpu)?.node
     }
 
-    /// All time of the busiest other thread of its core, in percent; 0 if there is none.
+    /// All time of the busiest other thread of its core, in percent.
     fn beside(&self, cpu: u32) -> f64 {
         beside(self.samples, cpu)
     }

@@ -27,12 +27,6 @@ const VARIANCE_FALL_PERCENT: f64 = 25.0;
 const NOISE_POINTS: f64 = 2.0;
 /// The other entries of an elephant's CPU have this part of its weight at most when it is named.
 const NEIGHBOURS: f64 = 0.05;
-/// A receiver may get up to this load, in percent.
-pub(crate) const RECEIVER_PERCENT: f64 = 60.0;
-/// A receiver may get up to this much above the mean, in points, if that is more.
-pub(crate) const RECEIVER_POINTS: f64 = 10.0;
-/// A receiver stays this much below the load that the donor had, in points, so that a step at overload is possible too.
-pub(crate) const BELOW_DONOR_POINTS: f64 = 10.0;
 /// Load of the busiest CPU over the mean that the balance tries to reach.
 const TARGET: f64 = 1.05;
 /// Units of a weight for each point of load.

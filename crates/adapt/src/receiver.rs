@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::load::{CpuSample, Sample};
-use crate::propose::{BELOW_DONOR_POINTS, RECEIVER_PERCENT, RECEIVER_POINTS};
 
+/// A receiver may get up to this load, in percent.
+const RECEIVER_PERCENT: f64 = 60.0;
+/// A receiver may get up to this much above the mean, in points, if that is more.
+const RECEIVER_POINTS: f64 = 10.0;
+/// A receiver stays this much below the load that the donor had, in points, so that a step at overload is possible too.
+const BELOW_DONOR_POINTS: f64 = 10.0;
 /// What packets cost more while the other thread of the core is busy all the time, as a part.
 const SHARED_CORE: f64 = 0.5;
 
@@ -21,7 +26,7 @@ pub(crate) fn has_room(cpus: &BTreeMap<u32, CpuSample>, cpu: u32, donor: u32, be
     !shares && beside <= most
 }
 
-/// Mean time of the busiest other thread of a CPU's core, in percent; 0 if there is none.
+/// Mean time of the busiest other thread of a CPU's core, in percent; 0 for a core with one thread, or if it is unknown.
 pub(crate) fn beside(samples: &[&Sample], cpu: u32) -> f64 {
     let known: Vec<f64> = samples.iter().filter_map(|s| s.cpus.get(&cpu)?.sibling_percent).collect();
     known.iter().sum::<f64>() / known.len().max(1) as f64
