@@ -162,6 +162,10 @@ const STMMAC: Drivers = &[
 const STMMAC_SOURCE: &str = "stmicro/stmmac/stmmac_main.c stmmac_request_irq_multi_msi, stmmac_request_irq_single";
 const ALX: &str = "atheros/alx/main.c alx_request_msix, alx_request_irq";
 const BNX2: &str = "broadcom/bnx2.c bnx2_enable_msix, bnx2_setup_int_mode";
+const CXGB4VF: &str = "chelsio/cxgb4vf/cxgb4vf_main.c name_msix_vecs";
+const HINIC3: &str = "huawei/hinic3/hinic3_irq.c hinic3_qps_irq_init";
+const OCTEP: &str = "marvell/octeon_ep/octep_main.c octep_request_irqs";
+const WANGXUN: &str = "wangxun/ngbe/ngbe_main.c ngbe_request_msix_irqs, txgbe/txgbe_irq.c txgbe_request_queue_irqs";
 const AM65: &str = "ti/am65-cpsw-nuss.c am65_cpsw_nuss_init_tx_chns, excerpt";
 const LAB: &str = "lab: the test device's own driver";
 
@@ -314,9 +318,16 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["cxgb4"], "{if}-Rx{n}", Rx, CXGB4),
     own(&["cxgb4"], "{if}-FWeventq", Control, CXGB4),
     own(&["cxgb4"], "{if}", AllIfOnly, CXGB4),
+    // Transmit queues have no vector: their buffers are freed when packets are sent. The device of the other vectors
+    // is the adapter's first port.
+    own(&["cxgb4vf"], "{if}-{n}", Rx, CXGB4VF),
+    own(&["cxgb4vf"], "{if}-FWeventq", Control, CXGB4VF),
     own(&["nfp"], "{if}-rxtx-{n}", Pair, NFP),
     own(&["nfp"], "{if}-lsc", Control, NFP),
     own(&["nfp"], "{if}-exn", Control, NFP),
+    // The ending of the other vectors names their purpose: epf_ire_rint, epf_misc_rint.
+    own(&["octeon_ep"], "{if}-q{n}", Pair, OCTEP),
+    own(&["octeon_ep"], "{if}-{*}", Control, OCTEP),
     own(&["rvu_nicpf", "rvu_nicvf"], "{if}-rxtx-{n}", Pair, OTX2),
     own(&["nicvf"], "{if}-rxtx-{n}", Pair, NICVF),
     own(&["nicvf"], "{if}-rbdr-{n}", Control, NICVF),
@@ -333,6 +344,7 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["hns3"], "hclgevf-misc-{bdf}", Control, HCLGE),
     own(&["hinic"], "{if}_rxq{n}", Rx, HINIC),
     own(&["hinic"], "{if}_txq{n}", Tx, HINIC),
+    own(&["hinic3"], "{if}_qp{n}", Pair, HINIC3),
     // A receive vector usually serves its transmit queue too, which the name does not show.
     own(&["ionic"], "ionic-{if}-L{m}-rx{n}", Rx, IONIC),
     own(&["ionic"], "ionic-{if}-L{m}-tx{n}", Tx, IONIC),
@@ -352,6 +364,9 @@ pub const PATTERNS: &[Pattern] = &[
     own(STMMAC, "{if}", AllIfSole, STMMAC_SOURCE),
     // Several transmit queues to a vector, assigned in two ways (enetc_alloc_msix).
     own(&["fsl_enetc", "fsl_enetc_vf"], "{if}-rxtx{n}", Rx, "freescale/enetc/enetc.c enetc_setup_irqs"),
+    // The number is the index in the device's MSI-X table, where the vector for other events is the first or the last.
+    own(&["ngbe", "txgbe"], "{if}-TxRx-{n}", Ranked(Direction::Both, Among::Form), WANGXUN),
+    own(&["ngbe", "txgbe"], "{if}", AllIfOnly, WANGXUN),
     own(&["alx"], "{if}-TxRx-{n}", Pair, ALX),
     own(&["alx"], "{if}-rx-{n}", Rx, ALX),
     own(&["alx"], "{if}-tx-{n}", Tx, ALX),

@@ -382,6 +382,31 @@ fn earlier_names_and_unknown_drivers() {
 }
 
 #[test]
+fn drivers_of_chelsio_huawei_marvell_and_wangxun() {
+    let pair = |n| q(&[n], &[n], true);
+    check(&[
+        ("cxgb4vf", "eth1-3", q(&[3], &[], true)),
+        ("cxgb4vf", "eth1-FWeventq", Control),
+        ("hinic3", "eth1_qp5", pair(5)),
+        ("hinic3", "eth1_rxq5", Unknown),
+        ("octeon_ep", "eth1-q1", pair(1)),
+        ("octeon_ep", "eth1-epf_misc_rint", Control),
+        ("octeon_ep", "eth2-q1", NotOurs),
+        // Only with the names of all vectors.
+        ("txgbe", "eth1-TxRx-1", Unknown),
+        ("txgbe", "eth1", Control),
+    ]);
+    let ranks = |n| q(&[n], &[n], false);
+    for driver in ["ngbe", "txgbe"] {
+        // The vector for other events is the first one, or the last one.
+        for names in [["eth1", "eth1-TxRx-1", "eth1-TxRx-2"], ["eth1", "eth1-TxRx-0", "eth1-TxRx-1"]] {
+            assert_eq!(ranked(driver, &names, 2, 2), [Control, ranks(0), ranks(1)], "{driver} {names:?}");
+        }
+        assert_eq!(ranked(driver, &["eth1-TxRx-1", "eth1-TxRx-2"], 4, 4), [Unknown, Unknown], "{driver}");
+    }
+}
+
+#[test]
 fn blocks_are_counted() {
     let c = ctx("gve");
     let names =
