@@ -232,6 +232,13 @@ fn bad_archives_say_what_is_wrong() {
     says("text.tar", &b"this is no archive at all, but some words. ".repeat(40), "not a tar archive");
     says("host.tar.xz", b"\xfd7zXZ\0....", "damaged at its beginning");
     says("other.tar", &tar_of(&[("home/me/notes", FILE, b"hello")]), "neither a ringwise capture nor");
+    let report = ["basic-environment.txt", "supportconfig.txt", "network.txt"];
+    for below in ["", "scc_edge7_261120_1030/"] {
+        let names = report.map(|name| format!("{below}{name}"));
+        let entries: Vec<_> = names.iter().map(|name| (name.as_str(), FILE, &b"#==[ Command ]\n"[..])).collect();
+        says("scc_edge7.tar", &tar_of(&entries), "a report of supportconfig");
+        says("one.tar", &tar_of(&entries[1..]), "neither a ringwise capture nor");
+    }
     let good = tar_of(&[("proc/interrupts", FILE, &[b'x'; 3000]), ("proc/stat", FILE, &[b'y'; 3000])]);
     for cut in [100, 512, 2000, 4000, 5000, good.len() - 1024] {
         says(&format!("cut{cut}.tar"), &good[..cut], "");

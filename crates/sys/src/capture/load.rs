@@ -199,7 +199,24 @@ impl Source {
             let names: Vec<&str> = found.iter().map(Root::path).collect();
             return Err(format!("contains more than one host: {}; name one of them", names.join(", ")));
         }
-        found.pop().ok_or_else(|| "neither a ringwise capture nor a tree with proc/ and sys/ in it".into())
+        found.pop().ok_or_else(|| {
+            let words = match self.is_supportconfig() {
+                true => {
+                    "a report of supportconfig, which has the output of commands but no proc/ and sys/: ringwise cannot read it; \
+                     run sos report, or ringwise capture FILE, on the host"
+                }
+                false => "neither a ringwise capture nor a tree with proc/ and sys/ in it",
+            };
+            words.into()
+        })
+    }
+
+    /// Whether it has the files that SUSE's supportconfig always writes (`CSFILE` and `BASIC_ENVF` of supportconfig.rc), in
+    /// the root or in the directory that its archives contain.
+    fn is_supportconfig(&self) -> bool {
+        let written =
+            |dir: &str| ["supportconfig.txt", "basic-environment.txt"].iter().all(|name| self.exists(&join(dir, name)));
+        written("/") || self.directories("/").iter().any(|dir| written(&join("/", dir)))
     }
 
     /// The directories that contain a host: captures made by ringwise, and trees with one of [`MARKS`]. `damaged` decides
