@@ -40,6 +40,7 @@ mod rings;
 mod rps;
 mod rss;
 mod rules;
+mod shapers;
 mod snapshot;
 pub mod sockets;
 pub mod sos;

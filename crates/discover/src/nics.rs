@@ -16,7 +16,9 @@ use crate::links::{NET, Port, Sort};
 use crate::neighbours::Neighbours;
 use crate::parts::{Parts, part};
 use crate::read::Reader;
-use crate::{channels, coalesce, device, features, informational, irq, napi, pause, queues, rings, rss, rules, users};
+use crate::{
+    channels, coalesce, device, features, informational, irq, napi, pause, queues, rings, rss, rules, shapers, users,
+};
 
 /// What all devices share; read once.
 pub(crate) struct Common {
@@ -104,6 +106,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         queue_coalesce,
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),
+        shapers: part(parts.steering, "net-shaper-get", || shapers::shapers(&mut r, name)),
         users,
         addresses: own_addresses(common, port),
         unread: r.unread,
@@ -218,6 +221,7 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         queue_coalesce: because(late, "moderation of queues"),
         rules: because(late, "flow rules"),
         napi: because(late, "NAPI"),
+        shapers: because(late, "net-shaper-get"),
         users: because(late, "users"),
         addresses: because(late, "addresses"),
         unread: Vec::new(),

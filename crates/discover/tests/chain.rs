@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, device, snapshot};
-use ringwise_model::{Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, Role, User};
+use ringwise_kfmt::net_shaper_nl::shaper_reply;
+use ringwise_model::{
+    Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, RateUnit, Role, Shaper, ShaperPlace,
+    Shapers, User,
+};
 use ringwise_sys::Request;
 
 fn plan<'a>(name: &'a str, driver: &'a str, queues: u32, vectors: Vec<String>) -> NicPlan<'a> {
@@ -278,4 +282,41 @@ fn a_device_that_is_gone_is_not_a_device_without_anything() {
     let n = s.nic("eth1").unwrap();
     assert_eq!(n.kind, NicKind::Unknown);
     assert!(n.unread.iter().any(|u| u.why.contains("vanished")), "{:?}", n.unread);
+}
+
+/// Limits that are set, a kernel without the family, a driver without limits, and a refusal are four different answers.
+#[test]
+fn limits_inside_the_nic_are_read_and_each_refusal_keeps_its_meaning() {
+    let limit = |place, mbps: u64| Shaper {
+        place,
+        parent: None,
+        unit: RateUnit::BitsPerSecond,
+        min_rate: None,
+        max_rate: Some(mbps * 1_000_000),
+        burst: None,
+        priority: None,
+        weight: None,
+    };
+    let read = |answer: Result<Vec<Vec<u8>>, i32>| {
+        let mut m = Machine::new(4, 1);
+        m.nic(&plan("eth1", "igb", 4, igb("eth1", 4)));
+        let mut tree = m.finish();
+        let request = Request::NetShaperDump { dev: "eth1".into() };
+        tree.kernel.insert(request, answer);
+        let n = snapshot(&tree.shared(), &Options::all()).unwrap().nic("eth1").unwrap().clone();
+        (n.shapers, n.unread)
+    };
+    let (queue, device) = (limit(ShaperPlace::Queue(3), 100), limit(ShaperPlace::Device, 900));
+    let bytes = [queue, device].map(|s| shaper_reply(IfIndex(2), &s).unwrap());
+    assert_eq!(read(Ok(bytes.to_vec())), (Fact::Known(Shapers::Set(vec![device, queue])), Vec::new()));
+    assert_eq!(read(Ok(Vec::new())), (Fact::Known(Shapers::Set(Vec::new())), Vec::new()));
+    // ENOENT, EOPNOTSUPP, EPERM
+    assert_eq!(read(Err(2)), (Fact::Known(Shapers::NotInKernel), Vec::new()));
+    assert_eq!(read(Err(95)), (Fact::Absent, Vec::new()));
+    let (fact, unread) = read(Err(1));
+    let why = fact.unread().unwrap();
+    assert_eq!((why.to_string(), why.errno), ("net-shaper-get eth1: needs root".to_string(), Some(1)));
+    assert_eq!(unread, [why.clone()]);
+    let (fact, _) = read(Ok(vec![vec![8, 0, 2, 0, 9, 0, 0, 0]]));
+    assert!(fact.unread().unwrap().why.contains("metric 9"), "{fact:?}");
 }

@@ -72,6 +72,9 @@ pub struct Nic {
     /// Instances from `napi-get`, values of the whole device from sysfs.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub napi: Fact<crate::Napi>,
+    /// Rate limits inside the NIC. Absent: the driver supports none.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub shapers: Fact<crate::Shapers>,
     /// Users of the queues besides the network stack. Absent: there are none.
     pub users: Fact<Vec<User>>,
     /// `ADDRESS/PREFIX` of IPv4 and IPv6.

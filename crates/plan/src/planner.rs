@@ -262,6 +262,19 @@ fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Pl
     }
 }
 
+/// No placement lets a queue send more than its limit inside the NIC.
+fn warn_about_limits(d: &Dev, out: &mut PlanBuilder) {
+    let Some(shapers) = d.nic.shapers.known() else { return };
+    for q in &d.nic.tx_queues {
+        if let Some((rate, unit)) = shapers.max_of_queue(q.id)
+            && d.nic.link.speed_mbps.known().is_none_or(|mbps| unit.is_below(rate, *mbps) != Some(false))
+        {
+            let text = format!("net-shaper limits each of these transmit queues to {}", unit.text(rate));
+            out.warnings.detailed(d.name(), format!("tx-{}", q.id), text);
+        }
+    }
+}
+
 fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuilder) {
     let dev = d.name();
     match &d.near {
@@ -289,6 +302,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
         let text = "its link is not known to be up; the CPUs of its interrupts are known only when there is traffic";
         out.warnings.about(dev, text);
     }
+    warn_about_limits(d, out);
     let lost = d.unknown_vectors();
     if lost > 0 {
         let text = match lost {

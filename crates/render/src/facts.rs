@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::features::short_name;
-use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, Snapshot};
+use ringwise_model::order::Order;
+use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, Shaper, ShaperPlace, Snapshot};
 
 use ringwise_text::Style;
 use ringwise_text::{hang, numbers, pad, set, word};
@@ -58,6 +59,37 @@ fn pcie(p: &Pcie) -> String {
         format!("{speed} x{}", l.lanes)
     };
     if p.now == p.max { one(p.now) } else { format!("{} of {}", one(p.now), one(p.max)) }
+}
+
+/// Rate limits inside the NIC. Queues with the same limits are listed together. `None`: nothing is limited.
+pub(crate) fn shapers(n: &Nic) -> Option<String> {
+    let mut queues: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut parts: Vec<String> = Vec::new();
+    for s in n.shapers.known()?.list() {
+        let limits = limits(s);
+        match s.place {
+            ShaperPlace::Device => parts.push(format!("all queues together {limits}")),
+            ShaperPlace::Queue(q) => queues.entry(limits).or_default().push(q),
+            ShaperPlace::Group(g) => parts.push(format!("scheduling group {g} {limits}")),
+        }
+    }
+    let mut queues: Vec<(Vec<u32>, String)> = queues.into_iter().map(|(limits, list)| (list, limits)).collect();
+    queues.order_by(|a, b| a.cmp(b));
+    parts.extend(queues.into_iter().map(|(list, limits)| format!("tx-{} {limits}", numbers(list))));
+    (!parts.is_empty()).then(|| format!("net-shaper: {}", parts.join("; ")))
+}
+
+fn limits(s: &Shaper) -> String {
+    let mut out = Vec::new();
+    out.extend(s.max_rate.map(|r| format!("at most {}", s.unit.text(r))));
+    out.extend(s.min_rate.map(|r| format!("at least {}", s.unit.text(r))));
+    out.extend(s.priority.map(|p| format!("priority {p}")));
+    out.extend(s.weight.map(|w| format!("weight {w}")));
+    let text = if out.is_empty() { "without a rate".to_string() } else { out.join(", ") };
+    match s.parent {
+        Some(ShaperPlace::Group(g)) => format!("{text} (in scheduling group {g})"),
+        _ => text,
+    }
 }
 
 /// With `-v`: facts about the device that are only shown, and all of its features.
@@ -169,4 +201,52 @@ fn latency(h: &Host) -> String {
 fn block(rows: Vec<(&str, String)>, style: &Style) -> String {
     let rows = rows.into_iter().filter(|(_, text)| !text.is_empty() && text != "-");
     rows.map(|(name, text)| hang(&pad(name, 13), &text, style.width)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::RateUnit::BitsPerSecond;
+    use ringwise_model::{Shapers, Unread};
+    use ringwise_testkit::machines;
+    use ringwise_testkit::topo::CpuSpec;
+
+    use super::*;
+
+    #[test]
+    fn limits_are_one_line_only_where_something_is_limited() {
+        let nics = vec![machines::NicSpec::new("eth1", "igb", Some(0), 4, 4)];
+        let mut nic = machines::host("h", CpuSpec::flat(4, 1), nics).snapshot().nics.remove(0);
+        let of = |place, max_rate, min_rate| Shaper {
+            place,
+            parent: Some(ShaperPlace::Device),
+            unit: BitsPerSecond,
+            min_rate,
+            max_rate,
+            burst: None,
+            priority: None,
+            weight: None,
+        };
+        let mbps = |n: u64| Some(n * 1_000_000);
+        let grouped =
+            Shaper { parent: Some(ShaperPlace::Group(7)), weight: Some(2), ..of(ShaperPlace::Queue(3), None, None) };
+        nic.shapers = Fact::Known(Shapers::Set(vec![
+            of(ShaperPlace::Device, mbps(5000), None),
+            of(ShaperPlace::Queue(0), mbps(100), None),
+            of(ShaperPlace::Queue(1), mbps(100), None),
+            of(ShaperPlace::Queue(2), mbps(250), mbps(50)),
+            grouped,
+            of(ShaperPlace::Group(7), mbps(10), None),
+        ]));
+        assert_eq!(
+            shapers(&nic).unwrap(),
+            "net-shaper: all queues together at most 5000 Mb/s; scheduling group 7 at most 10 Mb/s; tx-0-1 at most 100 Mb/s; \
+             tx-2 at most 250 Mb/s, at least 50 Mb/s; tx-3 weight 2 (in scheduling group 7)"
+        );
+        let unknown = Fact::Unknown(Unread::new("net-shaper-get eth1", Some(1), "needs root"));
+        for nothing in [Fact::Known(Shapers::Set(Vec::new())), Fact::Known(Shapers::NotInKernel), Fact::Absent, unknown]
+        {
+            nic.shapers = nothing;
+            assert_eq!(shapers(&nic), None);
+        }
+    }
 }

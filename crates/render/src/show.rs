@@ -178,6 +178,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         out.push(("pause", steering::pause(n)));
         out.extend(facts::features(n).map(|f| ("features", f)));
         out.extend(rules::line(n).map(|r| ("flow rules", r)));
+        out.extend(facts::shapers(n).map(|l| ("limits", l)));
         out.extend(facts::slow_pcie(n).map(|p| ("PCIe", p)));
         out.extend(facts::numa(s, n).map(|d| ("NUMA", d)));
     }
@@ -297,7 +298,12 @@ fn fixed(n: &Nic) -> Option<String> {
 /// Values that could not be read, and values that the recording does not have and that get no line of their own. `None`:
 /// there are none.
 fn not_read(n: &Nic, style: &Style) -> Option<String> {
-    let without_line = [("NAPI", n.napi.unread()), ("features", n.features.unread()), ("flow rules", n.rules.unread())];
+    let without_line = [
+        ("NAPI", n.napi.unread()),
+        ("features", n.features.unread()),
+        ("flow rules", n.rules.unread()),
+        ("rate limits", n.shapers.unread()),
+    ];
     let unrecorded = without_line
         .into_iter()
         .filter(|_| n.has_own_queues())

@@ -247,6 +247,11 @@ pub enum Request {
         /// Whole attributes with their headers and padding.
         attrs: Vec<u8>,
     },
+    /// net-shaper generic netlink, `get` 1, dump of one interface: the rate limits inside the NIC. Since 6.13.
+    NetShaperDump {
+        /// Interface name in this network namespace; sent as its index.
+        dev: String,
+    },
     /// CPUs that a kernel thread may run on (`sched_setaffinity`), in ascending order.
     ThreadCpus {
         /// Thread ID, 1 or above.
@@ -330,6 +335,7 @@ impl Request {
             | Self::StatValues { dev }
             | Self::NetdevDump { dev, .. }
             | Self::NetdevSet { dev, .. }
+            | Self::NetShaperDump { dev }
             | Self::Ioctl { dev, .. } => Some(dev),
         }
     }
@@ -356,6 +362,7 @@ impl fmt::Display for Request {
             | Self::NetdevDump { name, dev, .. } => {
                 write!(f, "{name} {dev}")
             }
+            Self::NetShaperDump { dev } => write!(f, "net-shaper-get {dev}"),
             Self::ThreadCpus { pid, .. } => write!(f, "sched_setaffinity {pid}"),
             Self::Sleep { cpus } => {
                 write!(f, "sleep of 10 ms on {} CPU{}", cpus.len(), if cpus.len() == 1 { "" } else { "s" })

@@ -217,6 +217,25 @@ fn a_recording_of_this_machine_names_it_no_more() {
     }
 }
 
+/// Limits inside the NIC are numbers, which are kept; any other attribute is left out.
+#[test]
+fn limits_of_queues_are_kept() {
+    let limit = b"\x08\0\x08\0\x03\0\0\0\
+        \x0c\0\x09\x80\x08\0\x01\0\x01\0\0\0\
+        \x14\0\x01\x80\x08\0\x01\0\x02\0\0\0\x08\0\x02\0\x05\0\0\0\
+        \x08\0\x02\0\0\0\0\0\
+        \x0c\0\x04\0\x00\xe1\xf5\x05\x01\0\0\0";
+    let secret = b"\x0c\0\x0b\0hunter2\0";
+    let mut r = Recording::default();
+    let messages = vec![limit.to_vec(), [&limit[..], secret].concat()];
+    let reply = Reply { name: "net-shaper-get".into(), answer: Ok(messages) };
+    r.kernel.insert(asked("net-shaper", "eth0", 1), reply);
+    r.dirs.insert("/sys/class/net".into(), Ok(vec!["eth0".into()]));
+    r.redact_with(&Knowledge::default());
+    let kept = r.kernel[&asked("net-shaper", "eth0", 1)].answer.clone().unwrap();
+    assert_eq!(kept, [limit.to_vec(), limit.to_vec()]);
+}
+
 /// Random bytes, with texts that look like ringwise's own among them.
 fn noise(state: &mut u64, length: usize) -> Vec<u8> {
     const WORDS: [&[u8]; 20] = [
@@ -294,7 +313,9 @@ fn damaged_replies_and_texts_end_no_capture() {
     ];
     for round in 0..60 {
         let mut r = Recording::default();
-        for (kind, cmd) in kinds.into_iter().chain(genl).chain(ioctl).chain([("netdev", 10), ("later", 1)]) {
+        for (kind, cmd) in
+            kinds.into_iter().chain(genl).chain(ioctl).chain([("netdev", 10), ("net-shaper", 1), ("later", 1)])
+        {
             let message = noise(&mut state, round * 5);
             r.kernel.insert(asked(kind, "eth0", cmd), Reply { name: kind.into(), answer: Ok(vec![message]) });
         }

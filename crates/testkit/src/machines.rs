@@ -194,6 +194,7 @@ pub fn plain_nic(name: &str, index: u32) -> Nic {
         queue_coalesce: ringwise_model::not_asked(),
         rules: Fact::Absent,
         napi: ringwise_model::not_asked(),
+        shapers: ringwise_model::not_asked(),
         users: Fact::Absent,
         addresses: Fact::Known(Vec::new()),
         unread: Vec::new(),

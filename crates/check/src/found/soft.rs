@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use ringwise_model::CpuId;
 use ringwise_model::words::plural;
+use ringwise_model::{CpuId, RateUnit};
 use serde::{Deserialize, Serialize};
 
 use super::words::{count, queues};
@@ -40,6 +40,17 @@ pub enum SoftFound {
         /// Speed of the link.
         mbps: u32,
     },
+    /// The NIC limits transmit queues (net-shaper) to less than the speed of the link.
+    QueuesLimited {
+        /// Transmit queues with this limit.
+        queues: Vec<u32>,
+        /// The largest rate of each of them.
+        rate: u64,
+        /// Unit of `rate`.
+        unit: RateUnit,
+        /// Speed of the link. `None`: it is not known.
+        mbps: Option<u32>,
+    },
     /// The byte queue limit does not allow two full frames.
     ByteLimitsLow {
         /// Transmit queues with such a limit.
@@ -74,6 +85,11 @@ impl fmt::Display for SoftFound {
             }
             Self::Shaper { discipline, queues, mbps } => {
                 write!(f, "one {discipline} for {queues} transmit queues at {mbps} Mb/s: they share its lock")
+            }
+            Self::QueuesLimited { queues: q, rate, unit, mbps } => {
+                let each = if q.len() == 1 { "" } else { " each" };
+                write!(f, "net-shaper limits transmit {} to {}{each}", queues(q), unit.text(*rate))?;
+                mbps.map_or(Ok(()), |mbps| write!(f, "; the link has {mbps} Mb/s"))
             }
             Self::ByteLimitsLow { queues: q } => {
                 write!(f, "limit_max of transmit {} is below two frames of the MTU", queues(q))

@@ -1,6 +1,8 @@
 //! Rules about the software path: queueing disciplines, backlogs, byte queue limits, busy polling.
 
-use ringwise_model::{CpuCounter, Goal};
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuCounter, Goal, RateUnit, Shapers};
 
 use crate::fix::PlanArguments;
 use crate::found::SoftFound;
@@ -206,6 +208,39 @@ pub(super) static RULES: &[Rule] = &[
                 say.found(SoftFound::StampsBeforeRps { packet_sockets: sockets.len() as u32 });
             }
             Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M23",
+        title: "the NIC limits single transmit queues",
+        reads: "net-shaper get, speed",
+        guard: "Linux 6.13 or later, and a driver with net-shaper limits",
+        condition: "a transmit queue in use has a largest rate below the speed of the link, or one in packets/s",
+        confirm: "ynl --family net-shaper --dump get --json '{\"ifindex\": N}'",
+        severity: Severity::Info,
+        why: "Flows that the kernel sends through such a queue share its rate, however idle CPUs and link are. XPS and the hash choose the queue without regard to its limit, so equal flows get unequal rates.",
+        source: "kernel documentation, netlink/specs/net-shaper",
+        by_hand: &[
+            "ynl --family net-shaper --do delete --json '{\"ifindex\": N, \"handle\": {\"scope\": \"queue\", \"id\": Q}}'",
+        ],
+        more: "ynl is tools/net/ynl of the kernel's source; N is the index of the interface (ip link). The limits of groups of queues and of the whole interface are in ringwise show DEV, line limits.",
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let shapers = say.get(&n.shapers).filter(|s| **s != Shapers::NotInKernel)?;
+                let mbps = n.link.speed_mbps.known().copied();
+                let mut limited: BTreeMap<(u64, RateUnit), Vec<u32>> = BTreeMap::new();
+                for q in cx.tx_queues_used(n) {
+                    let Some((rate, unit)) = shapers.max_of_queue(q.id) else { continue };
+                    if mbps.is_none_or(|mbps| unit.is_below(rate, mbps) != Some(false)) {
+                        limited.entry((rate, unit)).or_default().push(q.id);
+                    }
+                }
+                for ((rate, unit), queues) in limited {
+                    say.found(SoftFound::QueuesLimited { queues, rate, unit, mbps });
+                }
+                Some(())
+            })
         },
         ..Rule::BASE
     },

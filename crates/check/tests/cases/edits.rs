@@ -151,6 +151,20 @@ pub(crate) fn bql(w: &mut World, max: u64) {
     w.nic().tx_queues[3].bql = Fact::Known(b);
 }
 
+/// A limit of one transmit queue inside the NIC.
+pub(crate) fn limit(w: &mut World, queue: u32, mbps: u64) {
+    w.nic().shapers = Fact::Known(Shapers::Set(vec![Shaper {
+        place: ShaperPlace::Queue(queue),
+        parent: Some(ShaperPlace::Device),
+        unit: RateUnit::BitsPerSecond,
+        min_rate: None,
+        max_rate: Some(mbps * 1_000_000),
+        burst: None,
+        priority: None,
+        weight: None,
+    }]));
+}
+
 pub(crate) fn sockets(w: &mut World, protocol: u16, ifindex: u32) {
     w.x.packet_sockets = Some(Fact::Known(vec![PacketSocket { protocol, ifindex }]));
 }

@@ -163,6 +163,7 @@ cases! {
     "M20" Edited |w| { w.rps("0-7"); sockets(w, 3, 99) }, |w| sockets(w, 3, 99);
     "M21" Edited |w| w.feature("tx-nocache-copy", true), |w| w.feature("tx-nocache-copy", false);
     "M22" Edited |w| w.x.devs.get_mut("eth1").unwrap().tcp_data_split = Some(Fact::Known(true)), |w| w.x.devs.get_mut("eth1").unwrap().tcp_data_split = Some(Fact::Absent);
+    "M23" Edited |w| limit(w, 3, 100), |w| limit(w, 3, 100_000);
     "R1.07" Edited |w| { w.router(); pause(w) }, |w| pause(w);
     "R4.02" HandWritten |w| { grouped(w); w.coalesce("use-adaptive-rx", 1); }, |w| w.coalesce("use-adaptive-rx", 1);
     "R4.04" HandWritten |w| grouped(w), |w| by_queue(w, 3);

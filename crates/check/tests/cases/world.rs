@@ -59,6 +59,7 @@ fn whole(n: &mut Nic) {
         on.iter().map(|f| (f.to_string(), feature(true))).chain(off.iter().map(|f| (f.to_string(), feature(false))));
     n.features = Fact::Known(all.collect());
     n.private_flags = Fact::Absent;
+    n.shapers = Fact::Known(Shapers::Set(Vec::new()));
     n.firmware = Fact::Absent;
     n.pcie = Fact::Absent;
     n.rules = Fact::Known(Rules { capacity: 64, chooses_location: false, rules: BTreeMap::new() });

@@ -6,10 +6,10 @@
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
     cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, ini, interrupts, ip_text, irqbalance,
-    link_stats, netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets,
-    softnet, stat_names, sysfs, task, uevent,
+    link_stats, net_shaper_nl, netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl, rule, snmp,
+    sockets, softnet, stat_names, sysfs, task, uevent,
 };
-use ringwise_model::CpuId;
+use ringwise_model::{CpuId, IfIndex};
 
 /// A family of parsers: its name and a function that runs all of them.
 pub(crate) type Family = (&'static str, fn(&[u8]));
@@ -247,6 +247,9 @@ pub(crate) fn netlink(data: &[u8]) {
     let _ = notification::uevent(data);
     let _ = (netdev_nl::page_pool(data), netdev_nl::page_pool_stats(data));
     let _ = (link_stats::link_stats(data), qdisc::qdisc(data), ethtool_nl::pause_frames(data));
+    if let Ok(s) = net_shaper_nl::shaper(data) {
+        assert_eq!(net_shaper_nl::shaper(&net_shaper_nl::shaper_reply(IfIndex(2), &s).unwrap()), Ok(s));
+    }
     if let Ok((id, v)) = netdev_nl::napi_set_decode(data) {
         assert_eq!(netdev_nl::napi_set_decode(&netdev_nl::napi_set(id, &v)), Ok((id, v)));
     }

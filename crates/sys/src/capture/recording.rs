@@ -41,7 +41,7 @@ pub type Answer<T> = std::result::Result<T, Refusal>;
 /// A kernel request as a key: all of its fields except the name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asked {
-    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `ioctl`,
+    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `net-shaper`, `ioctl`,
     /// `irqbalance`.
     pub kind: String,
     /// Interface name; for `route` the destination address; else empty.
@@ -68,6 +68,7 @@ impl Asked {
             Request::EthtoolGet { cmd, dev, .. } => key("ethtool-get", dev, u32::from(*cmd), &[]),
             Request::EthtoolDump { cmd, dev, .. } => key("ethtool-dump", dev, u32::from(*cmd), &[]),
             Request::NetdevDump { cmd, dev, .. } => key("netdev", dev, u32::from(*cmd), &[]),
+            Request::NetShaperDump { dev } => key("net-shaper", dev, 1, &[]),
             // Which qdiscs there are is a setting; their counters are included in the reply.
             Request::Qdiscs => key("qdiscs", "", 0, &[]),
             _ if request.writes() => None,

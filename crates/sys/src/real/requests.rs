@@ -1,6 +1,6 @@
 //! Bodies of the netlink requests, the generic netlink families, and a pool of sockets.
 //!
-//! `ethtool` replies and requests: `linux/ethtool_netlink.h`; `netdev`: `linux/netdev.h`;
+//! `ethtool` replies and requests: `linux/ethtool_netlink.h`; `netdev`: `linux/netdev.h`; `net-shaper`: `linux/net_shaper.h`;
 //! links and addresses: `linux/rtnetlink.h`, `linux/if_link.h`.
 
 use std::sync::Mutex;
@@ -39,6 +39,8 @@ const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_CMD_QSTATS_GET: u8 = 12;
 const NETDEV_A_QSTATS_SCOPE: u16 = 4;
 const NETDEV_QSTATS_SCOPE_QUEUE: u32 = 1;
+const NET_SHAPER_CMD_GET: u8 = 1;
+const NET_SHAPER_A_IFINDEX: u16 = 8;
 const DUMP_TRIES: u32 = 8;
 
 /// Idle sockets, and the IDs of the families, which do not change until the machine restarts.
@@ -186,6 +188,12 @@ fn netdev_body(cmd: u8, index: u32) -> Vec<u8> {
     body
 }
 
+fn net_shaper_body(index: u32) -> Vec<u8> {
+    let mut body = vec![NET_SHAPER_CMD_GET, 1, 0, 0];
+    put_attr(&mut body, NET_SHAPER_A_IFINDEX, &index.to_ne_bytes());
+    body
+}
+
 fn links_body() -> Vec<u8> {
     let mut body = vec![0; 16]; // ifinfomsg: any family, any index
     put_attr(&mut body, IFLA_EXT_MASK, &RTEXT_FILTER_SKIP_STATS.to_ne_bytes());
@@ -238,6 +246,10 @@ pub(super) fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u
             let flags = if *cmd == NETDEV_CMD_DEV_GET { 0 } else { NLM_F_DUMP };
             generic(pool, &what, "netdev", flags, &netdev_body(*cmd, index))
         }
+        Request::NetShaperDump { dev } => {
+            let body = net_shaper_body(ifindex(&what, dev)?);
+            generic(pool, &what, "net-shaper", NLM_F_DUMP, &body)
+        }
         Request::NetdevSet { cmd, attrs, .. } => {
             generic(pool, &what, "netdev", 0, &[&[*cmd, 1, 0, 0][..], attrs].concat())
         }
@@ -265,6 +277,7 @@ mod tests {
         assert_eq!(netdev_body(10, 3), b"\x0a\x01\0\0\x08\0\x02\0\x03\0\0\0");
         assert_eq!(netdev_body(11, 3), b"\x0b\x01\0\0\x08\0\x01\0\x03\0\0\0");
         assert_eq!(netdev_body(12, 3), b"\x0c\x01\0\0\x08\0\x01\0\x03\0\0\0\x08\0\x04\0\x01\0\0\0");
+        assert_eq!(net_shaper_body(3), b"\x01\x01\0\0\x08\0\x08\0\x03\0\0\0");
         assert_eq!(links_body()[16..], *b"\x08\0\x1d\0\x08\0\0\0");
         assert_eq!(link_body("lo")[24..], *b"\x07\0\x03\0lo\0\0");
         let want = b"\x15\x01\0\0\x14\0\x01\x80\x07\0\x02\0lo\0\0\x08\0\x03\0\x04\0\0\0";

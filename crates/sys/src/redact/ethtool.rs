@@ -131,6 +131,23 @@ pub(super) fn netdev(command: u32, message: &[u8], names: &mut Pseudonyms) -> Op
     Some(out)
 }
 
+/// One message of the `net-shaper` family: two nests of numbers, and numbers.
+pub(super) fn net_shaper(message: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
+    const NESTS: [u16; 2] = [1, 9];
+    let mut out = Vec::new();
+    for (kind, value) in split(message) {
+        let nest = NESTS.contains(&number(kind));
+        if nest {
+            put_number(&mut out, kind | NESTED, value, names);
+        } else if number(kind) <= 8 && is_scalar(value) {
+            put(&mut out, kind, value);
+        } else {
+            names.count("left out");
+        }
+    }
+    out
+}
+
 /// Command numbers of the ioctl (`ETHTOOL_G…`).
 mod command {
     pub(super) const DRVINFO: u32 = 0x03;

@@ -197,6 +197,7 @@ fn message(asked: &Asked, message: &[u8], names: &mut Pseudonyms, strings: &Stri
         "irqbalance" => irqbalance(&String::from_utf8_lossy(message)).into_bytes(),
         "ethtool-get" | "ethtool-dump" => ethtool::ethtool(asked.cmd, message, names, strings)?,
         "netdev" => ethtool::netdev(asked.cmd, message, names)?,
+        "net-shaper" => ethtool::net_shaper(message, names),
         "ioctl" => ethtool::ioctl(asked.cmd, message, names, strings)?,
         _ => return None,
     })

@@ -267,6 +267,7 @@ impl Build {
                 _ => Fact::Absent,
             },
             napi: super::napi::unset(),
+            shapers: Fact::Absent,
             ..plain
         });
         if let Some(nic) = self.snapshot.nics.last_mut() {

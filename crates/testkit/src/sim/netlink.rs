@@ -7,7 +7,7 @@ use ringwise_kfmt::netdev_nl::{self, Lease, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
 use ringwise_model::errno::{EINVAL, ENODEV, ENOENT, EOPNOTSUPP};
-use ringwise_model::{CpuId, Dir, Nic, NicKind, User};
+use ringwise_model::{CpuId, Dir, IfIndex, Nic, NicKind, User};
 use ringwise_sys::{IoctlCmd, Request, Result};
 
 use super::refusal::{bad, fact, no};
@@ -66,6 +66,16 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
                 "napi-get" => Ok(super::napi::replies(nic)),
                 _ => Err(no(EOPNOTSUPP)),
             }
+        }
+        Request::NetShaperDump { dev } => {
+            let nic = &s.nics[found(dev)?];
+            // include/uapi/linux/net_shaper.h: since 6.13.
+            if s.version() < (6, 13) {
+                return Err(no(ENOENT));
+            }
+            let index = nic.dev.ifindex.unwrap_or(IfIndex(0));
+            let list = fact(&nic.shapers)?.list().iter();
+            list.map(|one| ringwise_kfmt::net_shaper_nl::shaper_reply(index, one).map_err(bad)).collect()
         }
         Request::Ioctl { cmd, dev, payload } => {
             let nic = &s.nics[found(dev)?];
