@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, forget_others, snapshot};
-use ringwise_model::Fact;
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_kfmt::net_shaper_nl::shaper_reply;
+use ringwise_model::{Fact, IfIndex, RateUnit, Shaper, ShaperPlace, Shapers};
+use ringwise_sys::{Captured, Host, Recorder, Request};
 
 #[test]
 fn recorded_and_read_again() {
@@ -26,6 +27,20 @@ fn recorded_and_read_again() {
     let vectors = ["virtio4-config", "virtio4-input.0", "virtio4-output.0"].map(str::to_string).to_vec();
     m.nic(&NicPlan { name: "eth2", driver: "virtio_net", bus: "0000:04:00.0", queues: 1, vectors, ..plan });
     let mut tree = m.finish();
+    let limit = Shaper {
+        place: ShaperPlace::Queue(3),
+        parent: Some(ShaperPlace::Device),
+        unit: RateUnit::BitsPerSecond,
+        min_rate: None,
+        max_rate: Some(100_000_000),
+        burst: None,
+        priority: None,
+        weight: None,
+    };
+    let reply = shaper_reply(IfIndex(2), &limit).unwrap();
+    tree.reply(Request::NetShaperDump { dev: "eth1".into() }, vec![reply]);
+    // ENOENT: a kernel without the family.
+    tree.kernel.insert(Request::NetShaperDump { dev: "eth2".into() }, Err(2));
     tree.error("/proc/irq/31/smp_affinity_list", 13);
     tree.error("/proc/irq/31/smp_affinity", 13);
 
@@ -43,5 +58,7 @@ fn recorded_and_read_again() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(then.host.rivals, Fact::Known(vec!["irqbalance".into()]));
     assert_eq!(then, live);
+    assert_eq!(then.nic("eth1").unwrap().shapers, Fact::Known(Shapers::Set(vec![limit])));
+    assert_eq!(then.nic("eth2").unwrap().shapers, Fact::Known(Shapers::NotInKernel));
     assert_eq!(then.nic("eth1").unwrap().unread[0].why, "needs root");
 }

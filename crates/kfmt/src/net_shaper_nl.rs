@@ -63,6 +63,10 @@ pub fn shaper(reply: &[u8]) -> Result<Shaper, ParseError> {
             _ => {}
         }
     }
+    if [out.min_rate, out.max_rate, out.burst].iter().all(Option::is_none) {
+        // A unit without a rate means nothing.
+        out.unit = RateUnit::BitsPerSecond;
+    }
     let place = own.ok_or_else(|| ParseError::new(WHAT, "a message without it", "handle of the shaper"))?;
     Ok(Shaper { place, ..out })
 }
@@ -195,6 +199,7 @@ mod tests {
         assert_eq!(with(2, None, 0).unwrap_err().found, "scope 2 without it");
         assert_eq!(with(2, Some(1), 4).unwrap_err().found, "metric 4");
         assert_eq!(with(0, Some(1), 0).unwrap_err().found, "a message without it");
-        assert_eq!(with(2, Some(1), 0).unwrap().max_rate, None, "0: not limited");
+        let unlimited = with(2, Some(1), 1).unwrap();
+        assert_eq!((unlimited.max_rate, unlimited.unit), (None, RateUnit::BitsPerSecond), "0: not limited");
     }
 }

@@ -3,9 +3,9 @@
 use ringwise_kfmt::ethtool_ioctl::{Drvinfo, RssOrder, Rxfh, RxfhSizes, TableOrder};
 use ringwise_kfmt::nl::Builder;
 use ringwise_kfmt::packet::{Flow, frame_of};
-use ringwise_kfmt::{ethtool_ioctl, ethtool_nl, netdev_nl, rtnl};
+use ringwise_kfmt::{ethtool_ioctl, ethtool_nl, net_shaper_nl, netdev_nl, rtnl};
 use ringwise_model::nic::Pause;
-use ringwise_model::{Channels, Coalesce, Count, Dir, IfIndex, IrqId, Rings};
+use ringwise_model::{Channels, Coalesce, Count, Dir, IfIndex, IrqId, RateUnit, Rings, Shaper, ShaperPlace};
 
 pub(crate) fn of(family: &str) -> Vec<Vec<u8>> {
     let texts = |list: &[&str]| list.iter().map(|t| t.as_bytes().to_vec()).collect();
@@ -140,6 +140,16 @@ fn netlink() -> Vec<Vec<u8>> {
         irq_suspend_timeout_ns: Some(u64::MAX),
         threaded: Some(1),
     };
+    let limit = Shaper {
+        place: ShaperPlace::Queue(3),
+        parent: Some(ShaperPlace::Device),
+        unit: RateUnit::PacketsPerSecond,
+        min_rate: Some(1),
+        max_rate: Some(100_000_000_000),
+        burst: Some(64_000),
+        priority: Some(2),
+        weight: Some(7),
+    };
     let profiles = Coalesce([("rx-profile.0.usec".into(), 1), ("rx-profile.1.pkts".into(), 256)].into());
     let mut nest = Builder::new();
     nest.nested(29, &Builder::new()).unwrap().u32(2, 50).u8(11, 1);
@@ -153,6 +163,7 @@ fn netlink() -> Vec<Vec<u8>> {
         netdev_nl::queue_reply(&queue).unwrap(),
         netdev_nl::napi_reply(&napi),
         netdev_nl::napi_set(8194, &napi.values().unwrap()),
+        net_shaper_nl::shaper_reply(IfIndex(2), &limit).unwrap(),
         ethtool_nl::coalesce_reply(&profiles).unwrap(),
         b"\x20\0\0\0\x15\0\0\0\0\0\0\0\0\0\0\0\x13\x01\0\0\x0c\0\x01\x80\x08\0\x01\0\x04\0\0\0".to_vec(),
         b"online@/devices/system/cpu/cpu3\0ACTION=online\0SUBSYSTEM=cpu\0".to_vec(),
