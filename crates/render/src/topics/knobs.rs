@@ -2,7 +2,7 @@
 
 use crate::knob_values::KnobValues;
 
-use super::{Topic, word};
+use super::Topic;
 
 pub(super) const TOPICS: &[Topic] = &[
     Topic {
@@ -402,22 +402,6 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
         knob: Some(KnobValues::ByteQueueLimits),
     },
-    word(
-        &["net shaper", "shaper", "shapers", "limits", "limit", "rate limit"],
-        "net-shaper: rate limits of transmit queues inside the NIC",
-        "Since Linux 6.13 a NIC can limit the rate of one transmit queue, of a scheduling group of queues, and of all \
-         queues together, if its driver supports it. The limit holds whatever CPU sends.",
-        &[
-            "Why|A queue cannot send more than its limit, however its interrupts and CPUs are placed. A plan warns \
-             about queues that are limited below the speed of the link.",
-            "Kernel|generic netlink family net-shaper; ynl --family net-shaper --dump get --json '{\"ifindex\": N}'. \
-             Not the same as a shaper of tc, which runs on CPUs.",
-            "Show|ringwise show DEV: line limits, if something is limited; --json distinguishes: absent (the driver \
-             has no limits), not_in_kernel, unknown with the errno",
-            "Set|not by ringwise; rule M23 has the command that removes a limit",
-            "See|rule M23; ringwise help xps, bql",
-        ],
-    ),
     Topic {
         names: &[
             "sysctl",
