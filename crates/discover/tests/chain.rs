@@ -316,7 +316,7 @@ fn limits_inside_the_nic_are_read_and_each_refusal_keeps_its_meaning() {
     let (fact, unread) = read(Err(1));
     let why = fact.unread().unwrap();
     assert_eq!((why.to_string(), why.errno), ("net-shaper-get eth1: needs root".to_string(), Some(1)));
-    assert_eq!(unread, [why.clone()]);
+    assert_eq!(unread, std::slice::from_ref(why));
     let (fact, _) = read(Ok(vec![vec![8, 0, 2, 0, 9, 0, 0, 0]]));
     assert!(fact.unread().unwrap().why.contains("metric 9"), "{fact:?}");
 }

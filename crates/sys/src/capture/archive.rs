@@ -53,6 +53,9 @@ impl<R: Read> Read for Meter<R> {
 
 const COMMANDS: [&str; 4] = ["/networking/", "/kernel/sysctl_", "/kernel/uname_", "/pci/lspci_"];
 
+/// Files that SUSE's supportconfig always writes (`CSFILE` and `BASIC_ENVF` of supportconfig.rc).
+pub(super) const SUPPORTCONFIG: [&str; 2] = ["supportconfig.txt", "basic-environment.txt"];
+
 /// Only these parts of a foreign archive are used; logs and the rest are skipped.
 fn wanted(path: &str) -> bool {
     path.split('/').any(|p| matches!(p, "proc" | "sys" | "fs" | "etc" | "kernel"))
@@ -61,6 +64,8 @@ fn wanted(path: &str) -> bool {
         || path.ends_with("/version.txt")
         || path.ends_with("/manifest.json")
         || path.ends_with("/kernel.json")
+        // They show that it is a report of supportconfig.
+        || SUPPORTCONFIG.iter().any(|name| path.rsplit('/').next() == Some(name))
 }
 
 /// Path (cleaned, absolute within the archive) → node. The entries of directories are filled in later: [`add_directories`].

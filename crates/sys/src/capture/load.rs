@@ -211,11 +211,9 @@ impl Source {
         })
     }
 
-    /// Whether it has the files that SUSE's supportconfig always writes (`CSFILE` and `BASIC_ENVF` of supportconfig.rc), in
-    /// the root or in the directory that its archives contain.
+    /// Whether it has the files that supportconfig always writes, in the root or in the directory that its archives contain.
     fn is_supportconfig(&self) -> bool {
-        let written =
-            |dir: &str| ["supportconfig.txt", "basic-environment.txt"].iter().all(|name| self.exists(&join(dir, name)));
+        let written = |dir: &str| archive::SUPPORTCONFIG.iter().all(|name| self.exists(&join(dir, name)));
         written("/") || self.directories("/").iter().any(|dir| written(&join("/", dir)))
     }
 
